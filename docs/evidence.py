@@ -5,7 +5,7 @@ elsewhere it shows what was recorded, and says so.
 """
 
 from qkvsearch.lessons.course.learning.evidence import ANIMAL, RECORDED, measured, to_record
-from qkvsearch.texts.encoders import pretrained
+from qkvsearch.text.encoders import pretrained
 
 if __name__ == "__main__":
     found = measured(pretrained("minilm"), ANIMAL.sentences[0], "it", "animal", ANIMAL)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from qkvsearch import limits
+from qkvsearch._utils import limits
 from qkvsearch.cli import group
 from qkvsearch.lessons import LESSONS, lesson
 from qkvsearch.lessons.exports.markdown import table
@@ -217,7 +217,7 @@ def _kind(quiz: Quiz) -> str:
 
 
 def trust_page(text: str) -> str:
-    """docs/trust.md with the limits as qkvsearch/limits.py has them."""
+    """docs/trust.md with the limits as qkvsearch/_utils/limits.py has them."""
     rows = [
         [limit.what, f"{limit.default:,}", limit.beyond, _raised_by(limit)]
         for limit in limits.ALL.values()

@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from qkvsearch.lessons.drawings.heads import in_bytes
-from qkvsearch.texts.encoders import pretrained
+from qkvsearch.text.encoders import pretrained
 
 OUT = Path(__file__).parent.parent / "qkvsearch/lessons/course/learning/minilm_heads.npz"
 # Pairs that differ in a word which decides what another one means; and word order.

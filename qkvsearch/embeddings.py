@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from qkvsearch.collaborative.estimators import BiasedMF, ImplicitALS
-    from qkvsearch.sequences.next_item import NextItem
-    from qkvsearch.texts.analysis import Analyzer
-    from qkvsearch.texts.learned.contrastive import ContrastiveEncoder
-    from qkvsearch.texts.learned.svd import CooccurrenceEncoder, CorpusEncoder
+    from qkvsearch.collaborative.sequences.next_item import NextItem
+    from qkvsearch.text.analysis import Analyzer
+    from qkvsearch.text.learned.contrastive import ContrastiveEncoder
+    from qkvsearch.text.learned.svd import CooccurrenceEncoder, CorpusEncoder
 
 __all__ = [
     "Analyzer", "BiasedMF", "ContrastiveEncoder", "CooccurrenceEncoder", "CorpusEncoder",

@@ -28,8 +28,8 @@ import qkvsearch
 from qkvsearch.cli import main
 from qkvsearch.data.samples import sample
 from qkvsearch.engine import Engine
-from qkvsearch.workspace import BuildEntry, Workspace
-from qkvsearch.workspace.verify import damaged_files
+from qkvsearch.storage import BuildEntry, Workspace
+from qkvsearch.storage.verify import damaged_files
 
 # A slow machine is no failure; other runs draw other examples.
 settings.register_profile(

@@ -8,9 +8,9 @@ from functools import partial
 import numpy as np
 import pytest
 
-from qkvsearch.answers.arguments import WANTED, check
 from qkvsearch.engine import Engine
 from qkvsearch.errors import QkvError
+from qkvsearch.search.candidates import WANTED, check
 
 NAN, INF = float("nan"), float("inf")
 # What each parameter cannot be; `None` stands for a default in some.

@@ -18,10 +18,10 @@ import pandas as pd
 import pytest
 
 import qkvsearch as qkv
-from qkvsearch.answers import batch
-from qkvsearch.answers import histories as users
-from qkvsearch.answers.batch import Export
 from qkvsearch.errors import QkvError
+from qkvsearch.index import histories as users
+from qkvsearch.recommend import batch
+from qkvsearch.recommend.batch import Export
 
 OPTIONS = [
     {},
@@ -217,7 +217,7 @@ def test_every_file_is_on_disk_before_it_has_its_name(films, tmp_path, small_blo
 KILLED = """
 import os, pathlib, signal, sys
 import qkvsearch as qkv
-from qkvsearch.answers import histories as users
+from qkvsearch._gone.answers import histories as users
 
 users.BLOCK = 64
 path, file, fatal = sys.argv[1], pathlib.Path(sys.argv[2]), int(sys.argv[3])

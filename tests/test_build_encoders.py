@@ -9,15 +9,15 @@ import pandas as pd
 import pytest
 
 import qkvsearch as qkv
-from qkvsearch.builder import build_workspace
 from qkvsearch.data.sources import read_source
 from qkvsearch.errors import DataError, QkvError, WorkspaceError
-from qkvsearch.texts import choice
-from qkvsearch.texts.encoders import CHOICES
-from qkvsearch.texts.pretrained import static
-from qkvsearch.texts.pretrained.static import find_package
-from qkvsearch.texts.pretrained.transformer import TransformerEncoder
-from qkvsearch.workspace import Workspace
+from qkvsearch.index.build import build_workspace
+from qkvsearch.storage import Workspace
+from qkvsearch.text import choice
+from qkvsearch.text.encoders import CHOICES
+from qkvsearch.text.pretrained import static
+from qkvsearch.text.pretrained.static import find_package
+from qkvsearch.text.pretrained.transformer import TransformerEncoder
 
 needs_static = pytest.mark.skipif(find_package() is None, reason="needs wordllama")
 ITEMS = pd.DataFrame(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from qkvsearch.engine import Engine
-from qkvsearch.revision import learn_preferences
-from qkvsearch.workspace import Workspace
+from qkvsearch.index.revision import learn_preferences
+from qkvsearch.storage import Workspace
 
 SETTINGS = {"n_components": 8, "max_iter": 5, "alpha0": 0.3, "reg": 0.02, "nu": 0.9}
 

@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 
 import qkvsearch as qkv
-from qkvsearch.progress import silent
-from qkvsearch.revision.merging import merged_contents
-from qkvsearch.stored.codes import CodesPart
-from qkvsearch.stored.part import BuildReader
-from qkvsearch.workspace import Workspace
+from qkvsearch._utils.progress import silent
+from qkvsearch.index.codes import CodesPart
+from qkvsearch.index.component import BuildReader
+from qkvsearch.index.merge import merged_contents
+from qkvsearch.storage import Workspace
 
 THINGS = ["rain jacket", "tent", "climbing rope", "headlamp", "wool sock"]
 

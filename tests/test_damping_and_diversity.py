@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 import qkvsearch as qkv
-from qkvsearch.answers import diversity
-from qkvsearch.answers.recommend import log_popularity
 from qkvsearch.errors import QkvError
+from qkvsearch.recommend import diversity
+from qkvsearch.recommend.recommend import log_popularity
 
 OPTIONS = [
     {},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from qkvsearch.deadline import DeadlineError, check_deadline, deadline
+from qkvsearch._utils.deadline import DeadlineError, check_deadline, deadline
 
 
 def test_work_stops_after_the_earliest_deadline():

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from qkvsearch import limits
+from qkvsearch._utils import limits
 from qkvsearch.cli import COMMANDS, group
-from qkvsearch.texts.pretrained.static import find_package
+from qkvsearch.text.pretrained.static import find_package
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("datasets/*.md")])

@@ -10,15 +10,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from qkvsearch.answers.exports import embeddings as exports
 from qkvsearch.engine import Engine
+from qkvsearch.engine import export_embeddings as exports
 from qkvsearch.errors import QkvError
 
 
 @pytest.fixture
 def small_blocks(monkeypatch):
     monkeypatch.setattr(exports, "BLOCK", 3)
-    monkeypatch.setattr("qkvsearch.answers.histories.BLOCK", 2)
+    monkeypatch.setattr("qkvsearch.index.histories.BLOCK", 2)
 
 
 def read_safetensors(path):
@@ -175,7 +175,7 @@ def test_a_file_that_fails_half_way_leaves_the_former_one(shop, tmp_path, monkey
     def fails(*_):
         raise QkvError("half way")
 
-    monkeypatch.setattr("qkvsearch.answers.recommend.Recommender.embeddings", fails)
+    monkeypatch.setattr("qkvsearch.recommend.recommend.Recommender.embeddings", fails)
     for form in READERS:
         with pytest.raises(QkvError, match="half way"):
             shop.export_embeddings(path.with_suffix(f".{form}"), of="users")

@@ -18,7 +18,7 @@ from qkvsearch.data.ids import id_text
 from qkvsearch.data.sources import read_source
 from qkvsearch.engine import Engine
 from qkvsearch.errors import QkvError, UnknownIdError, WorkspaceError
-from qkvsearch.texts.encoders import pretrained
+from qkvsearch.text.encoders import pretrained
 
 QUERIES = ["attention", "how does attention work", "猫", "bass", "Un été", "the", "notes on python"]
 

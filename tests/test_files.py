@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from qkvsearch import files
+from qkvsearch._utils import files
+from qkvsearch._utils.files import replacing, write_file
 from qkvsearch.errors import DataError
-from qkvsearch.files import replacing, write_file
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="no such files on Windows")
 FORMER = b"what was there"

@@ -10,8 +10,8 @@ import pytest
 import qkvsearch as qkv
 from qkvsearch.engine import build
 from qkvsearch.errors import UnknownIdError
-from qkvsearch.revision import forgetting
-from qkvsearch.workspace import Workspace, publish
+from qkvsearch.index import erase as forgetting
+from qkvsearch.storage import Workspace, publish
 
 ITEMS = pd.DataFrame({"id": ["a", "b", "c"], "title": ["red fox", "blue sea", "green tea"]})
 

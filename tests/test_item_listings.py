@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 import qkvsearch
-from qkvsearch.answers.shown.facets import _numbers
 from qkvsearch.errors import QkvError
+from qkvsearch.search.facets import _numbers
 
 FRAME = pd.DataFrame(
     {

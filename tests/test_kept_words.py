@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import qkvsearch as qkv
-from qkvsearch.cached import LONGEST, kept_by_word
+from qkvsearch._utils.caching import LONGEST, kept_by_word
 from qkvsearch.embeddings import ContrastiveEncoder, CorpusEncoder
 from qkvsearch.retrieval import LexicalKeys, TermKeys
-from qkvsearch.texts.analysis import Analyzer
-from qkvsearch.texts.pretrained.subwords import sum_rows
-from qkvsearch.texts.vocabulary import count_terms
+from qkvsearch.text.analysis import Analyzer
+from qkvsearch.text.pretrained.subwords import sum_rows
+from qkvsearch.text.vocabulary import count_terms
 
 TEXTS = ["deep sea", "sea water and salt", "red car", "fast red car"] * 3
 QUERIES = ["river bank", "bnak of the river", "how do neural networks learn", "music -piano", "it"]

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 import qkvsearch as qkv
-from qkvsearch.texts.analysis import Analyzer
+from qkvsearch.text.analysis import Analyzer
 
 GERMAN = [
     ("r1", "Regenjacke für Damen", "Eine leichte Jacke gegen den Regen, mit Kapuze und Taschen"),

@@ -8,8 +8,7 @@ from contextlib import closing
 
 import pytest
 
-from qkvsearch import limits
-from qkvsearch.data.files import databases
+from qkvsearch._utils import limits
 from qkvsearch.data.files.tables import read_table
 from qkvsearch.errors import DataError, QkvError
 
@@ -46,21 +45,6 @@ def test_a_table_of_too_many_rows_is_refused_and_the_limit_can_be_raised(
         assert len(read_table(path)[0]) == 3
 
 
-def test_a_view_without_end_is_left_when_there_are_too_many_rows(monkeypatch):
-    monkeypatch.setenv("QKVSEARCH_MAX_ROWS", "20")
-
-    class Endless:
-        taken = 0
-
-        def fetchmany(self, n):
-            self.taken += 1
-            assert self.taken < 9
-            return [(1,)] * 10
-
-    with pytest.raises(DataError, match="more than 20 rows"):
-        databases._fetched(Endless(), "shop.db")
-
-
 def test_a_limit_that_is_no_number_is_said(tmp_path, monkeypatch):
     monkeypatch.setenv("QKVSEARCH_MAX_ROWS", "many")
     with pytest.raises(DataError, match="QKVSEARCH_MAX_ROWS='many': write a whole number"):
@@ -90,7 +74,7 @@ def test_an_archive_of_too_many_files_is_refused(tmp_path, monkeypatch):
 
 
 def test_a_settings_file_of_a_model_has_a_limit(tmp_path, monkeypatch):
-    from qkvsearch.texts.pretrained.bert import Config
+    from qkvsearch.text.pretrained.bert import Config
 
     (tmp_path / "config.json").write_text(json.dumps({"hidden_size": 4}))
     assert Config(tmp_path, "config.json").number("hidden_size") == 4

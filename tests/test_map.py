@@ -10,7 +10,7 @@ import pytest
 from sklearn.decomposition import PCA
 
 import qkvsearch
-from qkvsearch.answers.shown import projection
+from qkvsearch.engine import projection
 from qkvsearch.errors import QkvError, UnknownIdError, WorkspaceError
 
 

@@ -10,13 +10,13 @@ import pandas as pd
 import pytest
 
 import qkvsearch as qkv
+from qkvsearch._utils.progress import silent
+from qkvsearch.collaborative.sequences.model import NextItemModel
 from qkvsearch.errors import QkvError, WorkspaceError
-from qkvsearch.progress import silent
-from qkvsearch.revision.merging import merged_contents
-from qkvsearch.sequences.model import NextItemModel
-from qkvsearch.stored.next_item import NextItemPart
-from qkvsearch.stored.part import BuildReader
-from qkvsearch.workspace import Workspace
+from qkvsearch.index.component import BuildReader
+from qkvsearch.index.merge import merged_contents
+from qkvsearch.index.next_item import NextItemPart
+from qkvsearch.storage import Workspace
 
 ITEMS = pd.DataFrame({"id": range(12), "title": [f"part {chr(97 + i)}" for i in range(12)]})
 USERS, DAYS = np.divmod(np.arange(40 * 8), 8)

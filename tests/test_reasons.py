@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from qkvsearch.retrieval.reasons import EVERYTHING, MOST, WordReasons, constant
-from qkvsearch.texts.analysis import Analyzer
+from qkvsearch.text.analysis import Analyzer
 
 QUERIES = ["how to tie a knot", "the of and", "注意力 机制", "first aid for a burnt hand", "v285"]
 ANSWERS = {

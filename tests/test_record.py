@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import qkvsearch as qkv
-from qkvsearch.answers.recommend import in_order
 from qkvsearch.errors import QkvError, UnknownIdError
-from qkvsearch.workspace import records
+from qkvsearch.recommend.recommend import in_order
+from qkvsearch.storage import records
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 import qkvsearch as qkv
-from qkvsearch.answers.columns import Listing
 from qkvsearch.errors import DamagedError, DataError, QkvError, UnknownIdError
+from qkvsearch.search.listing import Listing
 
 THINGS = pd.DataFrame({"id": ["x", "y", "z", "w"], "title": ["jacket", "trousers", "stove", "gas"]})
 LOG = pd.DataFrame(

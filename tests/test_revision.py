@@ -13,17 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import qkvsearch as qkv
-from qkvsearch import revision
+from qkvsearch._utils.progress import silent
 from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.engine import Engine
 from qkvsearch.errors import DataError, QkvError, UnknownIdError, WorkspaceError
-from qkvsearch.progress import silent
-from qkvsearch.revision import merging
-from qkvsearch.revision.merging import merged_contents
-from qkvsearch.stored.part import BuildReader
-from qkvsearch.texts.pretrained.static import find_package
-from qkvsearch.workspace import Workspace, arrays, publish
-from qkvsearch.workspace.arrays import read_array
+from qkvsearch.index import merge as merging
+from qkvsearch.index import revision
+from qkvsearch.index.component import BuildReader
+from qkvsearch.index.merge import merged_contents
+from qkvsearch.storage import Workspace, arrays, publish
+from qkvsearch.storage.arrays import read_array
+from qkvsearch.text.pretrained.static import find_package
 
 pytestmark = pytest.mark.usefixtures("former_builds_stay")
 MORE = pd.DataFrame(
@@ -330,7 +330,7 @@ def test_what_search_does_not_read_is_not_encoded_again(path, monkeypatch):
     def fail(*_):
         raise AssertionError
 
-    monkeypatch.setattr("qkvsearch.stored.dense.encode_items", fail)
+    monkeypatch.setattr("qkvsearch.index.dense.encode_items", fail)
     add_items(path, pd.DataFrame({"id": [4], "title": ["steel hammer"], "made": [1900]}))
     with Engine(path) as engine:
         assert engine.search("hammer", where="made = 1900")[0].id == 4

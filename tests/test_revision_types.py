@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import qkvsearch as qkv
-from qkvsearch import builder
 from qkvsearch.engine import Engine
 from qkvsearch.errors import QkvError
-from qkvsearch.revision import add_items, remove_items
-from qkvsearch.workspace import Workspace
+from qkvsearch.index import build as builder
+from qkvsearch.index.revision import add_items, remove_items
+from qkvsearch.storage import Workspace
 
 PRODUCTS = pd.DataFrame(
     {

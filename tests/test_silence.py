@@ -14,18 +14,18 @@ import pytest
 from click.testing import CliRunner
 
 import qkvsearch as qkv
-from qkvsearch.answers.answerable import NEAREST, NOTHING, UNKNOWN, Answerable, answerable, matches
-from qkvsearch.answers.answerable.titles import title_terms
 from qkvsearch.cli import group
 from qkvsearch.errors import DamagedError
-from qkvsearch.learning.answerability import FACT
+from qkvsearch.index.component import BuildReader
+from qkvsearch.index.merge import merged_contents
 from qkvsearch.retrieval import Head
-from qkvsearch.revision.merging import merged_contents
-from qkvsearch.stored.part import BuildReader
-from qkvsearch.texts.analysis import Token
-from qkvsearch.texts.language.languages import stop_words
-from qkvsearch.texts.pretrained.static import find_package
-from qkvsearch.workspace import BuildContents, Workspace
+from qkvsearch.retrieval.answerability import FACT
+from qkvsearch.search.answerable import NEAREST, NOTHING, UNKNOWN, Answerable, answerable, matches
+from qkvsearch.search.answerable_titles import title_terms
+from qkvsearch.storage import BuildContents, Workspace
+from qkvsearch.text.analysis import Token
+from qkvsearch.text.language.languages import stop_words
+from qkvsearch.text.pretrained.static import find_package
 
 ITEMS = pd.DataFrame(
     [

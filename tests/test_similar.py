@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 import qkvsearch
-from qkvsearch.answers.similar import Neighbours
 from qkvsearch.engine import Engine
 from qkvsearch.errors import QkvError, UnknownIdError
+from qkvsearch.recommend.similar import Neighbours
 
 
 def ids(ranking):

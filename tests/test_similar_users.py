@@ -12,14 +12,14 @@ import pandas as pd
 import pytest
 
 import qkvsearch as qkv
-from qkvsearch.answers.similar import _user_directions
 from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.engine import repair
-from qkvsearch.labelled import unit_rows
-from qkvsearch.revision.merging import merged_contents
-from qkvsearch.stored.part import BuildReader
-from qkvsearch.stored.preferences import USERS, PreferencesPart
-from qkvsearch.workspace import Workspace
+from qkvsearch.index.component import BuildReader
+from qkvsearch.index.merge import merged_contents
+from qkvsearch.index.preferences import USERS, PreferencesPart
+from qkvsearch.recommend.similar import _user_directions
+from qkvsearch.storage import Workspace
+from qkvsearch.text.labelled import unit_rows
 
 ITEMS = pd.DataFrame({"id": range(1, 25), "title": [f"{'sea' if i % 2 else 'fox'} {i}"
                                                     for i in range(1, 25)]})  # fmt: skip
@@ -221,8 +221,8 @@ def test_progress_is_told_where_users_are_solved(engine):
 
 
 def test_users_are_solved_in_blocks(engine, monkeypatch):
-    monkeypatch.setattr("qkvsearch.stored.preferences.BLOCK", 5)
-    monkeypatch.setattr("qkvsearch.answers.similar.BLOCK", 2)
+    monkeypatch.setattr("qkvsearch.index.preferences.BLOCK", 5)
+    monkeypatch.setattr("qkvsearch.recommend.similar.BLOCK", 2)
     engine.remove([7])
     record(engine)
     assert_as_anew(engine)

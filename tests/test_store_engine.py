@@ -12,12 +12,11 @@ import pandas as pd
 import pytest
 
 import qkvsearch as qkv
-from qkvsearch.answers import damage
-from qkvsearch.answers.search import TextSearch
-from qkvsearch.engine import Engine
+from qkvsearch.engine import Engine, damage
 from qkvsearch.errors import DamagedError, WorkspaceError
-from qkvsearch.revision import merging
-from qkvsearch.workspace import Workspace
+from qkvsearch.index import merge as merging
+from qkvsearch.search.text_search import TextSearch
+from qkvsearch.storage import Workspace
 
 MORE = pd.DataFrame({"id": range(60, 70), "title": "copper kettle", "made": 2020})
 # Every question, and what of its answer can be compared.

@@ -16,12 +16,12 @@ from scipy.sparse import random_array
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import qkvsearch as qkv
-from qkvsearch import threads
+from qkvsearch._utils import threads
+from qkvsearch._utils.threads import idle_cores, one_blas_thread
 from qkvsearch.attention import attention, dot_score
 from qkvsearch.collaborative import factors
-from qkvsearch.revision import learn_preferences
-from qkvsearch.threads import idle_cores, one_blas_thread
-from qkvsearch.workspace import Workspace
+from qkvsearch.index.revision import learn_preferences
+from qkvsearch.storage import Workspace
 
 
 def tensors(dtype: str, lead: tuple[int, ...]) -> tuple[np.ndarray, ...]:

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from qkvsearch import turns
-from qkvsearch.turns import in_turn, out_of_turn, without_turns
+from qkvsearch._utils import query_lock as turns
+from qkvsearch._utils.query_lock import in_turn, out_of_turn, without_turns
 
 pytestmark = pytest.mark.skipif(not turns._NEEDED, reason="threads run at once here")
 

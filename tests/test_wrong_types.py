@@ -15,11 +15,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import qkvsearch
-from qkvsearch.answers.rows import ItemRows, UserRows
-from qkvsearch.checked import KINDS, OF_QUESTIONS, id_of, shown, text_of
+from qkvsearch._utils.checked import KINDS, OF_QUESTIONS, id_of, shown, text_of
+from qkvsearch._utils.limits import QUERY
 from qkvsearch.engine import Engine, build, repair
+from qkvsearch.engine.rows import ItemRows, UserRows
 from qkvsearch.errors import QkvError
-from qkvsearch.limits import QUERY
 
 METHODS = {
     f"{cls.__name__}.{name}": method

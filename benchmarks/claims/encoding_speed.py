@@ -19,14 +19,14 @@ from benchmarks.support.results import Row
 from benchmarks.support.script import main
 from benchmarks.support.sentence_peer import NAME, is_here, sentence_transformer
 from benchmarks.support.timing import System, compare, settled
-from qkvsearch.texts.encoders import pretrained
-from qkvsearch.texts.pretrained.static import StaticEncoder
+from qkvsearch.text.encoders import pretrained
+from qkvsearch.text.pretrained.static import StaticEncoder
 
 TURNS = 5
 PEER = f"`{NAME}`"
 MILLION = 1_000_000
 OURS_STARTS = """
-from qkvsearch.texts.encoders import pretrained
+from qkvsearch.text.encoders import pretrained
 pretrained("minilm").encode("a query")
 """
 PEER_STARTS = """

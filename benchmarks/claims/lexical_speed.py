@@ -19,8 +19,8 @@ from benchmarks.support.results import Row, installed
 from benchmarks.support.script import main
 from benchmarks.support.timing import System, compare
 from qkvsearch.retrieval import LexicalKeys, top_k
-from qkvsearch.texts.analysis import Token
-from qkvsearch.texts.vocabulary import Vocabulary
+from qkvsearch.text.analysis import Token
+from qkvsearch.text.vocabulary import Vocabulary
 
 N, WORDS, QUERIES, K, TURNS = 100_000, 50_000, 500, 10, 7
 

@@ -23,9 +23,9 @@ from benchmarks.support.results import Row, installed
 from benchmarks.support.script import main
 from benchmarks.support.timing import timed, with_times
 from qkvsearch import Interactions
+from qkvsearch.collaborative.sequences.windows import Sequences
 from qkvsearch.embeddings import ImplicitALS, NextItem
 from qkvsearch.evaluation.splits import split
-from qkvsearch.sequences.windows import Sequences
 
 K = 10
 TASK = "MovieLens-1M, each user's last interaction; a fit"

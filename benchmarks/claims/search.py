@@ -19,8 +19,8 @@ from benchmarks.support.results import Row
 from benchmarks.support.script import main
 from benchmarks.support.typos import with_typo
 from qkvsearch.evaluation.metrics import reciprocal_rank
-from qkvsearch.texts.encoders import CHOICES
-from qkvsearch.texts.pretrained.fetch import find
+from qkvsearch.text.encoders import CHOICES
+from qkvsearch.text.pretrained.fetch import find
 
 K, SEED = 10, 0
 

@@ -147,7 +147,7 @@ def million() -> list[Row]:
 
     import qkvsearch as qkv
     from qkvsearch.data.columns import Columns
-    from qkvsearch.stored.dense import DensePart
+    from qkvsearch.index.dense import DensePart
 
     folder = Path(mkdtemp(prefix="million-"))
     queries = made_items(folder)
@@ -261,7 +261,7 @@ def made_items(folder: Path, many: int = MANY) -> list[str]:
     """
     from collections import Counter
 
-    from qkvsearch.texts.analysis import words
+    from qkvsearch.text.analysis import words
 
     text = (data_folder() / "ted" / "talks.csv").read_text("utf-8")
     counts = Counter(words(text))

@@ -27,9 +27,9 @@ from benchmarks.support.sentence_peer import NAME, is_here, sentence_transformer
 from benchmarks.support.timing import System, compare
 from qkvsearch.data.ids import Id
 from qkvsearch.evaluation.metrics import ndcg, reciprocal_rank
-from qkvsearch.texts.analysis import stem
-from qkvsearch.texts.encoders import CHOICES
-from qkvsearch.texts.pretrained.fetch import find
+from qkvsearch.text.analysis import stem
+from qkvsearch.text.encoders import CHOICES
+from qkvsearch.text.pretrained.fetch import find
 
 K = 10
 

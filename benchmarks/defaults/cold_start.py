@@ -25,8 +25,8 @@ from qkvsearch.collaborative.confidences import Feedback
 from qkvsearch.data.movielens import read_movielens
 from qkvsearch.embeddings import ImplicitALS
 from qkvsearch.retrieval import top_k
-from qkvsearch.texts.encoders import fitted_encoder
-from qkvsearch.texts.text_encoder import item_keys
+from qkvsearch.text.encoders import fitted_encoder
+from qkvsearch.text.text_encoder import item_keys
 
 K, HELD_OUT, LIKED = 10, 0.1, 4
 

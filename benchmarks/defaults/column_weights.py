@@ -20,11 +20,11 @@ import pandas as pd
 from benchmarks.support.public_data import data_folder, ted
 from benchmarks.support.results import Row
 from benchmarks.support.script import main
-from qkvsearch.learning.column_weights import length_weights
-from qkvsearch.learning.head_weights import learn_weights
-from qkvsearch.texts.encoders import TextEncoder, fitted_encoder, prior_weights
-from qkvsearch.texts.pretrained.fetch import find
-from qkvsearch.texts.text_encoder import item_keys
+from qkvsearch.retrieval.column_weights import length_weights
+from qkvsearch.retrieval.head_weights import learn_weights
+from qkvsearch.text.encoders import TextEncoder, fitted_encoder, prior_weights
+from qkvsearch.text.pretrained.fetch import find
+from qkvsearch.text.text_encoder import item_keys
 
 K = 10
 GRID = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)

@@ -1,4 +1,4 @@
-"""How fast the pretrained encoders read: the figures that `texts/choice.py` estimates by.
+"""How fast the pretrained encoders read: the figures that `text/choice.py` estimates by.
 
 TED talks' titles and tags; the median of some turns, after one that compiles.
 
@@ -12,8 +12,8 @@ from benchmarks.support.public_data import ted
 from benchmarks.support.results import Row
 from benchmarks.support.script import main
 from benchmarks.support.timing import System, compare
-from qkvsearch.texts.encoders import fitted_encoder
-from qkvsearch.texts.pretrained.fetch import find
+from qkvsearch.text.encoders import fitted_encoder
+from qkvsearch.text.pretrained.fetch import find
 
 TURNS = 5
 # Texts a turn: enough that starting counts for little, few enough to wait for.

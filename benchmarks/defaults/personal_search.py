@@ -21,8 +21,8 @@ import qkvsearch as qkv
 from benchmarks.support.public_data import data_folder
 from benchmarks.support.results import Row
 from benchmarks.support.script import main
-from qkvsearch.answers import search
 from qkvsearch.evaluation.metrics import reciprocal_rank
+from qkvsearch.search import text_search as search
 
 IN_USE = search.PREFERENCES_WEIGHT
 WEIGHTS = sorted({0.0, 0.05, 0.1, 0.2, IN_USE, 0.5})

@@ -16,14 +16,14 @@ import numpy as np
 from benchmarks.support.public_data import ted
 from benchmarks.support.results import Row
 from benchmarks.support.script import main
-from qkvsearch.learning import head_weights
-from qkvsearch.learning.head_weights import lexical_scores, standardized
+from qkvsearch.retrieval import head_weights
+from qkvsearch.retrieval.head_weights import lexical_scores, standardized
 from qkvsearch.retrieval.keys import LexicalKeys
-from qkvsearch.texts import related
-from qkvsearch.texts.analysis import Analyzer
-from qkvsearch.texts.encoders import fitted_encoder, prior_weights
-from qkvsearch.texts.text_encoder import item_keys
-from qkvsearch.texts.vocabulary import count_terms
+from qkvsearch.text import families as related
+from qkvsearch.text.analysis import Analyzer
+from qkvsearch.text.encoders import fitted_encoder, prior_weights
+from qkvsearch.text.text_encoder import item_keys
+from qkvsearch.text.vocabulary import count_terms
 
 K = 10
 FEWEST, SHARES = (4, 5, 6), (0.6, 0.65, 0.7, 0.8)

@@ -19,8 +19,8 @@ from benchmarks.support.script import main
 from qkvsearch.data.ids import id_text
 from qkvsearch.evaluation.metrics import reciprocal_rank
 from qkvsearch.retrieval import fuse, top_k
-from qkvsearch.texts.encoders import CHOICES, prior_weights
-from qkvsearch.texts.pretrained.fetch import find
+from qkvsearch.text.encoders import CHOICES, prior_weights
+from qkvsearch.text.pretrained.fetch import find
 
 K = 10
 

@@ -30,8 +30,8 @@ from qkvsearch.retrieval.late_interaction import (
     rerank,
     token_keys,
 )
-from qkvsearch.texts.encoders import CHOICES, SECOND_PASS
-from qkvsearch.texts.pretrained.fetch import find
+from qkvsearch.text.encoders import CHOICES, SECOND_PASS
+from qkvsearch.text.pretrained.fetch import find
 
 K = 10
 # Whose tokens are compared, the last first of what a choice has.

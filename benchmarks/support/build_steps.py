@@ -10,9 +10,9 @@ import sys
 from time import perf_counter, process_time
 
 from benchmarks.support.memory import peak
-from qkvsearch.builder import build_workspace
 from qkvsearch.data.sources import read_source
-from qkvsearch.workspace import Workspace
+from qkvsearch.index.build import build_workspace
+from qkvsearch.storage import Workspace
 
 LEARNING = "learning preferences"
 

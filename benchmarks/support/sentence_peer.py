@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from benchmarks.support.results import installed
-from qkvsearch.texts.pretrained.fetch import find
+from qkvsearch.text.pretrained.fetch import find
 
 NAME = "sentence-transformers"
 

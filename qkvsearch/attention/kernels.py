@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from qkvsearch._utils.compiled import compiled, compiled_for_any
 from qkvsearch.attention.arrays import Array
 from qkvsearch.attention.gelu import CLIP, ROOT_HALF, P, Q
-from qkvsearch.compiled import compiled, compiled_for_any
 
 ZERO, ONE, HALF = np.float32(0), np.float32(1), np.float32(0.5)
 

@@ -14,7 +14,7 @@ from qkvsearch.cli.render import Output, output_options
 from qkvsearch.errors import QkvError
 
 if TYPE_CHECKING:
-    from qkvsearch.texts.encoded_text import EncodedText
+    from qkvsearch.text.encoded_text import EncodedText
 
 FIELDS = ("query_position", "query", "key_position", "key", "weight", "visible")
 PLACE = ("layer", "head")
@@ -138,7 +138,7 @@ def command(
 
 def _encoder(run: CommandContext, name: str | None, sample: str | None) -> Any:
     """The one asked for, or that of the workspace, or of a sample."""
-    from qkvsearch.texts.encoders import pretrained
+    from qkvsearch.text.encoders import pretrained
 
     if name is not None:
         return pretrained(name)
@@ -176,7 +176,7 @@ def _write_maps(reading: EncodedText, question: Question, output: Output, senten
 
 def _write_focus(reading: EncodedText, question: Question, output: Output) -> None:
     from qkvsearch.cli.heatmap import focus_table
-    from qkvsearch.texts.encoded_text import focus
+    from qkvsearch.text.encoded_text import focus
 
     assert question.focus is not None
     found = focus(reading, question.focus, question.at, question.layer, question.one_head)
@@ -192,7 +192,7 @@ def _write_comparison(
     reading: EncodedText, other: EncodedText, question: Question, output: Output, both: str
 ) -> None:
     from qkvsearch.cli.heatmap import cosine_table
-    from qkvsearch.texts.encoded_text import compare
+    from qkvsearch.text.encoded_text import compare
 
     found = compare(reading, other, question.focus)
     if question.plot is not None:

@@ -144,9 +144,9 @@ def command(
       qkvsearch -w talks build talks.csv --queries queries.tsv --qrels qrels.tsv
       qkvsearch -w shop build --items products.csv --interactions log.parquet --engine spark
     """
-    from qkvsearch.builder import CHECKPOINT, reading
     from qkvsearch.data.judgements import judged_by
     from qkvsearch.data.synonyms import as_synonyms
+    from qkvsearch.index.build import CHECKPOINT, reading
 
     if source is items is interactions is None:
         raise click.UsageError("give a SOURCE, or --items and --interactions")
@@ -173,7 +173,7 @@ def _build(
     run: CommandContext, path: Path, dataset: Dataset, plan: bool, options: Mapping[str, Any]
 ) -> None:
     """Say what was read, and build what is not only planned."""
-    from qkvsearch.builder import build_workspace, current_facts
+    from qkvsearch.index.build import build_workspace, current_facts
 
     for report in dataset.reports:
         run.say_notes(report.lines())
@@ -290,11 +290,11 @@ def _counted(dataset: Dataset) -> str:
 
 def _say_models(run: CommandContext, facts: Mapping[str, Any], former: Mapping[str, Any]) -> None:
     """What the models of a build were made with, and what the former build had and it has not."""
-    from qkvsearch.builder import NOT_TAKEN_OVER
-    from qkvsearch.stored.part import LANGUAGE
-    from qkvsearch.stored.preferences import TUNED
-    from qkvsearch.texts.language.languages import Language
-    from qkvsearch.workspace.elsewhere import FACT as KEYS
+    from qkvsearch.index.build import NOT_TAKEN_OVER
+    from qkvsearch.index.component import LANGUAGE
+    from qkvsearch.index.preferences import TUNED
+    from qkvsearch.storage.remote_collections import FACT as KEYS
+    from qkvsearch.text.language.languages import Language
 
     for reason in former.get(NOT_TAKEN_OVER, ()):
         run.say(f"Not taken over: {reason}.")

@@ -10,7 +10,7 @@ from qkvsearch.cli.context import settings
 from qkvsearch.cli.render import Output, output_options, to_table
 
 if TYPE_CHECKING:
-    from qkvsearch.answers.columns import Listing
+    from qkvsearch.search.listing import Listing
 
 COLUMNS = (
     ("", "left"), ("id", "left"), ("created (UTC)", "left"), ("command", "left"),

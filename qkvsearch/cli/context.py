@@ -20,9 +20,9 @@ from qkvsearch.errors import QkvError, WorkspaceError
 from qkvsearch.terminal import in_one_line, printable
 
 if TYPE_CHECKING:
+    from qkvsearch._utils.progress import Progress
     from qkvsearch.engine import Engine
-    from qkvsearch.progress import Progress
-    from qkvsearch.workspace import Workspace
+    from qkvsearch.storage import Workspace
 
 DEFAULT_WORKSPACE = Path(".qkvsearch")
 # What the name of a bundled sample begins with.
@@ -87,7 +87,7 @@ class CommandContext:
 
     def to_write(self, path: Path) -> Workspace:
         """A workspace for a command that changes it, which waits as --wait says."""
-        from qkvsearch.workspace import Workspace
+        from qkvsearch.storage import Workspace
 
         return Workspace(path, wait=self.wait, say=self.say)
 
@@ -142,10 +142,10 @@ class CommandContext:
         encoders are installed than it was built with.
         """
         from qkvsearch import __version__
+        from qkvsearch._utils.user_files import samples_folder
         from qkvsearch.data.samples import sample
-        from qkvsearch.texts.choice import installed
-        from qkvsearch.user_files import samples_folder
-        from qkvsearch.workspace import FORMAT_VERSION
+        from qkvsearch.storage import FORMAT_VERSION
+        from qkvsearch.text.choice import installed
 
         fingerprint = sample(name).fingerprint()
         encoders = installed() or ("corpus",)
@@ -162,8 +162,8 @@ class CommandContext:
 
     def _built_sample(self, name: str, path: Path) -> Engine:
         """Built by one process, for which others wait; in the place of one that is damaged."""
-        from qkvsearch.builder import build_workspace
         from qkvsearch.data.sources import read_source
+        from qkvsearch.index.build import build_workspace
 
         workspace = self.to_write(path)
         with workspace.writing("build"):
@@ -177,7 +177,7 @@ class CommandContext:
 
     def _sound(self, path: Path) -> Engine:
         """A sample of which no file is damaged. Raises `WorkspaceError`."""
-        from qkvsearch.answers.damage import verified
+        from qkvsearch.engine.damage import verified
 
         engine = self._opened(path)
         verified(engine.workspace)

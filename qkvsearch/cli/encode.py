@@ -57,18 +57,18 @@ def command(
     """
     if encoder is not None and head_name is not None:
         raise click.UsageError("--head is of a workspace, --encoder needs none: one of the two")
-    from qkvsearch.checked import text_of
+    from qkvsearch._utils.checked import text_of
 
     asked = [text_of("texts", text) for text in _given(texts)]
     if not asked:
         raise QkvError("stdin has no text: one a line")
     run = settings()
     if encoder is not None:
-        from qkvsearch.texts.encoders import pretrained
+        from qkvsearch.text.encoders import pretrained
 
         name, reader, path = encoder, pretrained(encoder), None
     else:
-        from qkvsearch.answers.exports.embeddings import dense_head
+        from qkvsearch.engine.export_embeddings import dense_head
 
         opened = run.open(sample=None if output.path is not None else "movies")
         name, path = dense_head(opened.models, head_name), opened.workspace.path
@@ -77,7 +77,7 @@ def command(
         if engine is None:
             found = reader.encode_many(asked, progress)
         else:
-            from qkvsearch.answers.exports.elsewhere import encode_elsewhere
+            from qkvsearch.engine.remote_export import encode_elsewhere
 
             found = encode_elsewhere(engine, asked, path, name, progress)
     rows = [_row(text, name, vector) for text, vector in zip(asked, found, strict=True)]

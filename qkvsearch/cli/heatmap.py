@@ -8,8 +8,8 @@ from rich.text import Text
 
 from qkvsearch.cli.render import GAP, abreast, terminal_width, to_table
 from qkvsearch.terminal import printable
-from qkvsearch.texts.encoded_text import Comparison, Focus
-from qkvsearch.texts.self_attention import AttentionMap
+from qkvsearch.text.encoded_text import Comparison, Focus
+from qkvsearch.text.self_attention import AttentionMap
 
 # Darkness by symbol, so that the map reads without colour too; each step is a fifth.
 SHADES = " ░▒▓█"

@@ -24,8 +24,8 @@ from qkvsearch.cli.render import (
 from qkvsearch.terminal import printable
 
 if TYPE_CHECKING:
+    from qkvsearch.query.where import Where
     from qkvsearch.retrieval import Ranking
-    from qkvsearch.workspace.where import Where
 
 # Characters shown of each of the owner's columns.
 SHOWN_OF_CELL = 24
@@ -71,7 +71,7 @@ def _condition(context: click.Context, _: click.Parameter, expression: str | Non
     seconds = context.meta.get("qkvsearch.seconds")
     if expression is None or seconds is None:
         return expression
-    from qkvsearch.workspace.where import Condition
+    from qkvsearch.query.where import Condition
 
     return Condition(expression, seconds=seconds)
 
@@ -225,7 +225,7 @@ def _marked(title: str, words: list[str]) -> Any:
         return title
     from rich.text import Text
 
-    from qkvsearch.texts.analysis import word_spans
+    from qkvsearch.text.analysis import word_spans
 
     text = Text(printable(title))
     for start, end in word_spans(words, text.plain):

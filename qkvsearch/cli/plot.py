@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from qkvsearch._utils.files import write_file
 from qkvsearch.errors import QkvError, need
-from qkvsearch.files import write_file
 from qkvsearch.lessons.exports.page.markup import Html, element, grid, joined
 from qkvsearch.terminal import printable
-from qkvsearch.texts.encoded_text import Comparison
-from qkvsearch.texts.self_attention import AttentionMap
+from qkvsearch.text.encoded_text import Comparison
+from qkvsearch.text.self_attention import AttentionMap
 
 # Tried for letters that the font before them lacks; those that are not installed are passed over.
 FONTS = (

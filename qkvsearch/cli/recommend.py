@@ -127,7 +127,7 @@ def command(all_users: bool, only: Path | None, output: Output, **options: Any) 
         raise click.UsageError("--engine is for all users: --all-users")
     elif options["user"] is None and not (options["likes"] or options["ratings"]):
         raise click.UsageError("name a user with --user, or something they like with --like")
-    from qkvsearch.answers.arguments import listed_positions
+    from qkvsearch.search.candidates import listed_positions
 
     run = settings()
     is_own = all_users or options["user"] is not None or output.path is not None

@@ -16,9 +16,9 @@ from qkvsearch.cli.writing import wait_option
 from qkvsearch.errors import quantity
 
 if TYPE_CHECKING:
-    from qkvsearch.answers.columns import Listing
     from qkvsearch.data.columns import Columns
     from qkvsearch.engine import Engine
+    from qkvsearch.search.listing import Listing
 
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.IGNORECASE)
 

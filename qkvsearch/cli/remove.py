@@ -14,8 +14,8 @@ from qkvsearch.cli.writing import confirm, is_asked, wait_option, yes_option
 from qkvsearch.errors import quantity
 
 if TYPE_CHECKING:
-    from qkvsearch.revision import Revision
-    from qkvsearch.workspace.where import Where
+    from qkvsearch.index.revision import Revision
+    from qkvsearch.query.where import Where
 
 # Of what leaves, as many titles are said.
 SHOWN = 5
@@ -63,7 +63,7 @@ def command(
     if dry_run and done.gone:
         run.say(f"Among them: {_titles(done)}.")
     if output.asked:
-        from qkvsearch.answers.columns import Listing
+        from qkvsearch.search.listing import Listing
 
         write_listing(Listing(done.gone, len(done.gone), ("id", "title")), "items", output)
 

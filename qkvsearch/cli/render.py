@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from qkvsearch._utils.files import replacing, write_file
 from qkvsearch.cli.context import settings
 from qkvsearch.data import writers
-from qkvsearch.files import replacing, write_file
 from qkvsearch.terminal import printable
 
 if TYPE_CHECKING:

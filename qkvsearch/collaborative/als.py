@@ -9,13 +9,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
-from qkvsearch.collaborative.base import CollaborativeModel, one_entry_per_pair
-from qkvsearch.collaborative.factors import ImplicitFactors
-from qkvsearch.collaborative.solver import LANES, blocks, solve_rows, transpose
-from qkvsearch.data.files.scratch import counts_of, pieces_of, scratch_array
-from qkvsearch.data.interactions import Interactions
-from qkvsearch.errors import DataError
-from qkvsearch.parameters import (
+from qkvsearch._utils.parameters import (
     check_fitted,
     check_positive,
     check_whole,
@@ -23,8 +17,14 @@ from qkvsearch.parameters import (
     random_generator,
     require,
 )
-from qkvsearch.progress import Callback
-from qkvsearch.threads import available_cores, thread_pool
+from qkvsearch._utils.progress import Callback
+from qkvsearch._utils.threads import available_cores, thread_pool
+from qkvsearch.collaborative.base import CollaborativeModel, one_entry_per_pair
+from qkvsearch.collaborative.factors import ImplicitFactors
+from qkvsearch.collaborative.solver import LANES, blocks, solve_rows, transpose
+from qkvsearch.data.files.scratch import counts_of, pieces_of, scratch_array
+from qkvsearch.data.interactions import Interactions
+from qkvsearch.errors import DataError
 
 # The constants of "auto", as the docstring of `ImplicitALS` explains.
 AUTO_ALPHA0 = 10.0

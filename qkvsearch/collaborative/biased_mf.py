@@ -8,15 +8,15 @@ from typing import Any, Self
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from qkvsearch._utils.parameters import check_fitted, check_positive, check_whole, random_generator
+from qkvsearch._utils.progress import Callback
+from qkvsearch._utils.threads import thread_pool
 from qkvsearch.collaborative.base import CollaborativeModel
 from qkvsearch.collaborative.factors import RatingFactors
 from qkvsearch.collaborative.sgd import Grid, Learned, Penalties, group_count
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.data.ratings import Scale, ends_of
 from qkvsearch.errors import DataError
-from qkvsearch.parameters import check_fitted, check_positive, check_whole, random_generator
-from qkvsearch.progress import Callback
-from qkvsearch.threads import thread_pool
 
 # In standard deviations. A rating of 1 among fives is nearer than this; the end of a heavy tail is
 # further away, and would dominate the gradient.

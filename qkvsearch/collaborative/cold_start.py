@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from qkvsearch.threads import one_blas_thread
+from qkvsearch._utils.threads import one_blas_thread
 
 # Penalties compared, in units of the mean eigenvalue of XᵀX.
 PENALTIES = np.logspace(-4, 4, 17)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from qkvsearch._utils.threads import one_blas_thread, run_in_threads
 from qkvsearch.errors import DataError, QkvError
-from qkvsearch.threads import one_blas_thread, run_in_threads
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

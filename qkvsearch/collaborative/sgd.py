@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.sparse import coo_matrix, csr_matrix
 
-from qkvsearch.compiled import compiled
+from qkvsearch._utils.compiled import compiled
 
 Array = np.ndarray[Any, Any]
 

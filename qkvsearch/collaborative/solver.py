@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from qkvsearch.compiled import compiled, prefetch
+from qkvsearch._utils.compiled import compiled, prefetch
 
 Array = np.ndarray[Any, Any]
 Width = tuple[int, ...]

@@ -101,6 +101,7 @@ def item_texts(
     names = list(frame.columns)
     chosen = choose_catalog_columns(frame, columns, report, log)
     id_column, title, text_columns = chosen.id, chosen.title, chosen.text
+    report.require_plain("id", id_column)
     if id_column != title:
         frame = with_product_cells(frame, title, report)
 

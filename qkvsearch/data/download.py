@@ -13,10 +13,10 @@ import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
+from qkvsearch._utils.files import folder_beside
+from qkvsearch._utils.limits import DOWNLOAD, PACKED_FILES, check_unpacked
+from qkvsearch._utils.progress import Progress
 from qkvsearch.errors import DataError, suggest
-from qkvsearch.files import folder_beside
-from qkvsearch.limits import DOWNLOAD, PACKED_FILES, check_unpacked
-from qkvsearch.progress import Progress
 
 MOVIELENS = "https://files.grouplens.org/datasets/movielens"
 TERMS = "research use only; see its README"

@@ -78,6 +78,8 @@ def rows_from_table(
     """The same, one by one: repeated pairs are apart, and nothing is taken back yet."""
     report.require_rows()
     roles = choose_log_columns(table, columns, report, item_ids)
+    report.require_plain("user", roles.user)
+    report.require_plain("item", roles.item)
     if columns.rating_scale is not None:
         check_scale(columns.rating_scale, roles, report.file)
     users, items = (table.columns[name].coded() for name in (roles.user, roles.item))

@@ -20,7 +20,8 @@ class ReadReport:
 
     `repaired` counts lines that are not UTF-8 and were read as Windows-1252, whether their rows
     were kept or not. `chosen`: which columns play which roles, and why. `warnings` are
-    what a person has to know before they trust the result.
+    what a person has to know before they trust the result. `nested`: of the columns in which lists
+    or objects are, the first row that has one.
 
     >>> report = ReadReport("watches.csv", read=10, merged=2, repaired=1)
     >>> report.skip("without a user", [4, 7, 8])
@@ -39,6 +40,7 @@ class ReadReport:
     chosen: str = ""
     warnings: list[str] = field(default_factory=list)
     first_rows: dict[str, Any] = field(default_factory=dict)
+    nested: dict[str, Any] = field(default_factory=dict)
 
     @property
     def kept(self) -> int:
@@ -70,6 +72,15 @@ class ReadReport:
         """
         if count:
             self.notes.append(sentence.format(n=f"{count:,}", **values))
+
+    def require_plain(self, role: str, column: str) -> None:
+        """Raise `DataError` where an id is a list or an object: as text, [7] would be 7."""
+        if column in self.nested:
+            raise DataError(
+                f"{self.file}, row {self.nested[column]:,}: column {column!r} is the {role}, and a "
+                f"list or an object is in it: write a text or a number, or name another "
+                f"`{role}_column`"
+            )
 
     def require_rows(self) -> None:
         if not self.read:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from qkvsearch._utils.limits import ROWS
 from qkvsearch.data.columns import Columns, find_column
 from qkvsearch.data.columns.choice import has_users
 from qkvsearch.data.files.encoded import EncodedTable
@@ -11,7 +12,6 @@ from qkvsearch.data.movielens import read_movielens
 from qkvsearch.data.readers import Dataset, Source, load_encoded, read_dataset
 from qkvsearch.data.samples import sample
 from qkvsearch.errors import DataError
-from qkvsearch.limits import ROWS
 
 SAMPLE = "sample:"
 

@@ -7,16 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-from qkvsearch.answers.arguments import as_list
-from qkvsearch.checked import checked, checked_methods
+from qkvsearch._utils.checked import checked, checked_methods
 from qkvsearch.engine.asked import AskedEngine
 from qkvsearch.errors import QkvError
-from qkvsearch.workspace import Workspace
-from qkvsearch.workspace.segments import BUILDS_FOLDER
+from qkvsearch.search.candidates import as_list
+from qkvsearch.storage import Workspace
+from qkvsearch.storage.segments import BUILDS_FOLDER
 
 if TYPE_CHECKING:
-    from qkvsearch.answers.columns import Listing
-    from qkvsearch.answers.recording import Recording
+    from qkvsearch._utils.progress import Progress
     from qkvsearch.data.columns import Columns
     from qkvsearch.data.ids import Id
     from qkvsearch.data.judgements import Judgements, Queries
@@ -24,10 +23,11 @@ if TYPE_CHECKING:
     from qkvsearch.data.synonyms import Synonyms
     from qkvsearch.evaluation.report import Evaluation
     from qkvsearch.evaluation.tuning import Trial, Tuning
-    from qkvsearch.progress import Progress
-    from qkvsearch.revision import Forgotten, Learned, Merged, Repaired, Revision
-    from qkvsearch.workspace import BuildEntry
-    from qkvsearch.workspace.where import Where
+    from qkvsearch.index.revision import Forgotten, Learned, Merged, Repaired, Revision
+    from qkvsearch.query.where import Where
+    from qkvsearch.recommend.recording import Recording
+    from qkvsearch.search.listing import Listing
+    from qkvsearch.storage import BuildEntry
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -63,7 +63,7 @@ class Engine(AskedEngine):
         come back; the notes say what became of every row. `learn` makes them a part of the build.
         Raises `QkvError` where no row can be used.
         """
-        from qkvsearch.answers.record_file import record_file
+        from qkvsearch.recommend.record_file import record_file
 
         return record_file(self._recording(), source, columns)
 
@@ -75,7 +75,7 @@ class Engine(AskedEngine):
         return self._recording().undo()
 
     def _recording(self) -> Recording:
-        from qkvsearch.answers.recording import Recording
+        from qkvsearch.recommend.recording import Recording
 
         return Recording(self.workspace, self.build.histories)
 
@@ -85,7 +85,7 @@ class Engine(AskedEngine):
         """Items of a file or frame join the workspace without a rebuild, in the place of those with
         their ids; this engine finds them at once. Raises `QkvError`.
         """
-        from qkvsearch.revision import add_items
+        from qkvsearch.index.revision import add_items
 
         return self._changed(add_items, items, columns, progress)
 
@@ -101,7 +101,7 @@ class Engine(AskedEngine):
         of them or, where one is unknown, none. With `dry_run` nothing changes: the revision says
         what would.
         """
-        from qkvsearch.revision import remove_items
+        from qkvsearch.index.revision import remove_items
 
         return self._changed(remove_items, items, where=where, dry_run=dry_run, progress=progress)
 
@@ -110,7 +110,7 @@ class Engine(AskedEngine):
         recorded since, with the settings in use; no file of the build is needed, and texts are not
         read again. Records stay, so that `rollback` loses none. Raises `WorkspaceError`.
         """
-        from qkvsearch.revision import learn
+        from qkvsearch.index.revision import learn
 
         return self._changed(learn, progress=progress)
 
@@ -119,7 +119,7 @@ class Engine(AskedEngine):
         bit. drop_builds: remove former builds too, but for those that others have open, which the
         next change removes; `rollback` then has none. Raises `WorkspaceError`.
         """
-        from qkvsearch.revision import merge_segments
+        from qkvsearch.index.revision import merge_segments
 
         with self.workspace.writing("compact"):
             done = self._changed(merge_segments, progress=progress)
@@ -141,7 +141,7 @@ class Engine(AskedEngine):
         whoever has it open. Afterwards no file of the workspace holds the id. With `dry_run`
         nothing changes. The notes say what stays. Raises `UnknownIdError`.
         """
-        from qkvsearch.revision import forget_user
+        from qkvsearch.index.revision import forget_user
 
         return self._changed(forget_user, user, dry_run=dry_run, progress=progress)
 
@@ -180,7 +180,7 @@ class Engine(AskedEngine):
         names = None if heads is None else as_list(heads)
         build = self.build
         if against is not None:
-            from qkvsearch.answers.measure import evaluate_against
+            from qkvsearch.engine.measure import evaluate_against
 
             return evaluate_against(build, against, queries, names, progress)
         if qrels is None:
@@ -207,7 +207,7 @@ class Engine(AskedEngine):
         are more, by default 2,000; 0 for all. engine: where the preferences learn, as in `build`.
         The report's `notes` say what the figures leave out. Raises `QkvError`.
         """
-        from qkvsearch.answers import measure
+        from qkvsearch.engine import measure
 
         options = {"protocol": protocol, "next_item": next_item, "progress": progress}
         with measure.learner(engine) as options["estimator"]:
@@ -233,7 +233,7 @@ class Engine(AskedEngine):
         `callback` is given all trials after each. Raises
         `QkvError`.
         """
-        from qkvsearch.answers import measure
+        from qkvsearch.engine import measure
 
         options = {"protocol": protocol, "callback": callback, "progress": progress}
         with measure.learner(engine) as learner:
@@ -257,7 +257,7 @@ class Engine(AskedEngine):
         estimator: Callable[..., Any] | None = None,
     ) -> None:
         """Anew from the whole log, with what was found or the default settings."""
-        from qkvsearch.revision import learn_preferences
+        from qkvsearch.index.revision import learn_preferences
 
         self._changed(learn_preferences, tuned, progress, estimator)
 
@@ -304,9 +304,9 @@ def build(
     >>> engine.search("sourdough bread", k=1)[0].title
     'Sourdough from nothing, day one to day nine'
     """
-    from qkvsearch.builder import CHECKPOINT, build_workspace, reading
     from qkvsearch.data.judgements import judged_by
     from qkvsearch.data.synonyms import as_synonyms
+    from qkvsearch.index.build import CHECKPOINT, build_workspace, reading
 
     judged, meant = judged_by(queries, qrels), as_synonyms(synonyms)
     workspace = Workspace(path, wait=wait)
@@ -338,7 +338,7 @@ def repair(
     what cannot is kept out of the way, and named. Raises `WorkspaceError` where nothing is sound
     that answers could come from.
     """
-    from qkvsearch import revision
+    from qkvsearch.index import revision
 
     workspace = Workspace(path, wait=wait, say=say)
     if not (workspace.path / BUILDS_FOLDER).is_dir():

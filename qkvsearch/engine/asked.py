@@ -8,17 +8,17 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
-from qkvsearch.answers.opened import OpenedBuild
-from qkvsearch.checked import checked_methods
+from qkvsearch._utils.checked import checked_methods
+from qkvsearch.engine.index import OpenedBuild
 from qkvsearch.errors import DamagedError
-from qkvsearch.workspace import Workspace
+from qkvsearch.storage import Workspace
 
 if TYPE_CHECKING:
-    from qkvsearch.answers.columns import Listing
-    from qkvsearch.answers.rows import ItemRows, UserRows
-    from qkvsearch.answers.search import TextSearch
-    from qkvsearch.stored import StoredModels
-    from qkvsearch.workspace import Snapshot, Tables
+    from qkvsearch.engine.rows import ItemRows, UserRows
+    from qkvsearch.index import StoredModels
+    from qkvsearch.search.listing import Listing
+    from qkvsearch.search.text_search import TextSearch
+    from qkvsearch.storage import Snapshot, Tables
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -37,7 +37,7 @@ def _asked(
         try:
             return question(build, *args, **kwargs)
         except DamagedError as error:
-            from qkvsearch.answers.damage import explained
+            from qkvsearch.engine.damage import explained
 
             raise explained(error, build.snapshot) from None
 
@@ -151,7 +151,7 @@ class AskedEngine:
         builds too, is compared with its checksum; raises `DamagedError`, which lists those that
         are not as they were written, what still works, and what to do.
         """
-        from qkvsearch.answers.damage import verified
+        from qkvsearch.engine.damage import verified
 
         checked = {"checksums": verified(self.workspace)} if verify else {}
         return {**self._facts(), **checked}
@@ -161,6 +161,6 @@ class AskedEngine:
         `created` and by which `command`, its `items`, of how many `segments` it is, how many
         `megabytes` it added on disk, and which one is `current`. The notes name damaged ones.
         """
-        from qkvsearch.answers.facts import build_rows
+        from qkvsearch.engine.facts import build_rows
 
         return build_rows(self.workspace)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from statistics import fmean
 
+from qkvsearch._utils.progress import Progress
 from qkvsearch.errors import DataError
 from qkvsearch.evaluation.report import Evaluation
-from qkvsearch.progress import Progress
 from qkvsearch.retrieval import Hit
 
 # A query's text and how many hits to the hits, best first.

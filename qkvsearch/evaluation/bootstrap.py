@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from qkvsearch.threads import one_blas_thread
+from qkvsearch._utils.threads import one_blas_thread
 
 N_RESAMPLES = 1000
 CONFIDENCE = 0.95

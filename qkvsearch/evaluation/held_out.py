@@ -10,6 +10,7 @@ from typing import Self
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from qkvsearch._utils.threads import run_in_threads
 from qkvsearch.collaborative.confidences import Feedback
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.data.ratings import Scale
@@ -17,7 +18,6 @@ from qkvsearch.errors import DataError
 from qkvsearch.evaluation.splits import Split, places
 from qkvsearch.evaluation.systems import System
 from qkvsearch.retrieval import top_k
-from qkvsearch.threads import run_in_threads
 
 # Users are ranked for in blocks of at most 4 million scores, 16 MB.
 SCORES_AT_ONCE = 1 << 22

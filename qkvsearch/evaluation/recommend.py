@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from qkvsearch._utils.progress import Progress, silent
 from qkvsearch.collaborative.confidences import scale_of
 from qkvsearch.collaborative.estimators import BiasedMF
 from qkvsearch.data.interactions import Interactions
@@ -24,7 +25,6 @@ from qkvsearch.evaluation.systems import (
     Preferences,
     System,
 )
-from qkvsearch.progress import Progress, silent
 
 # So many users are judged unless more are asked for: half of an interval is then at most 0.022,
 # for figures from 0 to 1.

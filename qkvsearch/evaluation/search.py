@@ -8,6 +8,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from qkvsearch._utils.progress import Progress
 from qkvsearch.data.ids import Id, Ids, id_text
 from qkvsearch.data.judgements import (
     LEARNED_FROM,
@@ -20,7 +21,6 @@ from qkvsearch.data.judgements import (
 from qkvsearch.errors import DataError
 from qkvsearch.evaluation.metrics import Grades, Ranked, ndcg, recall, reciprocal_rank
 from qkvsearch.evaluation.report import Evaluation, Metrics
-from qkvsearch.progress import Progress
 from qkvsearch.retrieval import Hit
 
 # A query's text and how many hits to the ids of the hits, best first.

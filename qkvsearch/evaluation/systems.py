@@ -11,14 +11,14 @@ import numpy as np
 from scipy.linalg.lapack import spotrf, spotri
 from scipy.sparse import csr_matrix, vstack
 
+from qkvsearch._utils.progress import Callback
+from qkvsearch._utils.threads import one_blas_thread
 from qkvsearch.collaborative.cold_start import fit_text_map, place_cold_items
 from qkvsearch.collaborative.estimators import ImplicitALS
+from qkvsearch.collaborative.sequences.next_item import NextItem
 from qkvsearch.data.ids import Ids
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DataError, QkvError
-from qkvsearch.progress import Callback
-from qkvsearch.sequences.next_item import NextItem
-from qkvsearch.threads import one_blas_thread
 
 # Products of items with items are made at most 16 million at a time, 64 MB.
 PRODUCTS_AT_ONCE = 1 << 24

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from qkvsearch._utils.progress import Callback, Progress, silent
 from qkvsearch.collaborative.confidences import scale_of
 from qkvsearch.collaborative.estimators import ImplicitALS
 from qkvsearch.data.interactions import Interactions
@@ -19,7 +20,6 @@ from qkvsearch.evaluation.held_out import HeldOutUsers
 from qkvsearch.evaluation.metrics import ndcg
 from qkvsearch.evaluation.splits import split
 from qkvsearch.evaluation.systems import Preferences
-from qkvsearch.progress import Callback, Progress, silent
 
 Settings = dict[str, Any]
 

@@ -4,10 +4,10 @@ import json
 from contextlib import suppress
 from typing import Any
 
+from qkvsearch._utils.files import write_file
+from qkvsearch._utils.user_files import data_folder
 from qkvsearch.errors import DataError
-from qkvsearch.files import write_file
 from qkvsearch.lessons import LESSONS
-from qkvsearch.user_files import data_folder
 
 FILE = "lessons.json"
 

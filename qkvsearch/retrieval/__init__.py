@@ -4,7 +4,7 @@ from qkvsearch.retrieval.fusion import Head, fuse, fuse_known, fuse_ranks
 from qkvsearch.retrieval.keys import DenseKeys, LexicalKeys, TermKeys
 from qkvsearch.retrieval.ranking import Hit, Ranking, rank
 from qkvsearch.retrieval.reasons import Reason
-from qkvsearch.retrieval.score_parts import Part, Parts
+from qkvsearch.retrieval.score_components import Part, Parts
 from qkvsearch.retrieval.topk import top_k
 
 __all__ = [

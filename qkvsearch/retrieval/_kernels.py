@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from qkvsearch._utils.compiled import compiled_for_any
 from qkvsearch.attention.arrays import Array
-from qkvsearch.compiled import compiled_for_any
 
 
 @compiled_for_any

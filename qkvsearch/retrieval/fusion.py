@@ -11,7 +11,7 @@ import numpy as np
 
 from qkvsearch.errors import QkvError
 from qkvsearch.retrieval.scope import Scope
-from qkvsearch.retrieval.score_parts import Part, Parts, PartsOf
+from qkvsearch.retrieval.score_components import Part, Parts, PartsOf
 from qkvsearch.retrieval.topk import top_k
 
 # Cormack, Clarke and Büttcher 2009, section 3: chosen on pilot runs, and the results hardly move.

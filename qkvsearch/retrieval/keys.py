@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from qkvsearch.cached import kept_by_word
-from qkvsearch.labelled import LabelledVectors
+from qkvsearch._utils.caching import kept_by_word
 from qkvsearch.retrieval.fusion import Head
-from qkvsearch.retrieval.score_parts import Part, Parts, PartsOf, Source
+from qkvsearch.retrieval.score_components import Part, Parts, PartsOf, Source
 from qkvsearch.retrieval.term_counts import TermCounts
-from qkvsearch.texts.analysis import Analyzer, Token, known_tokens
-from qkvsearch.texts.vocabulary import Vocabulary
+from qkvsearch.text.analysis import Analyzer, Token, known_tokens
+from qkvsearch.text.labelled import LabelledVectors
+from qkvsearch.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

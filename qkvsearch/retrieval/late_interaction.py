@@ -14,17 +14,17 @@ from typing import Any
 
 import numpy as np
 
+from qkvsearch._utils.progress import Progress
+from qkvsearch._utils.query_lock import out_of_turn
 from qkvsearch.attention.masks import hide
 from qkvsearch.attention.weights import softmax
-from qkvsearch.labelled import NEGLIGIBLE, LabelledVectors, unit_rows
-from qkvsearch.progress import Progress
 from qkvsearch.retrieval.fusion import Head, plus
 from qkvsearch.retrieval.keys import TermKeys
-from qkvsearch.retrieval.score_parts import Part, Parts, Source
+from qkvsearch.retrieval.score_components import Part, Parts, Source
 from qkvsearch.retrieval.topk import top_k
-from qkvsearch.texts.analysis import Analyzer
-from qkvsearch.texts.text_encoder import TextEncoder
-from qkvsearch.turns import out_of_turn
+from qkvsearch.text.analysis import Analyzer
+from qkvsearch.text.labelled import NEGLIGIBLE, LabelledVectors, unit_rows
+from qkvsearch.text.text_encoder import TextEncoder
 
 NAME = "token"
 # The key of what an item gets that is not among the candidates of the second pass.

@@ -8,9 +8,9 @@ from typing import Self
 
 import numpy as np
 
-from qkvsearch.labelled import LEVELS
+from qkvsearch._utils.threads import available_cores, run_in_threads
 from qkvsearch.retrieval.topk import MOST_KEYS, Score, search_blocks, top_k
-from qkvsearch.threads import available_cores, run_in_threads
+from qkvsearch.text.labelled import LEVELS
 
 # For at most 2 queries, a pass over the codes for each beats turning them into float32 for BLAS.
 FEW = 2

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from qkvsearch._utils.deadline import check_deadline
+from qkvsearch._utils.query_lock import in_turn
+from qkvsearch._utils.threads import one_blas_thread
 from qkvsearch.attention.masks import hide
 from qkvsearch.attention.weights import softmax
 from qkvsearch.data.ids import Id
-from qkvsearch.deadline import check_deadline
 from qkvsearch.errors import QkvError
 from qkvsearch.retrieval.fusion import Head
 from qkvsearch.retrieval.reasons import Reason, Reasoning, WordReasons
 from qkvsearch.retrieval.scope import counted_softmax
-from qkvsearch.retrieval.score_parts import Part, Parts
+from qkvsearch.retrieval.score_components import Part, Parts
 from qkvsearch.retrieval.topk import top_k
 from qkvsearch.terminal import in_one_line
-from qkvsearch.threads import one_blas_thread
-from qkvsearch.turns import in_turn
 
 if TYPE_CHECKING:
     import pandas as pd

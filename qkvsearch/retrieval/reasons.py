@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from qkvsearch.cached import cached_property
-from qkvsearch.retrieval.score_parts import Parts, Source
-from qkvsearch.texts.analysis import Analyzer, fold
-from qkvsearch.texts.language.languages import stop_words
-from qkvsearch.texts.language.word_patterns import CJK, HAS_CJK, RUNS
+from qkvsearch._utils.caching import cached_property
+from qkvsearch.retrieval.score_components import Parts, Source
+from qkvsearch.text.analysis import Analyzer, fold
+from qkvsearch.text.language.languages import stop_words
+from qkvsearch.text.language.word_patterns import CJK, HAS_CJK, RUNS
 
 # Limits chosen by eye, on both samples and on 9,742 films, with each encoder.
 # Lines are shown until they carry this share of all that is added up, and at most so many.

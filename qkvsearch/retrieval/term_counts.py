@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from qkvsearch.texts.vocabulary import Vocabulary
+from qkvsearch.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_matrix, csr_matrix

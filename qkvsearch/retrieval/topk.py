@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from qkvsearch.threads import run_in_threads
+from qkvsearch._utils.threads import run_in_threads
 
 # Few enough for their best to be found in no time, enough that few blocks hold one of the k best.
 BLOCK = 512

@@ -11,11 +11,11 @@ from itertools import count
 
 import numpy as np
 
-from qkvsearch.texts.analysis import MAX_TERM, Analyzer
-from qkvsearch.texts.language.word_patterns import HAS_CJK
-from qkvsearch.texts.related import SHORTEST
-from qkvsearch.texts.spelling import LetterIndex
-from qkvsearch.texts.vocabulary import KEPT_ROWS, Vocabulary
+from qkvsearch.text.analysis import MAX_TERM, Analyzer
+from qkvsearch.text.families import SHORTEST
+from qkvsearch.text.language.word_patterns import HAS_CJK
+from qkvsearch.text.spelling import LetterIndex
+from qkvsearch.text.vocabulary import KEPT_ROWS, Vocabulary
 
 # The spelling in row 0: where a column's text ends.
 END = b""
@@ -49,7 +49,7 @@ class WordSequences:
         cls, fields: Sequence[Sequence[str]], analyzer: Analyzer | None = None
     ) -> WordSequences:
         """Of items given as columns of texts, one text an item in each."""
-        from qkvsearch.texts.analyzed import AnalyzedTexts, TokenSequences
+        from qkvsearch.text.analyzed import AnalyzedTexts, TokenSequences
 
         columns = AnalyzedTexts.of_columns(fields, analyzer or Analyzer())
         tokens, indptr, words = TokenSequences.of(columns)

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from qkvsearch.data.catalog_columns import StoredColumn
 from qkvsearch.data.columns.facts import LIST_SEPARATOR
-from qkvsearch.workspace import Tables
-from qkvsearch.workspace.catalog.columns import StoredColumn
+from qkvsearch.storage import Tables
 
 # Colours that people tell apart, whatever their eyes; and shades.
 MOST_VALUES, RANGES = 6, 6

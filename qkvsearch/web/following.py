@@ -11,10 +11,10 @@ from threading import Event, Thread
 
 import numpy as np
 
-from qkvsearch.answers.opened import OpenedBuild
+from qkvsearch._utils.query_lock import without_turns
 from qkvsearch.engine import Engine
+from qkvsearch.engine.index import OpenedBuild
 from qkvsearch.errors import DamagedError, QkvError
-from qkvsearch.turns import without_turns
 
 log = logging.getLogger("qkvsearch.web")
 # Seconds between two looks at which build is current, and after one that could not be opened.

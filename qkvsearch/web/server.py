@@ -19,10 +19,10 @@ from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import Multiprocess
 
 from qkvsearch.errors import QkvError
+from qkvsearch.storage.file_lock import lock
 from qkvsearch.web.settings import LOOPBACK, Settings
 from qkvsearch.web.slow_clients import BoundedProtocol
 from qkvsearch.web.token import BearerToken
-from qkvsearch.workspace.file_lock import lock
 
 log = logging.getLogger("qkvsearch.web")
 # How long answers that are on their way may take when the server is told to stop.

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from starlette.requests import Request
 
-from qkvsearch.deadline import DeadlineError, deadline
+from qkvsearch._utils.deadline import DeadlineError, deadline
 from qkvsearch.engine import Engine
 from qkvsearch.web.following import FollowingEngine
 from qkvsearch.web.metrics import Metrics

@@ -96,6 +96,8 @@ class BoundedProtocol(H11Protocol, asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
         super().connection_lost(exc)
+        # Otherwise it stays until the garbage collector finds the cycle of protocol and transport.
+        self._buffer = bytearray()
 
     # --- reading ---
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from qkvsearch import threads
+from qkvsearch._utils import threads
 from qkvsearch.attention.gelu import gelu_in_place
 from qkvsearch.attention.kernels import add_gelu
 from qkvsearch.attention.layers import Encoder

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from qkvsearch.cli.heatmap import focus_table
-from qkvsearch.texts.encoded_text import AttendedWord, Focus
-from qkvsearch.texts.encoders import pretrained
-from qkvsearch.texts.self_attention import AttentionMap
+from qkvsearch.text.encoded_text import AttendedWord, Focus
+from qkvsearch.text.encoders import pretrained
+from qkvsearch.text.self_attention import AttentionMap
 
 TEXT = "deep season didn't redder sea"
 TOKENS = ["[CLS]", "deep", "sea", "##son", "didn", "'", "t", "red", "##der", "sea", "[SEP]"]

@@ -10,13 +10,13 @@ from importlib.util import find_spec
 
 import pytest
 
-from qkvsearch.answers.facts import learned_from
 from qkvsearch.cli.evaluate import recommend
+from qkvsearch.collaborative.sequences.next_item import NextItem
 from qkvsearch.data.ids import Ids
+from qkvsearch.engine.facts import learned_from
 from qkvsearch.evaluation import systems
 from qkvsearch.evaluation.search import evaluate_heads
 from qkvsearch.evaluation.splits import PROTOCOLS
-from qkvsearch.sequences.next_item import NextItem
 
 
 @pytest.fixture

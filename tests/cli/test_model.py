@@ -8,9 +8,9 @@ import json
 import pytest
 from click.testing import CliRunner
 
+from qkvsearch._utils.user_files import MODELS_VARIABLE
 from qkvsearch.cli import group
-from qkvsearch.texts.pretrained import fetch as models
-from qkvsearch.user_files import MODELS_VARIABLE
+from qkvsearch.text.pretrained import fetch as models
 
 
 @pytest.fixture

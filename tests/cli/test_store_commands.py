@@ -12,9 +12,9 @@ from threading import Event, Thread, Timer
 import pytest
 
 from qkvsearch.cli import COMMANDS, group
-from qkvsearch.revision import merging
-from qkvsearch.workspace import locks
-from qkvsearch.workspace.locks import writer_lock
+from qkvsearch.index import merge as merging
+from qkvsearch.storage import locks
+from qkvsearch.storage.locks import writer_lock
 from tests.terminal import on_a_terminal
 
 READERS = {

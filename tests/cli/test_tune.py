@@ -16,9 +16,9 @@ from qkvsearch.engine import Engine
 from qkvsearch.evaluation import tuning
 from qkvsearch.evaluation.splits import PROTOCOLS
 from qkvsearch.evaluation.tuning import Trial, Tuning
-from qkvsearch.revision import learn_preferences, remove_items
-from qkvsearch.stored.preferences import PreferencesPart
-from qkvsearch.workspace import Workspace
+from qkvsearch.index.preferences import PreferencesPart
+from qkvsearch.index.revision import learn_preferences, remove_items
+from qkvsearch.storage import Workspace
 
 pytestmark = pytest.mark.usefixtures("former_builds_stay")
 SETTINGS = {"n_components": 8, "max_iter": 5, "alpha0": 0.3, "reg": 0.02, "nu": 0.9}

@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qkvsearch.errors import QkvError
-from qkvsearch.labelled import quantize_int8, unit_rows
-from qkvsearch.texts.encoded_text import EncodedText
-from qkvsearch.texts.encoders import CHOICES, DENSE_HEADS, LEARNED, SECOND_PASS
-from qkvsearch.texts.learned.svd import CorpusEncoder
-from qkvsearch.texts.pretrained import static, transformer
-from qkvsearch.texts.pretrained.static import StaticEncoder
-from qkvsearch.texts.pretrained.transformer import TransformerEncoder
-from qkvsearch.texts.text_encoder import EncodedItems, TextEncoder, encode_items
+from qkvsearch.text.encoded_text import EncodedText
+from qkvsearch.text.encoders import CHOICES, DENSE_HEADS, LEARNED, SECOND_PASS
+from qkvsearch.text.labelled import quantize_int8, unit_rows
+from qkvsearch.text.learned.svd import CorpusEncoder
+from qkvsearch.text.pretrained import static, transformer
+from qkvsearch.text.pretrained.static import StaticEncoder
+from qkvsearch.text.pretrained.transformer import TransformerEncoder
+from qkvsearch.text.text_encoder import EncodedItems, TextEncoder, encode_items
 
 tokenizers = pytest.importorskip("tokenizers", reason="needs tokenizers: qkvsearch[encoders]")
 

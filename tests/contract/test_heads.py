@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from qkvsearch.answers.similar import WEIGHTS as SIMILAR_WEIGHTS
 from qkvsearch.engine import Engine
-from qkvsearch.labelled import LabelledVectors
+from qkvsearch.recommend.similar import WEIGHTS as SIMILAR_WEIGHTS
 from qkvsearch.retrieval import DenseKeys, Head, fuse, rank
+from qkvsearch.text.labelled import LabelledVectors
 
 UNKNOWN = "zzqx wvvk"
 BY_RANK = " by rank"

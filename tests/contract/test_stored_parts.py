@@ -20,40 +20,35 @@ import pytest
 
 import qkvsearch as qkv
 from qkvsearch.collaborative.estimators import BiasedMF, ImplicitALS
+from qkvsearch.collaborative.sequences.model import NextItemModel
 from qkvsearch.collaborative.strength import Strength, usual_level
 from qkvsearch.data.readers import read_dataset
 from qkvsearch.errors import DamagedError
-from qkvsearch.labelled import unit_rows
+from qkvsearch.index import StoredModels, preferences, tokens
+from qkvsearch.index import merge as merging
+from qkvsearch.index.codes import CodesPart
+from qkvsearch.index.component import BuildReader, StoredPart
+from qkvsearch.index.dense import DensePart
+from qkvsearch.index.lexical import LexicalPart
+from qkvsearch.index.log import LogPart
+from qkvsearch.index.merge import merged_contents
+from qkvsearch.index.next_item import NextItemPart
+from qkvsearch.index.preferences import PreferencesPart
+from qkvsearch.index.ratings import RatingsPart
+from qkvsearch.index.registry import parts_of
+from qkvsearch.index.revision import add_items, learn_preferences, merge_segments, remove_items
+from qkvsearch.index.tokens import TokensPart
+from qkvsearch.index.words import WordsPart
 from qkvsearch.retrieval import DenseKeys, LexicalKeys
 from qkvsearch.retrieval import late_interaction as late
 from qkvsearch.retrieval.word_index import WordIndex, WordSequences
-from qkvsearch.revision import (
-    add_items,
-    learn_preferences,
-    merge_segments,
-    merging,
-    remove_items,
-)
-from qkvsearch.revision.merging import merged_contents
-from qkvsearch.sequences.model import NextItemModel
-from qkvsearch.stored import StoredModels, preferences, tokens
-from qkvsearch.stored.codes import CodesPart
-from qkvsearch.stored.dense import DensePart
-from qkvsearch.stored.every import parts_of
-from qkvsearch.stored.lexical import LexicalPart
-from qkvsearch.stored.log import LogPart
-from qkvsearch.stored.next_item import NextItemPart
-from qkvsearch.stored.part import BuildReader, StoredPart
-from qkvsearch.stored.preferences import PreferencesPart
-from qkvsearch.stored.ratings import RatingsPart
-from qkvsearch.stored.tokens import TokensPart
-from qkvsearch.stored.words import WordsPart
-from qkvsearch.texts.analysis import Analyzer, Token
-from qkvsearch.texts.pretrained.static import find_package
-from qkvsearch.texts.text_encoder import encode_items
-from qkvsearch.texts.vocabulary import count_terms
-from qkvsearch.workspace import BuildContents, Workspace
-from qkvsearch.workspace.catalog.file import CATALOG
+from qkvsearch.storage import BuildContents, Workspace
+from qkvsearch.storage.catalog.file import CATALOG
+from qkvsearch.text.analysis import Analyzer, Token
+from qkvsearch.text.labelled import unit_rows
+from qkvsearch.text.pretrained.static import find_package
+from qkvsearch.text.text_encoder import encode_items
+from qkvsearch.text.vocabulary import count_terms
 
 pytestmark = pytest.mark.usefixtures("former_builds_stay")
 QUERIES = ["deep sea", "red season", "colder", "zzqx"]
@@ -628,7 +623,7 @@ def test_tokens_that_the_disk_has_no_room_for_are_none_at_all_and_that_is_said(p
 
 def test_texts_that_were_read_are_not_read_again(path, whole, monkeypatch):
     monkeypatch.setattr(tokens, "item_tokens", None)
-    monkeypatch.setattr("qkvsearch.stored.dense.encode_items", None)
+    monkeypatch.setattr("qkvsearch.index.dense.encode_items", None)
     same = ITEMS[ITEMS["id"].isin(["4", "7"])].assign(sku=["SKU-7777", "SKU-8888"])
     add_items(Workspace(path), same)
     with qkv.open(path) as engine:

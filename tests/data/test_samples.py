@@ -11,7 +11,7 @@ from qkvsearch.data.files.tables import read_table
 from qkvsearch.data.judgements import read_judgements, read_queries
 from qkvsearch.data.samples import SAMPLES, sample
 from qkvsearch.data.sources import read_source
-from qkvsearch.texts.analysis import Analyzer
+from qkvsearch.text.analysis import Analyzer
 
 
 @pytest.mark.parametrize("name", SAMPLES)

@@ -8,10 +8,10 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from qkvsearch._utils.limits import CELL
 from qkvsearch.data.files.tables import read_table
 from qkvsearch.data.readers import read_dataset
 from qkvsearch.errors import DataError
-from qkvsearch.limits import CELL
 
 ITEMS = "id,title\nm1,kettle\nm2,anchor\n"
 LOG = "user,item,rating\nann,m1,4\nbob,m2,2\n"
@@ -43,7 +43,7 @@ def titles(qkv):
     """What the workspace holds after a build."""
 
     def look():
-        from qkvsearch.workspace import Workspace
+        from qkvsearch.storage import Workspace
 
         return [title for _, title, *_ in Workspace("ws").open().tables.cells()]
 
@@ -123,5 +123,5 @@ class TestLongLines:
 
     def test_a_first_line_of_100_mb_is_no_header(self, build):
         text = build(1, items=b"x" * self.LONG + b"\n1,kettle\n")
-        assert "items.csv: not a table: the first line has to name the columns" in text
+        assert "items.csv: more than 1,000 characters of a column's name are refused" in text
         assert len(text) < 500

@@ -13,8 +13,8 @@ from tempfile import TemporaryDirectory
 import pandas as pd
 import pytest
 
-from qkvsearch.workspace import FORMAT_VERSION, Workspace
-from qkvsearch.workspace.signed import write_signed
+from qkvsearch.storage import FORMAT_VERSION, Workspace
+from qkvsearch.storage.checksummed import write_signed
 
 posix = pytest.mark.skipif(os.name == "nt", reason="Windows has other modes, limits and signals")
 QUESTIONS = [
@@ -156,9 +156,9 @@ def test_a_result_that_does_not_fit_on_the_disk_is_an_error(shop_path, surroundi
 # says which when it got there, and ends what it says with its exit code.
 WAITING = """
 import signal, sys, time
-import qkvsearch.builder
+import qkvsearch.index.build
 from qkvsearch import files
-from qkvsearch.workspace import arrays, publish
+from qkvsearch.storage import arrays, publish
 from qkvsearch.cli import main
 from qkvsearch.collaborative.als import AlternatingLeastSquares
 

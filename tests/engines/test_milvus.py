@@ -13,11 +13,11 @@ import pytest
 import qkvsearch as qkv
 from qkvsearch.engines.milvus.collections import SegmentKeys, write
 from qkvsearch.errors import QkvError, WorkspaceError
-from qkvsearch.retrieval import elsewhere
-from qkvsearch.retrieval.elsewhere import Allowed
-from qkvsearch.stored import remote
-from qkvsearch.workspace.elsewhere import KeyPlace, filter_of
-from qkvsearch.workspace.signed import read_signed, write_signed
+from qkvsearch.index import remote_vectors as remote
+from qkvsearch.retrieval import remote_keys as elsewhere
+from qkvsearch.retrieval.remote_keys import Allowed
+from qkvsearch.storage.checksummed import read_signed, write_signed
+from qkvsearch.storage.remote_collections import KeyPlace, filter_of
 
 # One worker builds what they ask.
 pytestmark = pytest.mark.xdist_group("milvus")
@@ -365,7 +365,7 @@ def test_whatever_changes_answers_stay_the_same(own):
 def test_a_build_that_fails_leaves_the_old_one_and_no_collection(own, monkeypatch):
     _, there = own
     before, names = there.search("sourdough bread"), collections(there)
-    from qkvsearch.workspace import publish
+    from qkvsearch.storage import publish
 
     def full(*_):
         raise OSError("the disk fell out")

@@ -229,7 +229,7 @@ def test_nothing_is_left_of_what_it_takes_to_go_on(both):
 
 @pytest.mark.parametrize("most_blocks", [64, 2])
 def test_texts_are_encoded_the_same(both, engine, monkeypatch, most_blocks):
-    from qkvsearch.answers.exports.elsewhere import encode_elsewhere
+    from qkvsearch.engine.remote_export import encode_elsewhere
     from qkvsearch.engines.spark import batches
 
     monkeypatch.setattr(batches, "TEXTS_PER_BLOCK", 150)

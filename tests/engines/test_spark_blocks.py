@@ -9,6 +9,7 @@ import pytest
 
 pa = pytest.importorskip("pyarrow")
 
+from qkvsearch._utils.parameters import random_generator  # noqa: E402
 from qkvsearch.collaborative.als import (  # noqa: E402
     AlternatingLeastSquares,
     auto_strengths,
@@ -17,7 +18,6 @@ from qkvsearch.collaborative.als import (  # noqa: E402
 from qkvsearch.collaborative.confidences import Feedback  # noqa: E402
 from qkvsearch.data.interactions import Interactions  # noqa: E402
 from qkvsearch.engines.spark import als, blocks, histories, solving  # noqa: E402
-from qkvsearch.parameters import random_generator  # noqa: E402
 
 D, N_BLOCKS = 16, 5
 

@@ -7,9 +7,9 @@ from functools import partial
 import numpy as np
 import pytest
 
+from qkvsearch.collaborative.sequences.next_item import NextItem
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.evaluation import systems
-from qkvsearch.sequences.next_item import NextItem
 
 N_USERS, N_ITEMS, N_TASTES = 90, 60, 3
 # A model of what comes next.

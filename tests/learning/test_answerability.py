@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from qkvsearch.learning import calibration
-from qkvsearch.learning.answerability import (
+from qkvsearch.retrieval import calibration
+from qkvsearch.retrieval.answerability import (
     FACT,
     WORDS,
     Answerability,
     Evidence,
     letters_of,
 )
-from qkvsearch.learning.calibration import (
+from qkvsearch.retrieval.calibration import (
     best_scores,
     calibrate,
     foreign,
@@ -22,12 +22,12 @@ from qkvsearch.learning.calibration import (
     shuffled,
     unrelated_texts,
 )
-from qkvsearch.learning.head_weights import learn_weights, lexical_scores
+from qkvsearch.retrieval.head_weights import learn_weights, lexical_scores
 from qkvsearch.retrieval.keys import LexicalKeys
-from qkvsearch.texts.analysis import Analyzer
-from qkvsearch.texts.encoders import fitted_encoder
-from qkvsearch.texts.text_encoder import item_keys
-from qkvsearch.texts.vocabulary import count_terms
+from qkvsearch.text.analysis import Analyzer
+from qkvsearch.text.encoders import fitted_encoder
+from qkvsearch.text.text_encoder import item_keys
+from qkvsearch.text.vocabulary import count_terms
 
 TITLES = [f"{a} {b} boat" for a in ("red", "blue", "grey") for b in ("sea", "lake", "river")]
 WEIGHTS = {"lexical": 0.5, "lsa": 0.5}

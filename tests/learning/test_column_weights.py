@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from qkvsearch.labelled import unit_rows
-from qkvsearch.learning import head_weights
-from qkvsearch.learning.column_weights import ColumnScores, length_weights, likeliest
-from qkvsearch.learning.head_weights import (
+from qkvsearch.retrieval import head_weights
+from qkvsearch.retrieval.column_weights import ColumnScores, length_weights, likeliest
+from qkvsearch.retrieval.head_weights import (
     JudgedQueries,
     learn_columns_from_judgements,
     learn_weights,
 )
-from qkvsearch.texts.encoders import fitted_encoder
-from qkvsearch.texts.text_encoder import item_keys, item_pieces
-from qkvsearch.texts.token_encoder import TokenEncoder
-from qkvsearch.texts.vocabulary import Vocabulary
+from qkvsearch.text.encoders import fitted_encoder
+from qkvsearch.text.labelled import unit_rows
+from qkvsearch.text.text_encoder import item_keys, item_pieces
+from qkvsearch.text.token_encoder import TokenEncoder
+from qkvsearch.text.vocabulary import Vocabulary
 
 N_WORDS, N_ITEMS = 60, 600
 WORDS = [f"word{chr(97 + i // 26)}{chr(97 + i % 26)}" for i in range(N_WORDS)]

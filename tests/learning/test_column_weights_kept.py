@@ -9,13 +9,13 @@ import pandas as pd
 import pytest
 
 import qkvsearch as qkv
+from qkvsearch._utils.progress import silent
 from qkvsearch.cli.build import columns_counted
-from qkvsearch.progress import silent
-from qkvsearch.revision.merging import merged_contents
-from qkvsearch.stored import StoredModels
-from qkvsearch.stored.dense import DensePart
-from qkvsearch.texts.text_encoder import item_keys
-from qkvsearch.workspace import Workspace
+from qkvsearch.index import StoredModels
+from qkvsearch.index.dense import DensePart
+from qkvsearch.index.merge import merged_contents
+from qkvsearch.storage import Workspace
+from qkvsearch.text.text_encoder import item_keys
 
 TOPICS = ["sea water fish boat", "car road wheel engine", "bread flour oven yeast"]
 HEADS = ("lsa", "contrastive")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from qkvsearch.learning.head_weights import (
+from qkvsearch.retrieval.head_weights import (
     Alternatives,
     conditional_logit,
     learn_weights,
@@ -14,9 +14,9 @@ from qkvsearch.learning.head_weights import (
     made_scores,
     standardized,
 )
-from qkvsearch.learning.made_queries import made_queries, of_column, overlap, passage
-from qkvsearch.texts.analysis import Analyzer
-from qkvsearch.texts.encoders import (
+from qkvsearch.retrieval.made_queries import made_queries, of_column, overlap, passage
+from qkvsearch.text.analysis import Analyzer
+from qkvsearch.text.encoders import (
     FittedEncoder,
     fitted_encoder,
     learned_encoder,
@@ -101,7 +101,7 @@ def test_made_queries_are_answered_by_their_own_items(lsa):
 
 
 def test_encoders_are_learned_anew_without_the_items_asked_for(lsa, monkeypatch):
-    from qkvsearch.learning import head_weights
+    from qkvsearch.retrieval import head_weights
 
     learned_from: list[tuple[int, FittedEncoder | None]] = []
 

@@ -8,8 +8,8 @@ import pytest
 from qkvsearch.data.ids import Ids
 from qkvsearch.data.judgements import among
 from qkvsearch.errors import DataError
-from qkvsearch.learning import head_weights
-from qkvsearch.learning.head_weights import (
+from qkvsearch.retrieval import head_weights
+from qkvsearch.retrieval.head_weights import (
     Alternatives,
     JudgedQueries,
     conditional_logit,
@@ -18,9 +18,9 @@ from qkvsearch.learning.head_weights import (
     standardized,
 )
 from qkvsearch.retrieval.keys import LexicalKeys
-from qkvsearch.texts.analysis import Analyzer
-from qkvsearch.texts.token_encoder import TokenEncoder
-from qkvsearch.texts.vocabulary import Vocabulary, count_terms
+from qkvsearch.text.analysis import Analyzer
+from qkvsearch.text.token_encoder import TokenEncoder
+from qkvsearch.text.vocabulary import Vocabulary, count_terms
 
 PRIOR = {"lexical": 0.5, "right": 0.25, "noise": 0.25}
 RNG = np.random.default_rng(0)

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from qkvsearch.attention.layers import EncoderLayer, Linear
-from qkvsearch.labelled import LabelledVectors
 from qkvsearch.lessons.course import embeddings, learning, masks
 from qkvsearch.lessons.course.block import parts
 from qkvsearch.lessons.course.heads import learned
 from qkvsearch.lessons.course.masks import one_layer
 from qkvsearch.lessons.course.recommender import descent
 from qkvsearch.lessons.course.search import key_rows
-from qkvsearch.texts.encoded_text import without_layers
+from qkvsearch.text.encoded_text import without_layers
+from qkvsearch.text.labelled import LabelledVectors
 
 
 def test_blocks_can_be_stacked_as_none_changes_the_width():

@@ -31,8 +31,8 @@ from qkvsearch.lessons.exports.page import to_page
 from qkvsearch.lessons.exports.page.drawings import alone, as_address, pictures
 from qkvsearch.lessons.parts import Given
 from qkvsearch.lessons.workbench import Workbench
-from qkvsearch.texts.encoders import pretrained
-from qkvsearch.texts.pretrained.fetch import find
+from qkvsearch.text.encoders import pretrained
+from qkvsearch.text.pretrained.fetch import find
 
 EVERY = pytest.mark.parametrize("name", LESSONS)
 CHINESE = re.compile("[\u4e00-\u9fff]")

@@ -15,8 +15,8 @@ from qkvsearch.lessons.course.learning import at_work, evidence
 from qkvsearch.lessons.course.learning.starts import after_layers
 from qkvsearch.lessons.parts import Curve, Text
 from qkvsearch.lessons.workbench import Workbench
-from qkvsearch.texts.encoders import pretrained
-from qkvsearch.texts.pretrained import fetch as models
+from qkvsearch.text.encoders import pretrained
+from qkvsearch.text.pretrained import fetch as models
 
 
 @pytest.fixture(scope="module")

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import qkvsearch as qkv
-from qkvsearch.labelled import LabelledVectors, unit_rows
+from qkvsearch.index import dense
 from qkvsearch.retrieval import DenseKeys, fuse, fuse_ranks, rank
 from qkvsearch.retrieval.fusion import plus
 from qkvsearch.retrieval.quantized import QuantizedKeys
-from qkvsearch.stored import dense
+from qkvsearch.text.labelled import LabelledVectors, unit_rows
 
 N = 3000
 QUERIES = ("river bank", "how do neural networks learn", "music", "jakcet rain -dog", "brain*")

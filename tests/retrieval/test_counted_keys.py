@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from qkvsearch.retrieval.keys import CountedKeys, LexicalKeys, length_norms
 from qkvsearch.retrieval.late_interaction import TokenKeys, idf
 from qkvsearch.retrieval.term_counts import TermCounts
-from qkvsearch.texts.analysis import Token
-from qkvsearch.texts.vocabulary import count_terms
+from qkvsearch.text.analysis import Token
+from qkvsearch.text.vocabulary import count_terms
 
 WORDS = ["a", "bb", "ccc", "猫", "eeeee"]
 documents = st.lists(st.lists(st.sampled_from(WORDS), max_size=9), min_size=1, max_size=12)

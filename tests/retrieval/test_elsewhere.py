@@ -8,13 +8,13 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from qkvsearch.labelled import LabelledVectors
+from qkvsearch.index.remote_vectors import remote_keys, sums
 from qkvsearch.retrieval import DenseKeys, fuse, rank
-from qkvsearch.retrieval import elsewhere as module
-from qkvsearch.retrieval.elsewhere import Allowed, RemoteKeys, RemoteRows, scored
+from qkvsearch.retrieval import remote_keys as module
+from qkvsearch.retrieval.remote_keys import Allowed, RemoteKeys, RemoteRows, scored
 from qkvsearch.retrieval.scope import Scope, counted_softmax
 from qkvsearch.retrieval.topk import top_k
-from qkvsearch.stored.remote import remote_keys, sums
+from qkvsearch.text.labelled import LabelledVectors
 
 N, WIDTH = 3000, 12
 NAMES = ("first", "second")

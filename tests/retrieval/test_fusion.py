@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qkvsearch.learning.head_weights import standardized
 from qkvsearch.retrieval import Head, Part, Parts, fuse, fuse_ranks
+from qkvsearch.retrieval.head_weights import standardized
 
 values = st.floats(-100, 100, width=32)
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qkvsearch.labelled import LabelledVectors
 from qkvsearch.retrieval import DenseKeys, LexicalKeys
-from qkvsearch.texts.analysis import Token
-from qkvsearch.texts.vocabulary import count_terms
+from qkvsearch.text.analysis import Token
+from qkvsearch.text.labelled import LabelledVectors
+from qkvsearch.text.vocabulary import count_terms
 
 K1, B = 1.2, 0.75
 texts = st.lists(st.lists(st.sampled_from("abcd"), max_size=6), min_size=1, max_size=8)

@@ -10,7 +10,6 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from qkvsearch.attention import attention
-from qkvsearch.labelled import LEVELS, LabelledVectors, quantize_int8
 from qkvsearch.retrieval import Head, Part, Parts, fuse
 from qkvsearch.retrieval import late_interaction as late
 from qkvsearch.retrieval.keys import LexicalKeys
@@ -21,15 +20,16 @@ from qkvsearch.retrieval.late_interaction import (
     rerank,
 )
 from qkvsearch.retrieval.topk import top_k
-from qkvsearch.texts import text_encoder
-from qkvsearch.texts.analysis import Analyzer
-from qkvsearch.texts.learned.svd import CorpusEncoder
-from qkvsearch.texts.pretrained import static, transformer
-from qkvsearch.texts.pretrained.static import StaticEncoder
-from qkvsearch.texts.pretrained.transformer import TransformerEncoder
-from qkvsearch.texts.text_encoder import EncodedItems, encode_items, encoded_with_tokens
-from qkvsearch.texts.token_encoder import TokenEncoder
-from qkvsearch.texts.vocabulary import Vocabulary, count_terms
+from qkvsearch.text import text_encoder
+from qkvsearch.text.analysis import Analyzer
+from qkvsearch.text.labelled import LEVELS, LabelledVectors, quantize_int8
+from qkvsearch.text.learned.svd import CorpusEncoder
+from qkvsearch.text.pretrained import static, transformer
+from qkvsearch.text.pretrained.static import StaticEncoder
+from qkvsearch.text.pretrained.transformer import TransformerEncoder
+from qkvsearch.text.text_encoder import EncodedItems, encode_items, encoded_with_tokens
+from qkvsearch.text.token_encoder import TokenEncoder
+from qkvsearch.text.vocabulary import Vocabulary, count_terms
 
 N_ITEMS, D = 60, 8
 EMPTY = 7

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qkvsearch.retrieval import Part, Parts
-from qkvsearch.retrieval.score_parts import MAX_LISTED, Source
+from qkvsearch.retrieval.score_components import MAX_LISTED, Source
 
 values = st.floats(-100, 100, allow_nan=False)
 labels = st.sampled_from(["sea", "deep", None])

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qkvsearch.retrieval.word_index import FEW, WordIndex, WordSequences
-from qkvsearch.texts.analysis import Analyzer
-from qkvsearch.texts.related import SHORTEST
+from qkvsearch.text.analysis import Analyzer
+from qkvsearch.text.families import SHORTEST
 
 FIELDS = [
     ["Rain jacket", "Jacket potatoes", "The rain", "", "注意力"],

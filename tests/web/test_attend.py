@@ -7,8 +7,8 @@ import shutil
 import numpy as np
 import pytest
 
-from qkvsearch.texts.encoded_text import compare
-from qkvsearch.texts.encoders import pretrained
+from qkvsearch.text.encoded_text import compare
+from qkvsearch.text.encoders import pretrained
 from qkvsearch.web.api import attend
 
 SENTENCE = "deep season didn't redder sea"

@@ -12,7 +12,8 @@ import pytest
 pytest.importorskip("fastapi", reason="needs qkvsearch[web]")
 
 from qkvsearch import Engine, build
-from qkvsearch.answers.opened import OpenedBuild
+from qkvsearch.engine.index import OpenedBuild
+from qkvsearch.errors import DamagedError
 from qkvsearch.web import following
 from qkvsearch.web.following import FollowingEngine, warm
 
@@ -119,6 +120,17 @@ def test_one_that_cannot_be_opened_is_told_of_and_the_former_answers(
     assert {hit.id for hit in engine.search("kite")} == {1, 2}
     monkeypatch.setattr(following, "OpenedBuild", OpenedBuild)
     until(lambda: engine.n_items == 4)
+
+
+def test_a_truncated_file_is_damage_and_a_removed_one_can_be_read_on(path):
+    with FollowingEngine(path) as engine:
+        file = next(file.path for file in engine.build.snapshot.files if file.path.suffix == ".npy")
+        content = file.read_bytes()
+        file.write_bytes(content[:-1])
+        with pytest.raises(DamagedError, match=r"truncated"):
+            engine.search("kite")
+        file.unlink()
+        assert {hit.id for hit in engine.search("kite")} == {1, 2}
 
 
 def test_it_closes_once_nothing_reads_its_files(path, monkeypatch):

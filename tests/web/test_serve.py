@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
@@ -17,6 +20,7 @@ import pytest
 
 import qkvsearch
 from qkvsearch.web import metrics
+from qkvsearch.web.server import shared_folder
 from qkvsearch.web.slow_clients import MAX_WAITING, BoundedProtocol
 
 # Servers are processes: `make test-all` starts them.
@@ -82,6 +86,78 @@ def test_a_client_that_never_finishes_is_hung_up_on(serving, videos_path):
         assert slow.recv(100) == b""
 
 
+def exchange(server, *parts):
+    """What a server answers to a client that first sends everything, and then reads to the end."""
+    with socket.create_connection(("127.0.0.1", server.port)) as client:
+        client.settimeout(WITHIN)
+        for part in parts:
+            client.sendall(part)
+        return b"".join(iter(lambda: client.recv(65536), b""))
+
+
+@pytest.fixture(scope="module")
+def one_server(serving, videos_path):
+    with serving(videos_path) as server:
+        yield server
+
+
+HEAD = b" HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("request_line", "status"),
+    [
+        (b"POST /api/v1/search", b"413"),
+        (b"POST /api/v1/nothing", b"404"),
+        (b"DELETE /api/v1/search", b"405"),
+        (b"GET /api/v1/health", b"200"),
+        (b"POST /", b"405"),
+    ],
+)
+def test_a_body_in_tiny_chunks_is_read_no_further(one_server, request_line, status):
+    tiny = b"1\r\n \r\n" * 20_000
+    answer = exchange(one_server, request_line + CHUNKED, tiny, tiny, tiny)
+    assert answer.split()[1] in (status, b"413")  # whichever was first
+    assert one_server.get("/api/v1/health")[0] == 200
+
+
+def test_a_body_in_a_few_chunks_is_read(one_server):
+    body = json.dumps({"searches": [{"q": "bread", "k": 1}]}).encode()
+    chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in body) + b"0\r\n\r\n"
+    head = CHUNKED.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
+    assert b'"answers"' in exchange(one_server, b"POST /api/v1/search" + head, chunks)
+
+
+@pytest.mark.parametrize("connection", [b"", b"Connection: close\r\n"])
+def test_a_client_that_sends_first_sees_why_its_body_is_refused(one_server, connection):
+    head = HEAD + connection + b"Content-Length: 5000000\r\n\r\n"
+    answer = exchange(one_server, b"POST /api/v1/search" + head, b" " * 5_000_000)
+    assert answer.startswith(b"HTTP/1.1 413")
+    assert b"1,000,000 bytes" in answer
+
+
+def test_what_is_too_large_is_asked_for_no_further(one_server):
+    head = HEAD + b"Expect: 100-continue\r\nContent-Length: 5000000\r\n\r\n"
+    assert exchange(one_server, b"POST /api/v1/search" + head).startswith(b"HTTP/1.1 413")
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        (b"nonsense\r\n\r\n", b"400"),
+        (b"GET / HTTP/1.1\r\n\r\n", b"400"),
+        (b"GET /" + b"x" * 200_000 + HEAD + b"\r\n", b"431"),
+        (b"GET /" + HEAD + b"a:\r\n" * 60_000 + b"\r\n", b"431"),
+        (b"POST /api/v1/search" + CHUNKED + b"no size\r\n", b"400"),
+    ],
+)
+def test_what_is_no_http_is_a_problem(one_server, sent, status):
+    head, _, body = exchange(one_server, sent).partition(b"\r\n\r\n")
+    assert head.split()[1] == status
+    assert json.loads(body)["status"] == int(status)
+
+
 def test_bodies_that_never_end_make_room_for_others(serving, videos_path):
     resource = pytest.importorskip("resource")
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -115,6 +191,92 @@ def test_an_answer_may_be_read_slowly_but_not_never(left, goes_on):
         do(*of)
     assert bool(later) == goes_on
     assert bool(aborted) == (not goes_on)
+
+
+def test_folders_of_killed_servers_are_removed(monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with shared_folder() as running:
+        killed, starting = (tmp_path / f"{running.name}-{name}" for name in ("killed", "starting"))
+        killed.mkdir()
+        starting.mkdir()
+        (killed / "lock").touch()
+        with shared_folder() as other:
+            assert {running, starting, other} == {*tmp_path.iterdir()}
+            assert not other.stat().st_mode & 0o077
+
+
+FAULT = """
+import os, signal
+from qkvsearch.web.server import report_faults
+report_faults()
+os.kill(os.getpid(), signal.{})
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("SIGBUS", "a file of the workspace was truncated"), ("SIGSEGV", "line 5")],
+)
+def test_a_fault_ends_no_server_without_a_word(name, message):
+    ended = subprocess.run(
+        [sys.executable, "-c", FAULT.format(name)], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == -getattr(signal, name)
+    assert message in ended.stderr
+
+
+def workers_of(server):
+    """The processes that answer, of those of a server that has several."""
+    children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text()
+    return [
+        int(number)
+        for number in children.split()
+        if b"spawn_main" in Path(f"/proc/{number}/cmdline").read_bytes()
+    ]
+
+
+def is_running(number):
+    with suppress(OSError):
+        os.kill(number, 0)
+        return "zombie" not in Path(f"/proc/{number}/status").read_text()
+    return False
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="asks Linux for processes")
+class TestWorkers:
+    def test_one_that_ends_is_reported_and_replaced(self, serving, videos_path):
+        with serving(videos_path, "--workers", "2") as server:
+            os.kill(workers_of(server)[0], signal.SIGBUS)
+            until(lambda: "was ended by SIGBUS" in server.written())
+            assert server.get("/api/v1/search?q=bread")[0] == 200
+            assert "Traceback" not in server.stop()[1]
+
+    def test_they_end_with_the_process_that_started_them(self, serving, videos_path):
+        with serving(videos_path, "--workers", "2") as server:
+            workers = workers_of(server)
+            server.process.kill()
+            until(lambda: not any(map(is_running, workers)))
+
+    def test_none_that_opens_ends_the_server_with_one_line(self, serving, videos_path, tmp_path):
+        path = shutil.copytree(videos_path, tmp_path / "ws")
+        with serving(path, "--workers", "2") as server:
+            largest = max(path.rglob("*.npy"), key=lambda file: file.stat().st_size)
+            largest.write_bytes(b"")
+            for worker in workers_of(server):
+                os.kill(worker, signal.SIGKILL)
+            assert server.process.wait(WITHIN) == 1
+            assert f"{largest.name}: damaged" in server.written()
+            assert "Traceback" not in server.written()
+
+
+def test_a_truncated_file_is_a_problem(serving, videos_path, tmp_path):
+    path = shutil.copytree(videos_path, tmp_path / "ws")
+    with serving(path) as server:
+        until(lambda: counted(server, "qkvsearch_requests_total", "metrics") > 20)  # it is warm
+        largest = max(path.rglob("*.npy"), key=lambda file: file.stat().st_size)
+        os.truncate(largest, 100)
+        assert server.get("/api/v1/search?q=bread")[0] == 503
+        assert f"{largest.name}: damaged: truncated to 100" in server.stop()[1]
 
 
 def test_requests_of_a_killed_worker_are_running_no_more(tmp_path):

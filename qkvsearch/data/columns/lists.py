@@ -26,6 +26,8 @@ LEAST_SHARE = 0.05
 LEAST_REPEATED = {"|": 0.0, ";": 1.2, ",": 2.0}
 # Or of the cells with several entries, up to so many, this share has those of another cell in it.
 LEAST_NESTED, MOST_NESTED = 0.5, 8
+# Python parses a list into 200 times as many bytes, so that longer ones are read as JSON alone.
+LONGEST_PYTHON = 100_000
 
 
 def read_lists(texts: pd.Series, counts: np.ndarray) -> Reading:
@@ -101,7 +103,7 @@ def _arrays(texts: pd.Series) -> pd.Series | None:
 
 
 def _array(text: str) -> list[str] | None:
-    for parse in (json.loads, ast.literal_eval):
+    for parse in (json.loads, ast.literal_eval)[: 1 if len(text) > LONGEST_PYTHON else 2]:
         try:
             found = parse(text.strip())
         except (ValueError, SyntaxError, RecursionError, MemoryError):

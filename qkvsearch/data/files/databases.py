@@ -1,19 +1,29 @@
-"""Tables and queries of a database to a frame: a SQLite file, or any URL that SQLAlchemy opens."""
+"""Tables and queries of a database to frames: a SQLite file, or any URL that SQLAlchemy opens."""
 
 from __future__ import annotations
 
 import re
 import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
-from qkvsearch.data.files.frames import picked, table_of
+from qkvsearch._utils.limits import CELL, QUERY_MEMORY, QUERY_SECONDS
+from qkvsearch.data.files.frames import (
+    Piece,
+    Row,
+    batched,
+    cells_size,
+    check_names,
+    distinct,
+    picked,
+    text_of_rows,
+)
+from qkvsearch.data.files.unpacking import Place
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError, need
-from qkvsearch.limits import ROWS
 
 URL = re.compile(r"[A-Za-z][A-Za-z0-9+._-]*://")
 WEB = ("http", "https", "ftp", "s3", "gs", "file")
@@ -24,8 +34,9 @@ READS = {
     for name in ("SQLITE_SELECT", "SQLITE_READ", "SQLITE_FUNCTION", "SQLITE_RECURSIVE")
 }
 SQLITE = b"SQLite format 3\0"
-# Rows that are taken at a time.
-FETCHED = 100_000
+# Operations of SQLite's machine between two looks at the clock.
+OPERATIONS = 1_000
+MOST_BYTES_A_LETTER = 4
 
 
 def is_url(source: str) -> bool:
@@ -33,14 +44,16 @@ def is_url(source: str) -> bool:
     return URL.match(source) is not None
 
 
-def read_sqlite(label: str, path: Path, part: str) -> tuple[pd.DataFrame, ReadReport]:
-    """part: a table, a SELECT, or nothing where there is one table. Raises `DataError`."""
+def read_sqlite(place: Place) -> Iterator[Piece]:
+    """Read the table that `place.part` names, or its SELECT, or the only table. Raises `DataError`.
+
+    A view is a program of whoever made the file, so it has limits of time and memory.
+    """
+    watch = _Watch()
     try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
-            database.text_factory = lambda text: text.decode(errors="replace")
-            database.set_authorizer(
-                lambda action, *_: sqlite3.SQLITE_OK if action in READS else sqlite3.SQLITE_DENY
-            )
+        uri = f"{place.path.absolute().as_uri()}?mode=ro"
+        with closing(sqlite3.connect(uri, uri=True)) as database:
+            _guard(database, watch)
             tables = [
                 name
                 for (name,) in database.execute(
@@ -48,21 +61,63 @@ def read_sqlite(label: str, path: Path, part: str) -> tuple[pd.DataFrame, ReadRe
                     "AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name"
                 )
             ]
-            query = part
-            if not QUERY.match(part):
-                table = picked(part, tables, "table", label).replace('"', '""')
+            query = place.part
+            if not QUERY.match(query):
+                table = picked(query, tables, "table", place.label).replace('"', '""')
                 query = f'SELECT * FROM "{table}"'
             cursor = database.execute(query)
             names = [column[0] for column in cursor.description]
-            name = Path(label.partition("#")[0]).name
-            return table_of(_fetched(cursor, label), names, label, f"{name}#{part}".rstrip("#"))
+            name = Path(place.label.partition("#")[0]).name
+            report = ReadReport(f"{name}#{place.part}".rstrip("#"))
+            yield from _pieces(watch.restarted(cursor), names, place.label, report)
+    except MemoryError:
+        most = f"{QUERY_MEMORY.most:,} bytes of memory"
+        raise DataError(
+            f"{place.label}: the query takes more than {most}, and was stopped"
+        ) from None
     except (sqlite3.Error, sqlite3.Warning, OverflowError, ValueError) as error:
         if isinstance(error, DataError):
             raise
-        raise DataError(f"{label}: {error}") from None
+        if watch.is_late():
+            raise DataError(
+                f"{place.label}: no row came in {QUERY_SECONDS.most:,} seconds, and the query was "
+                f"stopped ({QUERY_SECONDS.raised_by}=N in the environment allows more)"
+            ) from None
+        raise DataError(f"{place.label}: {error}") from None
 
 
-def read_url(source: str) -> tuple[pd.DataFrame, ReadReport]:
+class _Watch:
+    """The time since the last row of a query."""
+
+    def __init__(self) -> None:
+        self._seconds, self._since = QUERY_SECONDS.most, time.monotonic()
+
+    def is_late(self) -> bool:
+        return time.monotonic() > self._since + self._seconds
+
+    def restarted(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """Yield rows; the time begins again at each."""
+        for row in rows:
+            yield row
+            self._since = time.monotonic()
+
+
+def _guard(database: sqlite3.Connection, watch: _Watch) -> None:
+    """Limit what statements may do to reading, some time, and some memory."""
+    database.text_factory = lambda text: text.decode(errors="replace")
+    database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_BYTES_A_LETTER * CELL.most)
+    # A sort that does not fit into memory would fill the disk. The limit is of all connections of
+    # this process.
+    for setting in (f"hard_heap_limit = {QUERY_MEMORY.most}", "temp_store = MEMORY",
+                    "trusted_schema = OFF"):  # fmt: skip
+        database.execute(f"PRAGMA {setting}")
+    database.set_authorizer(
+        lambda action, *_: sqlite3.SQLITE_OK if action in READS else sqlite3.SQLITE_DENY
+    )
+    database.set_progress_handler(watch.is_late, OPERATIONS)
+
+
+def read_url(source: str) -> Iterator[Piece]:
     """`dialect://user:password@host/database#table`, or `#SELECT …`. Raises `DataError`.
 
     Nothing but that SELECT runs, in a transaction that is rolled back. No message has the password.
@@ -83,20 +138,23 @@ def read_url(source: str) -> tuple[pd.DataFrame, ReadReport]:
     if url.get_backend_name() == "sqlite" and url.database:
         if not Path(url.database).is_file():
             raise DataError(f"{url.database}: no such file")
-        return read_sqlite(url.database, Path(url.database), part)
+        path = Path(url.database)
+        yield from read_sqlite(Place(url.database, path.name, path, path.stat().st_size, part))
+        return
     try:
         engine = sqlalchemy.create_engine(url, poolclass=sqlalchemy.pool.NullPool)
         with engine.connect() as plain:
             options = {"postgresql_readonly": True, "no_parameters": True}
             cursor = _select(sqlalchemy, plain.execution_options(**options), part, label)
-            rows, names = _fetched(cursor, label), list(cursor.keys())
+            report = ReadReport(f"{label}#{part}".rstrip("#"))
+            rows = (tuple(row) for row in cursor)
+            yield from _pieces(rows, list(cursor.keys()), label, report)
     except DataError:
         raise
     except ImportError as error:
         raise DataError(f"{label}: its driver is missing: {error}; install it with pip") from None
     except Exception as error:  # each driver has errors of its own
         raise DataError(f"{label}: {_without_secrets(error, url)}") from None
-    return table_of([tuple(row) for row in rows], names, label, f"{label}#{part}".rstrip("#"))
 
 
 def _select(sqlalchemy: Any, connection: Any, part: str, label: str) -> Any:
@@ -115,13 +173,15 @@ def _select(sqlalchemy: Any, connection: Any, part: str, label: str) -> Any:
     return connection.execute(sqlalchemy.select(sqlalchemy.text("*")).select_from(table))
 
 
-def _fetched(cursor: Any, label: str) -> list[Any]:
-    """All rows, while there are not too many: those of a view may never end."""
-    rows: list[Any] = []
-    while piece := cursor.fetchmany(FETCHED):
-        rows += piece
-        ROWS.check(len(rows), label)
-    return rows
+def _pieces(
+    rows: Iterable[Sequence[Any]], names: Sequence[str], label: str, report: ReadReport
+) -> Iterator[Piece]:
+    """Read rows some at a time: those of a view may never end."""
+    check_names(distinct(names), label)
+    sized = ((number, row, cells_size(row)) for number, row in enumerate(rows, 1))
+    for numbers, group in batched(sized):
+        report.read += len(group)
+        yield text_of_rows(group, numbers, names, report), report
 
 
 def _without_secrets(error: Exception, url: Any) -> str:

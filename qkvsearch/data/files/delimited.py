@@ -15,6 +15,7 @@ import pandas as pd
 
 from qkvsearch.data.files.frames import (
     Piece,
+    check_names,
     check_width,
     distinct,
     has_number,
@@ -75,6 +76,7 @@ def read_delimited(
             if frame.empty:
                 continue
             names, frame = distinct(frame.iloc[0, :width]), frame.iloc[1:]
+            check_names(names, label)
         report.read += len(frame) + len(too_long)
         fits = frame[width].isna()
         report.skip("with too many columns", np.sort([*too_long, *frame.index[~fits]]))
@@ -213,7 +215,7 @@ def _numbered(
     for frame, too_long in pieces:
         left_out = np.append(left_out[left_out > done], too_long)
         lines = np.arange(done + 1, done + 1 + len(frame) + len(left_out))
-        lines = np.setdiff1d(lines, left_out)[: len(frame)]
+        lines = lines[~np.isin(lines, left_out)][: len(frame)]
         done = int(lines[-1]) if len(lines) else done
         yield frame.set_axis(lines), too_long
 

@@ -5,45 +5,84 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypeAlias, TypeVar
 
+import numpy as np
 import pandas as pd
+from pandas.api.types import infer_dtype
 
+from qkvsearch._utils.limits import CELL, CELL_BYTES, COLUMNS, NAME
 from qkvsearch.data.files import scratch
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError, listed_names, suggest
-from qkvsearch.limits import CELL, COLUMNS, ROWS
 
 # Some rows of a file as text, and the report on all rows that were read up to them.
 Piece: TypeAlias = tuple[pd.DataFrame, ReadReport]
 # What is above a table, such as its name and date, has so many rows at most; of the rows below
 # its header at least such a share has as many cells.
 MAX_ABOVE, MIN_ALIKE = 20, 0.75
-# Cells that are in memory at a time.
-CELLS_AT_ONCE = 1 << 22
+# Bytes of cells that are read at a time.
+BATCH_BYTES = 1 << 25
+_BYTES = bytes | bytearray | memoryview
+Row = TypeVar("Row")
 A_NUMBER = r"[+-]?[\d.,]+"
 # Ends of lines, tabs and the like: a name is written in one line, and in SQL.
 CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
 
-def as_text(frame: pd.DataFrame) -> pd.DataFrame:
-    """A frame in memory, in the form of one read from a file: columns of text, blanks missing."""
-    frame = frame.set_axis(distinct(frame.columns), axis=1).reset_index(drop=True)
-    texts = frame.astype(object).map(_readable).astype(str)
-    return texts.where(frame.notna() & (texts != ""))
+def as_text(frame: pd.DataFrame, report: ReadReport | None = None) -> pd.DataFrame:
+    """Return a frame in memory as if it was read from a file: columns of text, blanks missing.
+
+    The columns in which a cell is a list or an object are noted in `report`.
+    """
+    frame = frame.set_axis(distinct(frame.columns), axis=1)
+    cells = frame.astype(object)
+    if report is not None:
+        for name in cells:
+            if infer_dtype(cells[name]).startswith("mixed"):
+                nested = frame.index[cells[name].map(_is_nested).to_numpy(bool)]
+                if len(nested):
+                    report.nested.setdefault(name, nested[0])
+    texts = cells.map(_readable, na_action="ignore").astype(str)
+    return texts.where(frame.notna() & (texts != "")).reset_index(drop=True)
 
 
-def table_of(
-    rows: Sequence[Any], names: Sequence[Any] | None, label: str, name: str
-) -> tuple[pd.DataFrame, ReadReport]:
-    """Rows of cells of any kind, counted from 1. Raises `DataError` for too many."""
-    ROWS.check(len(rows), label)
+def text_of_rows(
+    rows: Sequence[Any], numbers: Sequence[int], names: Sequence[Any], report: ReadReport
+) -> pd.DataFrame:
+    """Return rows of cells of any kind as text, with their numbers as index."""
     # As objects: a gap would turn a column into floats, which cannot hold long numbers exactly.
-    frame = pd.DataFrame(rows, columns=names, dtype=object)
-    check_width(len(frame.columns), label)
-    texts = as_text(frame)
-    return texts.set_axis(range(1, len(texts) + 1)), ReadReport(name, read=len(texts))
+    frame = pd.DataFrame(rows, columns=list(names), index=list(numbers), dtype=object)
+    return as_text(frame, report).set_axis(frame.index)
+
+
+def batched(rows: Iterable[tuple[int, Row, int]]) -> Iterator[tuple[list[int], list[Row]]]:
+    """Group numbered rows so that few are in memory at a time; at least one group, perhaps empty.
+
+    rows: each with its number and the bytes that it takes.
+    """
+    numbers: list[int] = []
+    group: list[Row] = []
+    size, is_first = 0, True
+    for number, row, n_bytes in rows:
+        numbers.append(number)
+        group.append(row)
+        size += n_bytes
+        if size >= BATCH_BYTES or len(group) >= scratch.ROWS_AT_ONCE:
+            yield numbers, group
+            numbers, group, size, is_first = [], [], 0, False
+    if group or is_first:
+        yield numbers, group
+
+
+def cells_size(cells: Iterable[Any]) -> int:
+    """Return the bytes that the cells of a row take; of what is no text, a number's.
+
+    >>> cells_size(["Tent", 9.5, None])
+    28
+    """
+    return sum(CELL_BYTES + (len(c) if isinstance(c, str | bytes) else 0) for c in cells)
 
 
 def picked(part: str, names: Sequence[str], kind: str, label: str) -> str:
@@ -69,7 +108,7 @@ def picked(part: str, names: Sequence[str], kind: str, label: str) -> str:
 
 
 def check_width(width: int, label: str) -> None:
-    """Raises `DataError` where a table has more columns than a workspace can keep."""
+    """Raise `DataError` where a table has more columns than a workspace can keep."""
     if width > COLUMNS.most:
         raise DataError(
             f"{label}: {width:,} columns, and a workspace keeps {COLUMNS.most:,} at most; leave "
@@ -77,9 +116,20 @@ def check_width(width: int, label: str) -> None:
         )
 
 
+def check_names(names: Sequence[str], label: str) -> None:
+    """Raise `DataError` where a table has more columns than a workspace can keep, or longer names.
+
+    >>> check_names(["id", "x" * 2000], "items.csv")
+    Traceback (most recent call last):
+    qkvsearch.errors.DataError: items.csv: more than 1,000 characters of a column's name are refused
+    """
+    check_width(len(names), label)
+    NAME.check(max(map(len, names), default=0), label)
+
+
 def rows_at_once(n_columns: int) -> int:
-    """Return how many rows of a wide table are read at a time."""
-    return max(1, min(scratch.ROWS_AT_ONCE, CELLS_AT_ONCE // max(1, n_columns)))
+    """Return how many rows of a table are read at a time."""
+    return max(1, min(scratch.ROWS_AT_ONCE, BATCH_BYTES // (CELL_BYTES * max(1, n_columns))))
 
 
 def header_row(n_cells: Sequence[int], n_filled: Sequence[int]) -> int:
@@ -121,14 +171,20 @@ def note_above(report: ReadReport, rows: int, text: str) -> None:
     report.note(rows, "lines above the table, left out: {n} ({start!r})", start=start)
 
 
-def without_long_cells(frame: pd.DataFrame, report: ReadReport) -> pd.DataFrame:
-    """Without rows that have a cell longer than any book."""
-    too_long = pd.Series(False, index=frame.index)
-    for name in frame:
-        too_long |= frame[name].str.len() > CELL.most
+def text_lengths(frame: pd.DataFrame) -> np.ndarray:
+    """Return how many characters each cell of text has (n, columns), 0 where it is empty."""
+    lengths = [frame[name].str.len().fillna(0).to_numpy(np.int64) for name in frame]
+    return np.stack(lengths, axis=1) if lengths else np.zeros((len(frame), 0), np.int64)
+
+
+def without_long_cells(
+    frame: pd.DataFrame, lengths: np.ndarray, report: ReadReport
+) -> pd.DataFrame:
+    """Return a frame without the rows that have a cell longer than any book."""
+    too_long = (lengths > CELL.most).any(axis=1)
     if not too_long.any():
         return frame
-    report.skip(f"with a cell of more than {CELL.most:,} characters", too_long.index[too_long])
+    report.skip(f"with a cell of more than {CELL.most:,} characters", frame.index[too_long])
     return frame[~too_long]
 
 
@@ -155,8 +211,12 @@ def _readable(value: Any) -> str:
         raise DataError(f"a cell of type {type(value).__name__} has no text: {reason}") from None
 
 
+def _is_nested(value: Any) -> bool:
+    return hasattr(value, "__iter__") and not isinstance(value, str | _BYTES)
+
+
 def _cell(value: Any) -> str:
-    if isinstance(value, bytes | bytearray | memoryview):
+    if isinstance(value, _BYTES):
         return bytes(value).decode(errors="replace")
     if isinstance(value, dict):
         return _whole(json.dumps(value, ensure_ascii=False, default=str))

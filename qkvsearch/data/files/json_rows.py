@@ -7,14 +7,16 @@ import json
 import re
 import sys
 from collections.abc import Iterator
-from itertools import islice
 from typing import Any
 
-from qkvsearch.data.files import scratch
-from qkvsearch.data.files.frames import Piece, table_of
+from qkvsearch._utils.limits import CELL_BYTES, JSON_DEPTH, check_unpacked
+from qkvsearch.data.files.frames import Piece, batched, check_names, distinct, text_of_rows
+from qkvsearch.data.files.unpacking import Place
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError
-from qkvsearch.limits import JSON_DEPTH
+
+# About the bytes of a list or an object in memory, and of what stands behind a comma.
+NESTED_BYTES, VALUE_BYTES = 64, 32
 
 
 def looks_like_json(text: io.TextIOBase) -> bool:
@@ -24,48 +26,51 @@ def looks_like_json(text: io.TextIOBase) -> bool:
     return bool(re.match(r'\[\s*($|\{)|\{\s*".*\}$', start, re.DOTALL))
 
 
-def read_json_rows(label: str, name: str, text: io.TextIOBase) -> Iterator[Piece]:
-    """At least one piece. Raises `DataError` that names the line."""
-    rows, report = _json_rows(label, text), ReadReport(name)
-    while True:
-        piece = list(islice(rows, scratch.ROWS_AT_ONCE))
-        if report.read and not piece:
-            return
-        frame, _ = table_of([row for _, row in piece], None, label, name)
-        report.read += len(piece)
-        yield frame.set_axis([number for number, _ in piece]), report
-        if not piece:
-            return
+def read_json_rows(place: Place, text: io.TextIOBase) -> Iterator[Piece]:
+    """Read at least one piece. Raises `DataError` that names the line."""
+    report = ReadReport(place.name)
+    keys: dict[str, None] = {}
+
+    def sized() -> Iterator[tuple[int, dict[str, Any], int]]:
+        for number, row, size in _json_rows(place, text):
+            keys.update(dict.fromkeys(row))
+            yield number, row, size + CELL_BYTES * len(keys)
+
+    for numbers, rows in batched(sized()):
+        names = distinct(keys)
+        check_names(names, place.label)
+        cells = [[row.get(key) for key in keys] for row in rows]
+        report.read += len(rows)
+        yield text_of_rows(cells, numbers, names, report), report
 
 
-def _json_rows(label: str, text: io.TextIOBase) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Each object with the number of its line, or with its place in the array."""
-    whole = next((line for line in text if line.strip()), "").lstrip().startswith("[")
+def _json_rows(place: Place, text: io.TextIOBase) -> Iterator[tuple[int, dict[str, Any], int]]:
+    """Each object with the number of its line, or with its place in the array, and its size."""
+    is_array = next((line for line in text if line.strip()), "").lstrip().startswith("[")
     text.seek(0)
-    if not whole:
+    if not is_array:
         for number, line in enumerate(text, 1):
-            if (found := parse_line(label, number, line)) is not None:
-                yield number, found
+            if line.strip():
+                row, size = _parsed(place, number, line)
+                yield number, _checked(place.label, number, f"line {number}", row), size
         return
-    for place, row in enumerate(_parsed(label, 1, text.read()), 1):
-        yield place, _checked(label, 1, f"entry {place}", row)
+    rows, size = _parsed(place, 1, text.read())
+    for number, row in enumerate(rows, 1):
+        yield number, _checked(place.label, 1, f"entry {number}", row), size // len(rows)
 
 
-def parse_line(label: str, number: int, line: str) -> dict[str, Any] | None:
-    """The object in a line of JSON Lines; None for a blank one. Raises `DataError`."""
-    if not line.strip():
-        return None
-    return _checked(label, number, f"line {number}", _parsed(label, number, line))
-
-
-def _parsed(label: str, number: int, text: str) -> Any:
+def _parsed(place: Place, number: int, text: str) -> tuple[Any, int]:
+    """Return what a text says, and about how many bytes that takes."""
+    size = len(text) + NESTED_BYTES * (text.count("[") + text.count("{"))
+    size += VALUE_BYTES * text.count(",")
+    check_unpacked(size, place.size, place.label)
     try:
-        return json.loads(text)
+        return json.loads(text), size
     except RecursionError:
-        JSON_DEPTH.check(sys.maxsize, f"{label}, line {number}")
+        JSON_DEPTH.check(sys.maxsize, f"{place.label}, line {number}")
         raise
     except ValueError as error:
-        raise DataError(f"{label}, line {number}: not JSON: {error}") from None
+        raise DataError(f"{place.label}, line {number}: not JSON: {error}") from None
 
 
 def _checked(label: str, number: int, where: str, row: Any) -> dict[str, Any]:

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from qkvsearch.data.files import scratch
+from qkvsearch._utils.limits import CELL, CELL_BYTES, Limit, check_unpacked
 from qkvsearch.data.files.encoding import ColumnEncoder, TableEncoder
-from qkvsearch.data.files.frames import as_text, check_width, distinct, without_long_cells
+from qkvsearch.data.files.frames import (
+    BATCH_BYTES,
+    as_text,
+    check_names,
+    check_width,
+    distinct,
+    rows_at_once,
+    text_lengths,
+    without_long_cells,
+)
 from qkvsearch.data.files.unpacking import Place
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError, need
-from qkvsearch.limits import CELL, Limit
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,6 +40,7 @@ class ArrowPiece:
     arrays: Sequence[pa.Array]
     first: int
     report: ReadReport
+    label: str
 
     def __len__(self) -> int:
         return len(self.arrays[0]) if self.arrays else 0
@@ -40,48 +50,79 @@ class ArrowPiece:
         return np.arange(self.first, self.first + len(self))
 
     def frame(self) -> pd.DataFrame:
-        """Cells of text."""
-        # With gaps as objects: as floats, long numbers would not be exact.
-        cells = [array.to_pandas(integer_object_nulls=True) for array in self.arrays]
-        columns = [column.astype(object).set_axis(range(len(self))) for column in cells]
-        frame = pd.concat(columns, axis=1) if columns else pd.DataFrame(index=range(len(self)))
-        return as_text(frame.set_axis(list(self.names), axis=1)).set_axis(self.numbers)
+        """Return cells of text, without rows that have too long ones."""
+        with _readable(self.label):
+            columns = {
+                name: pd.array(texts, dtype="str").take(codes, allow_fill=True)
+                for name, (codes, texts) in zip(self.names, map(_coded, self.arrays), strict=True)
+            }
+            frame = pd.DataFrame(columns, index=self.numbers)
+        return without_long_cells(frame, text_lengths(frame), self.report)
 
     def encode(self, encoder: TableEncoder) -> None:
         """Add the rows to an encoded table."""
-        if any(map(_may_have_long_cells, self.arrays)):
-            return encoder.add(without_long_cells(self.frame(), self.report))
-        for name, array in zip(self.names, self.arrays, strict=True):
-            _encode(encoder.encoder(name), array)
+        with _readable(self.label):
+            coded = [None if _is_number(array) else _coded(array) for array in self.arrays]
+            if any(len(text) > CELL.most for column in coded if column for text in column[1]):
+                return encoder.add(self.frame())
+            for name, array, column in zip(self.names, self.arrays, coded, strict=True):
+                if column is None:
+                    _add_numbers(encoder.encoder(name), array)
+                else:
+                    encoder.encoder(name).add_texts(*column)
         encoder.add_rows(self.numbers)
 
 
 def read_parquet(place: Place, most: Limit) -> Iterator[tuple[ArrowPiece, ReadReport]]:
-    """At least one piece. Raises `DataError`."""
+    """Read at least one piece. Raises `DataError`.
+
+    Texts are read as dictionaries, so that a text that many rows share is in memory once.
+    """
     parquet = need("pyarrow.parquet", "parquet", f"{place.label}: reading Parquet", error=DataError)
     report = ReadReport(place.name)
-    try:
-        with parquet.ParquetFile(place.path) as file:
-            # A file of a few bytes may say that it has any number of rows.
-            most.check(file.metadata.num_rows, place.label)
+    with _readable(place.label):
+        metadata = parquet.read_metadata(place.path)
+        # A file of a few bytes may have any number of rows.
+        most.check(metadata.num_rows, place.label)
+        check_width(len(metadata.schema.to_arrow_schema().names), place.label)
+        check_unpacked(_decoded_size(metadata), place.size, place.label)
+        leaves = [metadata.schema.column(j) for j in range(metadata.num_columns)]
+        texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+        with parquet.ParquetFile(place.path, read_dictionary=texts) as file:
             schema = file.schema_arrow
             kept = [i for i, name in enumerate(schema.names) if name not in _indexes(schema)]
-            check_width(len(kept), place.label)
             names = distinct([schema.names[i] for i in kept])
-            batches = file.iter_batches(scratch.ROWS_AT_ONCE, use_threads=False)
-            for batch in batches:
+            check_names(names, place.label)
+            size = 0
+            for batch in file.iter_batches(rows_at_once(len(leaves)), use_threads=False):
+                batch.validate(full=True)
                 arrays = [batch.column(i) for i in kept]
-                first = report.read + 1
-                report.read += batch.num_rows
-                yield ArrowPiece(names, arrays, first, report), report
+                now = sum(map(_size, arrays))
+                size += now
+                check_unpacked(size, place.size, place.label)
+                step = max(1, batch.num_rows // (now // BATCH_BYTES + 1))
+                for start in range(0, batch.num_rows, step):
+                    some = [array.slice(start, step) for array in arrays]
+                    first = report.read + 1
+                    report.read += min(step, batch.num_rows - start)
+                    yield ArrowPiece(names, some, first, report, place.label), report
             if not report.read:
                 empty = schema.empty_table().combine_chunks()
                 arrays = [empty.column(i).combine_chunks() for i in kept]
-                yield ArrowPiece(names, arrays, 1, report), report
+                yield ArrowPiece(names, arrays, 1, report, place.label), report
+
+
+@contextmanager
+def _readable(label: str) -> Iterator[None]:
+    """Raise a `DataError` that names the file for any error in it."""
+    try:
+        yield
     except DataError:
         raise
-    except (OSError, ValueError, NotImplementedError) as error:
-        raise DataError(f"{place.label}: not a Parquet file: {error}") from None
+    except MemoryError:
+        raise DataError(f"{label}: not enough memory to read it") from None
+    except Exception as error:  # a damaged file fails wherever the library first notices
+        raise DataError(f"{label}: not a Parquet file, or damaged: {error}") from None
 
 
 def _indexes(schema: Any) -> set[str]:
@@ -90,36 +131,75 @@ def _indexes(schema: Any) -> set[str]:
     return {name for name in told if isinstance(name, str)}
 
 
-def _may_have_long_cells(array: Any) -> bool:
+def _decoded_size(metadata: Any) -> int:
+    """Return how many bytes all cells take by the metadata, texts of a dictionary counted once."""
+    leaves = [metadata.schema.column(j) for j in range(metadata.num_columns)]
+    size = 0
+    for i in range(metadata.num_row_groups):
+        group = metadata.row_group(i)
+        for j, leaf in enumerate(leaves):
+            chunk = group.column(j)
+            width = max(CELL_BYTES, leaf.length or 0)
+            size += max(chunk.total_uncompressed_size, width * chunk.num_values)
+    return size
+
+
+def _size(array: Any) -> int:
+    """Return how many bytes the cells of an array take as text."""
     from pyarrow import compute, types
 
-    if array.nbytes <= CELL.most or types.is_primitive(array.type):
-        return False
-    if types.is_nested(array.type) or types.is_dictionary(array.type):
-        return True
-    return bool((compute.max(compute.binary_length(array)).as_py() or 0) > CELL.most)
+    kind, size = array.type, CELL_BYTES * len(array)
+    if types.is_dictionary(kind):
+        codes = array.indices.drop_null().to_numpy(zero_copy_only=False)
+        if types.is_nested(kind.value_type) or not len(codes):
+            return size + _size(array.dictionary) * len(codes)
+        lengths = compute.binary_length(array.dictionary.cast("binary"))
+        used = np.bincount(codes, minlength=len(lengths))
+        return size + int(used @ lengths.fill_null(0).to_numpy(zero_copy_only=False))
+    if types.is_struct(kind):
+        return size + sum(map(_size, array.flatten()))
+    if types.is_nested(kind):
+        return size + _size(array.flatten())
+    return size + array.nbytes
 
 
-def _encode(column: ColumnEncoder, array: Any) -> None:
+def _is_number(array: Any) -> bool:
+    import pyarrow.types as types
+
+    kind = array.type
+    is_whole = types.is_integer(kind) and kind != "uint64"
+    return is_whole or types.is_float64(kind) or types.is_timestamp(kind)
+
+
+def _add_numbers(column: ColumnEncoder, array: Any) -> None:
     import pyarrow.types as types
 
     kind, filled = array.type, array.is_valid().to_numpy(zero_copy_only=False)
-    if types.is_integer(kind) and kind != "uint64":
-        values = array.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
-        return column.add_numbers(values, filled)
     if types.is_float64(kind):
         values = array.to_numpy(zero_copy_only=False)
         return column.add_numbers(values, filled & ~np.isnan(values))
-    if types.is_timestamp(kind):
-        values = array.cast("int64").fill_null(0).to_numpy(zero_copy_only=False)
-        zone = f", {kind.tz}" if kind.tz else ""
-        return column.add_numbers(values, filled, f"datetime64[{kind.unit}{zone}]")
-    if types.is_nested(kind) or types.is_dictionary(kind):
-        cells, codes = array, None
+    values = array.cast("int64").fill_null(0).to_numpy(zero_copy_only=False)
+    if types.is_integer(kind):
+        return column.add_numbers(values, filled)
+    zone = f", {kind.tz}" if kind.tz else ""
+    return column.add_numbers(values, filled, f"datetime64[{kind.unit}{zone}]")
+
+
+def _coded(array: Any) -> tuple[np.ndarray, list[str]]:
+    """Return the number of each cell, −1 where it is empty, and the texts of the numbers."""
+    import pyarrow as pa
+
+    kind = array.type
+    if pa.types.is_null(kind):
+        return np.full(len(array), -1), []
+    if pa.types.is_nested(kind):
+        cells, codes = array, np.arange(len(array))
     else:
-        coded = array.dictionary_encode()
-        cells, codes = coded.dictionary, coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        coded = array if pa.types.is_dictionary(kind) else array.dictionary_encode()
+        codes = coded.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
+        used = np.unique(codes[codes >= 0])
+        cells = coded.dictionary.take(pa.array(used))
+        codes = np.where(codes < 0, -1, np.searchsorted(used, codes))
     texts = as_text(pd.DataFrame({"cells": cells.to_pandas().astype(object)}))["cells"]
     of_cell, different = pd.factorize(texts)
-    places = of_cell if codes is None else np.append(of_cell, -1)[codes]
-    column.add_texts(places, list(different))
+    return np.append(of_cell, -1)[codes], list(different)

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pandas as pd
 
+from qkvsearch._utils.limits import CELL_BYTES, LOG_ROWS, ROWS, Limit, check_unpacked
 from qkvsearch.data.files.databases import SQLITE, is_url, read_sqlite, read_url
 from qkvsearch.data.files.delimited import read_delimited
 from qkvsearch.data.files.encoded import EncodedTable
 from qkvsearch.data.files.encoding import TableEncoder
-from qkvsearch.data.files.frames import Piece, without_long_cells
+from qkvsearch.data.files.frames import Piece, text_lengths, without_long_cells
 from qkvsearch.data.files.json_rows import looks_like_json, read_json_rows
 from qkvsearch.data.files.parquet import MARK, ArrowPiece, read_parquet
+from qkvsearch.data.files.scratch import scratch_file
 from qkvsearch.data.files.unpacking import ZIP, Place, unpacked
 from qkvsearch.data.files.workbooks import read_workbook
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError
-from qkvsearch.limits import CELL, LOG_ROWS, ROWS, Limit
 
 JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
 TAB_SUFFIXES = (".tsv", ".tab")
@@ -89,24 +90,36 @@ def _pieces(
 ) -> Iterator[tuple[pd.DataFrame | ArrowPiece, ReadReport]]:
     """At least one. Raises `DataError`."""
     if is_url(str(source)):
-        frame, report = read_url(str(source))
-        yield without_long_cells(frame, report), report
+        yield from _within_limits(read_url(str(source)), most, None)
         return
     with unpacked(source) as place:
-        start, n_rows = place.start(), 0
+        start = place.start()
         if start.startswith(MARK) or (start and place.suffix == ".parquet"):
             yield from read_parquet(place, most)
             return
         pieces = _by_kind(place, start) or _read_text(place, start, delimiter, names, encoding)
-        for frame, report in pieces:
-            if place.path.stat().st_size > CELL.most:
-                frame = without_long_cells(frame, report)
-            n_rows += len(frame)
-            most.check(n_rows, place.label)
-            yield frame, report
+        yield from _within_limits(pieces, most, place)
 
 
-def _by_kind(place: Place, start: bytes) -> list[Piece] | None:
+def _within_limits(pieces: Iterable[Piece], most: Limit, place: Place | None) -> Iterator[Piece]:
+    """Pieces without rows that have too long cells. Raises `DataError` for too many rows, and for
+    a table much larger than its file. place: None for a server's.
+    """
+    names: set[str] = set()
+    n_rows = n_characters = 0
+    for frame, report in pieces:
+        names.update(frame.columns)
+        n_rows += len(frame)
+        lengths = text_lengths(frame)
+        n_characters += int(lengths.sum())
+        most.check(n_rows, place.label if place else report.file)
+        if place is not None:
+            size = n_characters + CELL_BYTES * n_rows * len(names)
+            check_unpacked(size, place.size, place.label)
+        yield without_long_cells(frame, lengths, report), report
+
+
+def _by_kind(place: Place, start: bytes) -> Iterable[Piece] | None:
     """What says by its first bytes what it is; None for text."""
     if not start:
         raise DataError(f"{place.label}: the file is empty")
@@ -114,9 +127,9 @@ def _by_kind(place: Place, start: bytes) -> list[Piece] | None:
         if start.startswith(mark):
             raise DataError(f"{place.label}: {what}")
     if start.startswith(SQLITE):
-        return [read_sqlite(place.label, place.path, place.part)]
+        return read_sqlite(place)
     if start.startswith(ZIP):
-        return [read_workbook(place.label, place.path, place.part)]
+        return [read_workbook(place)]
     if place.part:
         raise DataError(
             f"{place.label}: no archive, spreadsheet or database, so there is no part "
@@ -136,7 +149,7 @@ def _read_text(
     with text:
         told = delimiter is not None or names is not None
         if place.suffix in JSON_SUFFIXES or (not told and looks_like_json(text)):
-            pieces = read_json_rows(place.label, place.name, text)
+            pieces = read_json_rows(place, text)
         else:
             delimiter = delimiter or ("\t" if place.suffix in TAB_SUFFIXES else None)
             pieces = read_delimited(place.label, place.name, text, delimiter, names)
@@ -160,15 +173,28 @@ def _open_text(path: Path, start: bytes, encoding: str | None) -> tuple[io.TextI
                 pass
         return path.open(encoding="utf-8-sig", newline=""), 0
     except UnicodeDecodeError:
-        lines: list[str] = []
-        repaired = 0
-        for line in path.read_bytes().split(b"\n"):
+        return _repaired(path)
+
+
+def _repaired(path: Path) -> tuple[io.TextIOBase, int]:
+    """The text in a file of its own, and how many lines were not valid UTF-8."""
+    file, repaired, encoding = scratch_file(), 0, "utf-8-sig"
+    with path.open("rb") as content:
+        while block := content.read(1 << 20) + content.readline():
             try:
-                lines.append(line.decode("utf-8-sig" if not lines else "utf-8"))
+                file.write(block.decode(encoding).encode())
             except UnicodeDecodeError:
-                repaired += 1
-                lines.append(line.decode("cp1252", errors="replace"))
-        return io.StringIO("\n".join(lines), newline=""), repaired
+                for line in io.BytesIO(block):
+                    try:
+                        text = line.decode(encoding)
+                    except UnicodeDecodeError:
+                        repaired += 1
+                        text = line.decode("cp1252", errors="replace")
+                    file.write(text.encode())
+                    encoding = "utf-8"
+            encoding = "utf-8"
+    file.seek(0)
+    return io.TextIOWrapper(file, "utf-8", newline=""), repaired
 
 
 def wide_encoding(start: bytes) -> str | None:

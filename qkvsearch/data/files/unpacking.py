@@ -15,9 +15,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
 
+from qkvsearch._utils.limits import PACKED_FILES, PACKED_LAYERS, WORKBOOK_PARTS, check_unpacked
 from qkvsearch.data.files.frames import picked
 from qkvsearch.errors import DataError, need
-from qkvsearch.limits import PACKED_FILES, PACKED_LAYERS, check_unpacked
 
 STDIN = "-"
 PACKERS: dict[bytes, Any] = {
@@ -27,16 +27,21 @@ PACKERS: dict[bytes, Any] = {
 }
 PACKED_SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
 ZSTANDARD = b"\x28\xb5\x2f\xfd"
+# Of a workbook, what is read in pieces, and what is not read.
+IN_PIECES = ("xl/worksheets/", "xl/sharedStrings", "xl/media/", "xl/drawings/", "xl/embeddings/")
 ZIP, EMPTY_ZIP = b"PK\x03\x04", b"PK\x05\x06"
 
 
 @dataclass(frozen=True)
 class Place:
-    """label: as it was given. name: of the table's own file. part: what stands behind `#`."""
+    """label: as it was given. name: of the table's own file. size: the bytes of the file that was
+    given, packed as it was. part: what stands behind `#`.
+    """
 
     label: str
     name: str
     path: Path
+    size: int
     part: str = ""
 
     @property
@@ -74,7 +79,8 @@ def unpacked(source: str | Path) -> Iterator[Place]:
 
 def _place(source: str, stack: ExitStack) -> Place:
     if source == STDIN:
-        return Place("standard input", "standard input", _kept(_chunks(sys.stdin.buffer), stack))
+        name = "standard input"
+        return _measured(name, name, _kept(_chunks(sys.stdin.buffer), stack))
     path, part = Path(source), ""
     if not _exists(path) and "#" in source:
         before, _, after = source.partition("#")
@@ -84,10 +90,17 @@ def _place(source: str, stack: ExitStack) -> Place:
         raise DataError(f"{source}: no such file")
     if path.is_fifo():
         with path.open("rb") as pipe:
-            return Place(source, path.name, _kept(_chunks(pipe), stack), part)
+            return _measured(source, path.name, _kept(_chunks(pipe), stack), part)
     if not path.is_file():
         raise DataError(f"{source}: not a file")
-    return Place(source, path.name, path, part)
+    return _measured(source, path.name, path, part)
+
+
+def _measured(label: str, name: str, path: Path, part: str = "") -> Place:
+    try:
+        return Place(label, name, path, path.stat().st_size, part)
+    except OSError as error:
+        raise DataError(f"{label}: cannot read: {error.strerror}") from None
 
 
 def _exists(path: Path) -> bool:
@@ -122,8 +135,7 @@ def _from_archive(place: Place, stack: ExitStack) -> Place | None:
     try:
         with zipfile.ZipFile(place.path) as archive:
             if "xl/workbook.xml" in archive.namelist():
-                size = sum(member.file_size for member in archive.infolist())
-                check_unpacked(size, place.path.stat().st_size, place.label)
+                _check_workbook(archive.infolist(), place)
                 return None
             PACKED_FILES.check(len(archive.namelist()), place.label)
             names = [
@@ -141,14 +153,21 @@ def _from_archive(place: Place, stack: ExitStack) -> Place | None:
     return replace(place, name=Path(name).name, path=inside, part="")
 
 
+def _check_workbook(members: Iterable[zipfile.ZipInfo], place: Place) -> None:
+    sizes = {member.filename: member.file_size for member in members}
+    check_unpacked(sum(sizes.values()), place.size, place.label)
+    others = [size for name, size in sizes.items() if not name.startswith(IN_PIECES)]
+    WORKBOOK_PARTS.check(sum(others), place.label)
+
+
 def _copy(chunks: Iterable[bytes], place: Place, stack: ExitStack) -> Path:
     """A file of what is unpacked, as long as the context lasts."""
 
     def checked() -> Iterator[bytes]:
-        total, packed = 0, place.path.stat().st_size
+        total = 0
         for chunk in chunks:
             total += len(chunk)
-            check_unpacked(total, packed, place.label)
+            check_unpacked(total, place.size, place.label)
             yield chunk
 
     try:

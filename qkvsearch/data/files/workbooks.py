@@ -3,34 +3,42 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from contextlib import closing
 from datetime import datetime, time
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
+from qkvsearch._utils.limits import check_unpacked
 from qkvsearch.data.files.frames import (
+    Piece,
+    cells_size,
+    check_names,
     check_width,
+    distinct,
     has_number,
     header_row,
     note_above,
     picked,
-    table_of,
+    text_of_rows,
 )
+from qkvsearch.data.files.unpacking import Place
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError, need
 
 
-def read_workbook(label: str, path: Path, sheet: str) -> tuple[pd.DataFrame, ReadReport]:
-    """The sheet of that name, or the only one that has rows. Raises `DataError`."""
+def read_workbook(place: Place) -> Piece:
+    """Read the sheet that `place.part` names, or the only one that has rows. Raises `DataError`."""
+    label = place.label
     openpyxl = need("openpyxl", "xlsx", f"{label}: reading a spreadsheet", error=DataError)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of what a sheet has beside its cells
-            book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+            book = openpyxl.load_workbook(
+                place.path, read_only=True, data_only=True, keep_links=False
+            )
             with closing(book):
-                sheets = {each.title: _rows(each) for each in _wanted(book, sheet, label)}
+                sheets = _sheets(_wanted(book, place.part, label), place)
     except DataError:
         raise
     except Exception as error:  # a damaged file fails wherever the library first notices
@@ -40,21 +48,21 @@ def read_workbook(label: str, path: Path, sheet: str) -> tuple[pd.DataFrame, Rea
         raise DataError(f"{label}: no cell has anything in it")
     name = picked("", list(full), "sheet", label)
     rows = full[name]
-    n_filled = [_n_filled(row) for _, row in rows]
+    report = ReadReport(f"{Path(label.partition('#')[0]).name}#{name}")
+    n_filled = [len(row) for _, row in rows]
     n_above = header_row([max(n_filled)] * len(rows), n_filled)
     if has_number(rows[n_above][1]):
         n_above = 0
-    above = " ".join(str(cell) for _, row in rows[:n_above] for cell in row if cell)
-    rows = rows[n_above:]
-    header, width = rows[0][1], n_filled[n_above]
-    check_width(width, label)
-    cells = [[*row[:width], *[None] * (width - len(row))] for _, row in rows[1:]]
-    shown = f"{Path(label.partition('#')[0]).name}#{name}"
-    frame, report = table_of(cells, header[:width], label, shown)
-    too_long = [number for number, row in rows[1:] if any(c is not None for c in row[width:])]
-    frame = frame.set_axis([number for number, _ in rows[1:]])
+    above = [str(cell) for _, row in rows[:n_above] for cell in row if cell is not None]
+    note_above(report, n_above, " ".join(above))
+    (_, header), *rows = rows[n_above:]
+    width = len(header)
+    check_names(distinct(header), label)
+    cells = [[*row[:width], *[None] * (width - len(row))] for _, row in rows]
+    frame = text_of_rows(cells, [number for number, _ in rows], header, report)
+    too_long = [number for number, row in rows if len(row) > width]
+    report.read = len(rows)
     report.skip("with too many columns", too_long)
-    note_above(report, n_above, above)
     return frame.drop(index=too_long), report
 
 
@@ -65,14 +73,27 @@ def _wanted(book: Any, sheet: str, label: str) -> list[Any]:
     return [each for each in book.worksheets if each.title == wanted]
 
 
-def _rows(sheet: Any) -> list[tuple[int, list[Any]]]:
-    """The rows that have a cell, with their numbers in the sheet."""
-    sheet.reset_dimensions()  # which some programs write wrong
-    return [
-        (number, [_plain(cell) for cell in row])
-        for number, row in enumerate(sheet.iter_rows(values_only=True), 1)
-        if any(cell is not None and cell != "" for cell in row)
-    ]
+def _sheets(sheets: Iterable[Any], place: Place) -> dict[str, list[tuple[int, list[Any]]]]:
+    """Return the rows of each sheet that have a cell, without empty ones at the end, with their
+    numbers.
+    """
+    found: dict[str, list[tuple[int, list[Any]]]] = {}
+    size = 0
+    for sheet in sheets:
+        sheet.reset_dimensions()  # which some programs write wrong
+        rows = found.setdefault(sheet.title, [])
+        for number, row in enumerate(sheet.iter_rows(values_only=True), 1):
+            cells = [_plain(cell) for cell in row]
+            while cells and cells[-1] is None:
+                del cells[-1]
+            if cells:
+                check_width(len(cells), place.label)
+                size += cells_size(cells)
+                rows.append((number, cells))
+            if number % 1_000 == 0:
+                check_unpacked(size, place.size, place.label)
+        check_unpacked(size, place.size, place.label)
+    return found
 
 
 def _plain(cell: Any) -> Any:
@@ -80,8 +101,3 @@ def _plain(cell: Any) -> Any:
     if isinstance(cell, datetime) and cell.time() == time():
         return cell.date()
     return None if cell == "" else cell
-
-
-def _n_filled(row: list[Any]) -> int:
-    """Return the number of cells, without empty ones at the end."""
-    return max(place for place, cell in enumerate(row, 1) if cell is not None)

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from qkvsearch._utils.query_lock import out_of_turn
 from qkvsearch.engines.milvus.collections import LEXICAL, ROW, check, dimension, fields_of
 from qkvsearch.engines.milvus.connection import connect, told
 from qkvsearch.errors import WorkspaceError
-from qkvsearch.retrieval.elsewhere import Allowed, RemoteRows
-from qkvsearch.turns import out_of_turn
+from qkvsearch.retrieval.remote_keys import Allowed, RemoteRows
 
 # The most that Milvus finds in one search.
 MOST_FOUND = 16_384

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pyarrow as pa
 
+from qkvsearch._utils.parameters import random_generator
+from qkvsearch._utils.threads import one_blas_thread
 from qkvsearch.collaborative.als import (
     AlternatingLeastSquares,
     auto_strengths,
@@ -50,8 +52,6 @@ from qkvsearch.engines.spark.solving import (
     solve_users,
 )
 from qkvsearch.errors import DataError, QkvError
-from qkvsearch.parameters import random_generator
-from qkvsearch.threads import one_blas_thread
 
 if TYPE_CHECKING:
     from pyspark import Broadcast

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from qkvsearch._utils.progress import Progress
 from qkvsearch.engines.spark.blocks import Batches, array_of, arrow_schema, as_batch, each_row
 from qkvsearch.engines.spark.folder import SUCCESS, Folder
 from qkvsearch.engines.spark.session import spark_session
 from qkvsearch.errors import QkvError
-from qkvsearch.progress import Progress
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

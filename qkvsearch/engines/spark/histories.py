@@ -230,7 +230,7 @@ def place_users(
     def place(batches: Batches) -> Batches:
         from scipy.sparse import csr_matrix
 
-        from qkvsearch.labelled import unit_rows
+        from qkvsearch.text.labelled import unit_rows
 
         for row in each_row(batches):
             history = BlockHistory.of(row)

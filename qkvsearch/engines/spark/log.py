@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qkvsearch import __version__
+from qkvsearch._utils.progress import Progress
 from qkvsearch.collaborative.als import AlternatingLeastSquares
 from qkvsearch.collaborative.confidences import Feedback, usual_by_sums
 from qkvsearch.collaborative.factors import ImplicitFactors
@@ -52,7 +53,6 @@ from qkvsearch.engines.spark.histories import (
 from qkvsearch.engines.spark.session import check_engine, spark_session
 from qkvsearch.engines.spark.source import LogFile, LogRows, RowReader, open_log
 from qkvsearch.errors import DataError
-from qkvsearch.progress import Progress
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -31,7 +31,7 @@ NEEDED = {
     "pyarrow": "pyarrow",
     "scipy": "scipy",
     "qkvsearch": "qkvsearch",
-    "numba": "qkvsearch.compiled",
+    "numba": "qkvsearch._utils.compiled",
 }
 # spark-submit sets this variable, and says itself which cluster it is.
 SUBMITTED = "PYSPARK_GATEWAY_PORT"

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from qkvsearch._utils.threads import one_blas_thread
 from qkvsearch.collaborative.confidences import Feedback
 from qkvsearch.collaborative.solver import LANES, blocks, solve_rows
 from qkvsearch.engines.spark.blocks import Batches, array_of, arrow_schema, as_batch, each_row
 from qkvsearch.engines.spark.histories import BlockHistory
-from qkvsearch.threads import one_blas_thread
 
 # Columns are items. gram: XᵀX, float64. needed: the rows that each block of items needs, int32,
 # block after block; ends: where those of each begin and end, int64.

@@ -35,6 +35,11 @@ from qkvsearch.errors import DataError
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
+try:
+    from pyspark.sql import functions as F
+except ImportError:  # `session.check_engine` says so
+    F: Any = None
+
 FORMATS = {
     ".parquet": "parquet", ".csv": "csv", ".tsv": "csv", ".tab": "csv",
     ".jsonl": "json", ".ndjson": "json", ".json": "json",
@@ -46,12 +51,11 @@ PART, ROW, MAX_FILE_BYTES = "part", "row", 1 << 44
 # Why a line of text cannot be read, and how it begins; null where it can be.
 BROKEN, CORRUPT, SHOWN_CHARACTERS = "broken", "_corrupt_record", 60
 
-ROLES = ("user", "item", "rating", "weight", "time")
 TEXT, INTEGERS = "string", ("tinyint", "smallint", "int", "bigint")
 FRACTIONS, MOMENTS = ("float", "double", "decimal"), ("timestamp", "timestamp_ntz", "date")
 NUMBER, ISO_DATE = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\z", r"^\d{4}-\d{1,2}-\d{1,2}"
 SECONDS = "seconds since 1970"
-# More different ratings than the driver looks at, and as many items as it looks at to show one.
+# More different ratings than the driver looks at, and as many items as it looks at.
 MAX_RATINGS, SAMPLE = 1_000_000, 1_000
 ONE_MACHINE = "leave out `engine` to build on one machine"
 
@@ -68,13 +72,6 @@ class LogFile:
     path: str
     names: list[str]
     frame: DataFrame
-
-    def cells(self, name: str) -> Column:
-        return self.frame[f"c{self.names.index(name)}"]
-
-    def type_of(self, name: str) -> str:
-        """Return the type of a column as Spark calls it, without its precision."""
-        return dict(self.frame.dtypes)[f"c{self.names.index(name)}"].partition("(")[0]
 
 
 def open_log(spark: SparkSession, path: str) -> LogFile:
@@ -95,14 +92,14 @@ def open_log(spark: SparkSession, path: str) -> LogFile:
         table = spark.read.parquet(uri)
         names, frame = table.columns, _with_places(spark, table, files)
     else:
-        table = spark.read.text(uri)
-        lines = _with_places(spark, table, files)
+        read = spark.read.option("recursiveFileLookup", True)
+        lines = _with_places(spark, read.text(uri), files)
         if formats == {"csv"}:
             delimiters = "\t" if suffixes <= {".tsv", ".tab"} else DELIMITERS
             names, frame = _cells_of_csv(lines, path, delimiters)
         else:
-            names, frame = _cells_of_json(lines, spark, uri)
-        names = [*names, *table.columns[1:]]
+            options = {"primitivesAsString": True, "columnNameOfCorruptRecord": CORRUPT}
+            names, frame = _cells_of_json(lines, read.options(**options).json(uri).schema)
     check_width(len(names), path)
     return LogFile(path, distinct(names), frame)
 
@@ -116,43 +113,35 @@ def _with_places(spark: SparkSession, table: DataFrame, files: list[str]) -> Dat
     """Return the columns of a table as c0, c1 …, and the place of each row; files are in the order
     of their names.
     """
-    from pyspark.sql import functions as F
-
+    columns = ["`{}`".format(name.replace("`", "``")) for name in table.columns]
     frame = table.select(
         F.col("_metadata.file_path").alias("file"),
         F.col("_metadata.file_block_start").alias("start"),
         F.monotonically_increasing_id().alias(ROW),
         F.lit(None).cast("struct<reason: string, line: string>").alias(BROKEN),
-        *(table[quoted(name)].alias(f"c{at}") for at, name in enumerate(table.columns)),
+        *(F.col(column).alias(f"c{at}") for at, column in enumerate(columns)),
     )
-    numbers = pa.table({"file": files, "number": range(len(files))})
-    frame = frame.join(F.broadcast(spark.createDataFrame(numbers)), "file", "left")
+    numbers = spark.createDataFrame(pa.table({"file": files, "number": range(len(files))}))
     part = F.coalesce("number", F.lit(len(files))) * MAX_FILE_BYTES + F.col("start")
-    return frame.withColumn(PART, part).drop("file", "start", "number")
-
-
-def quoted(name: str) -> str:
-    """Return a column's name as Spark reads it, whatever is in it."""
-    return "`{}`".format(name.replace("`", "``"))
+    frame = frame.join(F.broadcast(numbers), "file", "left").withColumn(PART, part)
+    return frame.drop("file", "start", "number")
 
 
 def _cells_of_csv(lines: DataFrame, path: str, delimiters: str) -> tuple[list[str], DataFrame]:
     """Split lines at the delimiter that occurs most in the first one, which has the names."""
-    from pyspark.sql import functions as F
-
     line, header = F.col("c0"), next((row["c0"] for row in lines.take(1)), "")
     delimiter = max(delimiters, key=header.count)
     names = next(csv.reader([header], delimiter=delimiter), [])
     file = F.floor(F.col(PART) / MAX_FILE_BYTES)
-    n_files, n_with_header = lines.agg(
-        F.count_distinct(file), F.count_distinct(F.when(line == header, file))
-    ).collect()[0]
+    with_header = F.count_distinct(F.when(line == header, file))
+    n_files, n_with_header = lines.agg(F.count_distinct(file), with_header).collect()[0]
     if n_files > n_with_header:
         raise DataError(
             f"{path}: {n_files - n_with_header:,} of {n_files:,} files do not have the line "
             f"{header[:SHOWN_CHARACTERS]!r}: begin every file with the names of the columns"
         )
-    schema = ", ".join([*(f"c{at} string" for at in range(len(names))), f"{CORRUPT} string"])
+    fields = [f"c{at}" for at in range(len(names))]
+    schema = ", ".join(f"{field} string" for field in [*fields, CORRUPT])
     options = {"sep": delimiter, "escape": '"', "columnNameOfCorruptRecord": CORRUPT}
     is_blank = F.btrim(line, F.lit(f'{BLANK}{delimiter}"')) == ""
     lines = lines.filter(~is_blank & (line != header))
@@ -162,20 +151,18 @@ def _cells_of_csv(lines: DataFrame, path: str, delimiters: str) -> tuple[list[st
         "a quote is not closed in it": n_quotes % 2 == 1,
         "the first line has another number of cells": F.col(f"cells.{CORRUPT}").isNotNull(),
     }
-    return names, _split(lines, [f"c{at}" for at in range(len(names))], broken)
+    return names, _split(lines, fields, broken)
 
 
-def _cells_of_json(lines: DataFrame, spark: SparkSession, uri: str) -> tuple[list[str], DataFrame]:
-    """Read an object a line; all lines tell which names there are."""
-    from pyspark.sql import functions as F
+def _cells_of_json(lines: DataFrame, schema: Any) -> tuple[list[str], DataFrame]:
+    """Read an object a line. schema: what all lines have."""
     from pyspark.sql.types import StringType, StructType
 
-    line, options = F.col("c0"), {"columnNameOfCorruptRecord": CORRUPT}
-    schema = spark.read.options(primitivesAsString="true", **options).json(uri).schema
-    names = [name for name in schema.names if name not in (CORRUPT, *lines.columns)]
+    line, names = F.col("c0"), [name for name in schema.names if name != CORRUPT]
     schema = StructType([schema[name] for name in names]).add(CORRUPT, StringType())
     lines = lines.filter(F.btrim(line, F.lit(BLANK)) != "")
-    lines = lines.withColumn("cells", F.from_json(line, schema, options))
+    cells = F.from_json(line, schema, {"columnNameOfCorruptRecord": CORRUPT})
+    lines = lines.withColumn("cells", cells)
     # Spark reads the first object of a line, whatever comes behind it.
     several = ~line.rlike(r"^\s*\{.*\}\s*\z") | line.rlike(r"\}\s*\{")
     broken = {"it is not one JSON object": several | F.col(f"cells.{CORRUPT}").isNotNull()}
@@ -183,30 +170,20 @@ def _cells_of_json(lines: DataFrame, spark: SparkSession, uri: str) -> tuple[lis
 
 
 def _split(lines: DataFrame, fields: list[str], broken: Mapping[str, Column]) -> DataFrame:
-    """Return the fields of `cells` and the columns behind the line as c0, c1 …; broken: which lines
-    cannot be read, by the reason.
-    """
-    from pyspark.sql import functions as F
-
+    """Return the fields of `cells` as c0, c1 …; broken: which lines cannot be read, by reason."""
     reason = F.when(~F.is_valid_utf8("c0"), "it is not UTF-8")
     for why, is_broken in broken.items():
         reason = reason.when(is_broken, why)
     start = F.substring("c0", 1, SHOWN_CHARACTERS).alias("line")
+    first = F.when(reason.isNotNull(), F.struct(reason.alias("reason"), start)).alias(BROKEN)
     cells = [F.col("cells").getField(field) for field in fields]
-    cells += [F.col(name) for name in lines.columns if re.fullmatch(r"c[1-9]\d*", name)]
-    return lines.select(
-        PART, ROW,
-        F.when(reason.isNotNull(), F.struct(reason.alias("reason"), start)).alias(BROKEN),
-        *(cell.alias(f"c{at}") for at, cell in enumerate(cells)),
-    )  # fmt: skip
+    return lines.select(PART, ROW, first, *(c.alias(f"c{at}") for at, c in enumerate(cells)))
 
 
 # --- casts: what the cells of a role become, by what they are then; null where they cannot ---
 
 
 def id_casts(cells: Column, type_: str) -> dict[str, Column]:
-    from pyspark.sql import functions as F
-
     if type_ == TEXT or type_ in INTEGERS:
         return {"an id": cells.cast("string")}
     if type_ in FRACTIONS:
@@ -216,8 +193,6 @@ def id_casts(cells: Column, type_: str) -> dict[str, Column]:
 
 
 def number_casts(cells: Column, type_: str) -> dict[str, Column]:
-    from pyspark.sql import functions as F
-
     number = _numbers(cells, type_)
     return {} if number is None else {"a number": F.when(F.abs(number) <= LARGEST, number)}
 
@@ -231,8 +206,6 @@ def rating_casts(cells: Column, type_: str) -> dict[str, Column]:
 
 def time_casts(cells: Column, type_: str) -> dict[str, Column]:
     """Cast to whole seconds since 1970. The size of a number tells its unit."""
-    from pyspark.sql import functions as F
-
     casts, number = {}, _numbers(cells, type_)
     if number is not None:
         seconds = number
@@ -250,8 +223,6 @@ def time_casts(cells: Column, type_: str) -> dict[str, Column]:
 
 def _numbers(cells: Column, type_: str) -> Column | None:
     """Return cells as numbers; None for a type that has none."""
-    from pyspark.sql import functions as F
-
     if type_ == TEXT:
         return F.when(cells.rlike(NUMBER), cells.try_cast("double"))
     return cells.cast("double") if type_ in (*INTEGERS, *FRACTIONS) else None
@@ -269,10 +240,11 @@ CASTS = {
 @dataclass(frozen=True)
 class LogRows:
     """The usable rows of a log. frame: part, row bigint; user string or bigint; item int; rating,
-    weight double; time bigint.
+    weight double; time bigint; read from `cache`, which the executors keep.
     """
 
     frame: DataFrame
+    cache: DataFrame
     shape: LogShape
     item_ids: Ids
     integer_users: bool
@@ -283,92 +255,75 @@ class LogRows:
 
 
 class RowReader:
-    """Casts the columns of a log, and counts in `report` what becomes of its rows. counts: what has
-    to be known of all cells before they are cast.
+    """Casts the columns of a log, and counts in `report` what becomes of its rows.
+
+    names, types, cells, casts: of each role. counts: what is known of all cells.
     """
 
     def __init__(self, log: LogFile, columns: Columns, report: ReadReport) -> None:
         self.log, self.columns, self.report = log, columns, report
         # A table without rows: options and names alone decide.
-        names = encoded(pd.DataFrame(columns=log.names))
-        self.roles = choose_log_columns(names, columns, report, None)
-        self.names = {role: name for role in CASTS if (name := getattr(self.roles, role))}
-        self.cells = {role: self._cells(name) for role, name in self.names.items()}
-        self.casts = {role: self._casts(role) for role in self.names}
-        self.counts: dict[Any, Any] = {}
+        table = encoded(pd.DataFrame(columns=log.names))
+        self.roles = choose_log_columns(table, columns, report, None)
         if columns.rating_scale is not None:
             check_scale(columns.rating_scale, self.roles, log.path)
-
-    def _cells(self, name: str) -> Column:
-        """Return the cells of a column, null where they are empty."""
-        from pyspark.sql import functions as F
-
-        cells, type_ = self.log.cells(name), self.log.type_of(name)
-        if type_ in FRACTIONS:
-            return F.nanvl(cells.cast("double"), F.lit(None))
-        if type_ == TEXT:
-            cells = F.btrim(cells, F.lit(BLANK))
-            return F.when(cells != "", cells)
-        return cells
-
-    def _casts(self, role: str) -> dict[str, Column]:
-        type_ = self.log.type_of(self.names[role])
-        casts = CASTS[role](self.cells[role], type_)
-        if not casts:
-            raise DataError(
-                f"{self.log.path}: column {self.names[role]!r} is of type {type_} and cannot be "
-                f"the {role}: name another one with `{role}_column`"
-            )
-        return casts
+        self.names = {role: name for role in CASTS if (name := getattr(self.roles, role))}
+        self.types: dict[str, str] = {}
+        self.cells: dict[str, Column] = {}
+        self.casts: dict[str, dict[str, Column]] = {}
+        for role, name in self.names.items():
+            at = log.names.index(name)
+            type_ = self.types[role] = dict(log.frame.dtypes)[f"c{at}"].partition("(")[0]
+            self.cells[role] = cells = _cells(F.col(f"c{at}"), type_)
+            self.casts[role] = CASTS[role](cells, type_)
+            if not self.casts[role]:
+                raise DataError(
+                    f"{log.path}: column {name!r} is of type {type_} and cannot be the {role}: "
+                    f"name another one with `{role}_column`"
+                )
+        self.counts: dict[Any, Any] = {}
 
     def some_items(self) -> pd.DataFrame:
         """Return some items of the log, by which a catalog with several ids chooses one."""
         items = self.log.frame.select(self.cells["item"].cast("string").alias("item"))
-        return as_text(items.dropna().limit(SAMPLE).toPandas()).set_axis(
-            [self.names["item"]], axis=1
-        )
+        texts = as_text(items.dropna().limit(SAMPLE).toPandas())
+        return texts.set_axis([self.names["item"]], axis=1)
 
     def rows(self, item_ids: Ids | None) -> LogRows:
         """Read the rows; item_ids: of the catalog, None for all that occur. Raise `DataError`."""
-        from pyspark.sql import functions as F
-
         self._count()
         cast = {role: self.casts[role][self._kind(role)] for role in self.names}
-        rows = self.log.frame.select(
-            PART, ROW,
-            cast["user"].cast("bigint" if self._are_whole("user") else "string").alias("user"),
-            cast["item"].alias("item_text"),
-            *(cast.get(role, F.lit(None)).cast(type_).alias(role) for role, type_ in
-              (("rating", "double"), ("weight", "double"), ("time", "bigint"))),
-        )  # fmt: skip
-        self._are_whole("item")
+        users_are_whole, _ = self._are_whole("user"), self._are_whole("item")
+        types = {"user": "bigint" if users_are_whole else "string", "item": "string"}
+        types |= {"rating": "double", "weight": "double", "time": "bigint"}
+        columns = (
+            cast.get(role, F.lit(None)).cast(type_).alias(role) for role, type_ in types.items()
+        )
+        rows = self.log.frame.select(PART, ROW, *columns).withColumnRenamed("item", "item_text")
         rows, item_ids = self._with_items(rows, item_ids)
-        usable, counts = self._usable(rows, item_ids)
-        if counts["times"]:
-            self.report.note(counts["rows"] - counts["times"], WITHOUT_TIME)
-            usable = usable.fillna(counts["first_time"] - 1, ["time"])
+        cache, counts = self._usable(rows, item_ids)
+        usable = cache.filter("skip IS NULL").drop("skip", "item_text")
         usable, has_ratings, has_weights, scale = self._feedback(usable, counts)
         usual = None
         if has_weights:
             positive = usable.filter("weight > 0")
             usual = positive.agg(F.percentile("weight", 0.5)).collect()[0][0]
+        if counts["times"]:
+            n_filled, name = self.counts["time", "filled"][0], self.names["time"]
+            in_units = {unit: self.counts.get(unit, 0) for unit in UNITS}
+            note_units(in_units, n_filled, name, self.report)
+            self.report.note(counts["rows"] - counts["times"], WITHOUT_TIME)
+            usable = usable.fillna(counts["first_time"] - 1, ["time"])
         shape = LogShape(len(item_ids), has_ratings, has_weights, counts["times"] > 0, usual or 1.0)
         return LogRows(
-            usable, shape, item_ids, self._are_whole("user"), counts["rows"], counts["users"],
+            usable, cache, shape, item_ids, users_are_whole, counts["rows"], counts["users"],
             self.roles.times_comparable, scale,
         )  # fmt: skip
-
-    def _time_numbers(self) -> Column | None:
-        if "time" not in self.names:
-            return None
-        return _numbers(self.cells["time"], self.log.type_of(self.names["time"]))
 
     # --- cells ---
 
     def _count(self) -> None:
         """Count cells, and raise `DataError` where lines cannot be read or there is no row."""
-        from pyspark.sql import functions as F
-
         counted: dict[Any, Column] = {"rows": F.count(F.lit(1)), "broken": _tally(F.col(BROKEN))}
         for role, cells in self.cells.items():
             texts = cells.cast("string")
@@ -377,13 +332,12 @@ class RowReader:
                 counted[role, kind] = _tally(F.when(cast.isNull(), texts))
         for role in ("user", "item"):
             [ids] = self.casts[role].values()
-            is_whole = (
-                ids.rlike(rf"^({WHOLE_NUMBER.pattern})\z") & ids.try_cast("bigint").isNotNull()
-            )
-            counted[role, "whole"] = _tally(F.when(is_whole, ids))
+            whole = ids.rlike(rf"^({WHOLE_NUMBER.pattern})\z") & ids.try_cast("bigint").isNotNull()
+            counted[role, "whole"] = _tally(F.when(whole, ids))
             counted[role, "pointed"] = _tally(F.when(ids.rlike(rf"^({WITH_POINT.pattern})\z"), ids))
-        if (number := self._time_numbers()) is not None:
-            counted["lowest time"], counted["highest time"] = F.min(number), F.max(number)
+        if SECONDS in self.casts.get("time", {}):
+            number: Any = _numbers(self.cells["time"], self.types["time"])
+            counted |= {"first time": F.min(number), "last time": F.max(number)}
             for unit, (low, high, _) in UNITS.items():
                 counted[unit] = F.count_if((number >= low) & (number < high))
         row = self.log.frame.agg(*counted.values()).collect()[0]
@@ -407,16 +361,13 @@ class RowReader:
         kind = min(self.casts[role], key=lambda kind: self.counts[role, kind][0])
         self._refuse(role, kind, f"cannot be cast to {' or '.join(self.casts[role])}")
         if kind == SECONDS and self.counts["time", "filled"][0]:
-            low, high = self.counts["lowest time"], self.counts["highest time"]
-            digits = COMPACT["%Y%m%d"]
-            if SERIAL_DAYS[0] <= low <= high <= SERIAL_DAYS[1] or (
-                10 ** (digits - 1) <= low <= high < 10**digits
-            ):
+            first, last = self.counts["first time"], self.counts["last time"]
+            days = (
+                range(*SERIAL_DAYS),
+                range(10 ** (COMPACT["%Y%m%d"] - 1), 10 ** COMPACT["%Y%m%d"]),
+            )
+            if any(first in numbers and last in numbers for numbers in days):
                 self._refuse(role, "filled", "may be dates, and are no seconds of this century")
-            note_units(
-                {unit: self.counts[unit] for unit in UNITS}, self.counts["time", "filled"][0],
-                self.names[role], self.report,
-            )  # fmt: skip
         return kind
 
     def _are_whole(self, role: str) -> bool:
@@ -441,34 +392,29 @@ class RowReader:
 
     def _with_items(self, rows: DataFrame, item_ids: Ids | None) -> tuple[DataFrame, Ids]:
         """Return the rows with the number of each item, null where the catalog does not have it."""
-        from pyspark.sql import functions as F
-
         if item_ids is None:
             texts = rows.select("item_text").distinct().toArrow()["item_text"].drop_null()
             item_ids = Ids.sorted(texts.to_pylist())
             self.report.notes += filter(None, [case_note(item_ids.texts, "items")])
-        numbers = pa.table(
-            {
-                "item_text": pa.array(item_ids.texts, pa.string()),
-                "item": np.arange(len(item_ids), dtype=np.int32),
-            }
-        )
+        item = np.arange(len(item_ids), dtype=np.int32)
+        numbers = pa.table({"item_text": pa.array(item_ids.texts, pa.string()), "item": item})
         numbers = F.broadcast(rows.sparkSession.createDataFrame(numbers))
         return rows.join(numbers, "item_text", "left"), item_ids
 
     def _usable(self, rows: DataFrame, item_ids: Ids) -> tuple[DataFrame, dict[str, int]]:
-        """Return the rows that can be used, kept by the executors, and what there is of them.
-        Raise `DataError` where there are none.
+        """Return the rows, kept by the executors, with the reason to skip each, null for usable
+        ones; and counts of these. Raise `DataError` where there are none.
         """
-        from pyspark.sql import functions as F
-
-        skip = F.when(F.col("user").isNull(), "without a user")
-        skip = skip.when(F.col("item_text").isNull(), "without an item")
-        skip = skip.when(F.col("item").isNull(), "with an item that is not in the catalog")
+        reasons = {
+            "without a user": F.col("user").isNull(),
+            "without an item": F.col("item_text").isNull(),
+            "with an item that is not in the catalog": F.col("item").isNull(),
+        }
         if self.columns.rating_scale is not None:
             low, high = self.columns.rating_scale
             outside = ~F.col("rating").between(low, high)
-            skip = skip.when(outside, f"with a rating outside {low:g} to {high:g}")
+            reasons[f"with a rating outside {low:g} to {high:g}"] = outside
+        skip = F.coalesce(*(F.when(is_so, reason) for reason, is_so in reasons.items()))
         rows = persisted(rows.withColumn("skip", skip))
         counted = rows.groupBy("skip").agg(
             F.count(F.lit(1)).alias("rows"), F.count("rating").alias("ratings"),
@@ -476,14 +422,13 @@ class RowReader:
             F.min("time").alias("first_time"), F.approx_count_distinct("user").alias("users"),
         )  # fmt: skip
         counts = {row["skip"]: row.asDict() for row in counted.collect()}
-        usable = counts.pop(None, None)
-        for reason in sorted(counts):
-            self.report.skip(reason, counts[reason]["rows"])
-        if usable is None:
+        for reason in reasons:
+            self.report.skip(reason, counts.get(reason, {"rows": 0})["rows"])
+        if None not in counts:
             items = rows.select("item_text").dropna().limit(SAMPLE).toArrow()["item_text"]
             shown = mismatch(np.array(items.unique().to_pylist(), dtype=object), item_ids)
             raise DataError(f"{self.log.path}: no usable rows; {self.report}{shown}")
-        return rows.filter("skip IS NULL").drop("skip", "item_text"), usable
+        return rows, counts[None]
 
     def _feedback(
         self, usable: DataFrame, counts: Mapping[str, int]
@@ -491,8 +436,6 @@ class RowReader:
         """Return the rows, whether they have ratings and weights, and the scale of the ratings.
         What is in the column of ratings may be weights.
         """
-        from pyspark.sql import functions as F
-
         has_weights = counts["weights"] > 0
         if not counts["ratings"]:
             return usable, False, has_weights, None
@@ -516,8 +459,16 @@ class RowReader:
         return usable, False, True, None
 
 
-def _tally(cells: Column) -> Column:
-    """How many cells there are, and the least one."""
-    from pyspark.sql import functions as F
+def _cells(cells: Column, type_: str) -> Column:
+    """Return cells, null where they are empty; texts without blanks around them."""
+    if type_ in FRACTIONS:
+        return F.nanvl(cells.cast("double"), F.lit(None))
+    if type_ == TEXT:
+        cells = F.btrim(cells, F.lit(BLANK))
+        return F.when(cells != "", cells)
+    return cells
 
+
+def _tally(cells: Column) -> Column:
+    """Count cells, and take the least one as an example."""
     return F.struct(F.count(cells), F.min(cells))

@@ -12,9 +12,9 @@ from fastapi import Depends
 from pydantic import BaseModel
 from starlette.responses import Response
 
-from qkvsearch.answers.columns import Listing
-from qkvsearch.deadline import deadline
+from qkvsearch._utils.deadline import deadline
 from qkvsearch.retrieval import Ranking
+from qkvsearch.search.listing import Listing
 from qkvsearch.web.problems import MEDIA_TYPE, Problem
 from qkvsearch.web.service import Service, service_of
 

@@ -10,12 +10,12 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from qkvsearch.answers.exports.embeddings import dense_head
 from qkvsearch.engine import Engine
+from qkvsearch.engine.export_embeddings import dense_head
 from qkvsearch.errors import QkvError, suggest
-from qkvsearch.texts.encoded_text import EncodedText, compare
-from qkvsearch.texts.encoders import pretrained
-from qkvsearch.texts.text_encoder import TextEncoder
+from qkvsearch.text.encoded_text import EncodedText, compare
+from qkvsearch.text.encoders import pretrained
+from qkvsearch.text.text_encoder import TextEncoder
 from qkvsearch.web.api.answers import Asked, as_json, shown
 from qkvsearch.web.api.questions import BATCH, QueryParameters, Text
 from qkvsearch.web.problems import Problem

@@ -8,8 +8,8 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from qkvsearch.answers.columns import own_columns
 from qkvsearch.engine import Engine
+from qkvsearch.search.listing import own_columns
 from qkvsearch.web.api.answers import Asked, as_json, shown
 from qkvsearch.web.api.filters import Filters, condition
 from qkvsearch.web.api.questions import Fields, QueryParameters, Where

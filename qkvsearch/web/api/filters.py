@@ -7,11 +7,11 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from qkvsearch.answers.shown.facets import is_whole
+from qkvsearch.data.catalog_columns import StoredColumn, quoted
 from qkvsearch.engine import Engine
+from qkvsearch.query.where import Where
+from qkvsearch.search.facets import is_whole
 from qkvsearch.web.problems import Problem
-from qkvsearch.workspace.catalog.columns import StoredColumn, quoted
-from qkvsearch.workspace.where import Where
 
 Filter = Annotated[str, Field(max_length=2000, examples=["channel:Tiny Oven"])]
 Filters = Annotated[

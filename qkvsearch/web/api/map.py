@@ -9,9 +9,9 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from qkvsearch.answers.opened import OpenedBuild
-from qkvsearch.answers.recommend import HEAD as COLLABORATIVE
-from qkvsearch.answers.shown.projection import ItemMap, MapPoint
+from qkvsearch.engine.index import OpenedBuild
+from qkvsearch.engine.projection import ItemMap, MapPoint
+from qkvsearch.recommend.recommend import HEAD as COLLABORATIVE
 from qkvsearch.web.api.answers import Asked, RankedItem, as_json, check_count, shown
 from qkvsearch.web.api.questions import Count, QueryParameters, Text
 from qkvsearch.web.colours import colours

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from qkvsearch.engine import Engine
-from qkvsearch.retrieval.score_parts import MAX_LISTED
+from qkvsearch.retrieval.score_components import MAX_LISTED
 from qkvsearch.web.api.answers import (
     Asked,
     Ranked,

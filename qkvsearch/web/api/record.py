@@ -9,8 +9,8 @@ from fastapi import APIRouter, Body, Header
 from pydantic import BaseModel, Discriminator, Field, Tag
 from starlette.responses import Response
 
-from qkvsearch.answers.recording import Recording
 from qkvsearch.engine import Engine
+from qkvsearch.recommend.recording import Recording
 from qkvsearch.web.api.answers import PROBLEMS, Asked, Listed, as_json, listed, shown
 from qkvsearch.web.api.questions import BATCH, AnyId, QueryParameters, UserPath
 from qkvsearch.web.idempotency import IdempotencyKeys

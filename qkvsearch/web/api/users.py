@@ -8,9 +8,9 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 from starlette.responses import Response
 
-from qkvsearch.answers.columns import Listing
 from qkvsearch.data.ids import id_text
 from qkvsearch.engine import Engine
+from qkvsearch.search.listing import Listing
 from qkvsearch.web.api.answers import Asked, Listed, as_json, check_count, listed, shown
 from qkvsearch.web.api.questions import (
     Count,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from qkvsearch.lessons.messages import say
-from qkvsearch.texts.pretrained.fetch import MINILM, find
+from qkvsearch.text.pretrained.fetch import MINILM, find
 from qkvsearch.web.service import Service
 
 # What there is to see at once, and what it shows: which word, looking at which.

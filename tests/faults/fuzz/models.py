@@ -9,7 +9,7 @@ from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
-from qkvsearch.texts.encoders import pretrained
+from qkvsearch.text.encoders import pretrained
 from tests.faults import fuzz
 from tests.faults.runner import Trial
 

@@ -14,8 +14,8 @@ import numpy as np
 
 import qkvsearch
 from qkvsearch.errors import QkvError
-from qkvsearch.workspace.arrays import file_entry
-from qkvsearch.workspace.signed import read_signed, write_signed
+from qkvsearch.storage.arrays import file_entry
+from qkvsearch.storage.checksummed import read_signed, write_signed
 from tests.faults import fuzz, world
 from tests.faults.damage import damageable
 from tests.faults.runner import Trial

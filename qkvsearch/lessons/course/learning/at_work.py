@@ -15,11 +15,11 @@ from qkvsearch.lessons.course.learning.removal import taken_away
 from qkvsearch.lessons.drawings import Heads
 from qkvsearch.lessons.messages import say
 from qkvsearch.lessons.parts import Given, Step, Table, Text, step, tell
-from qkvsearch.texts.analysis import fold
-from qkvsearch.texts.encoded_text import EncodedText, focus, is_word
-from qkvsearch.texts.encoders import pretrained
-from qkvsearch.texts.language.languages import stop_words
-from qkvsearch.texts.pretrained.fetch import find
+from qkvsearch.text.analysis import fold
+from qkvsearch.text.encoded_text import EncodedText, focus, is_word
+from qkvsearch.text.encoders import pretrained
+from qkvsearch.text.language.languages import stop_words
+from qkvsearch.text.pretrained.fetch import find
 
 SENTENCE = ANIMAL.sentences[0]
 WORD, TARGET = "it", "animal"

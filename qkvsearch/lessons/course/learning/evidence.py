@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from qkvsearch.texts.encoded_text import EncodedText, is_word
+from qkvsearch.text.encoded_text import EncodedText, is_word
 
 RECORDED = Path(__file__).with_name("minilm.json")
 # Digits of what is recorded.

@@ -8,7 +8,7 @@ import numpy as np
 from qkvsearch.lessons.drawings import AttendedText, Heads
 from qkvsearch.lessons.drawings.heads import LEVELS
 from qkvsearch.lessons.messages import say
-from qkvsearch.texts.encoded_text import EncodedText
+from qkvsearch.text.encoded_text import EncodedText
 
 FILE = "minilm_heads.npz"
 

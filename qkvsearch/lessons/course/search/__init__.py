@@ -19,9 +19,9 @@ from qkvsearch.lessons.workbench import Workbench
 from qkvsearch.retrieval import DenseKeys, Head, LexicalKeys, Ranking
 from qkvsearch.retrieval.fusion import fuse
 from qkvsearch.retrieval.ranking import rank
-from qkvsearch.texts.analysis import Analyzer
-from qkvsearch.texts.text_encoder import item_keys
-from qkvsearch.texts.vocabulary import count_terms
+from qkvsearch.text.analysis import Analyzer
+from qkvsearch.text.text_encoder import item_keys
+from qkvsearch.text.vocabulary import count_terms
 
 TITLE = mark("A search: query, keys and values")
 GOAL = mark("Turn a search into scores, weights and a mix of what was found.")

@@ -8,8 +8,8 @@ from qkvsearch.lessons.messages import say
 from qkvsearch.lessons.parts import Formula, Step, Table, step, tell
 from qkvsearch.retrieval import LexicalKeys
 from qkvsearch.retrieval.keys import K1, B, inverse_frequency
-from qkvsearch.texts.analysis import Analyzer
-from qkvsearch.texts.vocabulary import count_terms
+from qkvsearch.text.analysis import Analyzer
+from qkvsearch.text.vocabulary import count_terms
 
 WORD, FILLER = "bread", "oven"
 TIMES, LENGTHS = (1, 2, 3, 8, 100), (1, 3, 8)

@@ -1,1 +1,0 @@
-"""What a build knows, written to files for other programs."""

@@ -1,1 +1,0 @@
-"""What is shown beside hits: facets, and passages of their texts."""

@@ -1,0 +1,95 @@
+"""Damage told to a person: which files, what still works without them, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+
+from qkvsearch.errors import DamagedError, WorkspaceError
+from qkvsearch.index.component import main_head
+from qkvsearch.index.remote_vectors import damaged_keys
+from qkvsearch.storage import Snapshot, Workspace
+from qkvsearch.storage.verify import damaged_files
+
+# What a question needs of a build, by the first word of its arrays' names; see `_need`.
+WORDS, PEOPLE = {"lexical", "codes", "words"}, {"interactions", "implicit", "ratings", "records"}
+TOKENS, USERS, ALL = "tokens", "users", "all"
+# Of the files that are damaged, so many are named.
+SHOWN = 20
+NOTHING, MEND = "nothing works until then", "mend it with qkvsearch repair"
+
+
+def explained(error: DamagedError, build: Snapshot) -> WorkspaceError:
+    """The error that a question about `build` met, with what still works; or that the build is no
+    longer there.
+    """
+    if not build.segments[-1].folder.is_dir():
+        return WorkspaceError(
+            f"{build.workspace}: the build that was open here, {build.name}, has been removed, as "
+            "forget does with all that held a person; open the workspace again"
+        )
+    return DamagedError(error.file, error.what, f"{_still(build, [error])}; {MEND}")
+
+
+def verified(workspace: Workspace) -> str:
+    """That every file is as it was written. Raises `DamagedError`, one for all that are not."""
+    path, damaged = workspace.path, damaged_files(workspace.path)
+    with suppress(WorkspaceError), closing(workspace.open()) as build:
+        damaged += damaged_keys(build)
+    if not damaged:
+        return "all files as written"
+    names = [f"{Path(error.file).relative_to(path)} ({error.what})" for error in damaged]
+    works = NOTHING
+    with suppress(WorkspaceError), closing(workspace.open()) as build:
+        works = _still(build, damaged)
+    files = "1 file is" if len(damaged) == 1 else f"{len(damaged)} files are"
+    more = f", and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
+    what = f"{files} not as written: {', '.join(names[:SHOWN])}{more}"
+    raise DamagedError(path, what, f"{works}; {MEND}")
+
+
+def _still(build: Snapshot, damaged: Iterable[DamagedError]) -> str:
+    needs = {_need(error, build) for error in damaged} - {""}
+    works = working(build.facts, needs)
+    return f"what still works: {', '.join(works)}" if works else NOTHING
+
+
+def _need(error: DamagedError, build: Snapshot) -> str:
+    """What the damaged file is a part of; nothing where it is of another build."""
+    file = Path(error.file)
+    if file.name.startswith("records."):
+        return "records"
+    if file.parent not in [segment.folder for segment in build.segments]:
+        return ""
+    group, _, array = file.name.removesuffix(".npy").partition(".")
+    if array.startswith("token_"):
+        return TOKENS
+    if array == "user_directions":  # only `similar` of a user reads them
+        return USERS
+    is_part = file.suffix == ".npy" and group not in ("rows", "departed")
+    return group if is_part else ALL
+
+
+def working(facts: Mapping[str, Any], damaged: set[str]) -> list[str]:
+    """The questions that a build answers without those parts.
+
+    >>> facts = {"encoder": "static", "head_weights": {"lexical": 0.5, "static": 0.5}}
+    >>> working(facts, {"static"})
+    ['search with `heads` lexical', 'items']
+    >>> working(facts, {"ratings"})
+    ['search', 'similar', 'items']
+    """
+    if ALL in damaged:
+        return []
+    heads, main = list(facts["head_weights"]), main_head(facts)
+    sound = ",".join(name for name in heads if name not in damaged)
+    any_search = "search" if sound and not damaged & {*heads, *WORDS, TOKENS} else ""
+    found = [
+        any_search or (f"search with `heads` {sound}" if not damaged & WORDS else ""),
+        "" if damaged & {*PEOPLE, main} else "recommend",
+        "" if damaged & {"implicit", main} else "similar",
+        "items",
+    ]
+    return [question for question in found if question]

@@ -1,0 +1,98 @@
+"""What is known of a build, what it was made from, and with what; and which builds there are."""
+
+from __future__ import annotations
+
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+
+from qkvsearch.errors import DamagedError
+from qkvsearch.index.component import LANGUAGE
+from qkvsearch.index.tokens import LEFT_OUT
+from qkvsearch.search.listing import Listing
+from qkvsearch.storage import Snapshot, Tables, Workspace
+from qkvsearch.storage.remote_collections import KeyPlace
+
+BUILD_NAMES = ("id", "created", "command", "items", "segments", "megabytes", "current")
+
+
+def build_facts(snapshot: Snapshot) -> dict[str, Any]:
+    """By the names that `info` shows."""
+    facts, tables = snapshot.facts, snapshot.tables
+    return {
+        "built": snapshot.created,
+        "items": facts["n_items"],
+        "users": facts.get("n_users", 0),
+        "interactions": facts.get("n_interactions", 0),
+        "recorded": tables.records.count(),
+        "tuned": facts.get("tuned"),
+        "next_item": facts.get("next_item"),
+        "rating_scale": facts.get("rating_scale"),
+        "encoder": facts["encoder"],
+        "encoder_chosen": facts.get("encoder_chosen"),
+        "language": facts[LANGUAGE],
+        "language_chosen": facts.get("language_chosen"),
+        "head_weights": facts["head_weights"],
+        **({"keys": place.uri} if (place := KeyPlace.of(facts)) is not None else {}),
+        **({"column_weights": facts["column_weights"]} if "column_weights" in facts else {}),
+        "weights_from": facts.get("weights_from"),
+        "texts_cut": facts.get("texts_cut"),
+        **({LEFT_OUT: facts[LEFT_OUT]} if LEFT_OUT in facts else {}),
+        "columns": _columns(facts["columns"], tables),
+        "interaction_columns": facts.get("interaction_columns", []),
+        "searched_columns": facts["text_columns"],
+        "rows": facts["rows"],
+        "segments": len(snapshot.segments),
+        "megabytes": round(sum(file.entry["bytes"] for file in snapshot.files) / 1e6, 1),
+        "format": snapshot.segments[-1].manifest["format"],
+        "qkvsearch": facts["qkvsearch"],
+    }
+
+
+def _columns(records: list[dict[str, Any]], tables: Tables) -> list[dict[str, Any]]:
+    """What is known of the columns, with the share of cells that are empty now."""
+    empty = tables.empty_counts()
+    n_items = max(len(tables.rows), 1)
+    return [
+        {**record, "empty": round(empty[record.get("stored") or record["name"]] / n_items, 4)}
+        for record in records
+    ]
+
+
+def build_rows(workspace: Workspace) -> Listing:
+    """The builds that there are, the latest first; `megabytes` is what each one added on disk. The
+    notes name those that are damaged. Raises `WorkspaceError`.
+    """
+    with closing(workspace.open()) as build:
+        current = build.name
+    rows, notes = [], []
+    met: set[tuple[int, int]] = set()
+    for entry in workspace.builds():
+        try:
+            with closing(Snapshot.of(workspace.path, entry)) as build:
+                segments, own = len(build.segments), build.segments[-1].folder
+        except DamagedError as error:
+            notes.append(str(error))
+            segments, own = None, None
+        row = {
+            "id": entry.name,
+            "created": entry.created,
+            "command": entry.command,
+            "items": entry.items,
+            "segments": segments,
+            "megabytes": None if own is None else _added(own, met),
+            "current": entry.name == current,
+        }
+        rows.append(row)
+    return Listing(rows[::-1], len(rows), BUILD_NAMES, notes=notes)
+
+
+def _added(folder: Path, met: set[tuple[int, int]]) -> float:
+    """Megabytes of the files in a folder that are not `met` in another one, to which they go."""
+    found = {}
+    with suppress(FileNotFoundError):  # a writer removes it meanwhile
+        for stat in map(Path.stat, folder.iterdir()):
+            found[stat.st_dev, stat.st_ino] = stat.st_size
+    size = sum(found[file] for file in found.keys() - met)
+    met.update(found)
+    return round(size / 1e6, 2)

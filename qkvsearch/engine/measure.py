@@ -1,0 +1,130 @@
+"""How good recommendations are by a build's own log, and settings that make them better."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from qkvsearch._utils.progress import Progress
+from qkvsearch.data.judgements import Queries, read_queries
+from qkvsearch.errors import QkvError
+from qkvsearch.evaluation import recommend, tuning
+from qkvsearch.evaluation.against import Answer, against
+from qkvsearch.evaluation.report import Evaluation
+from qkvsearch.evaluation.tuning import Tuning
+from qkvsearch.index import StoredModels
+from qkvsearch.index.dense import DensePart
+from qkvsearch.index.preferences import TUNED
+from qkvsearch.retrieval import DenseKeys
+from qkvsearch.search.candidates import check, check_cutoff
+
+if TYPE_CHECKING:
+    from qkvsearch.engine.index import OpenedBuild
+
+# A search for settings where neither its length nor its time is given.
+TRIALS, MINUTES = 27, 5.0
+
+
+def evaluate_against(
+    build: OpenedBuild,
+    exact: str,
+    queries: str | Path | Queries,
+    heads: list[str] | None,
+    progress: Progress | None = None,
+) -> Evaluation:
+    """`evaluation.against` of a build with keys elsewhere: the same build with all of them read
+    into memory, where they are scored as those of any other build are. Raises `QkvError`.
+    """
+    if exact != "local":
+        raise QkvError(f"`against` is local, not {exact!r}")
+    if build.models.key_store is None:
+        raise QkvError(
+            f"{build.workspace.path}: the keys of this build are here, so that its answers are the "
+            "local ones; `against` is for a build with `keys` elsewhere"
+        )
+    texts = queries if isinstance(queries, dict) else read_queries(queries)
+    with closing(type(build)(build.workspace)) as local:
+        for done, head in enumerate(names := list(local.models.head_weights)[1:], 1):
+            stored = local.models.load(DensePart(head))
+            vars(stored)["keys"] = DenseKeys(np.asarray(stored.keys.vectors))
+            if progress is not None:
+                progress("reading keys", done, len(names))
+
+        def answering(of: OpenedBuild) -> Answer:
+            return lambda text, k: of.search(text, k=k, heads=heads)
+
+        return against(answering(build), answering(local), list(texts.values()), progress)
+
+
+@contextmanager
+def learner(engine: str | None) -> Iterator[Callable[..., Any] | None]:
+    """What learns preferences on an engine, in the place of `ImplicitALS`, until the context ends;
+    None for this machine. Raises `QkvError`.
+    """
+    if engine is None:
+        yield None
+        return
+    from qkvsearch.engines.spark.als import learner_on
+
+    with learner_on(engine) as found:
+        yield found
+
+
+def evaluate_recommend(
+    models: StoredModels, k: int, random_state: int, users: int | None = None, **options: Any
+) -> Evaluation:
+    """`evaluation.recommend` by the build's log and the settings in use; `notes` say what was left
+    out. users: None for as many as are judged by default. Raises `WorkspaceError` where there is no
+    log.
+    """
+    check_cutoff(k)
+    check(random_state=random_state, users=users)
+    tuned = models.snapshot.facts.get(TUNED) or {}
+    found = recommend.evaluate_recommend(
+        models.log("judge by"),
+        k=k,
+        users=recommend.N_USERS if users is None else users,
+        settings=tuned.get("settings"),
+        keys=np.asarray(models.dense_keys(models.main_head).vectors),
+        random_state=random_state,
+        **options,
+    )
+    notes: list[str] = []
+    if tuned:
+        notes.append(
+            f"With the settings that tune found by `protocol` {tuned['protocol']}; under another "
+            "protocol or seed they may have been chosen by what is held out here."
+        )
+    if n_recorded := models.snapshot.tables.records.count():
+        notes.append(f"Left out: {n_recorded:,} recorded interactions.")
+    return replace(found, notes=[*notes, *found.notes])
+
+
+def search_settings(
+    models: StoredModels,
+    k: int,
+    trials: int | None,
+    minutes: float | None,
+    random_state: int,
+    **options: Any,
+) -> Tuning:
+    """`evaluation.tuning` by the build's log, beside the settings in use; nothing is changed.
+    Raises `WorkspaceError` where there is no log.
+    """
+    check_cutoff(k)
+    check(trials=trials, minutes=minutes, random_state=random_state)
+    return tuning.tune(
+        models.log("learn from"),
+        k=k,
+        trials=trials or TRIALS,
+        minutes=MINUTES if minutes is None and trials is None else minutes,
+        keys=np.asarray(models.dense_keys(models.main_head).vectors),
+        in_use=models.snapshot.facts.get(TUNED, {}).get("settings"),
+        random_state=random_state,
+        **options,
+    )

@@ -1,0 +1,168 @@
+"""The stored parts of a build: what the builder stores, the engine loads and updates add to.
+
+A new model is a file here with a class, and its name in `every`.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from qkvsearch._utils.progress import Progress, silent
+from qkvsearch.errors import WorkspaceError
+from qkvsearch.index.codes import CodesPart
+from qkvsearch.index.component import BuildReader
+from qkvsearch.index.dense import DensePart, StoredHead
+from qkvsearch.index.lexical import LexicalPart
+from qkvsearch.index.tokens import TokensPart
+from qkvsearch.index.words import WordsPart
+from qkvsearch.retrieval import DenseKeys, TermKeys
+from qkvsearch.retrieval.late_interaction import TokenKeys
+from qkvsearch.retrieval.remote_keys import KeyStore, RemoteKeys
+from qkvsearch.retrieval.word_index import WordIndex
+from qkvsearch.storage.remote_collections import KeyPlace
+from qkvsearch.text.text_encoder import TextEncoder
+
+# What is learned from interactions is imported where it is asked for: a search does without.
+if TYPE_CHECKING:
+    from qkvsearch.collaborative.confidences import Feedback
+    from qkvsearch.collaborative.factors import ImplicitFactors
+    from qkvsearch.collaborative.history import History
+    from qkvsearch.collaborative.strength import Strength
+    from qkvsearch.data.interactions import Interactions
+    from qkvsearch.data.ratings import Scale
+    from qkvsearch.index.log import LogPart
+    from qkvsearch.index.preferences import PreferencesPart
+
+
+class StoredModels(BuildReader):
+    """The parts of an opened build under the names that answers ask for."""
+
+    _user_directions: np.ndarray | None = None
+
+    @cached_property
+    def lexical_keys(self) -> TermKeys:
+        """The items' keys of the lexical head."""
+        return self.load(LexicalPart())
+
+    @cached_property
+    def code_keys(self) -> TermKeys:
+        """The items' ids and other codes."""
+        return self.load(CodesPart())
+
+    @cached_property
+    def words(self) -> WordIndex:
+        """The items' words in order."""
+        return self.load(WordsPart())
+
+    def encoder(self, head: str) -> TextEncoder:
+        """What a dense head turns texts into vectors by. Raises as `StoredHead.encoder` does."""
+        return self._dense(head).encoder
+
+    def dense_keys(self, head: str) -> DenseKeys | RemoteKeys:
+        """The items' keys of a dense head."""
+        return self._dense(head).keys
+
+    def _dense(self, head: str) -> StoredHead:
+        if head not in self._heads:
+            self._heads[head] = self.load(DensePart(head))
+        return self._heads[head]
+
+    @cached_property
+    def _heads(self) -> dict[str, StoredHead]:
+        return {}
+
+    @cached_property
+    def key_store(self) -> KeyStore | None:
+        """Where keys are that are not here; None where all are."""
+        if KeyPlace.of(self.snapshot.facts) is None:
+            return None
+        keys = self.dense_keys(self.main_head)
+        return keys.vectors.store if isinstance(keys, RemoteKeys) else None
+
+    @cached_property
+    def has_tokens(self) -> bool:
+        """Whether the items' tokens are kept; to know it takes no encoder."""
+        return TokensPart(self.main_head).is_in(self.snapshot)
+
+    @cached_property
+    def token_keys(self) -> TokenKeys:
+        """The items' tokens, for whoever asked `has_tokens` first."""
+        return self.load(TokensPart(self.main_head))
+
+    @property
+    def implicit(self) -> ImplicitFactors | None:
+        """Preferences, cold items placed by their text; None where there are no interactions."""
+        found = self.find(self._preferences)
+        return None if found is None else found.factors
+
+    def user_directions(self, progress: Progress | None = None) -> np.ndarray:
+        """As in `PreferencesPart`; what has to be solved for them is solved once."""
+        if self._user_directions is None:
+            found = self._preferences.user_directions(self, progress or silent)
+            self._user_directions = found
+        return self._user_directions
+
+    @property
+    def item_counts(self) -> np.ndarray:
+        """How many users interacted with each item, (n_items,), as the build knows it."""
+        return self.load(self._preferences).item_counts
+
+    @property
+    def strength(self) -> Strength | None:
+        """What tells recommendations from too little; None where nothing does."""
+        found = self.find(self._preferences)
+        return None if found is None else found.strength
+
+    def require_interactions(self, purpose: str) -> None:
+        """Raise `WorkspaceError` where the build was given none."""
+        if not self._log.is_in(self.snapshot):
+            raise WorkspaceError(
+                f"{self.snapshot.workspace}: nobody's interactions are here to {purpose}; "
+                "build with `interactions`"
+            )
+
+    def log(self, purpose: str = "learn from") -> Interactions:
+        """What the build learned from, in the owner's ids. Raises `WorkspaceError` without it."""
+        self.require_interactions(purpose)
+        return self.load(self._log).interactions()
+
+    @property
+    def rating_scale(self) -> Scale:
+        """The lowest and the highest rating, None where there are none."""
+        return self.snapshot.facts.get("rating_scale")
+
+    @property
+    def feedback(self) -> Feedback:
+        """What ratings and weights are worth here."""
+        from qkvsearch.collaborative.confidences import Feedback
+
+        log = self.find(self._log)
+        return Feedback() if log is None else log.feedback
+
+    @property
+    def last_time(self) -> int | None:
+        """When the latest interaction of the log was; None where nobody knows."""
+        log = self.find(self._log)
+        return None if log is None else log.last_time
+
+    def history(self, user: int | None) -> History:
+        """The interactions of the user in this row of the build; nothing for None."""
+        from qkvsearch.collaborative.history import NOTHING
+
+        log = self.find(self._log)
+        return NOTHING if log is None else log.history(user)
+
+    @property
+    def _log(self) -> LogPart:
+        from qkvsearch.index.log import LogPart
+
+        return LogPart()
+
+    @property
+    def _preferences(self) -> PreferencesPart:
+        from qkvsearch.index.preferences import PreferencesPart
+
+        return PreferencesPart()

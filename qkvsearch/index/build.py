@@ -1,0 +1,304 @@
+"""Data in, workspace out: fit the encoders and the models, store each part, publish."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from qkvsearch import __version__
+from qkvsearch._utils.progress import Progress, silent
+from qkvsearch.data.catalog import Catalog
+from qkvsearch.data.columns import Columns
+from qkvsearch.data.interactions import Interactions
+from qkvsearch.data.judgements import LEARNED_FROM, Judgements, Queries
+from qkvsearch.data.readers import Dataset, Source
+from qkvsearch.data.sources import read_source
+from qkvsearch.data.synonyms import FACT as SYNONYMS
+from qkvsearch.data.synonyms import Synonyms
+from qkvsearch.errors import QkvError
+from qkvsearch.index.component import LANGUAGE
+from qkvsearch.index.dense import DensePart
+from qkvsearch.index.distributed import learn as learn_distributed
+from qkvsearch.index.next_item import NextItemPart
+from qkvsearch.index.preferences import TUNED
+from qkvsearch.index.registry import FROM_INTERACTIONS
+from qkvsearch.index.texts import store_head, store_words
+from qkvsearch.retrieval.answerability import FACT as ANSWERABILITY
+from qkvsearch.retrieval.calibration import best_scores, calibrate
+from qkvsearch.retrieval.column_weights import length_weights
+from qkvsearch.retrieval.head_weights import (
+    AnsweredQueries,
+    JudgedQueries,
+    judged_queries,
+    learn_columns_from_judgements,
+    learn_from_judgements,
+    learn_weights,
+)
+from qkvsearch.retrieval.keys import LexicalKeys
+from qkvsearch.storage import BuildContents, CatalogRows, Workspace
+from qkvsearch.storage.remote_collections import FACT as KEYS
+from qkvsearch.storage.remote_collections import KeyPlace
+from qkvsearch.text.analysis import Analyzer, words
+from qkvsearch.text.analyzed import AnalyzedTexts
+from qkvsearch.text.choice import AUTO, Choice, choose
+from qkvsearch.text.encoders import (
+    CHOICES,
+    LEARNED,
+    SECOND_PASS,
+    FittedEncoder,
+    TextEncoder,
+    fitted_encoder,
+    learned_encoder,
+    pretrained_encoder,
+    prior_weights,
+)
+from qkvsearch.text.language.languages import Language
+from qkvsearch.text.language.languages import chosen as chosen_language
+
+# Among the facts of a former build: what one in its place has to do without, and why.
+NOT_TAKEN_OVER = "not taken over"
+# In a workspace: where an engine goes on from, unless another folder is named.
+CHECKPOINT = ".engine"
+# What the name of a folder begins with that is there while a build is made.
+UNFINISHED = ".unfinished-"
+
+
+def build_workspace(
+    workspace: Workspace,
+    dataset: Dataset,
+    *,
+    encoder: str = AUTO,
+    language: str = AUTO,
+    judged: tuple[Queries, Judgements] | None = None,
+    next_item: bool = False,
+    synonyms: Synonyms | None = None,
+    keys: str | None = None,
+    progress: Progress | None = None,
+) -> None:
+    """Learn everything from `dataset` and publish it, as `engine.build` says.
+
+    Nobody else changes the workspace meanwhile: preferences are learned with the settings that
+    `tune` found for it, if it did. judged: queries and which items answer them. synonyms: what
+    texts may be called as well. Raises `QkvError`.
+    """
+    fields: Sequence[Sequence[str]] = dataset.catalog.fields()
+    chosen = choose(fields) if encoder == AUTO else Choice(encoder, "")
+    encoder = chosen.encoder
+    # What is not there is said before any work.
+    spoken = chosen_language(language, dataset.catalog.texts(), words)
+    weights = prior_weights(encoder)
+    pretrained = {
+        name: pretrained_encoder(name, encoder)
+        for name in weights
+        if name not in ("lexical", *LEARNED)
+    }
+    questions = None if judged is None else judged_queries(*judged, dataset.catalog.ids)
+    if next_item:
+        if not isinstance(dataset.interactions, Interactions | None):
+            raise QkvError("`next_item` learns on one machine: leave out `engine`, or `next_item`")
+        NextItemPart().check(dataset.interactions)
+    if encoder not in CHOICES:  # a folder, to be found from anywhere
+        encoder = str(Path(encoder).resolve())
+    progress = progress or silent
+    with workspace.writing("build"):
+        former = current_facts(workspace)
+        contents = _contents(dataset, encoder, chosen.why, spoken)
+        if keys is not None:
+            contents.facts[KEYS] = KeyPlace.new(keys, former).to_fact()
+        if synonyms:
+            contents.facts[SYNONYMS] = synonyms
+        fields = AnalyzedTexts.of_columns(fields, Analyzer(spoken.name))
+        _add_text(
+            contents,
+            dataset.catalog,
+            fields,
+            pretrained,
+            weights,
+            questions,
+            workspace.path,
+            progress,
+        )
+        lost = former.get(NOT_TAKEN_OVER, ())
+        contents.facts["rows"] += [f"{NOT_TAKEN_OVER}: {reason}" for reason in lost]
+        if dataset.interactions is not None:
+            contents.facts |= {name: former[name] for name in former.keys() & {TUNED}}
+        with ExitStack() as unfinished:
+            if isinstance(dataset.interactions, Interactions):
+                for part in (*FROM_INTERACTIONS, *[NextItemPart()] * next_item):
+                    part.learn(contents, dataset.interactions, progress)
+            elif dataset.interactions is not None:
+                folder = Path(unfinished.enter_context(unfinished_files(workspace.path)))
+                left_out = learn_distributed(contents, dataset.interactions, folder, progress)
+                contents.facts["rows"] += left_out
+            progress("saving", 0, 1)
+            workspace.publish(contents, "build")
+            progress("saving", 1, 1)
+
+
+@contextmanager
+def unfinished_files(workspace: Path) -> Iterator[str]:
+    """A folder for files of a build that is being made, without those of one that was killed. For
+    whoever holds the lock of the workspace.
+    """
+    for left in workspace.glob(f"{UNFINISHED}*"):
+        shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=UNFINISHED, dir=workspace) as folder:
+        yield folder
+
+
+@contextmanager
+def reading(
+    source: Source | None,
+    items: Source | None,
+    interactions: Source | None,
+    columns: Columns | None,
+    engine: str | None = None,
+    checkpoint: str | Path | None = None,
+) -> Iterator[Dataset]:
+    """What is to be built, read on this machine or by an engine, which holds the log until the
+    context ends. checkpoint: where what the engine has done so far is kept. Raises `QkvError`.
+    """
+    if engine is None:
+        yield read_source(source, items, interactions, columns)
+        return
+    from qkvsearch.engines.spark.log import read_on_spark
+
+    if source is not None:
+        raise QkvError("`engine` takes `items` and `interactions`, not a SOURCE")
+    with read_on_spark(engine, items, interactions, columns, checkpoint) as dataset:
+        yield dataset
+
+
+def current_facts(workspace: Workspace) -> dict[str, Any]:
+    """What the current build knows of itself; as `NOT_TAKEN_OVER`, what a build in its place has to
+    do without.
+    """
+    facts, lost = workspace.known_facts()
+    return facts | ({NOT_TAKEN_OVER: lost} if lost else {})
+
+
+def _contents(dataset: Dataset, encoder: str, why: str, spoken: Language) -> BuildContents:
+    """A build of a catalog without models. why: reasons for an encoder taken by itself."""
+    facts = {
+        "qkvsearch": __version__,
+        "encoder": encoder,
+        "encoder_chosen": f"by itself: {why}" if why else "as asked for",
+        LANGUAGE: spoken.name,
+        "language_chosen": spoken.why,
+        "n_items": len(dataset.catalog),
+        "text_columns": list(dataset.catalog.text_columns),
+        "columns": [column.to_record() for column in dataset.catalog.columns],
+        "interaction_columns": [column.to_record() for column in dataset.log_columns()],
+        "rows": [line for report in dataset.reports for line in report.lines()],
+    }
+    if dataset.catalog.ids.fold:
+        facts["fold_ids"] = True
+    return BuildContents(CatalogRows.of(dataset.catalog), facts=facts)
+
+
+def _add_text(
+    contents: BuildContents,
+    catalog: Catalog,
+    fields: Sequence[AnalyzedTexts],
+    pretrained: Mapping[str, TextEncoder],
+    prior: dict[str, float],
+    questions: JudgedQueries | None,
+    folder: Path,
+    progress: Progress,
+) -> None:
+    """The lexical keys, each dense head's encoder and keys, how heads and columns count, and what
+    the catalog cannot answer.
+    """
+    analyzer = fields[0].runs.analyzer
+    names = [name for name in prior if name in LEARNED]
+    progress("reading texts", 0, len(names) + 1)
+    counted = store_words(contents, catalog, fields)
+    encoders: dict[str, TextEncoder] = {}
+    learned: dict[str, FittedEncoder] = {}
+    for name in list(prior)[1:]:
+        if name in LEARNED:
+            progress("reading texts", names.index(name) + 1, len(names) + 1)
+            learned[name] = learned_encoder(name, fields, analyzer.language)
+            encoders[name] = learned[name].encoder
+        else:
+            encoders[name] = fitted_encoder(name, fields, pretrained=pretrained.get(name))
+    progress("reading texts", len(names) + 1, len(names) + 1)
+    main = list(prior)[-1]
+    lexical = LexicalKeys.from_counts(*counted)
+    learner = _Learner(contents, fields, lexical, encoders, prior, analyzer, folder, progress)
+    if questions is None:
+        keys, answered = learner.from_made_queries(learned)
+    else:
+        keys, answered = learner.from_judgements(questions), []
+    if main in pretrained:
+        DensePart(main).note_texts(contents)
+    titles = [title for title in catalog.frame["title"].astype(str) if title.strip()]
+    judged = [] if questions is None else questions.texts
+    scores = best_scores(lexical, encoders, keys, analyzer)
+    heads = contents.facts["head_weights"]
+    known = calibrate(lexical, scores, heads, titles, answered, judged, analyzer=analyzer)
+    contents.facts[ANSWERABILITY] = known.to_fact()
+
+
+@dataclass(frozen=True)
+class _Learner:
+    """How much heads and columns count, learned before the keys that go by it are stored."""
+
+    contents: BuildContents
+    fields: Sequence[AnalyzedTexts]
+    lexical: LexicalKeys
+    encoders: Mapping[str, TextEncoder]
+    prior: Mapping[str, float]
+    analyzer: Analyzer
+    folder: Path
+    progress: Progress
+
+    def from_made_queries(
+        self, learned: Mapping[str, FittedEncoder]
+    ) -> tuple[dict[str, np.ndarray], list[AnsweredQueries]]:
+        """The keys of each dense head, and the queries that were made and asked."""
+        weigh, n = partial(self.progress, "weighing the heads"), len(self.prior)
+        weigh(0, n)
+        found = learn_weights(
+            self.fields, self.encoders, self.prior, learned, progress=weigh, analyzer=self.analyzer
+        )
+        keys = {name: self._stored(name, found.columns[name]) for name in self.encoders}
+        weigh(n, n)
+        self.contents.facts["head_weights"] = found.heads
+        return keys, found.answered
+
+    def from_judgements(self, questions: JudgedQueries) -> dict[str, np.ndarray]:
+        """The keys of each dense head."""
+        given = length_weights(self.fields, self.analyzer)
+        learn = partial(learn_columns_from_judgements, questions, given=given)
+        keys = {
+            name: self._stored(name, partial(learn, encoder))
+            for name, encoder in self.encoders.items()
+        }
+        self.progress("weighing the heads", 0, 1)
+        heads = learn_from_judgements(
+            questions, self.lexical, self.encoders, keys, self.prior, analyzer=self.analyzer
+        )
+        self.progress("weighing the heads", 1, 1)
+        self.contents.facts |= {
+            "head_weights": heads,
+            "weights_from": questions.summary(),
+            LEARNED_FROM: questions.fingerprints(),
+        }
+        return keys
+
+    def _stored(
+        self, name: str, weights: np.ndarray | Callable[[list[np.ndarray]], np.ndarray]
+    ) -> np.ndarray:
+        encoder = self.encoders[name]
+        # The main head's tokens are compared in a second pass.
+        folder = self.folder if name in SECOND_PASS and name == list(self.prior)[-1] else None
+        return store_head(self.contents, name, encoder, self.fields, self.progress, weights, folder)

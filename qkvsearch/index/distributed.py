@@ -1,0 +1,100 @@
+"""Store a log that an engine holds, and what is learned from it.
+
+What grows with users is written block by block, and is never in the memory of this process.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from qkvsearch._utils.progress import Progress
+from qkvsearch.data.ids import Ids
+from qkvsearch.data.interactions import Interactions
+from qkvsearch.index.log import LogPart
+from qkvsearch.index.preferences import TUNED, USERS, PreferencesPart
+from qkvsearch.index.ratings import RatingsPart
+from qkvsearch.storage import BuildContents
+from qkvsearch.storage.arrays import ArrayFile
+
+if TYPE_CHECKING:
+    from qkvsearch.engines.spark.log import SparkLog
+
+# Up to so many ratings are brought to this machine, where the model of ratings learns.
+MAX_RATINGS = 5_000_000
+NO_RATINGS = (
+    "Left out: predicted ratings; they are learned on one machine, which takes up to {most:,} of "
+    "an engine's ratings, and the log has {n:,}"
+)
+DTYPES = {"items": np.int32, "ratings": np.float32, "times": np.int64, "weights": np.float32}
+
+
+def learn(contents: BuildContents, log: SparkLog, folder: Path, progress: Progress) -> list[str]:
+    """Add a log to a build, and the preferences and predicted ratings that are learned from it.
+
+    folder: in the file system of the build. Return what was left out, for a person.
+    """
+    _store_log(contents, log, folder, progress)
+    settings = contents.facts.get(TUNED, {}).get("settings", {})
+    factors = log.learn(settings, progress)
+    part = PreferencesPart()
+    part.put_learned(contents, factors, log.item_counts, log.n_liking)
+    name = part.name_of(USERS)
+    shape = log.n_users, factors.item_embeddings.shape[1]
+    with ArrayFile(folder / f"{name}.npy", np.float32, shape) as file:
+        for directions in log.directions(factors):
+            progress("placing users", file.n_rows, log.n_users)
+            file.append(directions)
+    progress("placing users", log.n_users, log.n_users)
+    contents.shared[f"{name}.npy"] = file.stored
+    return _learn_ratings(contents, log, progress)
+
+
+def _store_log(contents: BuildContents, log: SparkLog, folder: Path, progress: Progress) -> None:
+    """Write the arrays of `LogPart` to files."""
+    part, n_pairs = LogPart(), len(log)
+    part.drop(contents)
+    contents.users = log.user_ids
+    part.note_feedback(contents, log.feedback)
+    has_times = "times" in log.arrays
+    part.note_size(contents, log.n_users, n_pairs, has_times, log.times_comparable)
+    files = {
+        name: ArrayFile(folder / f"{part.name_of(name)}.npy", DTYPES[name], (n_pairs,))
+        for name in ("items", *log.arrays)
+    }
+    with ArrayFile(folder / f"{part.name_of('indptr')}.npy", np.int64, (log.n_users + 1,)) as ends:
+        ends.append(np.zeros(1, np.int64))
+        for block in log.histories():
+            ends.append(block.indptr[1:] + files["items"].n_rows)
+            for name, file in files.items():
+                file.append(getattr(block, name))
+            progress("writing the log", files["items"].n_rows, n_pairs)
+    for name, file in files.items():
+        file.close()
+        contents.shared[f"{part.name_of(name)}.npy"] = file.stored
+    contents.shared[f"{part.name_of('indptr')}.npy"] = ends.stored
+    part.put(contents, usual_weights=log.feedback.usual_weights)
+
+
+def _learn_ratings(contents: BuildContents, log: SparkLog, progress: Progress) -> list[str]:
+    part = RatingsPart()
+    part.drop(contents)
+    if "ratings" not in log.arrays:
+        return []
+    if len(log) > MAX_RATINGS:
+        return [NO_RATINGS.format(n=len(log), most=MAX_RATINGS)]
+    pending = partial(LogPart().pending, contents)
+    lengths = np.diff(pending("indptr"))
+    local = Interactions(
+        users=np.repeat(np.arange(len(lengths), dtype=np.int32), lengths),
+        items=pending("items"),
+        user_ids=Ids(map(str, range(log.n_users)), integer=True),
+        item_ids=log.item_ids,
+        ratings=pending("ratings"),
+        scale=log.feedback.scale,
+    )
+    part.learn(contents, local, progress)
+    return []

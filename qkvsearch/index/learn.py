@@ -1,0 +1,143 @@
+"""What was recorded is learned from: log and records become one log, and the models fit to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from qkvsearch._utils.progress import Progress, silent
+from qkvsearch.collaborative.history import UNKNOWN_TIME, History
+from qkvsearch.data.interactions import Interactions
+from qkvsearch.errors import QkvError, WorkspaceError, quantity
+from qkvsearch.index import StoredModels
+from qkvsearch.index.histories import Histories
+from qkvsearch.index.merge import merged_contents
+from qkvsearch.index.next_item import NextItemPart
+from qkvsearch.index.preferences import TUNED, PreferencesPart
+from qkvsearch.index.registry import FROM_INTERACTIONS
+from qkvsearch.storage import CatalogRows, Snapshot, Workspace
+from qkvsearch.storage.catalog.file import CATALOG
+
+# The fact that says up to which number records are in the log of a build.
+LEARNED = "learned_records"
+_STRAY = (
+    "{:,} recorded interactions are of items that are not in the catalog: the log is without them, "
+    "even where the items come back."
+)
+
+
+@dataclass(frozen=True)
+class Learned:
+    """recorded: how many records were learned from for the first time. n_users, n_interactions: of
+    the log from now on.
+    """
+
+    recorded: int
+    n_users: int
+    n_interactions: int
+    notes: list[str]
+
+
+def learn(workspace: Workspace, progress: Progress | None = None) -> Learned:
+    """Fit preferences, ratings and, where there is one, the model of what comes next to the log and
+    what was recorded since, with the settings in use, and publish. Texts are not read again.
+
+    Records stay records, so that a rollback loses none. Raises `WorkspaceError` where there are
+    neither a log nor records.
+    """
+    progress = progress or silent
+    with workspace.writing("learn"), closing(workspace.open()) as build:
+        models = StoredModels(build)
+        n_recorded, last = build.tables.records.unlearned()
+        n_stray = build.tables.records.n_stray()
+        n_recorded -= n_stray
+        log = log_with_records(models)
+        learned = list(FROM_INTERACTIONS)
+        notes = [_STRAY.format(n_stray)] if n_stray else []
+        if NextItemPart().is_in(build):
+            try:
+                NextItemPart().check(log)
+                learned.append(NextItemPart())
+            except QkvError as error:
+                notes.append(f"what comes next stays as it was learned before: {error}")
+        contents = merged_contents(models, progress, but=learned)
+        contents.facts[LEARNED] = last
+        contents.facts["rows"] = _rows(build, n_recorded)
+        for part in learned:
+            part.learn(contents, log, progress)
+        if contents.shared.pop(CATALOG, None):
+            contents.catalog = CatalogRows.of_tables(build.tables)
+        workspace.publish(contents, "learn")
+    return Learned(n_recorded, len(log.user_ids), len(log), notes)
+
+
+def log_with_records(models: StoredModels) -> Interactions:
+    """Every user's history as `recommend` knows it, records included, in the owner's ids. Raises
+    `WorkspaceError` where there is none.
+    """
+    snapshot = models.snapshot
+    histories = Histories(models, snapshot.tables)
+    texts = histories.ids.texts
+    found = [(texts[row], histories.at(row)) for row in range(len(histories))]
+    found = [(user, history) for user, history in found if len(history)]
+    if not found:
+        raise WorkspaceError(
+            f"{snapshot.workspace}: nobody's interactions are here to learn from; record some, or "
+            "build with `interactions`"
+        )
+    items = snapshot.tables.ids("items")
+    positions = _joined(found, "positions")
+    times, weights = _joined(found, "times"), None
+    if all(history.weights is not None for _, history in found):
+        weights = _joined(found, "weights")
+    ratings = _joined(found, "ratings")
+    facts = snapshot.facts
+    scale = facts.get("rating_scale")
+    return Interactions.from_columns(
+        np.repeat(np.array([user for user, _ in found], object), [len(h) for _, h in found]),
+        np.array(items.texts, object)[positions],
+        ratings if np.isfinite(ratings).any() else None,
+        None if (times == UNKNOWN_TIME).any() else times,
+        weights=weights,
+        item_ids=items,
+        times_comparable=facts.get("times_comparable", True),
+        scale=scale and tuple(scale),
+        fold_ids=facts.get("fold_ids", False),
+    )
+
+
+def learn_preferences(
+    workspace: Workspace,
+    tuned: Mapping[str, Any] | None,
+    progress: Progress | None = None,
+    estimator: Callable[..., Any] | None = None,
+) -> None:
+    """Fit `ImplicitALS` to the whole log, and publish; all else stays.
+
+    tuned: {"settings": its parameters, …}, kept among the build's facts; None for the default
+    settings. estimator: what learns in the place of `ImplicitALS`. Raises `WorkspaceError` where
+    there are no interactions; what was there before then stays.
+    """
+    progress = progress or silent
+    with workspace.writing("tune"), closing(workspace.open()) as build:
+        models = StoredModels(build)
+        log = models.log("learn from")
+        contents = merged_contents(models, progress, but=[PreferencesPart()])
+        contents.facts.pop(TUNED, None)
+        if tuned:
+            contents.facts[TUNED] = dict(tuned)
+        PreferencesPart().learn(contents, log, progress, estimator)
+        workspace.publish(contents, "tune")
+
+
+def _joined(found: list[tuple[str, History]], name: str) -> np.ndarray:
+    return np.concatenate([getattr(history, name) for _, history in found])
+
+
+def _rows(build: Snapshot, n_recorded: int) -> list[str]:
+    line = f"learned again, with {quantity(n_recorded, 'recorded interaction')} more"
+    return [*build.facts["rows"], line]

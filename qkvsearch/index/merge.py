@@ -1,0 +1,96 @@
+"""Segments merged into one base, which answers as they did together."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from qkvsearch._utils.progress import Progress, silent
+from qkvsearch.errors import WorkspaceError
+from qkvsearch.index.component import BuildReader, StoredPart
+from qkvsearch.index.registry import each_part, parts_of
+from qkvsearch.storage import BuildContents, CatalogRows, Snapshot, Workspace
+from qkvsearch.storage.catalog.file import CATALOG
+
+# Above so many segments, or so large a share of the base's rows that joined or departed, an update
+# merges. Each segment costs a query a little, and each departed row some room on disk.
+MOST_SEGMENTS, LARGEST_SHARE = 32, 0.2
+
+
+@dataclass(frozen=True)
+class Merged:
+    """segments: how many were merged, 1 where there was nothing to do. n_items: in the base now.
+    dropped: former builds that were removed.
+    """
+
+    segments: int
+    n_items: int
+    dropped: int = 0
+
+
+def merge_segments(workspace: Workspace, progress: Progress | None = None) -> Merged:
+    """Merge the segments of the current build into one base, and publish; answers stay as they are
+    to the last bit. Raises `WorkspaceError`.
+    """
+    with workspace.writing("compact"), closing(workspace.open()) as build:
+        n_segments = len(build.segments)
+        if not build.rows.is_plain or n_segments > 1:
+            contents = merged_contents(BuildReader(build), progress or silent)
+            workspace.publish(contents, "compact")
+        return Merged(n_segments, build.facts["n_items"])
+
+
+def merge_if_many(workspace: Workspace, command: str, progress: Progress) -> list[str]:
+    """Merge what an update made too many or too large; what is to be said of it. The merged build
+    takes the place of the update's own, so that a rollback returns to what was before. The update
+    is done already: where merging fails, that is said, and is no error.
+    """
+    with closing(workspace.open()) as build:
+        if not _is_due(build):
+            return []
+        was_whole = build.base.catalog.whole_ids
+        try:
+            contents = merged_contents(BuildReader(build), progress)
+            workspace.publish(contents, command, instead_of=build.name)
+        except WorkspaceError as error:
+            return [f"What {command} did is done; its segments were not merged: {error}"]
+        is_text = was_whole and not build.tables.are_whole("items")
+    return ["All ids are text from now on."] if is_text else []
+
+
+def merged_contents(
+    build: BuildReader, progress: Progress, but: Container[StoredPart[Any]] = ()
+) -> BuildContents:
+    """A base with all parts but these. Raises `LookupError` for an array that no part owns: what
+    becomes of it is unknown.
+    """
+    snapshot = build.snapshot
+    contents = BuildContents(facts=dict(snapshot.facts))
+    for name in snapshot.array_names:
+        if not any(part.owns(name) for part in parts_of(build)):
+            raise LookupError(name)
+    if snapshot.rows.is_plain:
+        contents.shared[CATALOG] = snapshot.base.file(CATALOG)
+    else:
+        contents.catalog = CatalogRows.of_tables(snapshot.tables)
+        contents.users = snapshot.tables.ids("users")
+    for part in each_part(build, "merging", progress):
+        if part not in but:
+            part.merge(contents, build, progress)
+    return contents
+
+
+def _is_due(build: Snapshot) -> bool:
+    rows = build.rows
+    n_departed = int(np.count_nonzero(build.departed < rows.n_base))
+    changed = rows.n_stored - rows.n_base + n_departed
+    kinds = {segment.catalog.whole_ids for segment in build.with_items}
+    return (
+        len(build.segments) > MOST_SEGMENTS
+        or changed > LARGEST_SHARE * rows.n_base
+        or len(kinds) > 1
+    )

@@ -1,0 +1,242 @@
+"""What is damaged is derived again, where it can be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from qkvsearch._utils.progress import Progress, silent
+from qkvsearch.collaborative.cold_start import fit_text_map
+from qkvsearch.data.catalog import Catalog
+from qkvsearch.errors import DamagedError, QkvError, WorkspaceError, quantity
+from qkvsearch.index import StoredModels
+from qkvsearch.index.align_rows import column_facts
+from qkvsearch.index.component import StoredPart
+from qkvsearch.index.dense import ENCODER, DensePart
+from qkvsearch.index.log import LogPart
+from qkvsearch.index.merge import merged_contents
+from qkvsearch.index.next_item import NextItemPart
+from qkvsearch.index.preferences import PreferencesPart
+from qkvsearch.index.registry import FROM_INTERACTIONS, parts_of
+from qkvsearch.index.remote_vectors import damaged_keys
+from qkvsearch.index.texts import store_head, store_tokens, store_words
+from qkvsearch.storage import BuildContents, BuildEntry, Snapshot, Workspace
+from qkvsearch.storage.checksummed import checksum_of, read_signed
+from qkvsearch.storage.records.repair import repair_records
+from qkvsearch.storage.root import Root, read_root
+from qkvsearch.storage.segments import BUILDS_FOLDER, MANIFEST, OWN_NAME
+from qkvsearch.text.analyzed import AnalyzedTexts
+from qkvsearch.text.encoders import (
+    LEARNED,
+    SECOND_PASS,
+    TextEncoder,
+    fitted_encoder,
+    learned_encoder,
+)
+
+FROM_TEXTS = ("lexical", "codes", "words")
+
+
+@dataclass(frozen=True)
+class Repaired:
+    """rebuilt: what was made again, and of what. lost: what could not be. The notes say what else
+    there is to know.
+    """
+
+    rebuilt: list[str] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def repair(workspace: Workspace, progress: Progress | None = None) -> Repaired:
+    """Derive again what is damaged from what is sound, and publish; former builds that are damaged
+    are removed. Raises `WorkspaceError` where no build has a sound catalog.
+    """
+    done, progress = Repaired(), progress or silent
+    with workspace.writing("repair"):
+        records = repair_records(workspace.path)
+        if records.changed:
+            (done.notes if records.lost == 0 else done.lost).append(str(records))
+        root = _root(workspace, done)
+        entry = next(_readable(workspace, root), None)
+        if entry is None:
+            raise WorkspaceError(
+                f"{workspace.path}: of no build are manifest and catalog sound, and nothing can be "
+                "derived without them; build the workspace again (records stay)"
+            )
+        if entry.name != root.current:
+            done.lost.append(
+                f"what {root.current_build.command} made as {root.current}: its manifest or its "
+                f"catalog is damaged, and {entry.name} is current again"
+            )
+            root = Root(root.builds, entry.name)
+            workspace.write_root(root)
+        with closing(Snapshot.of(workspace.path, entry)) as build:
+            errors = [*build.damaged(), *damaged_keys(build)]
+            damaged = {Path(error.file).name.removesuffix(".npy") for error in errors}
+            if damaged:
+                workspace.publish(_derived(build, damaged, done, progress), "repair")
+        sound = [name for name in _sound(workspace) if name != entry.name or not damaged]
+        n_dropped = workspace.drop_builds(but=sound)
+        if n_dropped:
+            done.notes.append(f"{quantity(n_dropped, 'damaged build')} removed")
+    return done
+
+
+# --- builds ---
+
+
+def _root(workspace: Workspace, done: Repaired) -> Root:
+    """The root, or where it is damaged one made of the builds that are there."""
+    with suppress(DamagedError):
+        found = read_root(workspace.path)
+        if found is not None:
+            return found
+    builds = []
+    for path in (workspace.path / BUILDS_FOLDER).glob(f"*/{MANIFEST}"):
+        with suppress(QkvError, LookupError, TypeError):
+            content = read_signed(path)
+            entry = BuildEntry(**{**content["build"], "manifest": checksum_of(content)})
+            if OWN_NAME.fullmatch(path.parent.name) and entry.name == path.parent.name:
+                builds.append(entry)
+    if not builds:
+        raise WorkspaceError(
+            f"{workspace.path}: no build is here that could be repaired; build it again"
+        )
+    builds.sort(key=lambda build: build.number)
+    root = Root(builds, builds[-1].name)
+    workspace.write_root(root)
+    done.rebuilt.append(
+        f"root.json, from {quantity(len(builds), 'manifest')}; the newest is the current one"
+    )
+    return root
+
+
+def _readable(workspace: Workspace, root: Root) -> Iterator[BuildEntry]:
+    """The builds of which it is known what their items are, the current one first."""
+    others = [build for build in reversed(root.builds) if build.name != root.current]
+    for entry in [root.current_build, *others]:
+        with suppress(DamagedError), closing(Snapshot.of(workspace.path, entry)) as build:
+            if len(build.rows) == build.facts["n_items"] and build.tables.columns:
+                yield entry
+
+
+def _sound(workspace: Workspace) -> Iterator[str]:
+    """The builds of which every file is as it was written."""
+    for entry in workspace.builds():
+        with suppress(DamagedError), closing(Snapshot.of(workspace.path, entry)) as build:
+            if not build.damaged():
+                yield entry.name
+
+
+# --- parts ---
+
+
+def _derived(
+    build: Snapshot, damaged: set[str], done: Repaired, progress: Progress
+) -> BuildContents:
+    """A base of the parts that are sound, and of the others made again. damaged: arrays."""
+    models = StoredModels(build)
+    broken = [part for part in parts_of(models) if any(map(part.owns, damaged))]
+    contents = merged_contents(models, progress, but=broken)
+    _derive_texts(contents, models, broken, damaged, done, progress)
+    _derive_interactions(contents, models, broken, done, progress)
+    return contents
+
+
+def _derive_texts(
+    contents: BuildContents,
+    models: StoredModels,
+    broken: list[StoredPart],
+    damaged: set[str],
+    done: Repaired,
+    progress: Progress,
+) -> None:
+    groups = {part.group for part in broken if part not in FROM_INTERACTIONS}
+    catalog = _catalog(models.snapshot)
+    fields, main = AnalyzedTexts.of_columns(catalog.fields(), models.analyzer), models.main_head
+    if groups & set(FROM_TEXTS):
+        store_words(contents, catalog, fields)
+        done.rebuilt.append("words and codes, from the texts")
+    encoders: dict[str, TextEncoder] = {}
+    for part in broken:
+        if isinstance(part, DensePart):
+            encoders[part.group], source = _encoder(models, part, damaged, fields)
+            weights = models.column_weights(part.group)
+            store_head(contents, part.group, encoders[part.group], fields, progress, weights)
+            done.rebuilt.append(f"{part.group}, from the texts{source}")
+    if main in encoders and encoders[main].is_pretrained:
+        DensePart(main).note_texts(contents)
+    if main in SECOND_PASS and groups & {main} and models.has_tokens:
+        encoder = encoders.get(main) or models.encoder(main)
+        store_tokens(contents, main, encoder, fields, models.snapshot.workspace, progress)
+        done.rebuilt.append(f"tokens of {main}, from the texts")
+    if main in encoders and PreferencesPart() not in broken:
+        _map_texts(contents, main)
+
+
+def _encoder(
+    models: StoredModels, part: DensePart, damaged: set[str], fields: list[AnalyzedTexts]
+) -> tuple[TextEncoder, str]:
+    """The one that is stored, or where that is damaged one that is learned again."""
+    name = part.group
+    if not {f"{name}.{array}" for array in ENCODER} & damaged:
+        return models.encoder(name), ""
+    if name in LEARNED:
+        encoder = learned_encoder(name, fields, models.analyzer.language).encoder
+        return encoder, ", by an encoder learned from them again"
+    return fitted_encoder(name, fields), ", by an encoder fitted to them again"
+
+
+def _map_texts(contents: BuildContents, main: str) -> None:
+    """By new keys items without interactions have other places."""
+    preferences = PreferencesPart()
+    if preferences.is_pending(contents, "item_embeddings"):
+        embeddings = preferences.pending(contents, "item_embeddings")
+        keys = DensePart(main).pending(contents, "keys")
+        preferences.put(contents, text_map=fit_text_map(np.asarray(keys), embeddings))
+
+
+def _derive_interactions(
+    contents: BuildContents,
+    models: StoredModels,
+    broken: list[StoredPart],
+    done: Repaired,
+    progress: Progress,
+) -> None:
+    learned = [*FROM_INTERACTIONS, NextItemPart()]
+    if LogPart() in broken:
+        n = models.snapshot.facts.get("n_interactions", 0)
+        for part in learned:
+            part.drop(contents)
+        for name in ("n_users", "n_interactions"):
+            contents.facts.pop(name, None)
+        done.lost.append(
+            f"the log of {quantity(n, 'interaction')} and what was learned from it; "
+            "what was recorded stays: build again with `interactions`"
+        )
+        return
+    for part in learned:
+        if part not in broken:
+            continue
+        try:
+            part.learn(contents, models.log("learn from"), progress)
+            done.rebuilt.append(f"{part.group}, learned from the log again")
+        except QkvError as error:
+            part.drop(contents)
+            done.lost.append(f"{part.group}: {error}")
+
+
+def _catalog(build: Snapshot) -> Catalog:
+    """All items of a build, as the file had them that it was built from."""
+    import pandas as pd
+
+    tables = build.tables
+    frame = pd.DataFrame(tables.cells(), columns=tables.columns, dtype=object)
+    ids = tables.ids("items")
+    searched = tuple(build.facts["text_columns"])
+    return Catalog(ids, frame.assign(id=ids.texts), searched, tuple(column_facts(build).values()))

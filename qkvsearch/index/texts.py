@@ -1,0 +1,111 @@
+"""The parts of a whole build that are made of its catalog alone: words, heads and tokens."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from qkvsearch._utils.progress import Progress
+from qkvsearch.index.codes import CodesPart
+from qkvsearch.index.component import COLUMN_WEIGHTS
+from qkvsearch.index.dense import DensePart
+from qkvsearch.index.lexical import LexicalPart
+from qkvsearch.index.tokens import TokensPart
+from qkvsearch.index.words import WordsPart
+from qkvsearch.retrieval.late_interaction import LONGEST_ITEM, item_tokens
+from qkvsearch.storage import BuildContents
+from qkvsearch.text.analyzed import AnalyzedTexts
+from qkvsearch.text.text_encoder import (
+    EncodedItems,
+    TextEncoder,
+    Weights,
+    encode_items,
+    encoded_with_tokens,
+)
+from qkvsearch.text.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+    from qkvsearch.data.catalog import Catalog
+
+
+def store_words(
+    contents: BuildContents, catalog: Catalog, fields: Sequence[AnalyzedTexts]
+) -> tuple[Vocabulary, csr_matrix]:
+    """The lexical keys, with the codes and the order of words beside them. The terms come back, and
+    their counts. fields: the text columns.
+    """
+    counted = AnalyzedTexts.joined(fields).key_counts()
+    LexicalPart().store(contents, *counted)
+    CodesPart().store(contents, catalog)
+    WordsPart().store(contents, fields, fields[0].runs.analyzer)
+    return counted
+
+
+def store_head(
+    contents: BuildContents,
+    name: str,
+    encoder: TextEncoder,
+    fields: Sequence[Sequence[str]],
+    progress: Progress,
+    weights: Weights | Callable[[list[np.ndarray]], np.ndarray] = None,
+    folder: Path | None = None,
+) -> np.ndarray:
+    """A dense head's encoder and keys, which come back. fields: columns of texts. weights: how much
+    each of these counts, or what says that by their embeddings (n_items, d). folder: where to have
+    a file of the items' tokens, which are stored, too; None for none.
+    """
+    if folder is None:
+        found = encode_items(name, encoder, fields, progress)
+    else:
+        found = _with_tokens(contents, name, encoder, fields, progress, folder)
+    if callable(weights):
+        weights = weights(found.columns)
+    keys = found.keys(weights)
+    DensePart(name).store(contents, encoder, keys, found.cut)
+    if weights is not None and len(fields) > 1:
+        shares = dict(zip(contents.facts["text_columns"], map(float, weights), strict=True))
+        of_heads = contents.facts.get(COLUMN_WEIGHTS, {})
+        contents.facts[COLUMN_WEIGHTS] = {**of_heads, name: shares}
+    return keys
+
+
+def _with_tokens(
+    contents: BuildContents,
+    name: str,
+    encoder: TextEncoder,
+    fields: Sequence[Sequence[str]],
+    progress: Progress,
+    folder: Path,
+) -> EncodedItems:
+    """The items, of which the tokens are stored as they are read."""
+    pieces: list[EncodedItems] = []
+
+    def spans() -> Iterator[np.ndarray]:
+        for items, tokens in encoded_with_tokens(name, encoder, fields, LONGEST_ITEM, progress):
+            pieces.append(items)
+            yield from tokens
+
+    every = spans()
+    TokensPart(name).write(contents, every, folder)
+    # The others, where the disk had no room for more tokens.
+    deque(every, maxlen=0)
+    return EncodedItems.joined(pieces)
+
+
+def store_tokens(
+    contents: BuildContents,
+    name: str,
+    encoder: TextEncoder,
+    fields: Sequence[Sequence[str]],
+    folder: Path,
+    progress: Progress,
+) -> None:
+    """The tokens of every item, by way of a file in `folder`."""
+    progress("reading tokens", 0, sum(map(len, fields)))
+    TokensPart(name).write(contents, item_tokens(encoder, fields, progress), folder)

@@ -1,0 +1,117 @@
+"""The stored tokens of every item, which late interaction compares in a second pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from qkvsearch._utils.progress import Progress
+from qkvsearch.index.component import Addition, BuildReader, StoredPart
+from qkvsearch.index.dense import DensePart
+from qkvsearch.index.schema import Form
+from qkvsearch.retrieval.late_interaction import TokenKeys, item_tokens
+from qkvsearch.storage import BuildContents, Snapshot
+from qkvsearch.storage.arrays import end_to_end
+from qkvsearch.storage.publish import NO_SPACE
+
+# Items whose tokens are read at a time where segments are merged.
+BLOCK = 1024
+# The fact that says why a build is without tokens, and its text.
+LEFT_OUT = "tokens_left_out"
+NO_ROOM = (
+    "the disk of {} has no room for the tokens of all items, so that search is without its second "
+    "pass; make room and build again"
+)
+
+
+@dataclass(frozen=True)
+class TokensPart(StoredPart[TokenKeys]):
+    """`group` is the dense head whose encoder makes them: rows of its table, or vectors."""
+
+    arrays: ClassVar = {
+        "token_indptr": Form("i", ("items",), spans="tokens"),
+        "token_rows": Form("i", ("tokens",), below="table"),
+        "token_vectors": Form("i", ("tokens", "components")),
+    }
+
+    def store(self, contents: BuildContents, keys: TokenKeys) -> None:
+        kind = "token_vectors" if keys.table is None else "token_rows"
+        self.put(contents, **{"token_indptr": keys.indptr, kind: keys.stored})
+
+    def load(self, build: BuildReader) -> TokenKeys:
+        return self._keys(build.snapshot, build.load(DensePart(self.group)).encoder.table)
+
+    def is_in(self, build: Snapshot) -> bool:
+        """Not where the disk had no room for them: then a segment is without them."""
+        name = self.name_of("token_indptr")
+        return all(segment.has(name) for segment in build.with_items)
+
+    def write(
+        self,
+        contents: BuildContents,
+        spans: Iterable[np.ndarray],
+        folder: Path,
+        indptr: np.ndarray | None = None,
+    ) -> None:
+        """The tokens of one item after the other, however many, by way of a file in `folder`; of
+        several items at a time where `indptr` says where each one's begin. Where the disk has no
+        room for them they are left out, and a fact says so.
+        """
+        self.put(contents, **dict.fromkeys(self.arrays))
+        contents.facts.pop(LEFT_OUT, None)
+        try:
+            begins, stored = end_to_end(spans, folder)
+        except OSError as error:
+            if error.errno not in NO_SPACE:
+                raise
+            contents.facts[LEFT_OUT] = NO_ROOM.format(folder)
+            return
+        kind = "token_rows" if stored.ndim == 1 else "token_vectors"
+        self.put(contents, **{"token_indptr": begins if indptr is None else indptr, kind: stored})
+
+    def extend(self, contents: BuildContents, addition: Addition, progress: Progress) -> None:
+        """Tokens of texts that were read go along, and between them come those of the new texts."""
+        former, unread = addition.former, addition.unread
+        keys = self._keys(former.snapshot)
+
+        def spans() -> Iterator[np.ndarray]:
+            new: Iterator[np.ndarray] = iter(())
+            if unread.any():
+                encoder = former.load(DensePart(self.group)).encoder
+                new = iter(item_tokens(encoder, addition.new_fields, progress))
+            for position, is_new in zip(addition.positions, unread, strict=True):
+                yield next(new) if is_new else keys.tokens(np.array([position]))
+
+        self.write(contents, spans(), former.snapshot.workspace)
+
+    def merge(self, contents: BuildContents, build: BuildReader, progress: Progress) -> None:
+        if build.snapshot.rows.is_plain:
+            super().merge(contents, build, progress)
+            return
+        keys, every = self._keys(build.snapshot), np.arange(build.n_items)
+        indptr = np.concatenate([[0], np.cumsum(keys.lengths(every))])
+        blocks = (keys.tokens(every[i : i + BLOCK]) for i in range(0, build.n_items, BLOCK))
+        self.write(contents, blocks, build.snapshot.workspace, indptr)
+
+    def _keys(self, build: Snapshot, table: np.ndarray | None = None) -> TokenKeys:
+        """The tokens of the base stay where they are; what was added is joined."""
+        kind, sizes = self._kind(build), {} if table is None else {"table": len(table)}
+        names = ("token_indptr", kind)
+        (starts, stored), *others = (
+            self.piece(segment, *names, **sizes).values() for segment in build.with_items
+        )
+        if build.rows.is_plain:
+            return TokenKeys(starts, stored, table)
+        indptr, added = [starts], []
+        for more_starts, more in others:
+            indptr.append(more_starts[1:] + indptr[-1][-1])
+            added.append(more)
+        return TokenKeys(np.concatenate(indptr), stored, table, added, build.rows.stored)
+
+    def _kind(self, build: Snapshot) -> str:
+        has_rows = build.base.has(self.name_of("token_rows"))
+        return "token_rows" if has_rows else "token_vectors"

@@ -1,0 +1,79 @@
+"""The stored words of every item in reading order, as they are spelled: for phrases and typos."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from qkvsearch._utils.progress import Progress
+from qkvsearch.index.component import Addition, BuildReader, StoredPart
+from qkvsearch.index.schema import Form
+from qkvsearch.retrieval.word_index import WordIndex, WordSequences
+from qkvsearch.storage import BuildContents, Snapshot
+from qkvsearch.storage.segments import Segment
+from qkvsearch.text.analysis import Analyzer
+
+
+@dataclass(frozen=True)
+class WordsPart(StoredPart[WordIndex]):
+    """Beside the lexical keys, which know no order."""
+
+    group: str = "words"
+    arrays: ClassVar = {
+        "spellings": Form("S", ("spellings",)),
+        "terms": Form("S", ("spellings",)),
+        "indptr": Form("i", ("items",), spans="words"),
+        "words": Form("i", ("words",), below="spellings"),
+    }
+
+    def store(
+        self, contents: BuildContents, fields: Sequence[Sequence[str]], analyzer: Analyzer
+    ) -> None:
+        """fields: the text columns, each with one text an item."""
+        self._put(contents, WordSequences.of_fields(fields, analyzer))
+
+    def load(self, build: BuildReader) -> WordIndex:
+        return WordIndex(list(self._sequences_of(build.snapshot)), build.n_items)
+
+    def extend(self, contents: BuildContents, addition: Addition, progress: Progress) -> None:
+        self.store(contents, addition.catalog.fields(), addition.former.analyzer)
+
+    def merge(self, contents: BuildContents, build: BuildReader, progress: Progress) -> None:
+        snapshot = build.snapshot
+        if snapshot.rows.is_plain:
+            self.share(contents, snapshot, *self.arrays)
+        else:
+            self._put(contents, _joined(list(self._sequences_of(snapshot)), build.n_items))
+
+    def _put(self, contents: BuildContents, found: WordSequences) -> None:
+        self.put(contents, **{name: getattr(found, name) for name in self.arrays})
+
+    def _sequences_of(self, build: Snapshot) -> Iterator[tuple[WordSequences, np.ndarray]]:
+        start = 0
+        for segment in build.with_items:
+            end = start + segment.n_rows
+            yield self._sequences(segment), build.rows.place[start:end]
+            start = end
+
+    def _sequences(self, segment: Segment) -> WordSequences:
+        return WordSequences(**self.piece(segment, *self.arrays))
+
+
+def _joined(pieces: Sequence[tuple[WordSequences, np.ndarray]], n_items: int) -> WordSequences:
+    """One sequence an item, in the order of the item rows; spellings that none has are left out."""
+    texts: list[np.ndarray] = [np.zeros(0, np.int64)] * n_items
+    spelled = np.concatenate([words.spellings for words, _ in pieces])
+    matched = np.concatenate([words.terms for words, _ in pieces])
+    start = 0
+    for words, place in pieces:
+        for row in np.flatnonzero(place >= 0).tolist():
+            own = words.words[words.indptr[row] : words.indptr[row + 1]]
+            texts[place[row]] = own.astype(np.int64) + start
+        start += len(words.spellings)
+    every = np.concatenate(texts)
+    there, first, numbers = np.unique(spelled[every], return_index=True, return_inverse=True)
+    indptr = np.cumsum([0, *map(len, texts)])
+    return WordSequences(there, matched[every[first]], indptr, numbers.astype(np.int32))

@@ -1,1 +1,0 @@
-"""What a build learns about its own heads: their weights, and which scores are noise."""

@@ -1,0 +1,1 @@
+"""The language of queries, and the conditions of `--where`."""

@@ -1,0 +1,152 @@
+"""`where`: a person's SQL expression over the catalog's columns, and nothing but those."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from numbers import Real
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from qkvsearch.data.catalog_columns import CatalogColumns, StoredColumn, quoted
+from qkvsearch.errors import DamagedError, QkvError, listed_names
+from qkvsearch.query.where.guarded import SECONDS, TimeLimit, positions
+from qkvsearch.query.where.mismatch import Cells
+from qkvsearch.query.where.parameters import Parameters, bound
+
+__all__ = [
+    "Condition",
+    "Where",
+    "matching_in_all",
+    "matching_positions",
+    "matching_rows",
+    "question",
+]
+
+# Characters of the expression that an error repeats.
+SHOWN = 200
+
+
+class Condition(NamedTuple):
+    """An expression, what its `?` or `:name` stand for, and the seconds after which it is stopped.
+
+    >>> Condition("price < ?", [80]).seconds
+    2.0
+    """
+
+    expression: str
+    parameters: Parameters = ()
+    seconds: float = SECONDS
+
+
+# "price < 80", or ("price < ?", [80]), or ("price < :most", {"most": 80}); a third entry is the
+# seconds that it may take.
+Where: TypeAlias = str | tuple[str, Parameters] | Condition
+
+
+def matching_rows(
+    types: Mapping[str, str], rows: Iterable[Sequence[Any]], where: Where
+) -> list[int]:
+    """Numbers of the rows, from 0, for which a condition is true. types: in SQL, by the columns.
+
+    >>> matching_rows({"n": "INTEGER"}, [[3], [5], [7]], "n > 4")
+    [1, 2]
+    """
+    with closing(sqlite3.connect(":memory:")) as db:
+        columns = ", ".join(f"{quoted(name)} {sql_type}" for name, sql_type in types.items())
+        db.execute(f"CREATE TABLE listed (_position INTEGER PRIMARY KEY, {columns})")
+        places = ", ".join("?" * (len(types) + 1))
+        numbered_rows = ([number, *row] for number, row in enumerate(rows))
+        db.executemany(f"INSERT INTO listed VALUES ({places})", numbered_rows)
+        return matching_positions(db, "listed", CatalogColumns.of(list(types.items()), ()), where)
+
+
+def matching_positions(
+    connection: sqlite3.Connection, table: str, columns: CatalogColumns, where: Where
+) -> list[int]:
+    """`matching_in_all` for one table."""
+
+    def cells(column: StoredColumn) -> Iterator[Any]:
+        rows = connection.execute(f'SELECT {quoted(column.stored)} FROM "{table}"')
+        return (cell for (cell,) in rows if cell is not None)
+
+    found: list[int] = matching_in_all([(connection, table)], columns, where, cells)[0].tolist()
+    return found
+
+
+def matching_in_all(
+    tables: Sequence[tuple[sqlite3.Connection, str]],
+    columns: CatalogColumns,
+    where: Where,
+    cells: Cells,
+) -> list[np.ndarray]:
+    """Of each table the positions of the rows for which a condition is true, int64, ascending.
+
+    tables: of the same columns, each with a connection that nobody else uses. Columns go by either
+    of their names, in upper or lower case. cells: those of a column that are not blank, for an
+    error to show. Raises `QkvError`: for what is no condition, an unknown column, types that do not
+    go together, values that do not fit its places, and a condition that takes too long for all
+    tables together.
+    """
+    condition = _as_condition(where)
+    expression = condition.expression
+    try:
+        values = bound(condition.parameters)
+        # The parser takes longer to import than most questions take to answer.
+        from qkvsearch.query.where.tree import numbered, read_tree
+        from qkvsearch.query.where.types import check_types
+
+        plain = numbered(expression)
+        used = check_types(read_tree(plain, values), values, columns, cells)
+        limit = TimeLimit(condition.seconds)
+        return [positions(db, table, used, plain, values, limit) for db, table in tables]
+    except DamagedError:
+        raise
+    except QkvError as error:
+        asked = expression if len(expression) <= SHOWN else f"{expression[:SHOWN]}…"
+        names = listed_names(columns.sql_names)
+        raise QkvError(f"`where` {asked!r}: {error} (columns: {names})") from None
+
+
+def condition_tree(where: Where) -> tuple[Any, Mapping[str, Any]]:
+    """A condition that was checked before: the tree of its parts, and the values of its places."""
+    from qkvsearch.query.where.tree import numbered, read_tree
+
+    condition = _as_condition(where)
+    values = bound(condition.parameters)
+    return read_tree(numbered(condition.expression), values), values
+
+
+def question(where: Where) -> Hashable:
+    """The same for conditions that have the same answer, whatever time they are given; None for
+    what has none.
+
+    >>> question("n > 4") == question(Condition("n > 4", seconds=9)), question(("n > ?", [{}]))
+    (True, None)
+    """
+    condition = _as_condition(where)
+    try:
+        values = bound(condition.parameters)
+    except QkvError:
+        return None
+    # 1, 1.0 and True are equal, and not the same in a condition.
+    typed = ((name, type(value).__name__, value) for name, value in values.items())
+    return condition.expression, *typed
+
+
+def _as_condition(where: Where) -> Condition:
+    if isinstance(where, str):
+        return Condition(where)
+    if isinstance(where, tuple) and 0 < len(where) <= 3 and isinstance(where[0], str):
+        condition = Condition(*where)
+        seconds: Any = condition.seconds
+        is_number = isinstance(seconds, Real) and not isinstance(seconds, bool)
+        if is_number and float(seconds) > 0:
+            return condition
+        raise QkvError(f"`where`: its seconds are a number above 0, not {seconds!r}")
+    raise QkvError(
+        "`where` is a text, or a text and its values such as ('price < ?', [80]), not "
+        f"{type(where).__name__}"
+    )

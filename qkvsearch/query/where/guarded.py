@@ -1,0 +1,165 @@
+"""A condition run by SQLite: on a guarded connection, within limits of time, length and depth."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from qkvsearch._utils.limits import EXPRESSION_DEPTH, EXPRESSION_SECONDS, EXPRESSION_TEXT
+from qkvsearch.data.catalog_columns import StoredColumn, quoted
+from qkvsearch.errors import DamagedError, QkvError
+from qkvsearch.query.where.functions import COLLATIONS, DATES, FUNCTIONS
+from qkvsearch.query.where.parameters import for_sqlite
+
+# Functions that depend on their arguments only; none reads files, clocks or memory.
+PURE_FUNCTIONS = frozenset(
+    "abs coalesce glob has ifnull iif instr length like lower ltrim max min nullif replace round "
+    "rtrim substr substring trim typeof unicode upper".split()
+)
+SECONDS = float(EXPRESSION_SECONDS.most)
+TOO_DEEP = (
+    f"more than {EXPRESSION_DEPTH.most} parts in one another, or in one chain: write "
+    "id IN (1, 2, 3) for many values, or ask several times"
+)
+# Each step of SQLite's machine ends soon enough for the clock to be looked at: no text is longer
+# than a million bytes, and no pattern than 250.
+LIMITS = {
+    sqlite3.SQLITE_LIMIT_LENGTH: EXPRESSION_TEXT.most,
+    sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 250,
+    sqlite3.SQLITE_LIMIT_EXPR_DEPTH: EXPRESSION_DEPTH.most,
+    sqlite3.SQLITE_LIMIT_FUNCTION_ARG: 100,
+    sqlite3.SQLITE_LIMIT_VDBE_OP: 250_000,
+}
+STEPS_BETWEEN_LOOKS = 20
+# How positions are read, so many rows at a time that their text stays within the limit.
+JOINED, ROWS = "group_concat", 1 << 16
+# What SQLite says where the file is at fault and no condition.
+DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR)
+
+
+def numbers_in(text: str | None) -> np.ndarray:
+    """Return the whole numbers that SQLite's group_concat joined, as int64; none for None.
+
+    >>> numbers_in("3,1"), numbers_in(None)
+    (array([3, 1]), array([], dtype=int64))
+    """
+    return np.fromstring(text or "", dtype=np.int64, sep=",")
+
+
+class TimeLimit:
+    """So many seconds from now on."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self._end = seconds, time.monotonic() + seconds
+
+    def is_over(self) -> bool:
+        return time.monotonic() > self._end
+
+
+def positions(
+    connection: sqlite3.Connection,
+    table: str,
+    columns: Mapping[str, StoredColumn],
+    expression: str,
+    parameters: Mapping[str, Any],
+    limit: TimeLimit,
+) -> np.ndarray:
+    """Positions of the rows of `table` for which the expression is true, int64, ascending.
+
+    columns: by the names that the expression has for them; it can reach no others. An authorizer
+    lets SQLite compile only what reads these, and calls of pure functions. Raises `QkvError` with
+    SQLite's reason, `DamagedError` where that is the file. The connection is as free afterwards as
+    before, but for its limits.
+    """
+    named = "".join(f", {_value(column)} AS {quoted(name)}" for name, column in columns.items())
+    values = {name: for_sqlite(value) for name, value in parameters.items()}
+    readable = {column.stored for column in columns.values()}
+    raised: list[QkvError] = []
+    found: list[np.ndarray] = []
+    try:
+        last = connection.execute(f"SELECT max(_position) FROM {quoted(table)}").fetchone()[0] or 0
+        with _guarded(connection, table, readable, limit, raised):
+            for first in range(0, last + 1, ROWS):
+                rows = f"SELECT _position{named} FROM {quoted(table)} "
+                rows += f"WHERE _position BETWEEN {first} AND {first + ROWS - 1}"
+                # One text for all of them: a row each would take twice as long.
+                sql = f"SELECT {JOINED}(_position) FROM ({rows}) WHERE ({expression}\n)"
+                found.append(numbers_in(connection.execute(sql, values).fetchone()[0]))
+    except (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError) as error:
+        if raised:
+            raise raised[0] from None
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in DAMAGE:
+            raise DamagedError(_file(connection), str(error)) from None
+        raise QkvError(_reason(str(error), limit.seconds)) from None
+    return np.sort(np.concatenate(found))
+
+
+def _value(column: StoredColumn) -> str:
+    name = quoted(column.stored)
+    return f"{name} COLLATE {DATES}" if column.type == "date" else name
+
+
+@contextmanager
+def _guarded(
+    connection: sqlite3.Connection,
+    table: str,
+    readable: set[str],
+    limit: TimeLimit,
+    raised: list[QkvError],
+) -> Iterator[None]:
+    """Our functions, an authorizer and a clock, until the end of the block."""
+    allowed = {*readable, "_position", ""}  # "" where none is read, as in 1 = 1
+
+    def authorize(action: int, first: str | None, second: str | None, *_: object) -> int:
+        reads = action == sqlite3.SQLITE_READ and first == table and second in allowed
+        functions = (*PURE_FUNCTIONS, JOINED)
+        calls = action == sqlite3.SQLITE_FUNCTION and (second or "").lower() in functions
+        is_allowed = reads or calls or action == sqlite3.SQLITE_SELECT
+        return sqlite3.SQLITE_OK if is_allowed else sqlite3.SQLITE_DENY
+
+    def noting(function: Callable[..., Any]) -> Callable[..., Any]:
+        """SQLite would forget what a function raised."""
+
+        def call(*values: Any) -> Any:
+            try:
+                return function(*values)
+            except QkvError as error:
+                raised.append(error)
+                raise
+
+        return call
+
+    for name, n_arguments, function in FUNCTIONS:
+        connection.create_function(name, n_arguments, noting(function), deterministic=True)
+    for name, order in COLLATIONS.items():
+        connection.create_collation(name, order)
+    for category, most in LIMITS.items():
+        connection.setlimit(category, most)
+    connection.set_authorizer(authorize)
+    connection.set_progress_handler(limit.is_over, STEPS_BETWEEN_LOOKS)
+    try:
+        yield
+    finally:
+        connection.set_progress_handler(None, 0)
+        connection.set_authorizer(None)
+
+
+def _file(connection: sqlite3.Connection) -> str:
+    """The path of what it is connected with."""
+    return str(connection.execute("PRAGMA database_list").fetchone()[2])
+
+
+def _reason(error: str, seconds: float) -> str:
+    if error == "interrupted":
+        return f"stopped after {seconds:g} seconds: make it simpler, or allow it more seconds"
+    if error == "parser stack overflow":
+        return TOO_DEEP
+    if error == "string or blob too big":
+        most = f"{EXPRESSION_TEXT.most:,}"
+        return f"a text in it has more than {most} bytes, which no condition may read or make"
+    return error

@@ -1,0 +1,179 @@
+"""Which types can be compared, and what to tell a person of those that cannot."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from qkvsearch.data.catalog_columns import StoredColumn
+from qkvsearch.errors import QkvError
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+Cells = Callable[[StoredColumn], Iterator[Any]]
+# Cells that an error shows, how much of each, and how many are looked through for them.
+SHOWN_CELLS, SHOWN_LENGTH, LOOKED_AT = 3, 30, 100_000
+SHOWN_SQL = 80
+ISO_DATE = re.compile(r"\d{4}(-\d\d(-\d\d( \d\d(:\d\d(:\d\d)?)?)?)?)?")
+NOUNS = {
+    "number": "a number",
+    "date": "a date",
+    "list": "a list",
+    "text": "text",
+    "yes/no": "yes/no",
+}
+WRITE_DATES = "write a date as '2024-03-01', or its beginning: '2024-03', '2024'"
+
+
+@dataclass(frozen=True)
+class Value:
+    """A part of a condition. type: None for what may be anything, such as NULL. column: the one
+    that it is. literal: what it is, where that is known.
+    """
+
+    type: str | None
+    node: exp.Expression
+    column: StoredColumn | None = None
+    literal: Any = None
+    is_null: bool = False
+
+    @property
+    def sql(self) -> str:
+        """As SQL; what a place stands for as itself."""
+        if self.literal is not None and self.node.key == "placeholder":
+            return repr(self.literal)
+        return written(self.node)
+
+
+def written(node: exp.Expression) -> str:
+    """A part of a condition as SQL, cut where it is long."""
+    sql = node.sql("sqlite")
+    return sql if len(sql) <= SHOWN_SQL else f"{sql[:SHOWN_SQL]}…"
+
+
+def check_pair(left: Value, right: Value, cells: Cells, is_null_safe: bool = False) -> None:
+    """Raise `QkvError` where a comparison of the two would not mean what it says."""
+    for value in (left, right):
+        if value.is_null and not is_null_safe:
+            raise QkvError("nothing equals NULL, nor is it more or less: write IS NULL or IS NOT")
+    types = {left.type, right.type}
+    if None in types or types <= {"text", "list"} or types == {"number"}:
+        return
+    if types <= {"number", "yes/no"}:
+        if all(value.literal in (None, 0, 1) for value in (left, right)):
+            return
+    elif "date" in types and types <= {"date", "text"}:
+        for value in (left, right):
+            if value.type == "text" and not _is_date(value):
+                break
+        else:
+            _require_column(left, right)
+            return
+    raise _mismatch(left, right, cells)
+
+
+def check_apart(dates: Sequence[str]) -> None:
+    """Raise `QkvError` where one is a part of another: SQLite would keep one of the two."""
+    for longer in dates:
+        for shorter in dates:
+            if longer != shorter and longer.startswith(shorter):
+                raise QkvError(f"{longer!r} is a part of {shorter!r}: leave one of them out")
+
+
+def misfit(value: Value, wanted: str, node: exp.Expression, cells: Cells) -> QkvError:
+    """The error for an argument of the wrong type."""
+    if wanted == "number":
+        hint = f"; build with `types` {value.column.name}:number" if value.column else ""
+    elif value.literal is not None:
+        hint = f": write '{value.sql}'"
+    else:
+        hint = f": write CAST({value.sql} AS TEXT) to look at its digits"
+    return QkvError(f"{shown(value, cells)}, and {written(node)} needs a {wanted}{hint}")
+
+
+def shown(value: Value, cells: Cells, offending: bool = False) -> str:
+    """What it is, with some of its cells; `offending` ones are no numbers."""
+    if value.column is None:
+        return f"{value.sql} is {NOUNS[value.type or 'text']}"
+    examples = _examples(cells(value.column), offending)
+    such_as = f", such as {', '.join(examples)}" if examples else ""
+    return f"column {value.column.name!r} is {NOUNS[value.type or 'text']}{such_as}"
+
+
+def _mismatch(left: Value, right: Value, cells: Cells) -> QkvError:
+    if left.column is None and right.column is not None:
+        left, right = right, left
+    offending = left.type == "text" and right.type == "number"
+    said = f"{shown(left, cells, offending)}, and {shown(right, cells)}"
+    return QkvError(f"{said}: {_advice(left, right)}")
+
+
+def _advice(left: Value, right: Value) -> str:
+    """What to write instead."""
+    types = {left.type, right.type}
+    if "date" in types:
+        year = next((value.literal for value in (left, right) if value.type == "number"), None)
+        if year is not None and 1000 <= year <= 9999 and year == int(year):
+            return f"write the date in quotes, '{int(year)}-01-01'"
+        return WRITE_DATES
+    if "yes/no" in types:
+        name = (left if left.type == "yes/no" else right).sql
+        return f"write {name} = 1 for yes, {name} = 0 for no"
+    if left.type == "list":
+        return f"look for an entry by has({left.sql}, 'ENTRY')"
+    if left.type == "number" and isinstance(right.literal, str):
+        with suppress(ValueError):
+            return f"write {float(right.literal):g} without quotes"
+        return "compare it with a number, without quotes"
+    if left.type == "text" and right.literal is not None:
+        advice = f"compare it with '{right.sql}'"
+        if left.column is None or left.column.role in ("id", "title"):
+            return advice
+        return f"{advice}, or build with `types` {left.column.name}:number"
+    return "both have to be of one type"
+
+
+def _is_date(value: Value) -> bool:
+    """Whether a text is written out, and as dates are stored, or as they begin."""
+    text = value.literal
+    if not isinstance(text, str) or not ISO_DATE.fullmatch(text):
+        return False
+    with suppress(ValueError):
+        datetime.fromisoformat(text + "0001-01-01 00:00:00"[len(text) :])
+        return True
+    return False
+
+
+def _require_column(left: Value, right: Value) -> None:
+    """Dates are compared as far as both are given, which SQLite does for columns alone."""
+    if left.column is None and right.column is None:
+        date = left if left.type == "date" else right
+        raise QkvError(f"{date.sql}: compare columns of dates themselves, as in added < '2024'")
+
+
+def _examples(cells: Iterator[Any], offending: bool) -> list[str]:
+    """A few different cells; of a text column with numbers, those that are none."""
+    found: dict[str, None] = {}
+    others: dict[str, None] = {}
+    for cell in islice(cells, LOOKED_AT):
+        fits = offending and _is_number(str(cell))
+        into = others if fits else found
+        if len(into) < SHOWN_CELLS:
+            is_long = isinstance(cell, str) and len(cell) > SHOWN_LENGTH
+            into[repr(f"{cell[:SHOWN_LENGTH]}…" if is_long else cell)] = None
+        if len(found) == SHOWN_CELLS:
+            break
+    return [*found] or [*others]
+
+
+def _is_number(text: str) -> bool:
+    with suppress(ValueError):
+        float(text)
+        return True
+    return False

@@ -1,0 +1,116 @@
+"""A condition as the tree of its parts. What this parser cannot read is refused, not unchecked."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Mapping
+from itertools import accumulate, count
+from typing import Any
+
+from sqlglot import exp, parse
+from sqlglot.errors import SqlglotError
+
+from qkvsearch._utils.limits import EXPRESSION, EXPRESSION_DEPTH
+from qkvsearch.errors import QkvError
+from qkvsearch.query.where.guarded import TOO_DEEP
+
+# Texts, quoted names and comments: no parenthesis, keyword or `?` inside them counts.
+QUOTED = re.compile(r"""(?s)'[^']*'|"[^"]*"|`[^`]*`|\[[^]]*\]|--[^\n]*|/\*.*?(?:\*/|$)""")
+COMMENT = re.compile(r"(?s)/\*.*\*/")
+EXAMPLE = "write one condition, such as price < 80 AND name LIKE '%tent%'"
+
+# The parser warns of functions that it would write in another way; nothing is written here.
+logging.getLogger("sqlglot").setLevel(logging.ERROR)
+
+
+def read_tree(text: str, parameters: Mapping[str, Any]) -> exp.Expression:
+    """Of a condition as `numbered` gives it. Raises `QkvError` for what is no single condition, for
+    one too long or too deep, and for places without values or the reverse.
+    """
+    if len(text) > EXPRESSION.most:
+        raise QkvError(f"it has {len(text):,} characters, and {EXPRESSION.most:,} are the most")
+    _check_parentheses(text)
+    try:
+        statements = parse(f"SELECT 1 WHERE ({text}\n)", dialect="sqlite")
+    except RecursionError:
+        raise QkvError(TOO_DEEP) from None
+    except SqlglotError as error:
+        raise QkvError(f"it cannot be read{_place(error)}; {EXAMPLE}") from None
+    tree = _condition(statements)
+    _check_depth(tree)
+    _check_places(tree, parameters)
+    return tree
+
+
+def numbered(expression: str) -> str:
+    """Each `?` by its number, and no comments, which SQLite does not nest and this parser would.
+
+    >>> numbered("price < ? /* or '?' */ AND name = '?'")
+    "price < :_1   AND name = '?'"
+    """
+    numbers = count(1)
+
+    def plain(match: re.Match[str]) -> str:
+        found = match[0]
+        if found.startswith("--") or COMMENT.fullmatch(found):
+            return " "
+        return f":_{next(numbers)}" if found == "?" else found
+
+    return re.sub(rf"{QUOTED.pattern}|\?", plain, expression)
+
+
+def _check_parentheses(text: str) -> None:
+    """Raise `QkvError` where one would end the condition early, or a query is nested."""
+    bare = QUOTED.sub(" ", text)
+    depths = list(accumulate((char == "(") - (char == ")") for char in bare))
+    if max(depths, default=0) > EXPRESSION_DEPTH.most:
+        raise QkvError(TOO_DEEP)
+    if min(depths, default=0) < 0 or re.search(r"(?i)\b(select|values)\b", bare):
+        raise QkvError(f"{EXAMPLE}, without SELECT")
+
+
+def _condition(statements: list[Any]) -> exp.Expression:
+    """What stands in the parentheses, if there is nothing besides."""
+    if len(statements) == 1 and isinstance(statements[0], exp.Select):
+        given = {name for name, value in statements[0].args.items() if value}
+        where: Any = statements[0].args.get("where")
+        if given == {"expressions", "where"} and isinstance(where.this, exp.Paren):
+            condition: exp.Expression = where.this
+            return condition
+    raise QkvError(EXAMPLE)
+
+
+def _check_depth(tree: exp.Expression) -> None:
+    """Without recursion, which depth would end."""
+    level, depth = [tree], 0
+    while level:
+        depth += 1
+        level = [child for node in level for child in node.iter_expressions()]
+    if depth > EXPRESSION_DEPTH.most:
+        raise QkvError(TOO_DEEP)
+
+
+def _check_places(tree: exp.Expression, parameters: Mapping[str, Any]) -> None:
+    """Every place has a value, and every value a place."""
+    asked = {str(place.this) for place in tree.find_all(exp.Placeholder)}
+    if missing := sorted(asked - parameters.keys()):
+        raise QkvError(
+            f"no value for {_places(missing)} ({len(parameters)} given): each has one, as in "
+            "('price < ?', [80]) or ('price < :most', {'most': 80})"
+        )
+    if unused := sorted(parameters.keys() - asked):
+        raise QkvError(f"there is a value for {_places(unused)}, which it does not have")
+
+
+def _places(names: list[str]) -> str:
+    return ", ".join(
+        f"? number {name[1:]}" if name.startswith("_") else f":{name}" for name in names
+    )
+
+
+def _place(error: SqlglotError) -> str:
+    """Where the parser stopped, if it says so."""
+    found = getattr(error, "errors", None) or [{}]
+    word = found[0].get("highlight")
+    return f" at {word!r}" if word and word.strip(") \n") else ""

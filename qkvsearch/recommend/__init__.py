@@ -1,0 +1,1 @@
+"""Recommendations and similar items, and the recording of interactions."""

@@ -1,0 +1,1 @@
+"""A text query to ranked items: terms, misspelled words, conditions, snippets and facets."""

@@ -1,0 +1,202 @@
+"""What a question is asked with: values that it may have, and which items it is about."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from qkvsearch._utils.checked import shown
+from qkvsearch._utils.query_lock import out_of_turn
+from qkvsearch.attention.masks import exclusion_mask
+from qkvsearch.data.ids import Id, Ids, id_text
+from qkvsearch.errors import QkvError, UnknownIdError, suggest
+from qkvsearch.retrieval import Head, Ranking, rank
+from qkvsearch.retrieval.ranking import Names
+from qkvsearch.storage.catalog.titles import as_form
+
+if TYPE_CHECKING:
+    from qkvsearch.query.where import Where
+    from qkvsearch.storage import Tables
+
+PREFERENCES, NEXT_ITEM = MODELS = ("preferences", "next-item")
+
+
+def _whole(least: int) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, Integral) and int(value) >= least
+
+
+def _finite(value: Any) -> bool:
+    try:
+        return isinstance(value, Real) and math.isfinite(value)
+    except OverflowError:  # a whole number too large for a float
+        return False
+
+
+# Of each parameter: which values it takes, and what a person is told of the others.
+WANTED: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "k": (_whole(0), "how many to give, a whole number from 0 up"),
+    "offset": (_whole(0), "how many to pass over, a whole number from 0 up"),
+    "min_weight": (lambda x: _finite(x) and 0 <= x <= 1, "a share of the weight, from 0 to 1"),
+    "temperature": (lambda x: x is None or (_finite(x) and x > 0), "a number above 0"),
+    "damping": (lambda x: _finite(x) and 0 <= x <= 1e9, "a number from 0 to 1e9"),
+    "diversity": (lambda x: _finite(x) and 0 <= x <= 1, "a number from 0 to 1"),
+    "recent": (
+        lambda x: x is None or (_finite(x) and x >= 1),
+        "a number of interactions, 1 or more",
+    ),
+    "because": (
+        lambda x: x is None or _whole(1)(x),
+        "how many items of the history to list, 1 or more",
+    ),
+    "trials": (lambda x: x is None or _whole(1)(x), "how many settings to try, 1 or more"),
+    "minutes": (lambda x: x is None or (isinstance(x, Real) and float(x) > 0), "a number above 0"),
+    "users": (
+        lambda x: x is None or _whole(0)(x),
+        "how many users to judge, a whole number from 0 (all) up",
+    ),
+    "random_state": (_whole(0), "a whole number from 0 up"),
+}
+
+
+def check(**given: Any) -> None:
+    """Raise `QkvError`, which names the parameter, for a value that it does not take.
+
+    >>> check(k=10, recent=None)
+    >>> check(k=10, damping=float("nan"))
+    Traceback (most recent call last):
+    qkvsearch.errors.QkvError: `damping` is a number from 0 to 1e9, not nan
+    """
+    for name, value in given.items():
+        takes, wanted = WANTED[name]
+        if isinstance(value, bool) or not takes(value):
+            raise QkvError(f"`{name}` is {wanted}, not {shown(value)}")
+
+
+def check_cutoff(k: int) -> None:
+    """Raise `QkvError` where figures at `k` would be of no hits."""
+    if isinstance(k, bool) or not _whole(1)(k):
+        raise QkvError(f"`k` is how many hits count, a whole number from 1 up, not {shown(k)}")
+
+
+def check_model(model: str, recent: int | None) -> None:
+    """Raise `QkvError` for a model that there is not, and for one that `recent` cannot weigh."""
+    if model not in MODELS:
+        raise QkvError(f"`model`: there is no {model!r}{suggest(model, list(MODELS))}")
+    check(recent=recent)
+    if model == NEXT_ITEM and recent is not None:
+        raise QkvError("what comes next goes by the order already: leave `recent` out")
+
+
+def candidates(
+    tables: Tables,
+    n_items: int,
+    where: Where | None = None,
+    excluded: Any = (),
+    only: Iterable[Id] | None = None,
+) -> np.ndarray:
+    """bool (n_items,), True where an item may be ranked. Raises `QkvError`.
+
+    excluded: row numbers; only: as `listed_positions` reads it.
+    """
+    mask = exclusion_mask(n_items, excluded) if len(excluded) else np.ones(n_items, dtype=bool)
+    if only is not None:
+        mask &= ~exclusion_mask(n_items, listed_positions(tables, only)[0])
+    if where is None:
+        return mask
+    with out_of_turn():  # what a condition compares may take seconds
+        return mask & tables.mask(where, n_items)
+
+
+def listed_positions(tables: Tables, only: Iterable[Id]) -> tuple[list[int], list[str]]:
+    """Row numbers of items by id, or by `title:…`; and notes on names that are not in the catalog,
+    which are passed over, and on ids that are titles as well. Raises `QkvError` where none is.
+    """
+    ids, wanted = tables.ids("items"), as_list(only)
+    rows = {name: _listed(tables, ids, name) for name in dict.fromkeys(wanted)}
+    unknown = [id_text(name) for name in wanted if rows[name] < 0]
+    if len(unknown) == len(wanted):
+        example = f", such as {unknown[0]!r}" if unknown else ""
+        raise QkvError(f"`only`: none of its {len(wanted):,} ids{example} is in the catalog")
+    notes = []
+    if unknown:
+        notes.append(
+            f"`only`: {len(unknown):,} of {len(wanted):,} ids, such as {unknown[0]!r}, are not in "
+            "the catalog and were passed over."
+        )
+    if twice := tables.also_titles({id_text(name): row for name, row in rows.items()}):
+        notes.append(
+            f"`only`: {len(twice):,} of its ids, such as {twice[0]!r}, are titles of other items "
+            f"as well, and were read as ids; title:{twice[0]} names the other."
+        )
+    return [row for row in rows.values() if row >= 0], notes
+
+
+def _listed(tables: Tables, ids: Ids, name: Any) -> int:
+    """The row number of an item in a list, −1 for one that is not in the catalog."""
+    if name in ids or not as_form(id_text(name))[0]:
+        return ids.find(name)
+    try:
+        return tables.item_position(name)
+    except UnknownIdError:
+        return -1
+
+
+def ranked(
+    head: Head | None,
+    names: Names,
+    k: int,
+    temperature: float | None,
+    mask: np.ndarray,
+    where: Where | None = None,
+    offset: int = 0,
+    min_weight: float = 0.0,
+) -> Ranking:
+    """The k best after `offset` that the mask leaves, each with its id and title, without those of
+    less than `min_weight`. Raises `QkvError`.
+
+    where: the condition that is in the mask; a note says so where it leaves nothing.
+    """
+    check(k=k, temperature=temperature)
+    ranking = rank(head, names, k=last_place(k, offset), temperature=temperature, mask=mask)
+    if where is not None and not mask.any():
+        return replace(ranking, notes=["No hits: `where` leaves no item to rank."])
+    return ranking.page(offset, min_weight)
+
+
+def last_place(k: int, offset: int) -> int:
+    """How many have to be ranked so that k are left after `offset`."""
+    return k + offset if k else 0
+
+
+def positions_of(tables: Tables, items: Iterable[Any]) -> tuple[list[int], list[str]]:
+    """Row numbers of items by id or title, and notes on names that can be read in two ways. Raises
+    `UnknownIdError`.
+    """
+    found = [tables.item_named(item) for item in items]
+    return [position for position, _ in found], [note for _, note in found if note]
+
+
+def named_once(tables: Tables, items: Iterable[Any]) -> tuple[list[int], list[str]]:
+    """`positions_of`, each item once, with a note on those that are named more often. Raises
+    `QkvError` where none is named.
+    """
+    found, notes = positions_of(tables, items)
+    positions = list(dict.fromkeys(found))
+    if not positions:
+        raise QkvError("`items`: name at least one item")
+    again = [position for position in positions if found.count(position) > 1]
+    if again:
+        ids, _ = tables.names(again)
+        named = ", ".join(map(id_text, ids))
+        notes = [*notes, f"Named more than once, and counted once: {named}."]
+    return positions, notes
+
+
+def as_list(given: Id | Iterable[Id]) -> list[Any]:
+    """One name alone means itself, not its letters."""
+    return list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]

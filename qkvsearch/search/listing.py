@@ -1,0 +1,130 @@
+"""The owner's columns beside what is answered: hits with their cells, and whole listings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from qkvsearch.data.catalog_columns import StoredColumn
+from qkvsearch.errors import quantity
+from qkvsearch.retrieval import Ranking
+from qkvsearch.retrieval.ranking import own_key
+from qkvsearch.search.candidates import as_list, check
+from qkvsearch.storage import Tables
+from qkvsearch.terminal import in_one_line
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+# More rows than these are not shown where a listing is looked at in a notebook.
+SHOWN_ROWS = 20
+
+
+@dataclass(frozen=True, repr=False)
+class Listing(Sequence[dict[str, Any]]):
+    """Rows of one kind by name, of as many as `total`, from the one in place `offset` on. `notes`:
+    what whoever asked should know. names: of the columns, where no row shows them.
+    """
+
+    rows: Sequence[dict[str, Any]]
+    total: int
+    names: Sequence[str]
+    offset: int = 0
+    notes: Sequence[str] = ()
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, place: Any) -> Any:
+        return self.rows[place]
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.rows)
+
+    def __repr__(self) -> str:
+        rows = [f"  {row}" for row in self.rows[:SHOWN_ROWS]]
+        return "\n".join(map(in_one_line, [self._counted(), *rows, *self.notes]))
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        heading = "".join(f"<th>{escape(in_one_line(name))}</th>" for name in self.names)
+        body = "".join(f"<tr>{self._cells(row)}</tr>" for row in self.rows[:SHOWN_ROWS])
+        said = "".join(f"<p>{escape(in_one_line(note))}</p>" for note in self.notes)
+        return (
+            f"<table><caption>{self._counted()}</caption><thead><tr>{heading}</tr></thead>"
+            f"<tbody>{body}</tbody></table>{said}"
+        )
+
+    def _counted(self) -> str:
+        shown = min(len(self), SHOWN_ROWS)
+        more = f", {shown:,} of them shown" if shown < len(self) else ""
+        return f"Listing: {len(self):,} of {quantity(self.total, 'row')}{more}"
+
+    def _cells(self, row: dict[str, Any]) -> str:
+        from html import escape
+
+        cells = ("" if row.get(name) is None else row[name] for name in self.names)
+        return "".join(f"<td>{escape(in_one_line(str(cell)))}</td>" for cell in cells)
+
+    def page(self, k: int | None, offset: int) -> Listing:
+        """`k` of the rows, all where it is None, from the one in place `offset` on."""
+        end = None if k is None else offset + k
+        return replace(self, rows=self.rows[offset:end], offset=offset)
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """One dictionary a row."""
+        return list(self.rows)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row each."""
+        import pandas as pd
+
+        return pd.DataFrame(self.to_records(), columns=list(self.names))
+
+
+def own_columns(
+    tables: Tables, fields: str | Iterable[str], parameter: str = "fields"
+) -> list[StoredColumn]:
+    """Columns by the names that their owner or the tables have for them, each once; one name or a
+    text of several with commas between them. Raises `QkvError`, which names the parameter, with
+    near matches.
+    """
+    words = [fields] if isinstance(fields, str) else as_list(fields)
+    columns = tables.catalog_columns
+    names = [
+        name
+        for word in words
+        # A column may have a comma in its name.
+        for name in ([word] if columns.has(word) else str(word).split(","))
+    ]
+    found = dict.fromkeys(columns.find(name, parameter) for name in names if name.strip())
+    # Every row begins with these two.
+    return [column for column in found if column.name not in ("id", "title")]
+
+
+def with_fields(ranking: Ranking, tables: Tables, columns: Sequence[StoredColumn]) -> Ranking:
+    """Each hit with the cells of these columns, None where one is empty."""
+    if not columns:
+        return ranking
+    rows = tables.cells_of(ranking.positions, [column.stored for column in columns])
+    names = [column.name for column in columns]
+    return ranking.annotated(fields=[dict(zip(names, row, strict=True)) for row in rows])
+
+
+def item_rows(tables: Tables, positions: np.ndarray, columns: Sequence[StoredColumn]) -> Listing:
+    """Id, title and these columns of items, in the order of `positions`."""
+    names = ["id", "title", *(own_key(column.name) for column in columns)]
+    cells = tables.cells_of(positions, ["id", "title", *(column.stored for column in columns)])
+    rows = [dict(zip(names, row, strict=True)) for row in cells]
+    return Listing(rows, len(rows), list(dict.fromkeys(names)))
+
+
+def page_of(positions: np.ndarray, k: int | None, offset: int) -> np.ndarray:
+    """`k` of them, all where it is None, from the one in place `offset` on."""
+    check(k=0 if k is None else k, offset=offset)
+    return positions[offset : None if k is None else offset + k]

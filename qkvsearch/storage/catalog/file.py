@@ -1,0 +1,136 @@
+"""The items of a segment, and the users of a base, as one SQLite file that is written once."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from qkvsearch._utils.files import sync
+from qkvsearch.data.catalog_columns import quoted
+from qkvsearch.data.ids import Ids
+from qkvsearch.storage.catalog.titles import title_key
+
+if TYPE_CHECKING:
+    from qkvsearch.data.catalog import Catalog
+    from qkvsearch.storage.tables import Tables
+
+CATALOG = "items.db"
+# Nobody reads the file before it is whole, and a crash leaves a folder that belongs to no build.
+WRITTEN_ONCE = ("journal_mode = OFF", "synchronous = OFF", "locking_mode = EXCLUSIVE")
+# The page size of a file of few rows: a table or an index has at least one page.
+SMALL_PAGES = "page_size = 1024"
+
+
+@dataclass(frozen=True)
+class CatalogRows:
+    """columns: name and SQL type of each, id and title first. rows: the cells of each item in that
+    order, None where blank, by ascending id. fold: ids that differ in case alone are one.
+    """
+
+    columns: Sequence[tuple[str, str]]
+    rows: Iterable[Sequence[Any]]
+    fold: bool = False
+
+    @classmethod
+    def of(cls, catalog: Catalog) -> CatalogRows:
+        """Of a base, whose columns have the types that the catalog gives them."""
+        frame, id_type = catalog.frame, "INTEGER" if catalog.ids.integer else "TEXT"
+        types = [(name, _sql_type(frame[name])) for name in frame.columns[1:]]
+        return cls([("id", id_type), *types], _cells(catalog), catalog.ids.fold)
+
+    @classmethod
+    def of_segment(cls, catalog: Catalog, tables: Tables) -> CatalogRows:
+        """Of items that join those of `tables`, in columns of the same types; but ids may be text
+        where they were whole numbers. Raises `LookupError` where the columns are others.
+        """
+        if list(catalog.frame.columns) != tables.columns:
+            raise LookupError(f"columns {list(catalog.frame.columns)}, not {tables.columns}")
+        (name, id_type), *others = tables.sql_types.items()
+        id_type = id_type if catalog.ids.integer else "TEXT"
+        return cls([(name, id_type), *others], _cells(catalog), tables.fold_ids)
+
+    @classmethod
+    def of_tables(cls, tables: Tables) -> CatalogRows:
+        """All items of a build, for one base; cell by cell as they are stored."""
+        return cls(list(tables.sql_types.items()), tables.each_cells(), tables.fold_ids)
+
+
+def write_catalog(path: Path, contents: CatalogRows, users: Ids | None = None) -> None:
+    """Write the items in a new file, which is on disk when this returns; of a base the users too.
+
+    Raises `OSError` or `sqlite3.Error`; what is there of the file is then of no use.
+    """
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        for setting in (*WRITTEN_ONCE, *([] if users is not None else [SMALL_PAGES])):
+            db.execute(f"PRAGMA {setting}")
+        db.execute("BEGIN")
+        numbered = ((row, *cells) for row, cells in enumerate(contents.rows))
+        fold = contents.fold or (users is not None and users.fold)
+        fill_items(db, contents.columns, numbered, fold)
+        if users is not None:
+            _fill_users(db, users, fold)
+        db.execute("COMMIT")
+    with path.open("rb+") as file:
+        sync(file)
+
+
+def fill_items(
+    db: sqlite3.Connection,
+    columns: Sequence[tuple[str, str]],
+    numbered: Iterable[Sequence[Any]],
+    fold: bool,
+) -> None:
+    """Create and fill the tables of items. numbered: row number and cells of each."""
+    (_, id_type), *others = columns
+    declared = ", ".join(f"{quoted(name)} {sql_type}" for name, sql_type in others)
+    db.execute(
+        f"CREATE TABLE items (_position INTEGER PRIMARY KEY, id {id_type} NOT NULL UNIQUE, "
+        f"{declared})"
+    )
+    places = ", ".join("?" * (len(columns) + 1))
+    db.executemany(f"INSERT INTO items VALUES ({places})", numbered)
+
+    db.create_function("qkv_title_key", 1, lambda title: title_key(str(title)), deterministic=True)
+    db.execute("CREATE TABLE titles (key TEXT NOT NULL, position INTEGER PRIMARY KEY)")
+    db.execute("INSERT INTO titles SELECT qkv_title_key(title), _position FROM items")
+    db.execute("CREATE INDEX titles_key ON titles (key)")
+    if fold:
+        # By which ids are found whose case is another.
+        db.execute(
+            "CREATE TABLE folded (kind TEXT, key TEXT, position INTEGER, "
+            "PRIMARY KEY (kind, key)) WITHOUT ROWID"
+        )
+        _fold_ids(db, "items")
+
+
+def _fill_users(db: sqlite3.Connection, users: Ids, fold: bool) -> None:
+    id_type = "INTEGER" if users.integer else "TEXT"
+    db.execute(f"CREATE TABLE users (_position INTEGER PRIMARY KEY, id {id_type} NOT NULL UNIQUE)")
+    db.executemany("INSERT INTO users VALUES (?, ?)", enumerate(users))
+    if fold:
+        _fold_ids(db, "users")
+
+
+def _fold_ids(db: sqlite3.Connection, kind: str) -> None:
+    db.create_function("qkv_casefold", 1, str.casefold, deterministic=True)
+    db.execute(
+        f"INSERT INTO folded SELECT '{kind}', qkv_casefold(CAST(id AS TEXT)), _position "
+        f"FROM {kind} ORDER BY 2"
+    )
+
+
+def _cells(catalog: Catalog) -> Iterable[tuple[Any, ...]]:
+    frame = catalog.frame
+    others = [
+        frame[name].astype(object).where(frame[name].notna(), None) for name in frame.columns[1:]
+    ]
+    return zip(catalog.ids, *others, strict=True)
+
+
+def _sql_type(column: Any) -> str:
+    kind = column.dtype.kind
+    return "INTEGER" if kind == "i" else "REAL" if kind == "f" else "TEXT"

@@ -1,0 +1,273 @@
+"""Look-ups in the catalog of one segment, by its own row numbers."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import chain, count
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from qkvsearch.data.catalog_columns import quoted
+from qkvsearch.data.ids import Id, Ids
+from qkvsearch.errors import DamagedError, WorkspaceError
+from qkvsearch.query.where.guarded import numbers_in
+from qkvsearch.storage.catalog.file import fill_items
+
+Kind = Literal["items", "users"]
+# What texts are joined by that SQLite gives as one, and of how many rows.
+BETWEEN, TOGETHER = "\x1f", 1 << 16
+# In bytes, more than SQLite takes.
+MAPPED = 1 << 40
+NO_NUMBERS = np.zeros(0, dtype=np.int64)
+IMMUTABLE = "mode=ro&immutable=1"
+
+
+class SegmentCatalog:
+    """The tables of items, titles and, in a base, users of one SQLite file, read only.
+
+    Every method raises `DamagedError` where SQLite cannot read the file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.uri = path, f"{path.absolute().as_uri()}?{IMMUTABLE}"
+        self._db: sqlite3.Connection | None = None
+        self._is_closed = False
+        # Where other segments have ids that are no whole numbers, all are text.
+        self.ids_as_text = False
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self.path)!r})"
+
+    def require_rows(self, n: int) -> None:
+        """Raise `DamagedError` where the rows of items, or of titles, do not end at `n`."""
+        for table in ("items", "titles"):
+            try:
+                ends = self.db.execute(f"SELECT min(rowid), max(rowid) FROM {table}").fetchone()
+            except (sqlite3.Error, UnicodeDecodeError) as error:
+                raise self._unread(error) from None
+            if ends != (0, n - 1):
+                raise DamagedError(self.path, f"{table} in rows {ends} instead of {(0, n - 1)}")
+
+    @property
+    def db(self) -> sqlite3.Connection:
+        """A connection that all threads share."""
+        if self._db is None:
+            self._db = self.separate()
+        return self._db
+
+    def separate(self) -> sqlite3.Connection:
+        """A connection for one question alone, which closes it."""
+        if self._is_closed:
+            raise WorkspaceError(f"{self.path}: closed; open the workspace again")
+        return self.connect()
+
+    def connect(self) -> sqlite3.Connection:
+        """Open the file once more."""
+        try:
+            db = sqlite3.connect(self.uri, uri=True, check_same_thread=False)
+            # As arrays are: page by page a scan would take three times as long.
+            db.execute(f"PRAGMA mmap_size = {MAPPED}")
+            return db
+        except sqlite3.Error as error:
+            raise self._unread(error) from None
+
+    def close(self) -> None:
+        """Close the shared connection: all that is asked from then on is a `WorkspaceError`."""
+        self._is_closed = True
+        db, self._db = self._db, None
+        if db is not None:
+            db.close()
+
+    @cached_property
+    def columns(self) -> dict[str, str]:
+        """The SQL types of the items' columns, by their names; id and title first."""
+        return self._columns_of("items")
+
+    @property
+    def whole_ids(self) -> bool:
+        """Whether the items' ids are whole numbers."""
+        return self.columns["id"] == "INTEGER"
+
+    @property
+    def whole_users(self) -> bool:
+        """Whether the users' ids are whole numbers."""
+        return self._user_columns.get("id") == "INTEGER"
+
+    @cached_property
+    def folds(self) -> bool:
+        """Whether ids that differ in case alone are one."""
+        return bool(self._columns_of("folded"))
+
+    def cells(self, columns: Sequence[str], rows: Iterable[int]) -> list[tuple[Any, ...]]:
+        """Row number and these columns of those of the rows that are there, in no order."""
+        some = "WHERE _position IN (SELECT value FROM json_each(?))"
+        return self.select(f"{self._picked(columns)} {some}", json.dumps(list(rows)))
+
+    def all_cells(
+        self, columns: Sequence[str], where: str = "1", *values: Any
+    ) -> Iterator[tuple[Any, ...]]:
+        """Row number and these columns of the items for which `where` (SQL) holds, in order."""
+        return self.stream(f"{self._picked(columns)} WHERE {where} ORDER BY _position", *values)
+
+    def keyed_titles(self, where: str = "1", *values: Any) -> Iterator[tuple[int, str, str]]:
+        """Row number, key and title of the items for which `where` (SQL) holds, in order."""
+        joined = "titles AS keyed CROSS JOIN items ON _position = position"
+        return self.stream(
+            f"SELECT position, key, title FROM {joined} WHERE {where} ORDER BY keyed.rowid", *values
+        )
+
+    def cells_by_code(self, column: str) -> tuple[list[Any], np.ndarray, np.ndarray]:
+        """The different cells of a column, None where blank; which one each row has, int64; and the
+        rows, int64, ascending.
+        """
+        found = self.stream(f"SELECT {self._named(column)} FROM items ORDER BY _position")
+        code: defaultdict[Any, int] = defaultdict(count().__next__)
+        codes = np.fromiter(map(code.__getitem__, chain.from_iterable(found)), np.int64)
+        ((rows,),) = self.select("SELECT group_concat(_position) FROM items")
+        return list(code), codes, np.sort(numbers_in(rows))
+
+    def texts(self, kind: Literal["title", "id"]) -> tuple[list[str], np.ndarray]:
+        """Keys of titles, or ids as text, and the row of each, int64."""
+        of_titles, of_items = ("titles", "position", "key"), ("items", "_position", "id")
+        table, row, text = of_titles if kind == "title" else of_items
+        texts: list[str] = []
+        rows = [NO_NUMBERS]
+        for found, some in self._joined(table, row, f"CAST({text} AS TEXT)"):
+            texts += found
+            rows.append(some)
+        return texts, np.concatenate(rows)
+
+    def _joined(self, table: str, row: str, text: str) -> Iterator[tuple[list[str], np.ndarray]]:
+        """A text (SQL) of each row, and the rows, int64, some at a time: joined to one text by
+        SQLite, for to be given one row after the other takes thrice as long.
+        """
+        ((last,),) = self.select(f"SELECT max({row}) FROM {table}")
+        for first in range(0, -1 if last is None else last + 1, TOGETHER):
+            some = f"FROM {table} WHERE {row} BETWEEN {first} AND {first + TOGETHER - 1}"
+            try:
+                joined, rows = self.db.execute(
+                    f"SELECT group_concat({text}, char({ord(BETWEEN)})), group_concat({row}) {some}"
+                ).fetchone()
+                found, numbers = (joined or "").split(BETWEEN), numbers_in(rows)
+            except (sqlite3.DatabaseError, UnicodeDecodeError):  # too long, or damaged
+                found, numbers = [], NO_NUMBERS
+            if len(found) != len(numbers) or not found:  # a text has the sign between them
+                pairs = self.select(f"SELECT {text}, {row} {some}")
+                found = [text for text, _ in pairs]
+                numbers = np.array([number for _, number in pairs], dtype=np.int64)
+            yield found, numbers
+
+    def filled(self, rows: Sequence[int] | None = None) -> list[int]:
+        """How many cells of each column are not blank, in all rows or in these."""
+        counts = ", ".join(f"count({quoted(name)})" for name in self.columns)
+        sql = f"SELECT {counts} FROM items"
+        if rows is None:
+            return list(self.select(sql)[0])
+        some = "WHERE _position IN (SELECT value FROM json_each(?))"
+        return list(self.select(f"{sql} {some}", json.dumps(list(rows)))[0])
+
+    def ids(self, kind: Kind = "items", most: int | None = None) -> list[Id]:
+        """The first `most` ids, all where it is None, in the order of their rows."""
+        if kind == "users" and not self._user_columns:
+            return []
+        table = kind
+        limit = -1 if most is None else most
+        found = self.select(f"SELECT id FROM {table} ORDER BY _position LIMIT ?", limit)
+        return [id_ for (id_,) in found]
+
+    @property
+    def n_rows(self) -> int:
+        """How many items it has."""
+        sql = "SELECT coalesce(max(_position) + 1, 0) FROM items"
+        return int(self.select(sql)[0][0])
+
+    def rows_before(self, ids: Ids) -> np.ndarray:
+        """How many items have a smaller id than each of `ids`, int64 (n,). Text is behind all whole
+        numbers.
+        """
+        n_rows = self.n_rows
+        first = "SELECT _position FROM items WHERE id >= ? ORDER BY id LIMIT 1"
+        found = (self.select(first, text) for text in ids.texts)
+        return np.array([rows[0][0] if rows else n_rows for rows in found], dtype=np.int64)
+
+    def user_text(self, row: int) -> str:
+        """The id of the user in a row."""
+        return str(self.select("SELECT id FROM users WHERE _position = ?", row)[0][0])
+
+    def find(self, kind: Kind, ids: Iterable[str]) -> dict[str, int]:
+        """Row numbers by the text of each id that is there; whole numbers are found as they are
+        stored, 7 and not 007.
+        """
+        if kind == "users" and not self._user_columns:
+            return {}
+        keys = {text: text.casefold() if self.folds else text for text in ids}
+        if self.folds:
+            sql = f"SELECT key, position FROM folded WHERE kind = '{kind}' AND key"
+        else:
+            table = kind
+            sql = f"SELECT CAST(id AS TEXT), _position FROM {table} WHERE id"
+        wanted = set(keys.values())
+        # A text ends in SQLite's JSON where its first NUL is.
+        uncommon = [key for key in wanted if "\0" in key]
+        common = json.dumps([key for key in wanted if "\0" not in key])
+        found = dict(self.select(f"{sql} IN (SELECT value FROM json_each(?))", common))
+        for key in uncommon:
+            found.update(self.select(f"{sql} = ?", key))
+        return {text: found[key] for text, key in keys.items() if key in found}
+
+    def select(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+        """The rows of a query."""
+        return list(self.stream(sql, *values))
+
+    def stream(self, sql: str, *values: Any) -> Iterator[tuple[Any, ...]]:
+        """The same, each row when it is asked for."""
+        try:
+            yield from self.db.execute(sql, values)
+        except UnicodeEncodeError:  # no file holds half a character
+            return
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+            raise self._unread(error) from None
+
+    @cached_property
+    def _user_columns(self) -> dict[str, str]:
+        return self._columns_of("users")
+
+    def _columns_of(self, table: str) -> dict[str, str]:
+        """SQL types by name, but for row numbers; nothing of a table that is not there."""
+        info = self.select(f"PRAGMA table_info({table})")
+        return {name: sql_type for _, name, sql_type, *_ in info if name != "_position"}
+
+    def _picked(self, columns: Sequence[str]) -> str:
+        named = ["_position", *map(self._named, columns)]
+        return f"SELECT {', '.join(named)} FROM items"
+
+    def _named(self, column: str) -> str:
+        return "CAST(id AS TEXT)" if column == "id" and self.ids_as_text else quoted(column)
+
+    def _unread(self, error: Exception) -> DamagedError:
+        return DamagedError(self.path, str(error))
+
+
+class CatalogInMemory(SegmentCatalog):
+    """Rows of several segments in one database, for as many connections would cost more."""
+
+    def __init__(
+        self, columns: Mapping[str, str], numbered: Iterable[Sequence[Any]], fold: bool
+    ) -> None:
+        """columns, numbered, fold: as for `fill_items`."""
+        super().__init__(Path("memory"))
+        self._db = sqlite3.connect(":memory:", check_same_thread=False)
+        fill_items(self._db, list(columns.items()), numbered, fold)
+        self._db.commit()
+
+    def connect(self) -> sqlite3.Connection:
+        """To a copy, for there is no second one to a database in memory."""
+        copy = sqlite3.connect(":memory:", check_same_thread=False)
+        self.db.backup(copy)
+        return copy

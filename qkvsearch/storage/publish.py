@@ -1,0 +1,362 @@
+"""Where a build becomes current: its files are written and synced, then the root names it."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+import sqlite3
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from qkvsearch._utils.files import sync_directory
+from qkvsearch.data.ids import id_text
+from qkvsearch.errors import DamagedError, QkvError, WorkspaceError, listed_names
+from qkvsearch.storage import records
+from qkvsearch.storage.arrays import StoredFile, file_entry, share_file, write_array
+from qkvsearch.storage.catalog.file import CATALOG, CatalogRows, write_catalog
+from qkvsearch.storage.checksummed import read_signed, write_signed
+from qkvsearch.storage.locks import is_held, writer_lock
+from qkvsearch.storage.records import Record, Recorded, RecordsDatabase
+from qkvsearch.storage.remote_collections import drop_keys, places_in, write_keys
+from qkvsearch.storage.root import ROOT, BuildEntry, Root, read_root, root_state, write_root
+from qkvsearch.storage.segments import (
+    AFTER,
+    BUILDS_FOLDER,
+    DEPARTED,
+    FORMAT_VERSION,
+    MANIFEST,
+    OWN_NAME,
+    Segment,
+)
+from qkvsearch.storage.snapshot import Snapshot, open_current
+
+if TYPE_CHECKING:
+    from qkvsearch.data.ids import Ids
+    from qkvsearch.storage.tables import Tables
+
+# What a rollback can return to: builds of the current base and of so many others, at most so many.
+KEPT_BASES, KEPT_BUILDS = 2, 50
+# Names that are drawn for a build, until one is free.
+ATTEMPTS = 100
+LOST_FACTS = "settings that tune found, if it did, cannot be read"
+# NumPy raises an OSError without a number where it could not write all of an array.
+NO_SPACE = (None, errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
+
+
+@dataclass
+class BuildContents:
+    """What a build publishes: catalog, users, arrays by name, facts for the manifest.
+
+    base: the build that it is a segment behind, None where it is whole. A segment's catalog and
+    arrays are of its own items alone, with `departed`, the stored rows (int32, ascending) that are
+    no items from now on, whatever segment they are in. shared: files of other builds, by name, that
+    this one has in common with them.
+    """
+
+    catalog: CatalogRows | None = None
+    users: Ids | None = None
+    arrays: dict[str, np.ndarray] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
+    base: Snapshot | None = None
+    departed: np.ndarray | None = None
+    shared: dict[str, StoredFile] = field(default_factory=dict)
+
+    @property
+    def n_rows(self) -> int:
+        if self.base is None:
+            return int(self.facts["n_items"])
+        return len(self.arrays[AFTER]) if AFTER in self.arrays else 0
+
+
+class Workspace:
+    """A folder with `root.json` and `builds/<name>/`. trust: files are read without comparing them
+    with their checksums. wait, say: as in `writer_lock`.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        trust: bool = False,
+        wait: float | None = None,
+        say: Callable[[str], None] | None = None,
+    ) -> None:
+        self.path, self.trust, self.wait, self.say = Path(path), trust, wait, say
+
+    @property
+    def exists(self) -> bool:
+        return (self.path / ROOT).is_file()
+
+    def open(self) -> Snapshot:
+        """The current build. Raises `WorkspaceError` where there is none or it is damaged."""
+        snapshot = open_current(self.path, trust=self.trust)
+        if snapshot is None:
+            raise self._missing
+        return snapshot
+
+    @property
+    def _missing(self) -> WorkspaceError:
+        if any((self.path / BUILDS_FOLDER).glob(f"*/{MANIFEST}")):
+            advice = "make it again, of the builds that are there, with repair, or build anew"
+            return DamagedError(self.path / ROOT, "it is not there", advice)
+        make = f"make one with qkvsearch -w {self.path} build …"
+        return WorkspaceError(f"{self.path}: no workspace here; {make}")
+
+    def state(self) -> tuple[int, ...] | None:
+        """Another one after each change of which build is current; it takes microseconds."""
+        return root_state(self.path)
+
+    @contextmanager
+    def writing(self, command: str) -> Iterator[None]:
+        """Hold the right to change the workspace as long as the context lasts.
+
+        Raises `WorkspaceError` where others have it for longer than the `wait` of the workspace,
+        or where there is no workspace, unless the `command` is "build".
+        """
+        if command != "build" and not self.path.is_dir():
+            raise self._missing
+        with writer_lock(self.path, command, self.wait, self.say) as is_first:
+            if is_first and command != "repair":
+                read_root(self.path)  # or hours of work would end at one that is damaged
+            yield
+
+    def publish(
+        self,
+        contents: BuildContents,
+        command: str,
+        *,
+        instead_of: str = "",
+    ) -> BuildEntry:
+        """Write a build to a folder of its own, then make it the current one, in the place of the
+        build `instead_of`, or behind all.
+
+        A crash at any point leaves the former build current. Whoever derives `contents` from a
+        build holds `writing` since before it read that one. Raises `WorkspaceError` where the
+        folder cannot be written.
+        """
+        with self.writing(command):
+            root = read_root(self.path) or Root([], "")
+            instead = root.find(instead_of)
+            with self._new_folder() as folder:
+                entry = BuildEntry(
+                    name=folder.name,
+                    number=root.next_number,
+                    created=datetime.now(UTC).isoformat(timespec="seconds"),
+                    command=command,
+                    items=int(contents.facts["n_items"]),
+                    base=folder.name if contents.base is None else contents.base.base.name,
+                    parent=instead.parent if instead else root.current,
+                    manifest="",
+                )
+                entry = self._written(folder, entry, contents)
+                builds = [build for build in root.builds if build is not instead]
+                write_root(self.path, _kept(Root([*builds, entry], entry.name)))
+            # It is current, whatever fails from here on; the next writer removes what is left.
+            with suppress(OSError, QkvError):
+                self._remove_leftovers()
+        return entry
+
+    @contextmanager
+    def _new_folder(self) -> Iterator[Path]:
+        """Create a folder for a new build. After an error, remove it again, unless the build is
+        current already; errors of the disk become `WorkspaceError`.
+        """
+        builds, folder = self.path / BUILDS_FOLDER, None
+        try:
+            builds.mkdir(0o700, exist_ok=True)
+            folder = _create_folder(builds)
+            yield folder
+        except BaseException as error:
+            if folder is not None:
+                self._discard(folder)
+            if not isinstance(error, (OSError, sqlite3.Error)):
+                raise
+            no_space = isinstance(error, OSError) and error.errno in NO_SPACE
+            full = no_space or "disk is full" in str(error)
+            advice = "; is the disk full? The former build stays" if full else ""
+            message = f"{self.path}: cannot write the build: {error}{advice}"
+            raise WorkspaceError(message) from error
+
+    def _written(self, folder: Path, entry: BuildEntry, contents: BuildContents) -> BuildEntry:
+        """Write all files of a build, then the manifest; return the entry with its checksum."""
+        files: dict[str, Any] = {}
+        for name, source in contents.shared.items():
+            files[name] = share_file(source, folder / name)
+        if contents.catalog is not None:
+            write_catalog(folder / CATALOG, contents.catalog, contents.users)
+            files[CATALOG] = file_entry(folder / CATALOG)
+        n_rows = contents.n_rows
+        write_keys(entry.name, folder, contents)
+        arrays = dict(contents.arrays)
+        if contents.departed is not None and len(contents.departed):
+            arrays[DEPARTED] = contents.departed.astype(np.int32)
+        for name, array in arrays.items():
+            files[f"{name}.npy"] = write_array(folder / f"{name}.npy", array)
+        manifest = {
+            "format": FORMAT_VERSION,
+            "build": asdict(entry),
+            "n_rows": n_rows,
+            "below": _below(contents.base),
+            "facts": contents.facts,
+            "files": files,
+        }
+        checksum = write_signed(folder / MANIFEST, manifest)
+        sync_directory(folder.parent)
+        return replace(entry, manifest=checksum)
+
+    # --- records ---
+
+    @property
+    def records(self) -> RecordsDatabase:
+        """What was recorded, whatever is built."""
+        found = RecordsDatabase.of(self.path)
+        found.wait, found.say = self.wait, self.say
+        return found
+
+    def record(
+        self, rows: Iterable[Recorded], after: int | None = None, learned: int = 0
+    ) -> list[Record]:
+        """Interactions, all or none, those without a time now or just after the time `after`; open
+        builds see them at once, and no other writer is waited for. learned: as many records are in
+        the log of a build. Raises `WorkspaceError`.
+        """
+        return records.append(self.records, rows, after, learned)
+
+    def undo_record(self, learned: int = 0) -> list[Record]:
+        """Take back what was recorded together last, unless it is one of the first `learned`
+        records, which the build's log contains. Raises `QkvError`.
+        """
+        return records.undo(self.records, learned)
+
+    def forget_records(self, tables: Tables, user: Any) -> int:
+        """Delete the records of a user, in every spelling that a build takes for one, and every
+        trace of them: how many there were. Raises `WorkspaceError`.
+        """
+        text = id_text(user, tables.are_whole("users"))
+        return records.forget(self.records, text, fold=tables.fold_ids)
+
+    def known_facts(self) -> tuple[dict[str, Any], list[str]]:
+        """What the current build knows of itself, whatever else of it is damaged; and what a build
+        in its place cannot take over.
+        """
+        try:
+            root = read_root(self.path)
+            if root is None:
+                return {}, []
+            path = self.path / BUILDS_FOLDER / root.current / MANIFEST
+            return dict(read_signed(path, root.current_build.manifest)["facts"]), []
+        except DamagedError as error:
+            return {}, [f"{LOST_FACTS} ({error.file}: {error.what})"]
+
+    # --- former builds ---
+
+    def builds(self) -> list[BuildEntry]:
+        """Those that a rollback can return to, the oldest first. Raises `WorkspaceError`."""
+        root = read_root(self.path)
+        return [] if root is None else list(root.builds)
+
+    def rollback(self, name: str | None = None) -> BuildEntry:
+        """Make a former build the current one, by default the one before; those after it stay
+        listed. Raises `WorkspaceError` where there is none, `DamagedError` where it is damaged.
+        """
+        with self.writing("rollback"):
+            root = read_root(self.path) or Root([], "")
+            entry = root.find(root.current_build.parent if name is None else name)
+            if entry is None:
+                others = [build.name for build in root.builds if build.name != root.current]
+                verb = "is" if len(others) == 1 else "are"
+                there = f"there {verb} {listed_names(others)}" if others else "there is no other"
+                what = "no build before the current one" if name is None else f"no build {name!r}"
+                raise WorkspaceError(f"{self.path}: {what}; {there}")
+            with closing(Snapshot.of(self.path, entry)) as build:
+                for error in build.damaged():
+                    raise error
+            self.write_root(replace(root, current=entry.name))
+        return entry
+
+    def drop_builds(self, *, though_held: bool = False, but: Iterable[str] = ()) -> int:
+        """Remove every build but the current one and these, those that readers have open only if
+        `though_held`: how many there were.
+        """
+        with self.writing("compact"):
+            root = read_root(self.path)
+            assert root is not None
+            listed = {root.current, *but}
+            kept = [build for build in root.builds if build.name in listed]
+            self.write_root(Root(kept, root.current))
+            self._remove_leftovers(though_held)
+            return len(root.builds) - len(kept)
+
+    def write_root(self, root: Root) -> None:
+        """Make another build the current one, or list others. Raises `WorkspaceError`."""
+        try:
+            write_root(self.path, root)
+        except OSError as error:
+            message = f"{self.path}: cannot write: {error.strerror or error}; nothing has changed"
+            raise WorkspaceError(message) from error
+
+    def _discard(self, folder: Path) -> None:
+        """Remove a build's folder, unless it became current just before the interruption."""
+        with suppress(QkvError):
+            root = read_root(self.path)
+            if root is None or root.find(folder.name) is None:
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def _remove_leftovers(self, though_held: bool = False) -> None:
+        """Folders of builds that are no longer listed and that no reader has open, unless
+        `though_held`, and what an interrupted writer left. Only for whoever holds the lock.
+        """
+        root = read_root(self.path)
+        assert root is not None
+        folders = self.path / BUILDS_FOLDER
+        elsewhere = places_in(self.path)
+        ours = {path.name for path in folders.iterdir() if OWN_NAME.fullmatch(path.name)}
+        listed = {build.name for build in root.builds}
+        held = (name for name in ours - listed if is_held(folders / name / MANIFEST))
+        kept = set() if though_held else set(held)
+        needed = listed | kept
+        try:
+            for name in list(needed):
+                needed |= {below for below, _ in Segment(folders / name).below}
+        except DamagedError:  # nobody can tell what it needs
+            return
+        for name in ours - needed:
+            shutil.rmtree(folders / name, ignore_errors=True)
+        for path in [*self.path.glob(".root.json-*"), *folders.glob("*/.manifest.json-*")]:
+            path.unlink(missing_ok=True)
+        drop_keys(elsewhere, self.path)
+
+
+def _create_folder(builds: Path) -> Path:
+    """Create a folder with a name of its own: the time and a random number."""
+    for _ in range(ATTEMPTS):
+        folder = builds / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:6]}"
+        with suppress(FileExistsError):
+            folder.mkdir()
+            return folder
+    raise FileExistsError(errno.EEXIST, "all names are taken", str(builds))
+
+
+def _kept(root: Root) -> Root:
+    """Without the builds that a rollback cannot return to any more."""
+    bases = list(dict.fromkeys([root.current_build.base, *(b.base for b in reversed(root.builds))]))
+    kept = [build for build in root.builds if build.base in bases[:KEPT_BASES]]
+    listed = {build.name for build in kept[-KEPT_BUILDS:]} | {root.current}
+    return Root([build for build in kept if build.name in listed], root.current)
+
+
+def _below(base: Snapshot | None) -> list[tuple[str, str]]:
+    """Names of the segments that a new one stands on, with the checksums of their manifests."""
+    if base is None:
+        return []
+    own = base.segments[-1]
+    needs_own = len(base.segments) == 1 or any(name != f"{DEPARTED}.npy" for name in own.files)
+    there = base.segments if needs_own else base.segments[:-1]
+    return [(segment.name, segment.checksum) for segment in there]

@@ -1,0 +1,14 @@
+"""What was recorded: a database of its own that every build of a workspace sees."""
+
+from qkvsearch.storage.records.changes import append, forget, undo
+from qkvsearch.storage.records.database import RecordsDatabase
+from qkvsearch.storage.records.rows import Record, Recorded
+
+__all__ = [
+    "Record",
+    "Recorded",
+    "RecordsDatabase",
+    "append",
+    "forget",
+    "undo",
+]

@@ -1,0 +1,198 @@
+"""The text encoders that a build can have, by name: how each is made, and how much it counts.
+
+To add one: write a `TextEncoder` in `learned` or `pretrained`, name it in `DENSE_HEADS`, and give
+it its weights in `CHOICES`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from qkvsearch.errors import QkvError, suggest
+from qkvsearch.text.analysis import Analyzer
+from qkvsearch.text.language.languages import ENGLISH
+from qkvsearch.text.text_encoder import TextEncoder
+from qkvsearch.text.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from qkvsearch.text.analyzed import AnalyzedTexts
+
+Columns = Sequence[Sequence[str]]
+
+
+class FittedEncoder(NamedTuple):
+    """epochs: for how many it was trained, None where it is not trained by epochs. directions: from
+    which those of nearly the same texts are soon found, or None.
+    """
+
+    encoder: TextEncoder
+    epochs: int | None
+    directions: Any
+
+
+def _learn_lsa(columns: Sequence[AnalyzedTexts], epochs: int | None, near: Any) -> FittedEncoder:
+    from qkvsearch.text.analyzed import AnalyzedTexts
+    from qkvsearch.text.learned.directions import latent_semantic_encoder
+
+    encoder, directions = latent_semantic_encoder(AnalyzedTexts.joined(columns), near=near)
+    return FittedEncoder(encoder, None, directions)
+
+
+def _learn_contrastive(
+    columns: Sequence[AnalyzedTexts], epochs: int | None, near: Any
+) -> FittedEncoder:
+    from qkvsearch.text.learned.epochs import ContrastiveLearning
+
+    settings: dict[str, Any] = {} if epochs is None else {"epochs": epochs, "held_out": 0}
+    model = ContrastiveLearning(**settings, language=columns[0].runs.analyzer.language)
+    directions = model.learn(columns, near)
+    return FittedEncoder(model.encoder_, model.n_epochs_, directions)
+
+
+def _load_static(choice: str) -> TextEncoder:
+    from qkvsearch.text.pretrained.static import StaticEncoder
+
+    return StaticEncoder.from_package()
+
+
+def _load_transformer(choice: str) -> TextEncoder:
+    from qkvsearch.text.pretrained.fetch import find
+    from qkvsearch.text.pretrained.transformer import TransformerEncoder
+
+    folder = find(choice) if choice in CHOICES else Path(choice)
+    if folder is None:
+        raise QkvError(f"{choice} is not installed: run `qkvsearch model fetch {choice}`")
+    return TransformerEncoder.from_folder(folder)
+
+
+@dataclass(frozen=True)
+class DenseHead:
+    """How a dense head comes by its encoder: by one of the first two.
+
+    learn: from columns of texts, one text an item, for how many epochs, None to find out which are
+    best, and from which directions on, None for none. load: what is installed, of an encoder
+    choice; raises `QkvError`. is_weighted: whether the catalog says how much each of its tokens
+    counts. second_pass: how much a standard deviation of late interaction between its tokens counts
+    beside a fused score, by `benchmarks/defaults/token_head.py`; 0 for none.
+    """
+
+    learn: Callable[[Sequence[AnalyzedTexts], int | None, Any], FittedEncoder] | None = None
+    load: Callable[[str], Any] | None = None
+    is_weighted: bool = False
+    second_pass: float = 0.0
+
+
+DENSE_HEADS: Mapping[str, DenseHead] = {
+    "lsa": DenseHead(learn=_learn_lsa),
+    "contrastive": DenseHead(learn=_learn_contrastive),
+    "static": DenseHead(load=_load_static, is_weighted=True, second_pass=0.15),
+    "minilm": DenseHead(load=_load_transformer, second_pass=0.2),
+    "transformer": DenseHead(load=_load_transformer, second_pass=0.2),
+}
+LEARNED = tuple(name for name, head in DENSE_HEADS.items() if head.learn is not None)
+SECOND_PASS = {name: head.second_pass for name, head in DENSE_HEADS.items() if head.second_pass}
+
+# Of each choice: its dense heads with their weights beside the lexical head's, which is first. The
+# last is the one that gave its name. Chosen on TED's dev queries and on queries made of catalogs.
+CHOICES: Mapping[str, Mapping[str, float]] = {
+    "corpus": {"lexical": 0.3, "lsa": 0.1, "contrastive": 0.6},
+    "static": {"lexical": 0.15, "lsa": 0.05, "contrastive": 0.3, "static": 0.5},
+    "minilm": {"lexical": 0.08, "lsa": 0.02, "contrastive": 0.15, "static": 0.15, "minilm": 0.6},
+}
+
+
+def prior_weights(choice: str) -> dict[str, float]:
+    """The heads of an encoder choice, a name or a model's folder, and their weights.
+
+    A folder's head is called "transformer". Without the package that carries the static table its
+    head is left out. Raises `QkvError` for what is neither.
+    """
+    if choice in CHOICES:
+        weights = dict(CHOICES[choice])
+    elif Path(choice).is_dir():
+        weights = dict(CHOICES["minilm"])
+        weights["transformer"] = weights.pop("minilm")
+    else:
+        close = suggest(choice, ["auto", *CHOICES])
+        known = ", ".join(["auto", *CHOICES])
+        raise QkvError(f"no encoder {choice!r}{close} (there is {known}, or a model's folder)")
+    from qkvsearch.text.pretrained.static import find_package
+
+    if choice != "static" and "static" in weights and find_package() is None:
+        del weights["static"]
+    total = sum(weights.values())
+    return {name: weight / total for name, weight in weights.items()}
+
+
+def fitted_encoder(
+    head: str,
+    fields: Columns,
+    choice: str = "corpus",
+    pretrained: TextEncoder | None = None,
+    language: str = ENGLISH,
+) -> TextEncoder:
+    """The encoder of a dense head: learned from these columns of texts, weighted by them, or the
+    pretrained one that was chosen, which is read unless it is given.
+    """
+    if head in LEARNED:
+        return learned_encoder(head, fields, language).encoder
+    encoder: Any = pretrained or pretrained_encoder(head, choice)
+    if not DENSE_HEADS[head].is_weighted:
+        return encoder
+    # Counted in the columns alone, TED's dev queries found less: MRR@10 .4385 in place of .4401.
+    whole = ["\n".join(columns) for columns in zip(*fields, strict=True)]
+    return encoder.weighted(np.sqrt(encoder.idf(whole)))
+
+
+def learned_encoder(
+    head: str, fields: Columns, language: str = ENGLISH, like: FittedEncoder | None = None
+) -> FittedEncoder:
+    """The encoder of a head that is learned from the catalog. like: one of nearly the same texts:
+    this one is trained for as many epochs, without measuring how many are best.
+    """
+    learn = DENSE_HEADS[head].learn
+    assert learn is not None
+    from qkvsearch.text.analyzed import AnalyzedTexts
+
+    columns = AnalyzedTexts.of_columns(fields, Analyzer(language))
+    return learn(columns, *((None, None) if like is None else like[1:]))
+
+
+def restored_encoder(
+    head: str, choice: str, arrays: Mapping[str, np.ndarray], analyzer: Analyzer
+) -> TextEncoder:
+    """The encoder of a dense head from what a build stored of it, its `learned_arrays`; what was
+    not learned from the catalog comes from where it is installed. analyzer: the build's. Raises
+    `QkvError`.
+    """
+    if head in LEARNED:
+        from qkvsearch.text.token_encoder import TokenEncoder
+
+        terms = Vocabulary(arrays["terms"])
+        return TokenEncoder(terms, arrays["vectors"], arrays["weights"], analyzer)
+    encoder = pretrained_encoder(head, choice)
+    return encoder.weighted(arrays["weights"]) if DENSE_HEADS[head].is_weighted else encoder
+
+
+def pretrained_encoder(head: str, choice: str) -> Any:
+    """What is installed for a dense head that is not learned from the catalog: the static table,
+    unweighted, or the transformer of the name `choice` or in that folder. Raises `QkvError`.
+    """
+    load = DENSE_HEADS[head].load
+    assert load is not None
+    return load(choice)
+
+
+def pretrained(name: str) -> TextEncoder:
+    """The encoder "minilm" or "static", or a transformer's folder. Raises `QkvError` where that is
+    not installed, or nothing of the kind.
+    """
+    if name not in ("minilm", "static") and not Path(name).is_dir():
+        near = suggest(name, ["minilm", "static"])
+        raise QkvError(f"no encoder {name!r}{near} (minilm, static, or a model's folder)")
+    return pretrained_encoder(name if name in ("minilm", "static") else "transformer", name)

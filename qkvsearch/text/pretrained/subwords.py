@@ -1,0 +1,190 @@
+"""Subword pieces and their words: what a tokenizer says of a text, so that reasons can be read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from qkvsearch.text.language.word_patterns import CJK, MARKS
+from qkvsearch.text.text_encoder import PADDING
+
+# A CJK character is a word: a run of them has no spaces to divide it.
+LETTER = rf"(?:(?![{CJK}_])[\w{MARKS}\u0300-\u036f])"
+WORD = rf"[{CJK}]|{LETTER}+(?:['’]{LETTER}+)*"
+ASCII_WORD = r"[^\W_]+(?:'[^\W_]+)*"
+# Anything but spaces, controls and characters of no width.
+VISIBLE = re.compile(
+    r"[^\s\x00-\x1f\x7f-\x9f\xad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufe0f\ufeff]"
+)
+# Where a piece of spaces stands.
+UNPLACED = -1
+# Words of more pieces are added up one column after the other.
+MOST_PIECES = 4
+# The special token that stands for padding in a BERT vocabulary.
+PAD_TOKEN = "[PAD]"
+# A piece that continues the word before it.
+CONTINUES = "##"
+
+
+@lru_cache(maxsize=2)
+def _words(of_ascii: bool) -> re.Pattern[str]:
+    """Of a text that is ASCII the same ones: what the other scripts take to be compiled is a good
+    part of what a search takes.
+    """
+    return re.compile(ASCII_WORD if of_ascii else WORD)
+
+
+def is_blank(text: str) -> bool:
+    """Whether there is nothing to see.
+
+    >>> is_blank(" \\t\\u200b"), is_blank("!")
+    (True, False)
+    """
+    return VISIBLE.search(text) is None
+
+
+def whole(text: str) -> str:
+    """The text with half of a surrogate pair, which no tokenizer takes, as "?".
+
+    >>> whole("deep\\ud800")
+    'deep?'
+    """
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def join_pieces(text: str, spans: Sequence[tuple[int, int]]) -> tuple[list[str], np.ndarray]:
+    """The words of a text that was cut into pieces, and of each piece the word it belongs to.
+
+    spans: (start, end) of each piece in the text, in order -> labels (n_words) as written, and
+    int64 (n_spans,). A space alone belongs to the word that follows.
+
+    >>> join_pieces("It didn't 注意", [(0, 2), (2, 7), (7, 8), (8, 9), (10, 11), (11, 12)])
+    (['It', "didn't", '注', '意'], array([0, 1, 1, 1, 2, 3]))
+    """
+    homes = list(range(len(text)))
+    for found in _words(text.isascii()).finditer(text):
+        start, end = found.span()
+        homes[start:end] = [start] * (end - start)
+    places = []
+    for start, end in spans:
+        if start < end and text[start].isspace():
+            start = end - len(text[start:end].lstrip())
+        places.append(homes[start] if start < end else UNPLACED)
+    if UNPLACED in places:
+        for i in range(len(spans) - 2, -1, -1):
+            if places[i] == UNPLACED:
+                places[i] = places[i + 1]
+        for i in range(1, len(spans)):
+            if places[i] == UNPLACED:
+                places[i] = places[i - 1]
+
+    firsts = [i for i, place in enumerate(places) if not i or place != places[i - 1]]
+    labels: list[str] = []
+    owners: list[int] = []
+    for first, last in pairwise([*firsts, len(spans)]):
+        owners += [len(labels)] * (last - first)
+        labels.append(text[spans[first][0] : max([end for _, end in spans[first:last]])].strip())
+    return labels, np.array(owners, dtype=np.int64)
+
+
+def sum_rows(vectors: np.ndarray, owners: np.ndarray, n: int) -> np.ndarray:
+    """vectors (n_pieces, d), owners ascending (n_pieces,) -> (n, d), the sum of each owner's.
+
+    >>> sum_rows(np.array([[1.0], [2.0], [3.0]]), np.array([0, 0, 1]), 2)
+    array([[3.],
+           [3.]])
+    """
+    starts = owners.searchsorted(np.arange(n))
+    if len(owners) > MOST_PIECES * n:
+        return np.add.reduceat(vectors, starts, axis=0)
+    place = np.arange(len(owners)) - starts[owners]  # of each piece in its word
+    total = vectors[place == 0]
+    for i in range(1, int(place.max(initial=0)) + 1):
+        later = (place == i).nonzero()[0]
+        total[owners[later]] += vectors[later]
+    return total
+
+
+# --- what a tokenizer's `Encoding` says of a text ---
+
+
+def words_of(text: str, encoding: Any) -> tuple[list[str], np.ndarray]:
+    """The words of a text, and the one of each piece, −1 for a special token."""
+    return _joined(text, encoding.offsets, np.array(encoding.special_tokens_mask, dtype=bool))
+
+
+def attended_words(text: str, tokens: list[str], encoding: Any) -> tuple[list[str], np.ndarray]:
+    """The words of a text that attend to one another, and the one of each piece, int64: a token
+    that stands nowhere in the text, and padding, are words of their own.
+
+    tokens: the `piece_labels` of the encoding.
+    """
+    placed = zip(tokens, encoding.offsets, strict=True)
+    alone = [start == end or token == PADDING for token, (start, end) in placed]
+    return with_tokens(tokens, *_joined(text, encoding.offsets, np.array(alone, dtype=bool)))
+
+
+def _joined(
+    text: str, spans: Sequence[tuple[int, int]], alone: np.ndarray
+) -> tuple[list[str], np.ndarray]:
+    """The words of a text, and the one of each token, −1 for those that stand `alone` (bool, n)."""
+    placed = [span for span, is_alone in zip(spans, alone.tolist(), strict=True) if not is_alone]
+    words, owners = join_pieces(text, placed)
+    every = np.full(len(alone), -1, dtype=np.int64)
+    every[~alone] = owners
+    return words, every
+
+
+def with_tokens(
+    tokens: Sequence[str], words: Sequence[str], owners: np.ndarray
+) -> tuple[list[str], np.ndarray]:
+    """Labels of words and of tokens that belong to none, and of each token the one it belongs to.
+
+    owners: int64 (n_tokens,), the word of each, −1 for none.
+
+    >>> with_tokens(["[CLS]", "deep", "##er", "[SEP]"], ["deeper"], np.array([-1, 0, 0, -1]))
+    (['[CLS]', 'deeper', '[SEP]'], array([0, 1, 1, 2]))
+    """
+    alone = (owners < 0).nonzero()[0]
+    keys = owners.copy()
+    keys[alone] = -1 - alone
+    is_first = np.diff(keys, prepend=len(keys)) != 0
+    firsts = is_first.nonzero()[0].tolist()
+    labels = [words[owners[i]] if owners[i] >= 0 else tokens[i] for i in firsts]
+    return labels, np.cumsum(is_first) - 1
+
+
+def _spans(encoding: Any) -> list[tuple[int, int]]:
+    """Where the pieces of the text itself stand in it."""
+    pairs = zip(encoding.offsets, encoding.special_tokens_mask, strict=True)
+    return [span for span, is_added in pairs if not is_added]
+
+
+def words_beyond(text: str, encoding: Any) -> list[str]:
+    """The words that begin, or go on, beyond the limit."""
+    if not encoding.overflowing:
+        return []
+    read = max((end for _, end in _spans(encoding)), default=0)
+    later = [span for part in encoding.overflowing for span in _spans(part)]
+    return join_pieces(text, [span for span in later if span[0] >= read])[0]
+
+
+def piece_labels(text: str, encoding: Any) -> list[str]:
+    """Pieces as written, "##" before those that continue a word; `<PAD>` and the special tokens."""
+    labels = []
+    for token, (start, end), is_added in zip(
+        encoding.tokens, encoding.offsets, encoding.special_tokens_mask, strict=True
+    ):
+        if token == PAD_TOKEN:
+            labels.append(PADDING)
+        elif is_added:
+            labels.append(token)
+        else:
+            continues = CONTINUES if token.startswith(CONTINUES) and len(token) > 2 else ""
+            labels.append(continues + text[start:end])
+    return labels

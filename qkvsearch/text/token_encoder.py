@@ -1,0 +1,193 @@
+"""A text encoder made of one vector and one weight a term: text to labelled vectors."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from qkvsearch._utils.progress import Progress
+from qkvsearch.text.analysis import NUMBER, Analyzer, Token, known_tokens
+from qkvsearch.text.labelled import NEGLIGIBLE, LabelledVectors
+from qkvsearch.text.text_encoder import PADDING, EncodedQuery, EncodedTexts
+from qkvsearch.text.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+    from qkvsearch.text.encoded_text import EncodedText
+
+
+@dataclass(frozen=True)
+class TokenEncoder:
+    """The weighted sum of a text's term vectors, at length 1; a `TextEncoder`.
+
+    vectors: float32 (n_terms, d). weights: float32 (n_terms,), the inverse document frequencies.
+    analyzer: what makes terms of texts.
+    A term that occurs n times counts 1 + ln n times (Manning, Raghavan and Schütze 2008, 6.4.1).
+
+    >>> encoder = TokenEncoder(Vocabulary.of(["cat", "dog"]), np.eye(2), np.ones(2))
+    >>> encoder.encode("a dog, a cat").total.round(3)
+    array([0.707, 0.707], dtype=float32)
+    """
+
+    vocabulary: Vocabulary
+    vectors: np.ndarray
+    weights: np.ndarray
+    analyzer: Analyzer = field(default_factory=Analyzer)
+
+    kind: ClassVar[str] = "corpus"
+    is_pretrained: ClassVar[bool] = False
+    limit: ClassVar[int | None] = None
+
+    @property
+    def table(self) -> np.ndarray:
+        """The vectors of the terms, wherever they stand."""
+        return self.vectors
+
+    def learned_arrays(self) -> dict[str, np.ndarray]:
+        """terms, vectors and weights: all of it."""
+        terms = self.vocabulary.terms
+        return {"terms": terms, "vectors": self.vectors, "weights": self.weights}
+
+    def encode(self, text: str) -> LabelledVectors:
+        """One labelled vector for each known word, adding up to length 1; none for none."""
+        tokens = self.meaningful_tokens(text)
+        return self._parts(tokens, self._rows(tokens))
+
+    def read(self, text: str) -> EncodedQuery:
+        """`encode`, and the vector of each known word in reading order, repeats included; without
+        terms that have a vector of zeros.
+        """
+        tokens = self.meaningful_tokens(text)
+        known = self._rows(tokens)
+        rows = self._directed(known)
+        words = [token.text for token, row in zip(tokens, rows.tolist(), strict=True) if row >= 0]
+        read = LabelledVectors(words, self.vectors[rows[rows >= 0]])
+        return EncodedQuery(self._parts(tokens, known), read)
+
+    def tokens_many(
+        self, texts: Sequence[str], longest: int, progress: Progress | None = None
+    ) -> Iterator[np.ndarray]:
+        """As `TextEncoder` says: rows of `vectors`."""
+        return (self._known_rows(self.meaningful_tokens(text))[:longest] for text in texts)
+
+    def encode_with_tokens(
+        self, texts: Sequence[str], longest: int, progress: Progress | None = None
+    ) -> Iterator[tuple[EncodedTexts, list[np.ndarray]]]:
+        """As `TextEncoder` says, of all texts at once."""
+        found: list[np.ndarray] = []
+
+        def terms(text: str) -> list[str]:
+            tokens = self.meaningful_tokens(text)
+            found.append(self._known_rows(tokens)[:longest])
+            return [token.term for token in tokens]
+
+        embeddings = self._embeddings(self.vocabulary.counts(map(terms, texts)))
+        yield EncodedTexts(embeddings, np.zeros(0, np.int64)), found
+
+    def encode_many(self, texts: Sequence[str], progress: Progress | None = None) -> np.ndarray:
+        """What `encode` makes of each text, added up: float32 (n, d), zeros for unknown words."""
+        from qkvsearch.text.analyzed import AnalyzedTexts
+
+        return self._embeddings(AnalyzedTexts.of(texts, self.analyzer).counts_in(self.vocabulary))
+
+    def _embeddings(self, counts: csr_matrix) -> np.ndarray:
+        """float32 (n, d), of texts given as how often each has each term; changes the counts."""
+        counts.data = (1 + np.log(counts.data)) * self.weights[counts.indices]
+        embeddings = np.asarray(counts @ self.vectors, dtype=np.float32)
+        norms = np.linalg.norm(embeddings, axis=1, keepdims=True)
+        # As in `encode`: of terms outside the catalog's main directions only rounding is left.
+        shares = np.sqrt(np.asarray(counts.multiply(counts).sum(axis=1)))
+        return embeddings / np.where(norms > NEGLIGIBLE * shares, norms, np.float32(np.inf))
+
+    def encode_texts(self, texts: Sequence[str], progress: Progress | None = None) -> EncodedTexts:
+        """`encode_many`; no text is too long."""
+        return EncodedTexts(self.encode_many(texts, progress), np.zeros(0, np.int64))
+
+    def attend(self, text: str, mask: str = "none") -> EncodedText:
+        """As `TextEncoder` says: of `sequence`, by attention without parameters."""
+        from qkvsearch.text.encoded_text import without_layers
+
+        return without_layers(self.sequence(text), mask, self.unknown(text), self.kind)
+
+    def sequence(self, text: str) -> LabelledVectors:
+        """One vector for each known word in reading order, repeats included, unweighted.
+
+        `<PAD>` in the text stands for itself, with a vector of zeros.
+        """
+        labels: list[str] = []
+        vectors = [np.zeros((0, self.vectors.shape[1]), dtype=self.vectors.dtype)]
+        for piece in re.split("(<PAD>)", text, flags=re.IGNORECASE):
+            if piece.upper() == PADDING:
+                labels.append(PADDING)
+                vectors.append(np.zeros_like(self.vectors[:1]))
+                continue
+            tokens = self.meaningful_tokens(piece)
+            rows = self.vocabulary.rows(token.term for token in tokens)
+            labels += [token.text for token, row in zip(tokens, rows, strict=True) if row >= 0]
+            vectors.append(self.vectors[rows[rows >= 0]])
+        return LabelledVectors(labels, np.concatenate(vectors))
+
+    def unknown(self, text: str) -> list[str]:
+        """The words of a text that `sequence` leaves out: stop words, numbers, unknown terms."""
+        known = set(self.sequence(text).labels)
+        words = self.analyzer.tokens(re.sub(PADDING, " ", text, flags=re.IGNORECASE))
+        return [word for word in dict.fromkeys(token.text for token in words) if word not in known]
+
+    def meaningful_tokens(self, text: str) -> list[Token]:
+        """Those of the analyzer; of code that has no vector, such as "ac/dc", the bare words."""
+        tokens = self.analyzer.meaningful_tokens(text)
+        if not any(token.parts for token in tokens):
+            return tokens
+        found = known_tokens(tokens, lambda term: self.vocabulary.row(term) >= 0)
+        return [token for token in found if not NUMBER(token.term)]
+
+    def terms(self, text: str) -> list[str]:
+        """The terms of `meaningful_tokens`."""
+        return [token.term for token in self.meaningful_tokens(text)]
+
+    def unread(self, text: str) -> list[str]:
+        """As `TextEncoder` says: `unknown`, for there is no limit."""
+        return self.unknown(text)
+
+    def _rows(self, tokens: Sequence[Token]) -> list[int]:
+        """The row of each token's term, −1 for an unknown one."""
+        row_of = self.vocabulary.known_row
+        return [row_of(token.term) for token in tokens]
+
+    def _directed(self, found: Sequence[int]) -> np.ndarray:
+        """The same, int64, with −1 for a vector of zeros."""
+        rows = np.array(found, dtype=np.int64)
+        known = rows >= 0
+        known[known] = self.vectors[rows[known]].any(axis=1)
+        return np.where(known, rows, -1)
+
+    def _known_rows(self, tokens: Sequence[Token]) -> np.ndarray:
+        """The rows of those that have one, int32."""
+        rows = self._directed(self._rows(tokens))
+        return rows[rows >= 0].astype(np.int32)
+
+    def _parts(self, tokens: Sequence[Token], rows: Sequence[int]) -> LabelledVectors:
+        """rows: of `_rows`. A term that occurs several times is one part."""
+        labels: dict[int, str] = {}
+        counts: dict[int, int] = {}
+        for token, row in zip(tokens, rows, strict=True):
+            if row >= 0:
+                labels.setdefault(row, token.text)
+                counts[row] = counts.get(row, 0) + 1
+        own = np.array(list(labels), np.int64)
+        times = np.array(list(counts.values()), np.float32)
+        shares = self.weights[own] * (1 + np.log(times))
+        vectors = self.vectors[own] * shares[:, None]
+        total = vectors.sum(axis=0)
+        length = math.sqrt(total @ total)
+        # A term outside the catalog's main directions has a zero vector.
+        if length <= NEGLIGIBLE * math.sqrt(shares @ shares):
+            return LabelledVectors([], vectors[:0])
+        vectors = (vectors / np.float32(length)).astype(np.float32, copy=False)
+        return LabelledVectors(list(labels.values()), vectors)

@@ -1,0 +1,453 @@
+"""`records.db`: every byte answers for itself, and what was acknowledged stays."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from contextlib import closing
+
+import pytest
+
+from qkvsearch.errors import DamagedError, QkvError, WorkspaceError
+from qkvsearch.storage import records
+from qkvsearch.storage.checksummed import read_signed
+from qkvsearch.storage.records import Recorded, RecordsDatabase, database
+from qkvsearch.storage.records.changes import is_user
+from qkvsearch.storage.records.repair import repair_records
+from qkvsearch.storage.records.rows import RECORD
+
+posix = pytest.mark.skipif(os.name != "posix", reason="a process is forked and killed")
+
+
+def fresh(path):
+    """As another process would open it, which has checked nothing yet."""
+    return RecordsDatabase(path)
+
+
+def rows(path, user=None):
+    where = "" if user is None else f"WHERE user = '{user}'"
+    return fresh(path).rows(f"SELECT {RECORD} FROM recorded {where} ORDER BY number")
+
+
+def items(path):
+    return [row[2] for row in rows(path)]
+
+
+def write(path, names, user="ann"):
+    return records.append(fresh(path), [Recorded(user, name, 4, None, 7) for name in names])
+
+
+@pytest.fixture
+def path(tmp_path):
+    """With three batches, of which the last has an id that goes on in other pages."""
+    write(tmp_path, ["a", "b"])
+    write(tmp_path, ["c"], "Ann")
+    write(tmp_path, ["d", "é" * 9000, "f"], "bob")
+    return tmp_path
+
+
+def files(path):
+    return {each.name: each.read_bytes() for each in path.iterdir()}
+
+
+@posix
+def test_nobody_else_can_read_records_unless_the_owner_allows_it(path):
+    files = sorted(path.glob("records.*"))
+    assert [file.name for file in files] == ["records.db", "records.json", "records.lock"]
+    assert {file.stat().st_mode & 0o777 for file in files} == {0o600}
+    with fresh(path).writing("look at the journal") as db:
+        db.execute("DELETE FROM recorded WHERE number = 1")
+        assert (path / "records.db-journal").stat().st_mode & 0o777 == 0o600
+        db.execute("ROLLBACK")
+        db.execute("BEGIN")
+    for file in files:
+        file.chmod(0o660)
+    write(path, ["g"])
+    assert {file.stat().st_mode & 0o777 for file in files} == {0o660}
+
+
+def test_numbers_are_never_given_twice(path):
+    assert [row[0] for row in rows(path)] == [1, 2, 3, 4, 5, 6]
+    assert [row[-1] for row in rows(path)] == [1, 1, 3, 4, 4, 4]
+    assert [record.item[:1] for record in records.undo(fresh(path))] == ["d", "é", "f"]
+    assert [record.number for record in write(path, ["g"])] == [7]
+    assert items(path) == ["a", "b", "c", "g"]
+
+
+def test_what_was_undone_is_in_no_file(path):
+    assert "é".encode() in (path / "records.db").read_bytes()
+    records.undo(fresh(path))
+    assert "é".encode() not in (path / "records.db").read_bytes()
+
+
+def test_what_a_build_has_learned_from_is_not_undone(path):
+    with pytest.raises(QkvError, match=r"learned from .* rollback"):
+        records.undo(fresh(path), learned=6)
+    assert len(rows(path)) == 6
+    assert len(records.undo(fresh(path), learned=3)) == 3
+    with pytest.raises(QkvError, match="rollback"):
+        records.undo(fresh(path), learned=3)
+
+
+def test_a_record_without_a_time_is_after_the_log(tmp_path):
+    late = 4_000_000_000
+    (one,) = records.append(fresh(tmp_path), [Recorded("u", "a")], after=5)
+    (two,) = records.append(fresh(tmp_path), [Recorded("u", "a")], after=late)
+    (three,) = records.append(fresh(tmp_path), [Recorded("u", "a")], after=5)
+    assert abs(one.time - time.time()) < 60
+    assert two.time == three.time == late + 1  # the last one recorded is the last one
+
+
+def test_where_nothing_was_recorded_nothing_is_made_by_reading(tmp_path):
+    assert rows(tmp_path) == []
+    fresh(tmp_path).check()
+    assert list(tmp_path.iterdir()) == []
+    assert repair_records(tmp_path).changed is False
+    assert records.undo(fresh(tmp_path)) == []
+
+
+def test_a_users_records_are_found_by_an_index(path):
+    for fold in (True, False):
+        plan = fresh(path).rows(
+            f"EXPLAIN QUERY PLAN SELECT * FROM recorded WHERE {is_user(fold)}", "x"
+        )
+        assert "USING INDEX recorded_user" in plan[0][-1]
+
+
+def test_a_reader_sees_each_change_and_keeps_nobody_waiting(path):
+    reader, count = fresh(path), "SELECT count(*) FROM recorded"
+    assert reader.rows(count) == [(6,)]
+    write(path, ["g"])
+    assert reader.rows(count) == [(7,)]
+    records.undo(fresh(path))
+    assert reader.rows(count) == [(6,)]
+
+
+def test_a_reader_waits_for_a_writer_at_work(path):
+    found = []
+    with fresh(path).alone("write"):
+        thread = threading.Thread(target=lambda: found.extend(items(path)))
+        thread.start()
+        thread.join(timeout=0.3)
+        assert not found
+    thread.join(timeout=300)
+    assert len(found) == 6
+
+
+# --- damage ---
+
+
+def damaged_places(data, n, seed=0):
+    found = {*range(0, 120, 7), *random.Random(seed).sample(range(len(data)), n)}
+    return sorted(place for place in found if place < len(data))
+
+
+@pytest.mark.parametrize("name", ["records.db", "records.json"])
+def test_every_damaged_byte_is_found_whoever_asks(path, name):
+    whole = (path / name).read_bytes()
+    for place in damaged_places(whole, 40 if name == "records.db" else 90):
+        (path / name).write_bytes(whole[:place] + bytes([whole[place] ^ 8]) + whole[place + 1 :])
+        before = files(path)
+        for ask in (lambda: rows(path), lambda: write(path, ["g"]), fresh(path).check):
+            with pytest.raises(DamagedError, match="repair") as caught:
+                ask()
+            assert caught.value.file == path / name
+        assert files(path) == before
+    (path / name).write_bytes(whole)
+    assert len(rows(path)) == 6
+
+
+@pytest.mark.parametrize("name", ["records.db", "records.json"])
+@pytest.mark.parametrize("left", [None, 0, 1, 5000])
+def test_a_file_that_is_missing_or_cut_is_damaged(path, name, left):
+    whole = (path / name).read_bytes()
+    (path / name).unlink() if left is None else (path / name).write_bytes(whole[:left])
+    if left is not None and left > len(whole):
+        return
+    for ask in (lambda: rows(path), lambda: write(path, ["g"])):
+        with pytest.raises(DamagedError, match="records"):
+            ask()
+
+
+def test_a_process_that_has_checked_a_file_finds_what_is_damaged_later(path):
+    reader = fresh(path)
+    assert reader.rows("SELECT count(*) FROM recorded") == [(6,)]
+    data = bytearray((path / "records.db").read_bytes())
+    data[-5000] ^= 1
+    (path / "records.db").write_bytes(data)
+    with pytest.raises(DamagedError):
+        reader.rows("SELECT count(*) FROM recorded")
+
+
+def test_tables_of_somebody_else_are_not_read(path):
+    with closing(sqlite3.connect(path / "records.db")) as db:
+        db.execute("CREATE TRIGGER t AFTER INSERT ON recorded BEGIN DELETE FROM recorded; END")
+    fresh(path).sign()
+    with pytest.raises(DamagedError, match="not those of records"):
+        rows(path)
+    with pytest.raises(DamagedError, match="not those of records"):
+        write(path, ["g"])
+
+
+def test_a_link_out_of_the_workspace_is_not_followed(path, tmp_path_factory):
+    outside = tmp_path_factory.mktemp("outside") / "records.db"
+    (path / "records.db").rename(outside)
+    (path / "records.db").symlink_to(outside)
+    before = outside.read_bytes()
+    for ask in (lambda: rows(path), lambda: write(path, ["g"])):
+        with pytest.raises(DamagedError, match="a link"):
+            ask()
+    assert repair_records(path).kept == 0
+    assert outside.read_bytes() == before
+    assert len(write(path, ["g"])) == 1
+
+
+# --- killed writers ---
+
+
+def kill_in(path, step, rows):
+    """A writer that is killed: "signed" before its transaction, "spilled" in it, when pages have
+    gone to the file, "committed" after it.
+    """
+    child = os.fork()
+    if not child:
+        die = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # noqa: E731
+        if step == "signed":
+            database.create = die
+        if step == "committed":
+            RecordsDatabase.sign = die
+        if step == "spilled":
+            insert = records.changes.insert
+            records.changes.insert = lambda db, rows: (insert(db, rows), die())
+        write(path, [f"n{n}" for n in range(rows)])
+        os._exit(3)
+    assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
+
+
+@posix
+@pytest.mark.parametrize(
+    ("step", "rows_written"),
+    [
+        ("signed", 2),
+        pytest.param("spilled", 40_000, marks=pytest.mark.slow),
+        ("committed", 2),
+    ],
+)
+@pytest.mark.parametrize("first", [True, False])
+def test_a_killed_writer_leaves_all_or_nothing(tmp_path, step, rows_written, first):
+    expected = [] if first else write(tmp_path, ["a", "b"])
+    expected = [record.item for record in expected]
+    kill_in(tmp_path, step, rows_written)
+    assert read_signed(tmp_path / "records.json")["state"] == "writing"
+    if step != "signed":
+        assert (tmp_path / "records.db-journal").exists() == (step == "spilled")
+    if step == "committed":
+        expected += ["n0", "n1"]
+    before = files(tmp_path)
+    reader = fresh(tmp_path)
+    for _ in range(2):
+        assert [item for (item,) in reader.rows("SELECT item FROM recorded")] == expected
+    assert files(tmp_path) == before, "a reader wrote"
+    write(tmp_path, ["z"])
+    assert items(tmp_path) == [*expected, "z"]
+    assert [item for (item,) in reader.rows("SELECT item FROM recorded")] == [*expected, "z"]
+    assert read_signed(tmp_path / "records.json")["state"] == "clean"
+
+
+@posix
+def test_damage_after_a_killed_writer_is_found_row_by_row(path):
+    kill_in(path, "committed", 2)
+    expected, whole, found = rows(path), (path / "records.db").read_bytes(), 0
+    for place in damaged_places(whole, 150):
+        (path / "records.db").write_bytes(
+            whole[:place] + bytes([whole[place] ^ 8]) + whole[place + 1 :]
+        )
+        try:
+            assert rows(path) == expected  # where nothing is kept, or SQLite's own counters
+        except DamagedError:
+            found += 1
+    assert found > 50
+
+
+def test_a_writer_that_fails_leaves_what_was_signed(path, monkeypatch):
+    before = files(path)
+
+    def full(*_):
+        raise sqlite3.OperationalError("database or disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(records.changes, "insert", full)
+        with pytest.raises(WorkspaceError, match=r"records\.db: cannot record: database or disk"):
+            write(path, ["g"])
+    assert files(path) == before
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            database, "write_signed", lambda *_: (_ for _ in ()).throw(OSError(28, "full"))
+        )
+        with pytest.raises(WorkspaceError, match="cannot record"):
+            write(path, ["g"])
+    assert files(path) == before
+    assert len(write(path, ["g"])) == 1
+
+
+# --- repair ---
+
+
+def flip(path, place):
+    data = bytearray(path.read_bytes())
+    data[place] ^= 8
+    path.write_bytes(data)
+
+
+def test_repair_signs_what_is_whole(path):
+    flip(path / "records.json", 30)
+    done = repair_records(path)
+    assert (done.kept, done.lost, done.changed) == (6, 0, True)
+    assert "6 records, none lost; signed again" in str(done)
+    assert len(rows(path)) == 6
+    assert repair_records(path).changed is False
+
+
+def test_a_file_that_sqlite_cannot_open_is_lost_and_that_is_said(path):
+    flip(path / "records.db", 3)
+    done = repair_records(path)
+    assert (done.kept, done.lost) == (0, None)
+    assert str(done) == "an unknown number of records of records.db; 0 records kept"
+    assert rows(path) == []
+    assert len(write(path, ["g"])) == 1
+
+
+def test_the_rows_on_both_sides_of_a_damaged_page_are_kept(tmp_path):
+    write(tmp_path, [f"item {n}" for n in range(2000)])
+    expected, whole = rows(tmp_path), (tmp_path / "records.db").read_bytes()
+    page = whole.index(b"item 777") // 4096 * 4096
+    (tmp_path / "records.db").write_bytes(whole[:page] + bytes(4096) + whole[page + 4096 :])
+    done = repair_records(tmp_path)
+    kept = rows(tmp_path)
+    assert (len(kept), done.lost) == (done.kept, 2000 - done.kept)
+    assert 0 < done.lost < 150
+    assert str(done) == f"{done.lost} records of records.db; {done.kept:,} records kept"
+    assert kept == [row for row in expected if row in kept]
+    assert {kept[0][2], kept[-1][2]} == {"item 0", "item 1999"}
+
+
+def test_repair_counts_what_is_lost_and_keeps_the_rest(tmp_path):
+    write(tmp_path, [f"item {n}" for n in range(2000)])
+    records.undo(fresh(tmp_path)) and write(tmp_path, [f"item {n}" for n in range(2000)])
+    expected, whole = rows(tmp_path), (tmp_path / "records.db").read_bytes()
+    flip(tmp_path / "records.db", whole.index(b"item 777") + 5)
+    done = repair_records(tmp_path)
+    assert (done.kept, done.lost) == (1999, 1)
+    assert rows(tmp_path) == [row for row in expected if row[2] != "item 777"]
+    assert [record.number for record in write(tmp_path, ["g"])] == [4001]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_repair_keeps_what_is_whole_wherever_the_damage_is(path, seed):
+    chance, expected = random.Random(seed), rows(path)
+    size = (path / "records.db").stat().st_size
+    for _ in range(chance.randint(1, 40)):
+        flip(path / "records.db", chance.randrange(size))
+    done = repair_records(path)
+    assert done.lost in (6 - done.kept, None)
+    assert set(rows(path)) <= set(expected)
+    assert len(rows(path)) == done.kept
+    assert write(path, ["g"])[0].number > max([0, *(row[0] for row in rows(path)[:-1])])
+
+
+@posix
+@pytest.mark.parametrize("step", [pytest.param("spilled", marks=pytest.mark.slow), "committed"])
+def test_repair_ends_what_a_killed_writer_began(path, step):
+    kill_in(path, step, 40_000)
+    n = 6 if step == "spilled" else 40_006
+    done = repair_records(path)
+    assert (done.kept, done.lost, done.changed) == (n, 0, True)
+    assert read_signed(path / "records.json")["state"] == "clean"
+    assert not (path / "records.db-journal").exists()
+    assert len(rows(path)) == n
+
+
+@posix
+def test_a_journal_that_restores_damage_is_not_played_into_what_was_repaired(path):
+    expected = rows(path)
+    kill_in(path, "spilled", 40_000)
+    journal = path / "records.db-journal"
+    flip(journal, journal.read_bytes().index("é".encode()) + 20)
+    with pytest.raises(DamagedError):
+        rows(path)
+    done = repair_records(path)
+    assert (done.kept, done.lost) == (5, 1)
+    assert not journal.exists()
+    assert rows(path) == [row for row in expected if row[0] != 5]
+
+
+def test_repair_where_the_file_is_gone_says_that_nobody_knows(path):
+    (path / "records.db").unlink()
+    done = repair_records(path)
+    assert (done.kept, done.lost) == (0, None)
+    assert rows(path) == []
+    assert len(write(path, ["g"])) == 1
+
+
+# --- forget ---
+
+
+@pytest.mark.parametrize("fold", [True, False])
+def test_what_is_forgotten_is_in_no_file(tmp_path, fold):
+    users = random.Random(0).choices(["Zaphod-77", "zaphod-77", "bob", "eve"], k=300)
+    for n, user in enumerate(users):
+        write(tmp_path, [f"i{n}"], user)
+    others = [row for row in rows(tmp_path) if row[1] in ("bob", "eve")]
+    gone = {"Zaphod-77", "zaphod-77"} if fold else {"Zaphod-77"}
+    n_gone = sum(row[1] in gone for row in rows(tmp_path))
+    assert records.forget(fresh(tmp_path), "Zaphod-77", fold=fold) == n_gone
+    content = b"".join(files(tmp_path).values())
+    assert b"Zaphod-77" not in content
+    assert (b"zaphod-77" not in content) == fold
+    assert [row for row in rows(tmp_path) if row[1] in ("bob", "eve")] == others
+    assert fresh(tmp_path).rows("PRAGMA freelist_count") == [(0,)]
+    fresh(tmp_path).check()
+
+
+# --- together ---
+
+RECORDER = """
+import sys
+from pathlib import Path
+from qkvsearch.storage.records import Recorded, RecordsDatabase, append
+
+database = RecordsDatabase.of(Path(sys.argv[1]))
+for number in range(int(sys.argv[3])):
+    append(database, [Recorded(sys.argv[2], str(number)), Recorded(sys.argv[2], str(number))])
+    print(number, flush=True)
+"""
+
+
+def test_recorders_readers_and_one_that_is_killed_lose_nothing(tmp_path):
+    start = [sys.executable, "-c", RECORDER, str(tmp_path)]
+    steady = [subprocess.Popen([*start, name, "25"], stdout=subprocess.DEVNULL) for name in "ab"]
+    reader, killed, seen, n_killed = fresh(tmp_path), 0, 0, 0
+    while any(process.poll() is None for process in steady):
+        with subprocess.Popen([*start, f"k{n_killed}", "999"], stdout=subprocess.PIPE) as process:
+            killed += len([process.stdout.readline() for _ in range(3)])
+            process.kill()
+            killed += len(process.stdout.readlines())
+        n_killed += 1
+        found = reader.rows("SELECT number, user, item, batch FROM recorded ORDER BY number")
+        assert len(found) % 2 == 0, "half of what was recorded together"
+        assert seen <= len(found)
+        seen = len(found)
+    assert [process.returncode for process in steady] == [0, 0]
+    found = rows(tmp_path)
+    for name in "ab":
+        assert [row[2] for row in found if row[1] == name][::2] == [str(n) for n in range(25)]
+    n_of_killed = len([row for row in found if row[1].startswith("k")]) // 2
+    assert killed <= n_of_killed <= killed + n_killed
+    fresh(tmp_path).check()
+    assert [row[0] for row in found] == list(range(1, len(found) + 1))

@@ -1,0 +1,119 @@
+"""Texts that are read once: what is counted in them is what each text has when read alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from qkvsearch.text.analysis import Analyzer
+from qkvsearch.text.analyzed import AnalyzedTexts, TokenSequences
+from qkvsearch.text.token_encoder import TokenEncoder
+from qkvsearch.text.vocabulary import Vocabulary, count_terms
+
+WORDS = (
+    "The deep sea, C++ and AC/DC in 3.5mm 1984 注意力 机制 注 a don't L'amour de l'été of R&B . "
+    ".NET v2.0 C# c aren't Été ete and/or 24/7 naïve ＤＪ 猫 ΟΔΟΣ straße İstanbul 2001 the"
+).split(" ")
+LANGUAGES = ("english", "french", "german", "none")
+
+texts = st.lists(st.lists(st.sampled_from(WORDS), max_size=7).map(" ".join), min_size=1, max_size=6)
+languages = st.sampled_from(LANGUAGES)
+
+
+def assert_same(found, expected):
+    (vocabulary, counts), (known, counted) = found, expected
+    assert vocabulary.terms.tolist() == known.terms.tolist()
+    assert counts.dtype == np.float32
+    assert counts.toarray().tolist() == counted.toarray().tolist()
+    assert counts.has_sorted_indices
+
+
+@given(texts, languages)
+def test_counts_are_those_of_the_texts_alone(texts, language):
+    analyzer = Analyzer(language)
+    read = AnalyzedTexts.of(texts, analyzer)
+    assert_same(read.key_counts(), count_terms(texts, analyzer.key_terms))
+    assert_same(read.term_counts(), count_terms(texts, analyzer.terms))
+    assert read.n_tokens.tolist() == [len(analyzer.tokens(text)) for text in texts]
+    assert list(read) == texts
+
+
+@given(st.lists(st.text(max_size=30), max_size=4), languages)
+def test_of_any_text(texts, language):
+    analyzer = Analyzer(language)
+    read = AnalyzedTexts.of(texts, analyzer)
+    terms = [sorted(analyzer.terms(text)) for text in texts]
+    vocabulary, counts = read.term_counts()
+    known = [term.decode() for term in vocabulary.terms.tolist()]
+    rows = counts.toarray().astype(int).tolist()
+    assert [np.repeat(known, row).tolist() for row in rows] == terms
+
+
+@given(
+    texts, languages, st.sets(st.sampled_from(["sea", "ac", "dc", "c", "r&b", "net", "été", "ete"]))
+)
+def test_an_encoder_reads_its_own_terms(texts, language, known):
+    vocabulary = Vocabulary.of(known)
+    n = len(vocabulary)
+    encoder = TokenEncoder(vocabulary, np.eye(n), np.ones(n), Analyzer(language))
+    counts = AnalyzedTexts.of(texts, encoder.analyzer).counts_in(vocabulary)
+    expected = vocabulary.counts(map(encoder.terms, texts))
+    assert counts.toarray().tolist() == expected.toarray().tolist()
+
+
+@given(texts, texts, languages)
+def test_columns_of_items_are_joined_and_taken(titles, tags, language):
+    analyzer, n = Analyzer(language), min(len(titles), len(tags))
+    columns = AnalyzedTexts.of_columns([titles[:n], tags[:n]], analyzer)
+    whole = AnalyzedTexts.joined(columns)
+    assert list(whole) == [f"{a}\n{b}" for a, b in zip(*columns, strict=True)]
+    assert_same(whole.term_counts(), count_terms(list(whole), analyzer.terms))
+    rows = np.arange(n)[::-2]
+    taken = [whole[row] for row in rows.tolist()]
+    assert list(whole.taken(rows)) == taken
+    assert_same(whole.taken(rows).key_counts(), count_terms(taken, analyzer.key_terms))
+
+
+def test_columns_read_apart_are_joined_by_reading_them_again():
+    columns = [AnalyzedTexts.of([text], Analyzer()) for text in ("deep sea", "sea")]
+    vocabulary, counts = AnalyzedTexts.joined(columns).term_counts()
+    assert vocabulary.terms.tolist() == [b"deep", b"sea"]
+    assert counts.toarray().tolist() == [[1, 2]]
+
+
+@given(texts, texts, languages)
+def test_tokens_come_in_reading_order(titles, tags, language):
+    analyzer, n = Analyzer(language), min(len(titles), len(tags))
+    columns = AnalyzedTexts.of_columns([titles[:n], tags[:n]], analyzer)
+    tokens, indptr, numbers = TokenSequences.of(columns)
+    read = [
+        [*(token for text in item for token in [*analyzer.tokens(text), None])]
+        for item in zip(*columns, strict=True)
+    ]
+    expected = [token for item in read for token in item]
+    assert [None if number < 0 else tokens[number] for number in numbers] == expected
+    assert np.diff(indptr).tolist() == [len(item) for item in read]
+    first_met = dict.fromkeys(number for number in numbers.tolist() if number >= 0)
+    assert list(first_met) == list(range(len(tokens)))
+
+
+def test_what_was_read_is_not_read_again(monkeypatch):
+    read = AnalyzedTexts.of(["deep sea"], Analyzer())
+    assert AnalyzedTexts.of(read, Analyzer()) is read
+    assert AnalyzedTexts.of(read, Analyzer("french")) is not read
+    columns = AnalyzedTexts.of_columns([["deep"], ["sea"]], Analyzer())
+    assert all(
+        a is b for a, b in zip(AnalyzedTexts.of_columns(columns, Analyzer()), columns, strict=True)
+    )
+
+
+@pytest.mark.parametrize("texts", [[], [""], ["", "!!"]])
+def test_texts_without_a_word(texts):
+    read = AnalyzedTexts.of(texts, Analyzer())
+    for vocabulary, counts in (read.term_counts(), read.key_counts()):
+        assert counts.shape == (len(texts), 1)
+        assert counts.nnz == 0
+        assert vocabulary.rows(["", "!!"]).tolist() == [-1, -1]
+    assert read.counts_in(Vocabulary.of(["sea"])).shape == (len(texts), 1)

@@ -1,0 +1,60 @@
+"""Which encoder is taken where none is named: by what is installed and how long it would take."""
+
+from __future__ import annotations
+
+import pytest
+
+from qkvsearch.text import choice
+from qkvsearch.text.choice import choose, encoding_seconds, installed
+
+FEW = [["deep sea", "red kettle"], ["sea", ""]]
+# Two minutes of minilm.
+MANY = [["a title of about twenty-five characters"] * 38_000]
+
+
+@pytest.mark.parametrize(
+    ("there", "fields", "taken", "why"),
+    [
+        (("static", "minilm"), FEW, "minilm", "encodes this in about 1 s"),
+        (("minilm",), FEW, "minilm", "is installed"),
+        (("static", "minilm"), MANY, "static", "about 2 min; --encoder minilm takes it anyway"),
+        (("minilm",), MANY, "corpus", "anyway; pip install 'qkvsearch[encoders]' gets static"),
+        (("static",), FEW, "static", "`qkvsearch model fetch minilm` gets it"),
+        (("static",), MANY, "static", "not installed, and would encode for about 2 min"),
+        ((), FEW, "corpus", "'qkvsearch[encoders]' gets static, then `qkvsearch model fetch"),
+        ((), MANY, "corpus", "no other is installed"),
+    ],
+)
+def test_the_best_that_is_installed_and_quick_enough(monkeypatch, there, fields, taken, why):
+    monkeypatch.setattr(choice, "installed", lambda: there)
+    found = choose(fields)
+    assert found.encoder == taken
+    assert why in found.why
+
+
+def test_time_grows_with_bytes_but_not_beyond_the_limit_of_a_text():
+    latin, chinese = (
+        encoding_seconds([["kettle"] * 100]),
+        encoding_seconds([["红水壶水壶红"] * 100]),
+    )
+    assert latin < chinese
+    assert encoding_seconds([["a" * 1000]]) == encoding_seconds([["a" * 100_000]])
+    assert encoding_seconds([]) == 0
+    assert encoding_seconds([["\ud800"]]) > 0
+
+
+def test_all_of_an_item_is_read_once_more_for_the_second_pass():
+    alone = [["deep sea"], ["red kettle"]]
+    apart = sum(encoding_seconds([column]) / 2 for column in alone)
+    whole = encoding_seconds([["deep sea" + "red kettle"]]) / 2
+    assert encoding_seconds(alone) == pytest.approx(apart + whole)
+
+
+def test_without_what_reads_them_nothing_is_installed(monkeypatch):
+    monkeypatch.setattr(choice, "find", lambda name: "somewhere")
+    monkeypatch.setattr(choice, "find_spec", lambda name: object())
+    assert installed() == ("static", "minilm")
+    monkeypatch.setattr(choice, "find", lambda name: None if name == "minilm" else "somewhere")
+    assert installed() == ("static",)
+    monkeypatch.setattr(choice, "find_spec", lambda name: None if name == "tokenizers" else "there")
+    assert installed() == ()

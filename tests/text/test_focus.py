@@ -1,0 +1,240 @@
+"""Maps of heads are the encoder's own weights; words look as their pieces do; cosines are right."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from qkvsearch._utils.limits import ATTENDED
+from qkvsearch.attention import look_ahead_mask
+from qkvsearch.errors import QkvError
+from qkvsearch.text.encoded_text import compare, focus
+from qkvsearch.text.encoders import pretrained
+from qkvsearch.text.pretrained import fetch as models
+from qkvsearch.text.self_attention import MASKS, self_attend
+from qkvsearch.text.token_encoder import TokenEncoder
+from qkvsearch.text.vocabulary import Vocabulary
+
+TEXT = "deep season didn't redder sea"
+TOKENS = ["[CLS]", "deep", "sea", "##son", "didn", "'", "t", "red", "##der", "sea", "[SEP]"]
+WORDS = ["[CLS]", "deep", "season", "didn't", "redder", "sea", "[SEP]"]
+ANIMAL = "The animal didn't cross the street because it was too tired"
+
+
+def read(encoder, text, mask="none"):
+    return encoder.attend(text, mask)
+
+
+def attend(encoder, text, mask="none", layer=None, head=None):
+    return encoder.attend(text, mask).map(layer, head)
+
+
+@pytest.fixture(scope="module")
+def tiny(tiny_bert):
+    return pretrained(str(tiny_bert))
+
+
+@pytest.fixture(scope="module")
+def minilm(own_models):
+    if models.find("minilm") is None:
+        pytest.skip("needs minilm: qkvsearch model fetch minilm")
+    return pretrained("minilm")
+
+
+@pytest.fixture(scope="module")
+def plain():
+    vectors = np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32)
+    return TokenEncoder(Vocabulary.of(["bass", "fish", "guitar", "lake"]), vectors, np.ones(4))
+
+
+@pytest.mark.parametrize("mask", MASKS)
+def test_a_heads_map_is_the_models_own_weights(tiny, mask):
+    keep = look_ahead_mask(len(TOKENS)) if mask == "causal" else np.ones((len(TOKENS),) * 2, bool)
+    x = tiny.embedding(tiny.tokenizer.encode(TEXT).ids)
+    _, layers = tiny.encoder(x, mask=keep, return_layers=True)
+    for i in range(2):
+        for j in range(3):
+            found = attend(tiny, TEXT, mask, i, j)
+            np.testing.assert_array_equal(found.weights, layers[i].weights[j])
+            np.testing.assert_array_equal(found.outputs, layers[i].hidden)
+            np.testing.assert_array_equal(found.mask, keep)
+            assert (found.tokens, found.layer, found.head) == (TOKENS, i, j)
+
+
+def test_without_a_head_it_is_the_mean_and_without_a_layer_the_last(tiny):
+    found, weights = attend(tiny, TEXT), tiny.attend(TEXT).weights
+    np.testing.assert_allclose(found.weights, weights[1].mean(axis=0))
+    assert (found.layer, found.head) == (1, None)
+    np.testing.assert_array_equal(attend(tiny, TEXT, head=2).weights, weights[1, 2])
+
+
+def test_all_heads_are_those_of_a_layer_or_of_all(tiny):
+    reading = read(tiny, TEXT)
+    places = [(one.layer, one.head) for one in reading.heads()]
+    assert places == [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]
+    assert [(one.layer, one.head) for one in reading.heads(0)] == places[:3]
+
+
+@pytest.mark.parametrize(
+    ("layer", "head", "said"),
+    [(2, None, "no layer 2: there are layers 0 to 1"), (-1, 0, "no layer -1"), (0, 3, "0 to 2")],
+)
+def test_a_layer_or_head_that_is_not_there_names_those_that_are(tiny, layer, head, said):
+    with pytest.raises(QkvError, match=said):
+        attend(tiny, TEXT, layer=layer, head=head)
+    with pytest.raises(QkvError, match=said):
+        focus(read(tiny, TEXT), "sea", layer=layer, head=head)
+
+
+def test_an_encoder_without_layers_attends_without_parameters_and_says_so(plain):
+    text = "guitar bass fish bass"
+    expected = self_attend(plain.sequence(text), "causal").weights
+    np.testing.assert_array_equal(attend(plain, text, "causal").weights, expected)
+    for place in ({"layer": 0}, {"head": 0}):
+        with pytest.raises(QkvError, match=r"encoder here is corpus.*`encoder` minilm"):
+            attend(plain, text, **place)
+    with pytest.raises(QkvError, match="corpus"):
+        read(plain, text).heads()
+
+
+def test_more_words_than_anyone_reads_are_refused(plain):
+    with pytest.raises(QkvError, match=f"600 words are too many to show; {ATTENDED.most}"):
+        attend(plain, "guitar " * 600)
+
+
+def test_words_beyond_the_limit_are_left_out_and_said(tiny):
+    reading = read(tiny, "deep " * 12 + "water")
+    assert len(reading.tokens) == 12
+    assert "water" in reading.left_out
+
+
+def test_words_are_their_pieces_from_the_mean_to_the_sum(tiny):
+    reading = read(tiny, TEXT)
+    assert reading.words == WORDS
+    pieces, words = reading.weights, reading.word_weights()
+    np.testing.assert_allclose(words[..., 1, 2], pieces[..., 1, 2] + pieces[..., 1, 3], rtol=1e-5)
+    np.testing.assert_allclose(
+        words[..., 2, 1], (pieces[..., 2, 1] + pieces[..., 3, 1]) / 2, rtol=1e-5
+    )
+    np.testing.assert_allclose(words.sum(axis=-1), 1, rtol=1e-5)
+    season = reading.hidden[:, 2:4].mean(axis=1)
+    np.testing.assert_allclose(reading.word_vectors()[:, 2], season, rtol=1e-5)
+
+
+pieces_of_text = st.lists(
+    st.sampled_from(["deep", "season", "didn't", "注意", "🚀", ".", "<PAD>", "[SEP]", "  ", "É"])
+)
+
+
+@given(pieces_of_text, st.sampled_from(MASKS))
+def test_any_text_is_read_with_rows_that_add_up(tiny, parts, mask):
+    reading = read(tiny, " ".join(parts), mask)
+    n, m = len(reading.tokens), len(reading.words)
+    assert reading.weights.shape == (2, 3, n, n)
+    assert reading.word_weights().shape == (2, 3, m, m)
+    assert reading.word_vectors().shape[:2] == (3, m)
+    np.testing.assert_allclose(reading.word_weights().sum(axis=-1), 1, rtol=1e-4)
+    assert reading.words.count("<PAD>") == reading.tokens.count("<PAD>")
+
+
+def test_focus_finds_the_head_that_looks_most(tiny):
+    reading = read(tiny, TEXT)
+    weights, found = reading.word_weights(), focus(reading, "SEASON")
+    assert {look.key for look in found.attended} == {"deep", "redder", "sea"}  # didn't: a stop word
+    assert [look.weight for look in found.attended] == sorted(
+        (look.weight for look in found.attended), reverse=True
+    )
+    for look in found.attended:
+        j = WORDS.index(look.key)
+        assert look.weight == pytest.approx(weights[:, :, 2, j].max(), rel=1e-6)
+        assert look.weight == weights[look.layer, look.head, 2, j]
+        assert TOKENS[look.key_position] == look.key[:3] or TOKENS[look.key_position] == look.key
+    assert found.shown == found.attended[0]
+    np.testing.assert_array_equal(found.row, weights[found.shown.layer, found.shown.head, 2])
+    assert (found.map.layer, found.map.head) == (found.shown.layer, found.shown.head)
+
+
+def test_focus_at_a_word_and_in_some_heads_only(tiny):
+    reading = read(tiny, TEXT)
+    weights = reading.word_weights()
+    assert focus(reading, "deep", "didn't").shown.key == "didn't"
+    assert focus(reading, "deep", "[CLS]").shown.key == "[CLS]"
+    assert {look.layer for look in focus(reading, "deep", layer=1).attended} == {1}
+    one = focus(reading, "deep", "sea", layer=0, head=2).shown
+    assert (one.layer, one.head, one.weight) == (0, 2, weights[0, 2, 1, 5])
+
+
+def test_focus_without_layers_is_a_row_of_the_map(plain):
+    reading = read(plain, "guitar bass fish")
+    found = focus(reading, "bass")
+    assert {look.key: look.weight for look in found.attended} == {
+        "guitar": reading.map().weights[1, 0],
+        "fish": reading.map().weights[1, 2],
+    }
+    assert not {"layer", "head"} & set(found.shown.to_record())
+    with pytest.raises(QkvError, match="corpus"):
+        focus(reading, "bass", head=0)
+
+
+def test_focus_on_what_is_not_there_or_alone_is_said(plain):
+    reading = read(plain, "guitar bass")
+    with pytest.raises(QkvError, match="no word 'bas' in the text; did you mean bass"):
+        focus(reading, "bas")
+    with pytest.raises(QkvError, match="there are guitar, bass"):
+        focus(reading, "guitar", "zzz")
+    with pytest.raises(QkvError, match="no other word"):
+        focus(read(plain, "bass bass"), "bass")
+
+
+def test_a_word_is_itself_in_the_same_text_and_before_any_context(tiny, plain):
+    same = compare(read(tiny, TEXT), read(tiny, TEXT))
+    assert same.words == WORDS[1:-1]
+    np.testing.assert_allclose(same.cosines, 1, atol=1e-5)
+    found = compare(read(plain, "bass guitar"), read(plain, "Bass fish guitar"))
+    assert found.words == ["bass", "guitar"]
+    np.testing.assert_allclose(found.cosines[0], 1, atol=1e-5)
+    assert (found.cosines[1] < 0.9999).all()
+
+
+def test_cosines_are_those_of_the_models_own_vectors(tiny):
+    found = compare(read(tiny, "sea deep"), read(tiny, "a red sea"), "sea")
+    a, b = tiny.attend("sea deep").hidden[:, 1], tiny.attend("a red sea").hidden[:, 3]
+    expected = (a * b).sum(axis=1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
+    np.testing.assert_allclose(found.cosines[:, 0], expected, rtol=1e-5)
+    records = found.to_records()
+    assert [row["after_layers"] for row in records] == [0, 1, 2]
+    assert {row["word"] for row in records} == {"sea"}
+
+
+def test_texts_without_a_word_in_common_are_said(tiny):
+    with pytest.raises(QkvError, match="no word is in both"):
+        compare(read(tiny, "deep"), read(tiny, "sea ."))
+    with pytest.raises(QkvError, match="no word 'deep'"):
+        compare(read(tiny, "deep sea"), read(tiny, "sea"), "deep")
+
+
+def test_an_encoder_that_is_not_there_says_what_to_do(monkeypatch, tmp_path):
+    monkeypatch.setenv("QKVSEARCH_MODELS", str(tmp_path))
+    with pytest.raises(QkvError, match="qkvsearch model fetch minilm"):
+        pretrained("minilm")
+    with pytest.raises(QkvError, match="did you mean minilm"):
+        pretrained("minlm")
+
+
+def test_minilm_has_a_head_where_it_looks_at_the_animal(minilm):
+    reading = read(minilm, ANIMAL)
+    assert reading.words[3:5] == ["didn't", "cross"]
+    shown = focus(reading, "it", "animal").shown
+    assert (shown.layer, shown.head) == (5, 11)
+    assert shown.weight == pytest.approx(0.647, abs=1e-3)
+    assert focus(reading, "it").shown.key == "tired"
+
+
+def test_minilm_tells_a_river_bank_from_a_bank_loan(minilm):
+    one = read(minilm, "river bank")
+    loan, shore = (compare(one, read(minilm, x)) for x in ("bank loan", "bank of the river"))
+    assert loan.words == ["bank"]
+    assert loan.cosines[0, 0] > 0.95 > 0.85 > loan.cosines[-1, 0]
+    assert shore.cosines[-1, 0] > loan.cosines[-1, 0]

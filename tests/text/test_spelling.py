@@ -1,0 +1,40 @@
+"""Which words a misspelled one may be."""
+
+import pytest
+
+from qkvsearch.text.spelling import halves, is_a_word, most_errors, near_words
+
+KNOWN = ["jacket", "packet", "guitar", "beginners", "the", "than", "cello", "seven", "bread"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant", "errors"),
+    [
+        ("jakcet", "jacket", 1), ("jaket", "jacket", 1), ("jackket", "jacket", 1),
+        ("jsckst", None, 0), ("begginers", "beginners", 2), ("teh", "the", 1), ("tge", None, 0),
+        ("gutiar", "guitar", 1), ("uitar", None, 0), ("ugitar", "guitar", 1), ("mello", None, 0),
+        ("br", None, 0),
+    ],
+)  # fmt: skip
+def test_near_words(typed, meant, errors):
+    assert near_words(typed, KNOWN) == ([(meant, errors)] if meant else [])
+
+
+def test_a_word_is_no_misspelling_of_itself_and_longer_words_may_have_more_errors():
+    assert near_words("jacket", ["jacket", "packet"]) == [("jacket", 0)]
+    assert [most_errors("a" * n) for n in (3, 4, 7, 8, 20)] == [0, 1, 1, 2, 2]
+
+
+def test_two_words_without_their_blank():
+    known = {"rain", "jacket", "rainj", "acket"}
+    assert halves("rainjacket", known.__contains__) in {("rain", "jacket"), ("rainj", "acket")}
+    assert halves("rainjacket", {"rain", "jacket"}.__contains__) == ("rain", "jacket")
+    assert halves("rainjacke", {"rain"}.__contains__) is None
+
+
+def test_words_of_the_language_are_no_misspellings():
+    assert is_a_word("jogging")
+    assert not is_a_word("jakcet")
+    assert is_a_word("Fahrrad", "german")
+    assert not is_a_word("Fahrrad")
+    assert not is_a_word("zzqx", "klingon")

@@ -1,0 +1,70 @@
+"""Terms to rows: the binary search does what a dictionary does."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from qkvsearch.text.vocabulary import Vocabulary, count_terms
+
+# NumPy's byte strings end at trailing NULs, which no term can contain.
+terms = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=6)
+
+
+@given(st.sets(terms), st.lists(terms | st.just("")))
+def test_rows_are_what_a_dictionary_gives(known, asked):
+    vocabulary = Vocabulary.of(known)
+    twin = {term: row for row, term in enumerate(sorted(known))}
+    assert vocabulary.rows(asked).tolist() == [twin.get(term, -1) for term in asked]
+
+
+@given(st.sets(terms), st.lists(terms | st.sampled_from(["", "\ud800", "a\0", "long" * 9])))
+def test_a_row_is_the_same_whether_all_are_kept_or_looked_for(known, asked):
+    vocabulary = Vocabulary.of(known)
+    expected = [vocabulary.row(term) for term in asked]
+    assert list(map(Vocabulary(vocabulary.terms).known_row, asked)) == expected
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("qkvsearch.text.vocabulary.KEPT_ROWS", 0)
+        assert list(map(Vocabulary(vocabulary.terms).known_row, asked)) == expected
+
+
+@given(st.sets(terms, min_size=1))
+def test_every_term_comes_back_from_its_row(known):
+    vocabulary = Vocabulary.of(known)
+    assert len(vocabulary) == len(known)
+    rows = vocabulary.rows(known)
+    assert {vocabulary.terms[row].decode() for row in rows} == known
+
+
+def test_no_terms_at_all_know_nothing_not_even_the_empty_term():
+    assert Vocabulary.of([]).rows(["", "a"]).tolist() == [-1, -1]
+    assert Vocabulary.of(["a"]).rows([]).tolist() == []
+
+
+def test_a_longer_term_is_not_mistaken_for_its_beginning():
+    assert Vocabulary.of(["cat"]).rows(["category", "ca", "cat"]).tolist() == [-1, -1, 0]
+
+
+@given(st.lists(st.lists(st.sampled_from(["a", "b", "猫", "zz"]), max_size=5)))
+def test_count_terms_is_a_plain_count(texts):
+    vocabulary, counts = count_terms((" ".join(words) for words in texts), str.split)
+    assert counts.shape == (len(texts), len(vocabulary))
+    rows = counts.toarray()
+    for text, row in zip(texts, rows, strict=True):
+        for term in ("a", "b", "猫", "zz"):
+            (column,) = vocabulary.rows([term])
+            assert (row[column] if column >= 0 else 0) == text.count(term)
+
+
+def test_texts_without_a_single_term_give_one_empty_column():
+    vocabulary, counts = count_terms(["", "!!"], lambda text: [])
+    assert counts.shape == (2, 1)
+    assert counts.nnz == 0
+    assert vocabulary.rows(["", "!!"]).tolist() == [-1, -1]
+
+
+def test_counts_are_float32_for_bm25():
+    _, counts = count_terms(["a a b"], str.split)
+    assert counts.dtype == np.float32
