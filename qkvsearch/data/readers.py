@@ -14,7 +14,12 @@ from qkvsearch.data.columns.choice import LOG_TYPES
 from qkvsearch.data.columns.names import named
 from qkvsearch.data.files.encoded import EncodedTable, different_rows
 from qkvsearch.data.files.encoding import encoded
-from qkvsearch.data.files.frames import as_text, check_width
+from qkvsearch.data.files.frames import (
+    as_text,
+    check_width,
+    text_lengths,
+    without_long_cells,
+)
 from qkvsearch.data.files.tables import read_encoded, read_table
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.data.log import interactions_from_table
@@ -111,7 +116,9 @@ def load(source: Source, name: str) -> Table:
         return source
     if isinstance(source, pd.DataFrame):
         check_width(source.shape[1], name)
-        return as_text(source), ReadReport(name, read=len(source))
+        report = ReadReport(name, read=len(source))
+        frame = as_text(source, report)
+        return without_long_cells(frame, text_lengths(frame), report), report
     return read_table(source)
 
 
