@@ -9,7 +9,7 @@ import pytest
 
 import qkvsearch as qkv
 from qkvsearch._utils.progress import silent
-from qkvsearch.index.codes import CodesPart
+from qkvsearch.index.codes import CodesComponent
 from qkvsearch.index.component import BuildReader
 from qkvsearch.index.merge import merged_contents
 from qkvsearch.storage import Workspace
@@ -167,7 +167,7 @@ def test_a_build_from_before_there_were_codes_answers_by_words_and_takes_items(t
     qkv.build(tmp_path, items=shop(20), columns=COLUMNS, encoder="corpus").close()
     workspace = Workspace(tmp_path)
     with closing(workspace.open()) as build:
-        contents = merged_contents(BuildReader(build), silent, but=[CodesPart()])
+        contents = merged_contents(BuildReader(build), silent, but=[CodesComponent()])
         workspace.publish(contents, "test")
     with qkv.Engine(tmp_path) as engine:
         assert not engine.search("000467")

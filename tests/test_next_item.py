@@ -15,7 +15,7 @@ from qkvsearch.collaborative.sequences.model import NextItemModel
 from qkvsearch.errors import QkvError, WorkspaceError
 from qkvsearch.index.component import BuildReader
 from qkvsearch.index.merge import merged_contents
-from qkvsearch.index.next_item import NextItemPart
+from qkvsearch.index.next_item import NextItemComponent
 from qkvsearch.storage import Workspace
 
 ITEMS = pd.DataFrame({"id": range(12), "title": [f"part {chr(97 + i)}" for i in range(12)]})
@@ -30,7 +30,7 @@ def untrained(tmp_path):
     workspace = Workspace(tmp_path)
     former = workspace.open()
     contents = merged_contents(BuildReader(former), silent)
-    NextItemPart().store(contents, NextItemModel.create(12, 8, 2, 2, 10, rng=0))
+    NextItemComponent().store(contents, NextItemModel.create(12, 8, 2, 2, 10, rng=0))
     workspace.publish(contents, "build")
     former.close()
     with qkv.open(tmp_path) as engine:

@@ -18,7 +18,7 @@ from qkvsearch.cli import group
 from qkvsearch.errors import DamagedError
 from qkvsearch.index.component import BuildReader
 from qkvsearch.index.merge import merged_contents
-from qkvsearch.retrieval import Head
+from qkvsearch.retrieval import Scores
 from qkvsearch.retrieval.answerability import FACT
 from qkvsearch.search.answerable import NEAREST, NOTHING, UNKNOWN, Answerable, answerable, matches
 from qkvsearch.search.answerable_titles import title_terms
@@ -59,7 +59,7 @@ def engine(path):
         yield engine
 
 
-def heads_of(engine: qkv.Engine, text: str) -> dict[str, Head | None]:
+def heads_of(engine: qkv.Engine, text: str) -> dict[str, Scores | None]:
     return {name: engine.head(name, text) for name in engine.models.head_weights}
 
 

@@ -16,7 +16,7 @@ from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.engine import repair
 from qkvsearch.index.component import BuildReader
 from qkvsearch.index.merge import merged_contents
-from qkvsearch.index.preferences import USERS, PreferencesPart
+from qkvsearch.index.preferences import USERS, PreferencesComponent
 from qkvsearch.recommend.similar import _user_directions
 from qkvsearch.storage import Workspace
 from qkvsearch.text.labelled import unit_rows
@@ -87,7 +87,7 @@ def assert_as_anew(engine):
 
 
 def stored(engine):
-    return PreferencesPart().read(engine.snapshot, USERS)[USERS]
+    return PreferencesComponent().read(engine.snapshot, USERS)[USERS]
 
 
 def record(engine):
@@ -185,7 +185,7 @@ def test_a_build_without_vectors_solves_them_and_answers_as_one_with_them(engine
     workspace = Workspace(engine.workspace.path)
     with closing(workspace.open()) as build:
         contents = merged_contents(BuildReader(build), lambda *step: None)
-        PreferencesPart().put(contents, **{USERS: None})
+        PreferencesComponent().put(contents, **{USERS: None})
         workspace.publish(contents, "test")
     with qkv.open(workspace.path) as older:
         assert f"implicit.{USERS}" not in older.snapshot

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from qkvsearch._utils import query_lock as turns
-from qkvsearch._utils.query_lock import in_turn, out_of_turn, without_turns
+from qkvsearch._utils.query_lock import query_lock, released, without_turns
 
 pytestmark = pytest.mark.skipif(not turns._NEEDED, reason="threads run at once here")
 
@@ -27,7 +27,7 @@ def test_one_thread_has_its_turn_at_a_time():
 
     def ask():
         for _ in range(20):
-            with in_turn(), in_turn():
+            with query_lock(), query_lock():
                 inside.append(1)
                 most.append(len(inside))
                 time.sleep(0.0002)
@@ -40,17 +40,17 @@ def test_one_thread_has_its_turn_at_a_time():
 
 def test_what_takes_no_turn_waits_for_nobody_and_nobody_for_it():
     def aside():
-        with without_turns(), in_turn(), out_of_turn():
+        with without_turns(), query_lock(), released():
             is_beside.set()
             assert is_done.wait(timeout=300)
 
     def first():
-        with in_turn():
+        with query_lock():
             assert is_beside.wait(timeout=300)
 
     def second():
         assert is_beside.wait(timeout=300)
-        with in_turn():
+        with query_lock():
             is_done.set()
 
     is_beside, is_done = threading.Event(), threading.Event()
@@ -61,15 +61,15 @@ def test_others_have_their_turn_where_one_lets_go_of_it():
     is_out, is_done = threading.Event(), threading.Event()
 
     def long():
-        with in_turn():
-            with out_of_turn():
+        with query_lock():
+            with released():
                 is_out.set()
                 assert is_done.wait(timeout=300)
             found.append("long")
 
     def short():
         assert is_out.wait(timeout=300)
-        with in_turn():
+        with query_lock():
             found.append("short")
         is_done.set()
 
@@ -82,10 +82,10 @@ def test_who_comes_first_is_served_first():
     found: list[int] = []
 
     def ask(number):
-        with in_turn():
+        with query_lock():
             found.append(number)
 
-    with in_turn():
+    with query_lock():
         threads = [threading.Thread(target=ask, args=(number,)) for number in range(5)]
         for number, thread in enumerate(threads):
             thread.start()
@@ -97,10 +97,10 @@ def test_who_comes_first_is_served_first():
 
 
 def test_an_error_gives_the_turn_back():
-    with pytest.raises(ZeroDivisionError), in_turn():
+    with pytest.raises(ZeroDivisionError), query_lock():
         raise ZeroDivisionError
-    with pytest.raises(ZeroDivisionError), in_turn(), out_of_turn():
+    with pytest.raises(ZeroDivisionError), query_lock(), released():
         raise ZeroDivisionError
     assert not turns._is_taken
-    with out_of_turn():  # of one that has no turn
+    with released():  # of one that has no turn
         assert not turns._is_taken

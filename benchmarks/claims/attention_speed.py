@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmarks.support.results import Row, installed
 from benchmarks.support.script import main
-from benchmarks.support.timing import System, compare, settled
+from benchmarks.support.timing import System, compare, rescored
 from qkvsearch.attention import attention
 
 HEADS, WIDTH = 8, 64
@@ -44,14 +44,14 @@ def side_by_side(n_tokens: int, causal: bool, spread: str, turns: int) -> list[R
     q *= SPREADS[spread]
     task = f"{n_tokens:,} tokens, 8 heads of 64{', causal' if causal else ''}{spread}"
     ours = partial(attention, q, k, v, is_causal=causal)
-    systems = [System("qkvsearch `attention`", lambda _: ours(), settled)]
+    systems = [System("qkvsearch `attention`", lambda _: ours(), rescored)]
     if installed("torch"):
         import torch
 
         kernel = torch.nn.functional.scaled_dot_product_attention
         peer = partial(kernel, *map(torch.from_numpy, (q, k, v)), is_causal=causal)
         np.testing.assert_allclose(ours(), peer().numpy(), atol=2e-5)
-        systems.append(System("PyTorch's fused kernel", lambda _: peer(), settled))
+        systems.append(System("PyTorch's fused kernel", lambda _: peer(), rescored))
     return compare(task, systems, [None], turns=turns, blas_threads=None)
 
 

@@ -4,7 +4,8 @@ Ranked are all items that the user did not have in training. Defaults stand besi
 tuned settings beside tuned ones, at equal components. EASE^R keeps a number for each pair of items,
 so that its time and memory grow with the square of the catalog. The other sets, at 64 components
 and by defaults, are purchases of Steam games, all ratings of a set as positives, a fifth of them
-held out, and two sparse sets that the script makes. Memory is that of a fit, over the size of its input and its factors.
+held out, and two sparse sets that the script makes. Memory is that of a fit, over the size of its
+input and its factors.
 
 QKVSEARCH_DATA=data python benchmarks --only implicit_feedback
 (ten minutes, most of it the peers'; peers: pip install '.[bench]')

@@ -147,7 +147,7 @@ def million() -> list[Row]:
 
     import qkvsearch as qkv
     from qkvsearch.data.columns import Columns
-    from qkvsearch.index.dense import DensePart
+    from qkvsearch.index.dense import DenseComponent
 
     folder = Path(mkdtemp(prefix="million-"))
     queries = made_items(folder)
@@ -160,7 +160,7 @@ def million() -> list[Row]:
         for name in ("qkvsearch", "qkvsearch, full scan"):
             if name != "qkvsearch":
                 for head in list(engine.models.head_weights)[1:]:
-                    stored = engine.models.load(DensePart(head))
+                    stored = engine.models.load(DenseComponent(head))
                     vars(stored)["keys"] = replace(stored.keys, codes=None)
             answers[name], times[name] = timed_answers(engine, queries)
     first, second = answers.values()

@@ -20,7 +20,7 @@ def unchanged(data: Any) -> Any:
     return data
 
 
-def settled(data: Any) -> Any:
+def rescored(data: Any) -> Any:
     """A peer's threads spin for a while in wait of more, at the cost of who is next: this waits."""
     time.sleep(0.02)
     return data

@@ -1,1 +1,1 @@
-"""Helpers that every package uses: caching, threads, compiled functions, files, limits, progress."""
+"""Helpers of all packages: caching, threads, compiled functions, files, limits, progress."""

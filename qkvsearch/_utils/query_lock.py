@@ -26,7 +26,7 @@ _NEEDED = getattr(sys, "_is_gil_enabled", lambda: True)()
 
 
 @contextmanager
-def in_turn() -> Iterator[None]:
+def query_lock() -> Iterator[None]:
     """The caller's turn until the end of the block; within a turn of its own nothing more. Raises
     `DeadlineError` where the turn comes too late.
     """
@@ -42,7 +42,7 @@ def in_turn() -> Iterator[None]:
 
 
 @contextmanager
-def out_of_turn() -> Iterator[None]:
+def released() -> Iterator[None]:
     """Others may have their turn until the end of the block, which runs compiled code."""
     if not getattr(_own, "has_turn", False):
         yield

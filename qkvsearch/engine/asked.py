@@ -9,7 +9,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from qkvsearch._utils.checked import checked_methods
-from qkvsearch.engine.index import OpenedBuild
+from qkvsearch.engine.index import Index
 from qkvsearch.errors import DamagedError
 from qkvsearch.storage import Workspace
 
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 def _asked(
-    question: Callable[Concatenate[OpenedBuild, P], T],
+    question: Callable[Concatenate[Index, P], T],
 ) -> Callable[Concatenate[AskedEngine, P], T]:
     """A question of an opened build, asked of the one that the engine answers from: to its end,
     whatever is published meanwhile.
@@ -64,7 +64,7 @@ class AskedEngine:
     def _open(self) -> None:
         # Looked at first: what is published while a build is opened is noticed next time.
         state = self.workspace.state()
-        self._build = OpenedBuild(self.workspace)
+        self._build = Index(self.workspace)
         self._state = state
 
     def _reopen(self) -> None:
@@ -73,7 +73,7 @@ class AskedEngine:
             self._open()
 
     @property
-    def build(self) -> OpenedBuild:
+    def build(self) -> Index:
         """The build that a question asked now is answered from."""
         if self._follows:
             with self._lock:
@@ -131,20 +131,20 @@ class AskedEngine:
 
     # --- questions ---
 
-    search = _asked(OpenedBuild.search)
-    head = _asked(OpenedBuild.head)
-    recommend = _asked(OpenedBuild.recommend)
-    recommend_all = _asked(OpenedBuild.recommend_all)
-    similar = _asked(OpenedBuild.similar)
-    similar_users = _asked(OpenedBuild.similar_users)
-    show = _asked(OpenedBuild.show)
-    history = _asked(OpenedBuild.history)
-    records = _asked(OpenedBuild.records)
-    attend = _asked(OpenedBuild.attend)
-    encode = _asked(OpenedBuild.encode)
-    map = _asked(OpenedBuild.map)
-    export_embeddings = _asked(OpenedBuild.export_embeddings)
-    _facts = _asked(OpenedBuild.info)
+    search = _asked(Index.search)
+    head = _asked(Index.head)
+    recommend = _asked(Index.recommend)
+    recommend_all = _asked(Index.recommend_all)
+    similar = _asked(Index.similar)
+    similar_users = _asked(Index.similar_users)
+    show = _asked(Index.show)
+    history = _asked(Index.history)
+    records = _asked(Index.records)
+    attend = _asked(Index.attend)
+    encode = _asked(Index.encode)
+    map = _asked(Index.map)
+    export_embeddings = _asked(Index.export_embeddings)
+    _facts = _asked(Index.info)
 
     def info(self, *, verify: bool = False) -> dict[str, Any]:
         """What was built, when, and from what. With `verify` every file of the workspace, of former

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qkvsearch._utils.caching import cached_property
-from qkvsearch._utils.query_lock import in_turn
+from qkvsearch._utils.query_lock import query_lock
 from qkvsearch._utils.threads import one_blas_thread
 from qkvsearch.engine.contents import OpenedContents
 from qkvsearch.errors import QkvError
-from qkvsearch.retrieval import Head, Ranking
+from qkvsearch.retrieval import Ranking, Scores
 from qkvsearch.retrieval.reasons import WordReasons
 from qkvsearch.retrieval.remote_keys import Allowed
 from qkvsearch.search.answerable import none_found
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
     from qkvsearch.text.self_attention import AttentionMap
 
 
-class OpenedBuild(OpenedContents):
+class Index(OpenedContents):
     """All that can be asked of a build."""
 
-    @in_turn()
+    @query_lock()
     @one_blas_thread()
     def search(
         self,
@@ -88,7 +88,7 @@ class OpenedBuild(OpenedContents):
         columns = own_columns(self.tables, fields)
         counted = own_columns(self.tables, facets, "facets")
 
-        def preferences() -> Head | None:
+        def preferences() -> Scores | None:
             recommender = self.recommender
             return recommender.head(recommender.histories.of(user))
 
@@ -99,7 +99,7 @@ class OpenedBuild(OpenedContents):
         personal = None if user is None else preferences
         fused = self.texts.fused(asked, names, fusion, personal, mask, anyway, where, last)
         if fused is not None and asked.text.strip() and not anyway:
-            fused = fused.promising()
+            fused = fused.above_mean()
         ranking = ranked(
             fused, self.tables.names, k, temperature, mask, emptied, offset, min_weight
         )
@@ -120,11 +120,11 @@ class OpenedBuild(OpenedContents):
         ranking = self.texts.with_snippets(ranking, asked) if snippet else ranking
         return self.texts.with_matches(ranking, asked) if explain else ranking
 
-    def head(self, name: str, query: str) -> Head | None:
+    def head(self, name: str, query: str) -> Scores | None:
         """One head's scores; None where it knows no word. Raises `QkvError` without its encoder."""
         return self.texts.head(name, query)
 
-    @in_turn()
+    @query_lock()
     @one_blas_thread()
     def recommend(
         self,
@@ -261,7 +261,7 @@ class OpenedBuild(OpenedContents):
         found = similar_users(self.recommender, user, last, temperature, explain, progress)
         return found.page(offset, min_weight)
 
-    @in_turn()
+    @query_lock()
     @one_blas_thread()
     def similar(
         self,

@@ -18,20 +18,20 @@ from qkvsearch.evaluation.against import Answer, against
 from qkvsearch.evaluation.report import Evaluation
 from qkvsearch.evaluation.tuning import Tuning
 from qkvsearch.index import StoredModels
-from qkvsearch.index.dense import DensePart
+from qkvsearch.index.dense import DenseComponent
 from qkvsearch.index.preferences import TUNED
 from qkvsearch.retrieval import DenseKeys
 from qkvsearch.search.candidates import check, check_cutoff
 
 if TYPE_CHECKING:
-    from qkvsearch.engine.index import OpenedBuild
+    from qkvsearch.engine.index import Index
 
 # A search for settings where neither its length nor its time is given.
 TRIALS, MINUTES = 27, 5.0
 
 
 def evaluate_against(
-    build: OpenedBuild,
+    build: Index,
     exact: str,
     queries: str | Path | Queries,
     heads: list[str] | None,
@@ -50,12 +50,12 @@ def evaluate_against(
     texts = queries if isinstance(queries, dict) else read_queries(queries)
     with closing(type(build)(build.workspace)) as local:
         for done, head in enumerate(names := list(local.models.head_weights)[1:], 1):
-            stored = local.models.load(DensePart(head))
+            stored = local.models.load(DenseComponent(head))
             vars(stored)["keys"] = DenseKeys(np.asarray(stored.keys.vectors))
             if progress is not None:
                 progress("reading keys", done, len(names))
 
-        def answering(of: OpenedBuild) -> Answer:
+        def answering(of: Index) -> Answer:
             return lambda text, k: of.search(text, k=k, heads=heads)
 
         return against(answering(build), answering(local), list(texts.values()), progress)

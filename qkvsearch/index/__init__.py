@@ -12,12 +12,12 @@ import numpy as np
 
 from qkvsearch._utils.progress import Progress, silent
 from qkvsearch.errors import WorkspaceError
-from qkvsearch.index.codes import CodesPart
+from qkvsearch.index.codes import CodesComponent
 from qkvsearch.index.component import BuildReader
-from qkvsearch.index.dense import DensePart, StoredHead
-from qkvsearch.index.lexical import LexicalPart
-from qkvsearch.index.tokens import TokensPart
-from qkvsearch.index.words import WordsPart
+from qkvsearch.index.dense import DenseComponent, StoredHead
+from qkvsearch.index.lexical import LexicalComponent
+from qkvsearch.index.tokens import TokensComponent
+from qkvsearch.index.words import WordsComponent
 from qkvsearch.retrieval import DenseKeys, TermKeys
 from qkvsearch.retrieval.late_interaction import TokenKeys
 from qkvsearch.retrieval.remote_keys import KeyStore, RemoteKeys
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from qkvsearch.collaborative.strength import Strength
     from qkvsearch.data.interactions import Interactions
     from qkvsearch.data.ratings import Scale
-    from qkvsearch.index.log import LogPart
-    from qkvsearch.index.preferences import PreferencesPart
+    from qkvsearch.index.log import LogComponent
+    from qkvsearch.index.preferences import PreferencesComponent
 
 
 class StoredModels(BuildReader):
@@ -45,17 +45,17 @@ class StoredModels(BuildReader):
     @cached_property
     def lexical_keys(self) -> TermKeys:
         """The items' keys of the lexical head."""
-        return self.load(LexicalPart())
+        return self.load(LexicalComponent())
 
     @cached_property
     def code_keys(self) -> TermKeys:
         """The items' ids and other codes."""
-        return self.load(CodesPart())
+        return self.load(CodesComponent())
 
     @cached_property
     def words(self) -> WordIndex:
         """The items' words in order."""
-        return self.load(WordsPart())
+        return self.load(WordsComponent())
 
     def encoder(self, head: str) -> TextEncoder:
         """What a dense head turns texts into vectors by. Raises as `StoredHead.encoder` does."""
@@ -67,7 +67,7 @@ class StoredModels(BuildReader):
 
     def _dense(self, head: str) -> StoredHead:
         if head not in self._heads:
-            self._heads[head] = self.load(DensePart(head))
+            self._heads[head] = self.load(DenseComponent(head))
         return self._heads[head]
 
     @cached_property
@@ -85,12 +85,12 @@ class StoredModels(BuildReader):
     @cached_property
     def has_tokens(self) -> bool:
         """Whether the items' tokens are kept; to know it takes no encoder."""
-        return TokensPart(self.main_head).is_in(self.snapshot)
+        return TokensComponent(self.main_head).is_in(self.snapshot)
 
     @cached_property
     def token_keys(self) -> TokenKeys:
         """The items' tokens, for whoever asked `has_tokens` first."""
-        return self.load(TokensPart(self.main_head))
+        return self.load(TokensComponent(self.main_head))
 
     @property
     def implicit(self) -> ImplicitFactors | None:
@@ -99,7 +99,7 @@ class StoredModels(BuildReader):
         return None if found is None else found.factors
 
     def user_directions(self, progress: Progress | None = None) -> np.ndarray:
-        """As in `PreferencesPart`; what has to be solved for them is solved once."""
+        """As in `PreferencesComponent`; what has to be solved for them is solved once."""
         if self._user_directions is None:
             found = self._preferences.user_directions(self, progress or silent)
             self._user_directions = found
@@ -156,13 +156,13 @@ class StoredModels(BuildReader):
         return NOTHING if log is None else log.history(user)
 
     @property
-    def _log(self) -> LogPart:
-        from qkvsearch.index.log import LogPart
+    def _log(self) -> LogComponent:
+        from qkvsearch.index.log import LogComponent
 
-        return LogPart()
+        return LogComponent()
 
     @property
-    def _preferences(self) -> PreferencesPart:
-        from qkvsearch.index.preferences import PreferencesPart
+    def _preferences(self) -> PreferencesComponent:
+        from qkvsearch.index.preferences import PreferencesComponent
 
-        return PreferencesPart()
+        return PreferencesComponent()

@@ -98,7 +98,7 @@ def remove_items(
         if not len(leaving):
             return done
         reader, contents = BuildReader(build), _segment(build, done)
-        contents.departed = np.union1d(build.departed, build.rows.stored[leaving])
+        contents.tombstones = np.union1d(build.tombstones, build.rows.stored[leaving])
         for part in each_part(reader, "revising", progress):
             part.withdraw(contents, reader, leaving)
         return _published(workspace, contents, "remove", done, progress)
@@ -149,7 +149,7 @@ def _with_rows(build: Snapshot, joining: Addition, done: Revision) -> BuildConte
     contents.catalog = CatalogRows.of_segment(joining.catalog, build.tables)
     contents.arrays[AFTER] = build.base.catalog.rows_before(ids)
     contents.arrays[ORIGIN] = np.where(replaced >= 0, rows.origin[replaced], -1)
-    contents.departed = np.union1d(build.departed, rows.stored[replaced[replaced >= 0]])
+    contents.tombstones = np.union1d(build.tombstones, rows.stored[replaced[replaced >= 0]])
     contents.facts["columns"] = [column.to_record() for column in joining.catalog.columns]
     return contents
 

@@ -25,9 +25,9 @@ from qkvsearch.data.synonyms import FACT as SYNONYMS
 from qkvsearch.data.synonyms import Synonyms
 from qkvsearch.errors import QkvError
 from qkvsearch.index.component import LANGUAGE
-from qkvsearch.index.dense import DensePart
+from qkvsearch.index.dense import DenseComponent
 from qkvsearch.index.distributed import learn as learn_distributed
-from qkvsearch.index.next_item import NextItemPart
+from qkvsearch.index.next_item import NextItemComponent
 from qkvsearch.index.preferences import TUNED
 from qkvsearch.index.registry import FROM_INTERACTIONS
 from qkvsearch.index.texts import store_head, store_words
@@ -104,7 +104,7 @@ def build_workspace(
     if next_item:
         if not isinstance(dataset.interactions, Interactions | None):
             raise QkvError("`next_item` learns on one machine: leave out `engine`, or `next_item`")
-        NextItemPart().check(dataset.interactions)
+        NextItemComponent().check(dataset.interactions)
     if encoder not in CHOICES:  # a folder, to be found from anywhere
         encoder = str(Path(encoder).resolve())
     progress = progress or silent
@@ -132,7 +132,7 @@ def build_workspace(
             contents.facts |= {name: former[name] for name in former.keys() & {TUNED}}
         with ExitStack() as unfinished:
             if isinstance(dataset.interactions, Interactions):
-                for part in (*FROM_INTERACTIONS, *[NextItemPart()] * next_item):
+                for part in (*FROM_INTERACTIONS, *[NextItemComponent()] * next_item):
                     part.learn(contents, dataset.interactions, progress)
             elif dataset.interactions is not None:
                 folder = Path(unfinished.enter_context(unfinished_files(workspace.path)))
@@ -239,7 +239,7 @@ def _add_text(
     else:
         keys, answered = learner.from_judgements(questions), []
     if main in pretrained:
-        DensePart(main).note_texts(contents)
+        DenseComponent(main).note_texts(contents)
     titles = [title for title in catalog.frame["title"].astype(str) if title.strip()]
     judged = [] if questions is None else questions.texts
     scores = best_scores(lexical, encoders, keys, analyzer)

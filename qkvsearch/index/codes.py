@@ -10,7 +10,7 @@ import numpy as np
 
 from qkvsearch._utils.progress import Progress
 from qkvsearch.index.component import Addition
-from qkvsearch.index.terms import TERM_FORMS, TermsPart
+from qkvsearch.index.terms import TERM_FORMS, TermsComponent
 from qkvsearch.retrieval import LexicalKeys
 from qkvsearch.retrieval.term_counts import TermCounts
 from qkvsearch.storage import BuildContents, Snapshot
@@ -26,7 +26,7 @@ COLUMNS = "code_columns"
 
 
 @dataclass(frozen=True)
-class CodesPart(TermsPart):
+class CodesComponent(TermsComponent):
     """Beside the words, whose weights depend on how long a text is: a code is no part of a text."""
 
     group: str = "codes"

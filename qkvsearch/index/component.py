@@ -13,7 +13,7 @@ import numpy as np
 
 from qkvsearch._utils.progress import Progress
 from qkvsearch.errors import DamagedError, QkvError
-from qkvsearch.index.schema import Form, check_form, check_numbers
+from qkvsearch.index.schema import ArraySpec, check_form, check_numbers
 from qkvsearch.retrieval.answerability import Answerability
 from qkvsearch.storage import BuildContents, Snapshot
 from qkvsearch.storage.arrays import read_array
@@ -63,9 +63,9 @@ class BuildReader:
         self.snapshot = snapshot
         _check_facts(snapshot)
         self.n_items: int = snapshot.facts["n_items"]
-        self._loaded: dict[StoredPart[Any], Any] = {}
+        self._loaded: dict[IndexComponent[Any], Any] = {}
 
-    def load(self, part: StoredPart[T]) -> T:
+    def load(self, part: IndexComponent[T]) -> T:
         """What the engine reads of a part that the build has."""
         if part not in self._loaded:
             try:
@@ -79,7 +79,7 @@ class BuildReader:
         loaded: T = self._loaded[part]
         return loaded
 
-    def find(self, part: StoredPart[T]) -> T | None:
+    def find(self, part: IndexComponent[T]) -> T | None:
         """What the engine reads of a part, None where the build is without it."""
         return self.load(part) if part.is_in(self.snapshot) else None
 
@@ -142,7 +142,7 @@ class Addition:
 
 
 @dataclass(frozen=True)
-class StoredPart(ABC, Generic[T]):
+class IndexComponent(ABC, Generic[T]):
     """One model of a build, from the builder to the engine.
 
     group: what the names of its arrays begin with, before a dot. arrays: what follows the dot, in
@@ -153,7 +153,7 @@ class StoredPart(ABC, Generic[T]):
     """
 
     group: str
-    arrays: ClassVar[Mapping[str, Form]]
+    arrays: ClassVar[Mapping[str, ArraySpec]]
 
     @abstractmethod
     def store(self, contents: BuildContents, *args: Any, **kwargs: Any) -> None:
@@ -289,7 +289,7 @@ class StoredPart(ABC, Generic[T]):
         return found
 
 
-class LearnedPart(StoredPart[T]):
+class LearnedComponent(IndexComponent[T]):
     """A part that is learned from interactions. Items that join have none."""
 
     @abstractmethod

@@ -10,9 +10,9 @@ import numpy as np
 
 from qkvsearch._utils.progress import Progress
 from qkvsearch.errors import QkvError, WorkspaceError
-from qkvsearch.index.component import Addition, BuildReader, StoredPart, main_head
+from qkvsearch.index.component import Addition, BuildReader, IndexComponent, main_head
 from qkvsearch.index.remote_vectors import PRODUCTS, key_store, remote_keys, sums
-from qkvsearch.index.schema import Form
+from qkvsearch.index.schema import ArraySpec
 from qkvsearch.retrieval import DenseKeys
 from qkvsearch.retrieval.remote_keys import RemoteKeys, RemoteRows, Rows
 from qkvsearch.storage import BuildContents, Snapshot
@@ -35,7 +35,7 @@ ENCODER = ("probe", "terms", "vectors", "weights")
 class StoredHead:
     """A dense head of an opened build. Its keys answer where its encoder is gone."""
 
-    def __init__(self, part: DensePart, snapshot: Snapshot, analyzer: Analyzer) -> None:
+    def __init__(self, part: DenseComponent, snapshot: Snapshot, analyzer: Analyzer) -> None:
         # Not the reader that keeps this: in a circle, files would wait for the garbage collector.
         self._part, self._snapshot, self._analyzer = part, snapshot, analyzer
 
@@ -91,7 +91,7 @@ class StoredHead:
 
 
 @dataclass(frozen=True)
-class DensePart(StoredPart[StoredHead]):
+class DenseComponent(IndexComponent[StoredHead]):
     """`group` is the head's name.
 
     A learned encoder is stored whole. A pretrained one stays where it is installed, but for what it
@@ -99,16 +99,16 @@ class DensePart(StoredPart[StoredHead]):
     """
 
     arrays: ClassVar = {
-        "keys": Form("f", ("items", "components"), rows="texts"),
-        "codes": Form("i", ("items", "components"), rows="texts"),
-        "scales": Form("f", ("items",), rows="texts"),
-        SUM: Form("f", ("components",)),
-        PRODUCTS: Form("f", ("components", "components")),
-        "cut": Form("u", ("items",), rows="texts"),
-        "probe": Form("f", ("components",)),
-        "terms": Form("S", ("terms",)),
-        "vectors": Form("f", ("terms", "components")),
-        "weights": Form("f", ("terms",)),
+        "keys": ArraySpec("f", ("items", "components"), rows="texts"),
+        "codes": ArraySpec("i", ("items", "components"), rows="texts"),
+        "scales": ArraySpec("f", ("items",), rows="texts"),
+        SUM: ArraySpec("f", ("components",)),
+        PRODUCTS: ArraySpec("f", ("components", "components")),
+        "cut": ArraySpec("u", ("items",), rows="texts"),
+        "probe": ArraySpec("f", ("components",)),
+        "terms": ArraySpec("S", ("terms",)),
+        "vectors": ArraySpec("f", ("terms", "components")),
+        "weights": ArraySpec("f", ("terms",)),
     }
 
     def store(

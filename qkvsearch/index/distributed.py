@@ -14,9 +14,9 @@ import numpy as np
 from qkvsearch._utils.progress import Progress
 from qkvsearch.data.ids import Ids
 from qkvsearch.data.interactions import Interactions
-from qkvsearch.index.log import LogPart
-from qkvsearch.index.preferences import TUNED, USERS, PreferencesPart
-from qkvsearch.index.ratings import RatingsPart
+from qkvsearch.index.log import LogComponent
+from qkvsearch.index.preferences import TUNED, USERS, PreferencesComponent
+from qkvsearch.index.ratings import RatingsComponent
 from qkvsearch.storage import BuildContents
 from qkvsearch.storage.arrays import ArrayFile
 
@@ -40,7 +40,7 @@ def learn(contents: BuildContents, log: SparkLog, folder: Path, progress: Progre
     _store_log(contents, log, folder, progress)
     settings = contents.facts.get(TUNED, {}).get("settings", {})
     factors = log.learn(settings, progress)
-    part = PreferencesPart()
+    part = PreferencesComponent()
     part.put_learned(contents, factors, log.item_counts, log.n_liking)
     name = part.name_of(USERS)
     shape = log.n_users, factors.item_embeddings.shape[1]
@@ -54,16 +54,16 @@ def learn(contents: BuildContents, log: SparkLog, folder: Path, progress: Progre
 
 
 def _store_log(contents: BuildContents, log: SparkLog, folder: Path, progress: Progress) -> None:
-    """Write the arrays of `LogPart` to files."""
-    part, n_pairs = LogPart(), len(log)
+    """Write the arrays of `LogComponent` to files."""
+    part, n_pairs = LogComponent(), len(log)
     part.drop(contents)
-    contents.users = log.user_ids
+    contents.users = SparkIds(log)  # type: ignore[assignment]
     part.note_feedback(contents, log.feedback)
-    has_times = "times" in log.arrays
-    part.note_size(contents, log.n_users, n_pairs, has_times, log.times_comparable)
+    has_times = "times" in log.facts.arrays
+    part.note_size(contents, log.n_users, n_pairs, has_times, log.facts.times_comparable)
     files = {
         name: ArrayFile(folder / f"{part.name_of(name)}.npy", DTYPES[name], (n_pairs,))
-        for name in ("items", *log.arrays)
+        for name in ("items", *log.facts.arrays)
     }
     with ArrayFile(folder / f"{part.name_of('indptr')}.npy", np.int64, (log.n_users + 1,)) as ends:
         ends.append(np.zeros(1, np.int64))
@@ -80,13 +80,13 @@ def _store_log(contents: BuildContents, log: SparkLog, folder: Path, progress: P
 
 
 def _learn_ratings(contents: BuildContents, log: SparkLog, progress: Progress) -> list[str]:
-    part = RatingsPart()
+    part = RatingsComponent()
     part.drop(contents)
-    if "ratings" not in log.arrays:
+    if "ratings" not in log.facts.arrays:
         return []
     if len(log) > MAX_RATINGS:
         return [NO_RATINGS.format(n=len(log), most=MAX_RATINGS)]
-    pending = partial(LogPart().pending, contents)
+    pending = partial(LogComponent().pending, contents)
     lengths = np.diff(pending("indptr"))
     local = Interactions(
         users=np.repeat(np.arange(len(lengths), dtype=np.int32), lengths),

@@ -14,9 +14,9 @@ from qkvsearch._utils.progress import Progress, silent
 from qkvsearch.data.ids import Id, Ids, id_text
 from qkvsearch.errors import QkvError
 from qkvsearch.index import StoredModels
-from qkvsearch.index.log import LogPart
+from qkvsearch.index.log import LogComponent
 from qkvsearch.index.merge import merged_contents
-from qkvsearch.index.preferences import PreferencesPart
+from qkvsearch.index.preferences import PreferencesComponent
 from qkvsearch.storage import BuildContents, CatalogRows, Snapshot, Workspace
 from qkvsearch.storage.catalog.file import CATALOG
 from qkvsearch.storage.segments import BUILDS_FOLDER, MANIFEST, Segment
@@ -111,10 +111,10 @@ def _without(
     kept = log.take(stays)
     rows = (kept.users - (kept.users > row)).astype(np.int32)
     kept = replace(kept, users=rows, user_ids=users)
-    LogPart().store(contents, kept)
+    LogComponent().store(contents, kept)
     counts = np.bincount(kept.items, minlength=len(kept.item_ids)).astype(np.int32)
-    PreferencesPart().put(contents, item_counts=counts)
-    PreferencesPart().forget_user(contents, row)
+    PreferencesComponent().put(contents, item_counts=counts)
+    PreferencesComponent().forget_user(contents, row)
     contents.shared.pop(CATALOG, None)
     contents.catalog = CatalogRows.of_tables(models.snapshot.tables)
     return contents, int((~stays).sum())

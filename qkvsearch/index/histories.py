@@ -13,7 +13,7 @@ from qkvsearch.collaborative.history import NOW, History, Interaction
 from qkvsearch.data.ids import Ids, are_integers
 from qkvsearch.errors import QkvError
 from qkvsearch.index import StoredModels
-from qkvsearch.index.log import LogPart
+from qkvsearch.index.log import LogComponent
 from qkvsearch.storage import Tables
 
 # Histories and embeddings are held of at most 2,048 users at a time, but for the vectors of
@@ -92,7 +92,7 @@ class Histories:
 
     def liking(self, item: int) -> set[int]:
         """Rows of `ids`: the users who like the item in this row, those recorded since included."""
-        log = self.models.find(LogPart())
+        log = self.models.find(LogComponent())
         found = set() if log is None else set(log.liking(item).tolist())
         for name in self.tables.records.users_of(item):
             row = self.ids.find(name)

@@ -16,8 +16,8 @@ from qkvsearch.errors import QkvError, WorkspaceError, quantity
 from qkvsearch.index import StoredModels
 from qkvsearch.index.histories import Histories
 from qkvsearch.index.merge import merged_contents
-from qkvsearch.index.next_item import NextItemPart
-from qkvsearch.index.preferences import TUNED, PreferencesPart
+from qkvsearch.index.next_item import NextItemComponent
+from qkvsearch.index.preferences import TUNED, PreferencesComponent
 from qkvsearch.index.registry import FROM_INTERACTIONS
 from qkvsearch.storage import CatalogRows, Snapshot, Workspace
 from qkvsearch.storage.catalog.file import CATALOG
@@ -58,10 +58,10 @@ def learn(workspace: Workspace, progress: Progress | None = None) -> Learned:
         log = log_with_records(models)
         learned = list(FROM_INTERACTIONS)
         notes = [_STRAY.format(n_stray)] if n_stray else []
-        if NextItemPart().is_in(build):
+        if NextItemComponent().is_in(build):
             try:
-                NextItemPart().check(log)
-                learned.append(NextItemPart())
+                NextItemComponent().check(log)
+                learned.append(NextItemComponent())
             except QkvError as error:
                 notes.append(f"what comes next stays as it was learned before: {error}")
         contents = merged_contents(models, progress, but=learned)
@@ -126,11 +126,11 @@ def learn_preferences(
     with workspace.writing("tune"), closing(workspace.open()) as build:
         models = StoredModels(build)
         log = models.log("learn from")
-        contents = merged_contents(models, progress, but=[PreferencesPart()])
+        contents = merged_contents(models, progress, but=[PreferencesComponent()])
         contents.facts.pop(TUNED, None)
         if tuned:
             contents.facts[TUNED] = dict(tuned)
-        PreferencesPart().learn(contents, log, progress, estimator)
+        PreferencesComponent().learn(contents, log, progress, estimator)
         workspace.publish(contents, "tune")
 
 

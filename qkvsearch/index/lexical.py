@@ -9,8 +9,8 @@ import numpy as np
 
 from qkvsearch._utils.progress import Progress
 from qkvsearch.index.component import Addition
-from qkvsearch.index.schema import Form
-from qkvsearch.index.terms import TERM_FORMS, TermsPart
+from qkvsearch.index.schema import ArraySpec
+from qkvsearch.index.terms import TERM_FORMS, TermsComponent
 from qkvsearch.retrieval import LexicalKeys
 from qkvsearch.retrieval.keys import length_norms
 from qkvsearch.retrieval.term_counts import TermCounts
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class LexicalPart(TermsPart):
+class LexicalComponent(TermsComponent):
     """counts: how often an item has a term. lengths: how many words each item has."""
 
     group: str = "lexical"
     arrays: ClassVar = TERM_FORMS | {
-        "counts": Form("iu", ("entries",)),
-        "lengths": Form("i", ("items",), rows="texts"),
+        "counts": ArraySpec("iu", ("entries",)),
+        "lengths": ArraySpec("i", ("items",), rows="texts"),
     }
 
     def store(

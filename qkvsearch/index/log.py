@@ -13,8 +13,8 @@ from qkvsearch._utils.progress import Progress
 from qkvsearch.collaborative.confidences import Feedback
 from qkvsearch.collaborative.history import UNKNOWN_TIME, History
 from qkvsearch.data.interactions import Interactions
-from qkvsearch.index.component import BuildReader, LearnedPart
-from qkvsearch.index.schema import Form
+from qkvsearch.index.component import BuildReader, LearnedComponent
+from qkvsearch.index.schema import ArraySpec
 from qkvsearch.storage import BuildContents, Snapshot
 
 # Of each interaction; the other arrays are of users and of items.
@@ -117,19 +117,19 @@ def feedback_of(facts: Mapping[str, Any], usual_weights: np.ndarray | None) -> F
 
 
 @dataclass(frozen=True)
-class LogPart(LearnedPart[StoredLog]):
+class LogComponent(LearnedComponent[StoredLog]):
     """Where anybody's interactions were given. They stay where items leave, and are read without
     those of the items that left. What the numbers are worth stays as it was when all was learned.
     """
 
     group: str = "interactions"
     arrays: ClassVar = {
-        "indptr": Form("i", ("users",), spans="pairs"),
-        "items": Form("i", ("pairs",), below="items"),
-        "ratings": Form("f", ("pairs",)),
-        "times": Form("i", ("pairs",)),
-        "weights": Form("f", ("pairs",)),
-        "usual_weights": Form("f", ("items",), rows="interactions"),
+        "indptr": ArraySpec("i", ("users",), spans="pairs"),
+        "items": ArraySpec("i", ("pairs",), below="items"),
+        "ratings": ArraySpec("f", ("pairs",)),
+        "times": ArraySpec("i", ("pairs",)),
+        "weights": ArraySpec("f", ("pairs",)),
+        "usual_weights": ArraySpec("f", ("items",), rows="interactions"),
     }
 
     def learn(self, contents: BuildContents, log: Interactions, progress: Progress) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from qkvsearch._utils.progress import Progress, silent
 from qkvsearch.errors import WorkspaceError
-from qkvsearch.index.component import BuildReader, StoredPart
+from qkvsearch.index.component import BuildReader, IndexComponent
 from qkvsearch.index.registry import each_part, parts_of
 from qkvsearch.storage import BuildContents, CatalogRows, Snapshot, Workspace
 from qkvsearch.storage.catalog.file import CATALOG
@@ -63,7 +63,7 @@ def merge_if_many(workspace: Workspace, command: str, progress: Progress) -> lis
 
 
 def merged_contents(
-    build: BuildReader, progress: Progress, but: Container[StoredPart[Any]] = ()
+    build: BuildReader, progress: Progress, but: Container[IndexComponent[Any]] = ()
 ) -> BuildContents:
     """A base with all parts but these. Raises `LookupError` for an array that no part owns: what
     becomes of it is unknown.
@@ -86,7 +86,7 @@ def merged_contents(
 
 def _is_due(build: Snapshot) -> bool:
     rows = build.rows
-    n_departed = int(np.count_nonzero(build.departed < rows.n_base))
+    n_departed = int(np.count_nonzero(build.tombstones < rows.n_base))
     changed = rows.n_stored - rows.n_base + n_departed
     kinds = {segment.catalog.whole_ids for segment in build.with_items}
     return (

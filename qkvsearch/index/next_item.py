@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, ClassVar
 from qkvsearch._utils.progress import Progress
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DamagedError, QkvError
-from qkvsearch.index.component import BuildReader, LearnedPart
-from qkvsearch.index.schema import Form
+from qkvsearch.index.component import BuildReader, LearnedComponent
+from qkvsearch.index.schema import ArraySpec
 from qkvsearch.storage import BuildContents
 
 if TYPE_CHECKING:
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class NextItemPart(LearnedPart["NextItemModel"]):
+class NextItemComponent(LearnedComponent["NextItemModel"]):
     """Where a build was asked for it. An item that joins has zeros, and no score."""
 
     group: str = "next_item"
     arrays: ClassVar = {
-        "item_embeddings": Form("f", ("items", "components"), rows="interactions"),
-        "positions": Form("f", ("positions", "components")),
-        "encoder": Form("f", ("weights",)),
+        "item_embeddings": ArraySpec("f", ("items", "components"), rows="interactions"),
+        "positions": ArraySpec("f", ("positions", "components")),
+        "encoder": ArraySpec("f", ("weights",)),
     }
 
     def check(self, log: Interactions | None) -> None:

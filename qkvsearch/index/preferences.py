@@ -17,10 +17,10 @@ from qkvsearch.collaborative.strength import Strength, usual_level
 from qkvsearch.data.files.scratch import counts_of, scratch_array
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DamagedError
-from qkvsearch.index.component import BuildReader, LearnedPart, main_head
-from qkvsearch.index.dense import DensePart
-from qkvsearch.index.log import LogPart
-from qkvsearch.index.schema import Form
+from qkvsearch.index.component import BuildReader, LearnedComponent, main_head
+from qkvsearch.index.dense import DenseComponent
+from qkvsearch.index.log import LogComponent
+from qkvsearch.index.schema import ArraySpec
 from qkvsearch.retrieval import DenseKeys
 from qkvsearch.storage import BuildContents, Snapshot
 from qkvsearch.text.labelled import unit_rows
@@ -52,7 +52,7 @@ class StoredPreferences(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PreferencesPart(LearnedPart[StoredPreferences]):
+class PreferencesComponent(LearnedComponent[StoredPreferences]):
     """text_map is the matrix that places an item by its text, where text tells of preferences.
     user_directions are the users' embeddings at length 1, by the log alone. They are not what a
     user is solved to where a segment has another Gram matrix, as items that are known left: then
@@ -61,13 +61,13 @@ class PreferencesPart(LearnedPart[StoredPreferences]):
 
     group: str = "implicit"
     arrays: ClassVar = {
-        "item_embeddings": Form("f", ("items", "components"), rows="interactions"),
-        "gram": Form("f", ("components", "components")),
-        "unit_rows": Form("f", ("items", "components"), rows="interactions"),
-        "item_counts": Form("i", ("items",), rows="interactions"),
-        "n_liking": Form("i", ("items",), rows="interactions"),
-        "text_map": Form("f", ("text_components", "components")),
-        USERS: Form("f", ("users", "components")),
+        "item_embeddings": ArraySpec("f", ("items", "components"), rows="interactions"),
+        "gram": ArraySpec("f", ("components", "components")),
+        "unit_rows": ArraySpec("f", ("items", "components"), rows="interactions"),
+        "item_counts": ArraySpec("i", ("items",), rows="interactions"),
+        "n_liking": ArraySpec("i", ("items",), rows="interactions"),
+        "text_map": ArraySpec("f", ("text_components", "components")),
+        USERS: ArraySpec("f", ("users", "components")),
     }
 
     def learn(
@@ -87,7 +87,7 @@ class PreferencesPart(LearnedPart[StoredPreferences]):
             random_state=0,
             callback=partial(progress, "learning preferences"),
         )
-        feedback = LogPart().feedback(contents)
+        feedback = LogComponent().feedback(contents)
         confidences = feedback.confidences(log.items, log.ratings, log.weights)
         factors = model.fit(log.matrix(confidences)).factors_
         self.store(contents, factors, log, confidences, progress)
@@ -115,7 +115,7 @@ class PreferencesPart(LearnedPart[StoredPreferences]):
     ) -> None:
         """Store all but the users' vectors."""
         arrays, contents.facts[self.group] = factors.state()
-        keys = DensePart(main_head(contents.facts)).pending(contents, "keys")
+        keys = DenseComponent(main_head(contents.facts)).pending(contents, "keys")
         self.put(
             contents,
             **arrays,
@@ -134,7 +134,7 @@ class PreferencesPart(LearnedPart[StoredPreferences]):
         sizes: dict[str, int] = {}
         keys: Any = None  # an array, or as one
         if "text_map" in self.names_in(build.snapshot):
-            keys = build.load(DensePart(build.main_head)).keys.vectors
+            keys = build.load(DenseComponent(build.main_head)).keys.vectors
             sizes["text_components"] = keys.shape[1]
         names = [name for name in self.names_in(build.snapshot) if name != USERS]
         arrays = self.read(build.snapshot, *names, **sizes)
@@ -156,7 +156,7 @@ class PreferencesPart(LearnedPart[StoredPreferences]):
         if self._are_solved(build.snapshot):
             sizes = {"users": build.snapshot.facts["n_users"], "components": len(factors.gram)}
             return self.read(build.snapshot, USERS, **sizes)[USERS]
-        stored = build.load(LogPart())
+        stored = build.load(LogComponent())
         log = stored.interactions()
         confidences = stored.feedback.confidences(log.items, log.ratings, log.weights)
         return solved_directions(factors, log.matrix(confidences), progress)

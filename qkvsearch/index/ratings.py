@@ -9,19 +9,19 @@ from typing import ClassVar
 from qkvsearch._utils.progress import Progress
 from qkvsearch.collaborative.factors import RatingFactors
 from qkvsearch.data.interactions import Interactions
-from qkvsearch.index.component import BuildReader, LearnedPart
-from qkvsearch.index.schema import Form
+from qkvsearch.index.component import BuildReader, LearnedComponent
+from qkvsearch.index.schema import ArraySpec
 from qkvsearch.storage import BuildContents
 
 
 @dataclass(frozen=True)
-class RatingsPart(LearnedPart[RatingFactors]):
+class RatingsComponent(LearnedComponent[RatingFactors]):
     """Where interactions came with ratings. An item that joins is rated like the mean item."""
 
     group: str = "ratings"
     arrays: ClassVar = {
-        "item_biases": Form("f", ("items",), rows="interactions"),
-        "item_embeddings": Form("f", ("items", "components"), rows="interactions"),
+        "item_biases": ArraySpec("f", ("items",), rows="interactions"),
+        "item_embeddings": ArraySpec("f", ("items", "components"), rows="interactions"),
     }
 
     def learn(self, contents: BuildContents, log: Interactions, progress: Progress) -> None:

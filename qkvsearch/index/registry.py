@@ -9,31 +9,40 @@ from collections.abc import Iterator
 from typing import Any
 
 from qkvsearch._utils.progress import Progress
-from qkvsearch.index.codes import CodesPart
-from qkvsearch.index.component import BuildReader, LearnedPart, StoredPart
-from qkvsearch.index.dense import DensePart
-from qkvsearch.index.lexical import LexicalPart
-from qkvsearch.index.log import LogPart
-from qkvsearch.index.next_item import NextItemPart
-from qkvsearch.index.preferences import PreferencesPart
-from qkvsearch.index.ratings import RatingsPart
-from qkvsearch.index.tokens import TokensPart
-from qkvsearch.index.words import WordsPart
+from qkvsearch.index.codes import CodesComponent
+from qkvsearch.index.component import BuildReader, IndexComponent, LearnedComponent
+from qkvsearch.index.dense import DenseComponent
+from qkvsearch.index.lexical import LexicalComponent
+from qkvsearch.index.log import LogComponent
+from qkvsearch.index.next_item import NextItemComponent
+from qkvsearch.index.preferences import PreferencesComponent
+from qkvsearch.index.ratings import RatingsComponent
+from qkvsearch.index.tokens import TokensComponent
+from qkvsearch.index.words import WordsComponent
 
 # Learned in this order: the log says what scale the ratings have.
-FROM_INTERACTIONS: tuple[LearnedPart[Any], ...] = (LogPart(), PreferencesPart(), RatingsPart())
+FROM_INTERACTIONS: tuple[LearnedComponent[Any], ...] = (
+    LogComponent(),
+    PreferencesComponent(),
+    RatingsComponent(),
+)
 
 
-def parts_of(build: BuildReader) -> list[StoredPart[Any]]:
+def parts_of(build: BuildReader) -> list[IndexComponent[Any]]:
     """Every part that a build can have, in the order in which it stores them."""
-    heads = map(DensePart, list(build.head_weights)[1:])
+    heads = map(DenseComponent, list(build.head_weights)[1:])
     return [
-        LexicalPart(), CodesPart(), WordsPart(), *heads, TokensPart(build.main_head),
-        *FROM_INTERACTIONS, NextItemPart(),
-    ]  # fmt: skip
+        LexicalComponent(),
+        CodesComponent(),
+        WordsComponent(),
+        *heads,
+        TokensComponent(build.main_head),
+        *FROM_INTERACTIONS,
+        NextItemComponent(),
+    ]
 
 
-def each_part(build: BuildReader, stage: str, progress: Progress) -> Iterator[StoredPart[Any]]:
+def each_part(build: BuildReader, stage: str, progress: Progress) -> Iterator[IndexComponent[Any]]:
     """The parts that a build has, one after the other; progress: told how many are done."""
     parts = [part for part in parts_of(build) if part.is_in(build.snapshot)]
     for done, part in enumerate(parts):

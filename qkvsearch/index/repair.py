@@ -15,12 +15,12 @@ from qkvsearch.data.catalog import Catalog
 from qkvsearch.errors import DamagedError, QkvError, WorkspaceError, quantity
 from qkvsearch.index import StoredModels
 from qkvsearch.index.align_rows import column_facts
-from qkvsearch.index.component import StoredPart
-from qkvsearch.index.dense import ENCODER, DensePart
-from qkvsearch.index.log import LogPart
+from qkvsearch.index.component import IndexComponent
+from qkvsearch.index.dense import ENCODER, DenseComponent
+from qkvsearch.index.log import LogComponent
 from qkvsearch.index.merge import merged_contents
-from qkvsearch.index.next_item import NextItemPart
-from qkvsearch.index.preferences import PreferencesPart
+from qkvsearch.index.next_item import NextItemComponent
+from qkvsearch.index.preferences import PreferencesComponent
 from qkvsearch.index.registry import FROM_INTERACTIONS, parts_of
 from qkvsearch.index.remote_vectors import damaged_keys
 from qkvsearch.index.texts import store_head, store_tokens, store_words
@@ -151,7 +151,7 @@ def _derived(
 def _derive_texts(
     contents: BuildContents,
     models: StoredModels,
-    broken: list[StoredPart],
+    broken: list[IndexComponent],
     damaged: set[str],
     done: Repaired,
     progress: Progress,
@@ -164,23 +164,23 @@ def _derive_texts(
         done.rebuilt.append("words and codes, from the texts")
     encoders: dict[str, TextEncoder] = {}
     for part in broken:
-        if isinstance(part, DensePart):
+        if isinstance(part, DenseComponent):
             encoders[part.group], source = _encoder(models, part, damaged, fields)
             weights = models.column_weights(part.group)
             store_head(contents, part.group, encoders[part.group], fields, progress, weights)
             done.rebuilt.append(f"{part.group}, from the texts{source}")
     if main in encoders and encoders[main].is_pretrained:
-        DensePart(main).note_texts(contents)
+        DenseComponent(main).note_texts(contents)
     if main in SECOND_PASS and groups & {main} and models.has_tokens:
         encoder = encoders.get(main) or models.encoder(main)
         store_tokens(contents, main, encoder, fields, models.snapshot.workspace, progress)
         done.rebuilt.append(f"tokens of {main}, from the texts")
-    if main in encoders and PreferencesPart() not in broken:
+    if main in encoders and PreferencesComponent() not in broken:
         _map_texts(contents, main)
 
 
 def _encoder(
-    models: StoredModels, part: DensePart, damaged: set[str], fields: list[AnalyzedTexts]
+    models: StoredModels, part: DenseComponent, damaged: set[str], fields: list[AnalyzedTexts]
 ) -> tuple[TextEncoder, str]:
     """The one that is stored, or where that is damaged one that is learned again."""
     name = part.group
@@ -194,22 +194,22 @@ def _encoder(
 
 def _map_texts(contents: BuildContents, main: str) -> None:
     """By new keys items without interactions have other places."""
-    preferences = PreferencesPart()
+    preferences = PreferencesComponent()
     if preferences.is_pending(contents, "item_embeddings"):
         embeddings = preferences.pending(contents, "item_embeddings")
-        keys = DensePart(main).pending(contents, "keys")
+        keys = DenseComponent(main).pending(contents, "keys")
         preferences.put(contents, text_map=fit_text_map(np.asarray(keys), embeddings))
 
 
 def _derive_interactions(
     contents: BuildContents,
     models: StoredModels,
-    broken: list[StoredPart],
+    broken: list[IndexComponent],
     done: Repaired,
     progress: Progress,
 ) -> None:
-    learned = [*FROM_INTERACTIONS, NextItemPart()]
-    if LogPart() in broken:
+    learned = [*FROM_INTERACTIONS, NextItemComponent()]
+    if LogComponent() in broken:
         n = models.snapshot.facts.get("n_interactions", 0)
         for part in learned:
             part.drop(contents)

@@ -13,7 +13,7 @@ import numpy as np
 from qkvsearch.errors import DamagedError
 
 
-class Form(NamedTuple):
+class ArraySpec(NamedTuple):
     """kinds: of its dtype, in NumPy's letters. shape: a name for each length; "items" are the rows
     of a segment, and other lengths of one name are equal in all arrays that are read together.
 
@@ -29,7 +29,7 @@ class Form(NamedTuple):
     below: str = ""
 
 
-def check_form(path: Path, array: np.ndarray, form: Form, sizes: dict[str, int]) -> None:
+def check_form(path: Path, array: np.ndarray, form: ArraySpec, sizes: dict[str, int]) -> None:
     """Raise `DamagedError` where an array has another dtype or shape. sizes: lengths that are known
     by their names; those that are seen for the first time are added.
     """
@@ -44,7 +44,7 @@ def check_form(path: Path, array: np.ndarray, form: Form, sizes: dict[str, int])
     )
 
 
-def check_numbers(path: Path, array: np.ndarray, form: Form, sizes: dict[str, int]) -> None:
+def check_numbers(path: Path, array: np.ndarray, form: ArraySpec, sizes: dict[str, int]) -> None:
     """Raise `DamagedError` where row numbers lead out of the array that they are of."""
     if form.spans:
         ends = array[0], array[-1]

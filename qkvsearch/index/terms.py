@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from qkvsearch._utils.progress import Progress
-from qkvsearch.index.component import BuildReader, StoredPart
-from qkvsearch.index.schema import Form
+from qkvsearch.index.component import BuildReader, IndexComponent
+from qkvsearch.index.schema import ArraySpec
 from qkvsearch.retrieval import LexicalKeys, TermKeys
 from qkvsearch.retrieval.keys import CountedKeys
 from qkvsearch.retrieval.term_counts import TermCounts
@@ -18,14 +18,14 @@ from qkvsearch.storage.segments import Segment
 from qkvsearch.text.vocabulary import Vocabulary
 
 TERM_FORMS = {
-    "terms": Form("S", ("terms",)),
-    "indptr": Form("i", ("terms",), spans="entries"),
-    "indices": Form("i", ("entries",), below="items"),
-    "weights": Form("f", ("entries",)),
+    "terms": ArraySpec("S", ("terms",)),
+    "indptr": ArraySpec("i", ("terms",), spans="entries"),
+    "indices": ArraySpec("i", ("entries",), below="items"),
+    "weights": ArraySpec("f", ("entries",)),
 }
 
 
-class TermsPart(StoredPart[TermKeys]):
+class TermsComponent(IndexComponent[TermKeys]):
     """Every weight depends on all items. So the base has the weights of its own, and beside
     segments they are made of the counts of all.
     """

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from qkvsearch._utils.progress import Progress
-from qkvsearch.index.codes import CodesPart
+from qkvsearch.index.codes import CodesComponent
 from qkvsearch.index.component import COLUMN_WEIGHTS
-from qkvsearch.index.dense import DensePart
-from qkvsearch.index.lexical import LexicalPart
-from qkvsearch.index.tokens import TokensPart
-from qkvsearch.index.words import WordsPart
+from qkvsearch.index.dense import DenseComponent
+from qkvsearch.index.lexical import LexicalComponent
+from qkvsearch.index.tokens import TokensComponent
+from qkvsearch.index.words import WordsComponent
 from qkvsearch.retrieval.late_interaction import LONGEST_ITEM, item_tokens
 from qkvsearch.storage import BuildContents
 from qkvsearch.text.analyzed import AnalyzedTexts
@@ -41,9 +41,9 @@ def store_words(
     their counts. fields: the text columns.
     """
     counted = AnalyzedTexts.joined(fields).key_counts()
-    LexicalPart().store(contents, *counted)
-    CodesPart().store(contents, catalog)
-    WordsPart().store(contents, fields, fields[0].runs.analyzer)
+    LexicalComponent().store(contents, *counted)
+    CodesComponent().store(contents, catalog)
+    WordsComponent().store(contents, fields, fields[0].runs.analyzer)
     return counted
 
 
@@ -67,7 +67,7 @@ def store_head(
     if callable(weights):
         weights = weights(found.columns)
     keys = found.keys(weights)
-    DensePart(name).store(contents, encoder, keys, found.cut)
+    DenseComponent(name).store(contents, encoder, keys, found.cut)
     if weights is not None and len(fields) > 1:
         shares = dict(zip(contents.facts["text_columns"], map(float, weights), strict=True))
         of_heads = contents.facts.get(COLUMN_WEIGHTS, {})
@@ -92,7 +92,7 @@ def _with_tokens(
             yield from tokens
 
     every = spans()
-    TokensPart(name).write(contents, every, folder)
+    TokensComponent(name).write(contents, every, folder)
     # The others, where the disk had no room for more tokens.
     deque(every, maxlen=0)
     return EncodedItems.joined(pieces)
@@ -108,4 +108,4 @@ def store_tokens(
 ) -> None:
     """The tokens of every item, by way of a file in `folder`."""
     progress("reading tokens", 0, sum(map(len, fields)))
-    TokensPart(name).write(contents, item_tokens(encoder, fields, progress), folder)
+    TokensComponent(name).write(contents, item_tokens(encoder, fields, progress), folder)

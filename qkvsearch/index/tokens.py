@@ -10,9 +10,9 @@ from typing import ClassVar
 import numpy as np
 
 from qkvsearch._utils.progress import Progress
-from qkvsearch.index.component import Addition, BuildReader, StoredPart
-from qkvsearch.index.dense import DensePart
-from qkvsearch.index.schema import Form
+from qkvsearch.index.component import Addition, BuildReader, IndexComponent
+from qkvsearch.index.dense import DenseComponent
+from qkvsearch.index.schema import ArraySpec
 from qkvsearch.retrieval.late_interaction import TokenKeys, item_tokens
 from qkvsearch.storage import BuildContents, Snapshot
 from qkvsearch.storage.arrays import end_to_end
@@ -29,13 +29,13 @@ NO_ROOM = (
 
 
 @dataclass(frozen=True)
-class TokensPart(StoredPart[TokenKeys]):
+class TokensComponent(IndexComponent[TokenKeys]):
     """`group` is the dense head whose encoder makes them: rows of its table, or vectors."""
 
     arrays: ClassVar = {
-        "token_indptr": Form("i", ("items",), spans="tokens"),
-        "token_rows": Form("i", ("tokens",), below="table"),
-        "token_vectors": Form("i", ("tokens", "components")),
+        "token_indptr": ArraySpec("i", ("items",), spans="tokens"),
+        "token_rows": ArraySpec("i", ("tokens",), below="table"),
+        "token_vectors": ArraySpec("i", ("tokens", "components")),
     }
 
     def store(self, contents: BuildContents, keys: TokenKeys) -> None:
@@ -43,7 +43,7 @@ class TokensPart(StoredPart[TokenKeys]):
         self.put(contents, **{"token_indptr": keys.indptr, kind: keys.stored})
 
     def load(self, build: BuildReader) -> TokenKeys:
-        return self._keys(build.snapshot, build.load(DensePart(self.group)).encoder.table)
+        return self._keys(build.snapshot, build.load(DenseComponent(self.group)).encoder.table)
 
     def is_in(self, build: Snapshot) -> bool:
         """Not where the disk had no room for them: then a segment is without them."""
@@ -81,7 +81,7 @@ class TokensPart(StoredPart[TokenKeys]):
         def spans() -> Iterator[np.ndarray]:
             new: Iterator[np.ndarray] = iter(())
             if unread.any():
-                encoder = former.load(DensePart(self.group)).encoder
+                encoder = former.load(DenseComponent(self.group)).encoder
                 new = iter(item_tokens(encoder, addition.new_fields, progress))
             for position, is_new in zip(addition.positions, unread, strict=True):
                 yield next(new) if is_new else keys.tokens(np.array([position]))

@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from qkvsearch._utils.progress import Progress
-from qkvsearch.index.component import Addition, BuildReader, StoredPart
-from qkvsearch.index.schema import Form
+from qkvsearch.index.component import Addition, BuildReader, IndexComponent
+from qkvsearch.index.schema import ArraySpec
 from qkvsearch.retrieval.word_index import WordIndex, WordSequences
 from qkvsearch.storage import BuildContents, Snapshot
 from qkvsearch.storage.segments import Segment
@@ -18,15 +18,15 @@ from qkvsearch.text.analysis import Analyzer
 
 
 @dataclass(frozen=True)
-class WordsPart(StoredPart[WordIndex]):
+class WordsComponent(IndexComponent[WordIndex]):
     """Beside the lexical keys, which know no order."""
 
     group: str = "words"
     arrays: ClassVar = {
-        "spellings": Form("S", ("spellings",)),
-        "terms": Form("S", ("spellings",)),
-        "indptr": Form("i", ("items",), spans="words"),
-        "words": Form("i", ("words",), below="spellings"),
+        "spellings": ArraySpec("S", ("spellings",)),
+        "terms": ArraySpec("S", ("spellings",)),
+        "indptr": ArraySpec("i", ("items",), spans="words"),
+        "words": ArraySpec("i", ("words",), below="spellings"),
     }
 
     def store(

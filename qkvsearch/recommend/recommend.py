@@ -18,9 +18,16 @@ from qkvsearch.data.ids import id_text
 from qkvsearch.errors import QkvError, WorkspaceError
 from qkvsearch.index import StoredModels
 from qkvsearch.index.histories import Histories
-from qkvsearch.index.next_item import NextItemPart
-from qkvsearch.index.ratings import RatingsPart
-from qkvsearch.retrieval import DenseKeys, Head, Part, Parts, Ranking, Reason
+from qkvsearch.index.next_item import NextItemComponent
+from qkvsearch.index.ratings import RatingsComponent
+from qkvsearch.retrieval import (
+    Components,
+    DenseKeys,
+    Ranking,
+    Reason,
+    ScoreComponent,
+    Scores,
+)
 from qkvsearch.retrieval.fusion import plus
 from qkvsearch.retrieval.reasons import KINDS, KindsOfItems, group
 from qkvsearch.retrieval.remote_keys import EVERY, Allowed, scored
@@ -103,7 +110,7 @@ class Recommender:
     @property
     def next_item(self) -> NextItemModel:
         """Raises `WorkspaceError` where the build has no model of what comes next."""
-        found = self.models.find(NextItemPart())
+        found = self.models.find(NextItemComponent())
         if found is None:
             raise WorkspaceError(
                 "no model of what comes next is here (`model` next-item): build with `next_item`"
@@ -130,7 +137,7 @@ class Recommender:
         model: str = PREFERENCES,
         damping: float = 0.0,
         allowed: Allowed = EVERY,
-    ) -> Head | None:
+    ) -> Scores | None:
         """Scores of the items, damped; None where the model knows nothing of the history."""
         if model == NEXT_ITEM:
             head = self._by_sequence(history)
@@ -143,7 +150,7 @@ class Recommender:
         self.models.require_interactions("tell what is popular")
         return damped(head, log_popularity(self.models.item_counts), damping)
 
-    def _by_embedding(self, history: History) -> Head | None:
+    def _by_embedding(self, history: History) -> Scores | None:
         """By an exact solve on the history, as sums over it."""
         embedding = self.embedding(history)
         if not embedding.vectors.any():  # nothing liked, or cold items alone
@@ -157,7 +164,7 @@ class Recommender:
         vectors = self.factors.history_vectors(liked.positions, liked.confidences)
         return LabelledVectors(ids, vectors)
 
-    def _by_text(self, history: History, allowed: Allowed) -> Head | None:
+    def _by_text(self, history: History, allowed: Allowed) -> Scores | None:
         """By the mean similarity of texts to those of the history, weighed by confidence."""
         main = self.models.main_head
         mean = self.mean_text(history, main)
@@ -173,7 +180,7 @@ class Recommender:
         ids, _ = self.tables.names(history.positions)
         return LabelledVectors(ids, keys.vectors[history.positions] * shares[:, None])
 
-    def _by_sequence(self, history: History) -> Head | None:
+    def _by_sequence(self, history: History) -> Scores | None:
         """By the last state of a history that attends to itself, oldest first. The parts of a score
         are what each item adds at held attention weights, norms and gates, and a constant.
         """
@@ -188,11 +195,13 @@ class Recommender:
         def shares() -> np.ndarray:
             return model.history_vectors(rows)
 
-        def parts(position: int) -> Parts:
-            return Parts.pairs(sources, [None], shares() @ model.items.weight[position][:, None])
+        def parts(position: int) -> Components:
+            return Components.pairs(
+                sources, [None], shares() @ model.items.weight[position][:, None]
+            )
 
         scores = model.items.weight @ model.fold_in(rows)
-        return Head(NEXT_ITEM, scores, parts, answers=model.known)
+        return Scores(NEXT_ITEM, scores, parts, answers=model.known)
 
 
 def in_order(history: History) -> np.ndarray:
@@ -212,7 +221,7 @@ def log_popularity(counts: np.ndarray) -> np.ndarray:
     return np.asarray((logs - logs.mean()) / (logs.std() or 1.0))
 
 
-def damped(head: Head, popularity: np.ndarray, damping: float) -> Head:
+def damped(head: Scores, popularity: np.ndarray, damping: float) -> Scores:
     """Less for popular items: score − damping · σ · popularity, σ the scores' standard deviation
     over all items. The damping is a part of the score, "popularity".
     """
@@ -236,7 +245,7 @@ def with_reasons(
     ids, titles = tables.names(history.positions)
     known = dict(zip(ids, zip(titles, history.positions.tolist(), strict=True), strict=True))
 
-    def reason(part: Part, theirs: Container[int] | None) -> dict[str, Any]:
+    def reason(part: ScoreComponent, theirs: Container[int] | None) -> dict[str, Any]:
         title, position = known.get(part.query, (part.head, -1))
         found = {"id": part.query, "title": title, "contribution": part.value}
         return found if theirs is None else {**found, "shared": position in theirs}
@@ -283,7 +292,7 @@ class HistoryReasons:
         _, titles = self.tables.names(self.positions)
         return KindsOfItems(titles, item_kinds(self.tables, self.positions))
 
-    def __call__(self, position: int, parts: Parts) -> list[Reason]:
+    def __call__(self, position: int, parts: Components) -> list[Reason]:
         numbers = [self._numbers.get(source.query, -1) for source in parts.sources]
         number_of = np.array(numbers, dtype=np.int64)
         is_item = number_of >= 0
@@ -350,7 +359,7 @@ def with_facts(ranking: Ranking, history: History, models: StoredModels) -> Rank
     is_known = models.item_counts[ranking.positions] > 0
     ranking = ranking.annotated(cold=[None if known else True for known in is_known])
     rated = np.isfinite(history.ratings)
-    model = models.find(RatingsPart())
+    model = models.find(RatingsComponent())
     if model is None or not rated.any():
         return ranking
     bias, embedding = model.fold_in(history.positions[rated], history.ratings[rated])

@@ -12,9 +12,9 @@ import numpy as np
 from qkvsearch._utils.progress import Progress
 from qkvsearch.data.ids import Id
 from qkvsearch.index.histories import BLOCK, Histories
-from qkvsearch.index.preferences import PreferencesPart, directions
+from qkvsearch.index.preferences import PreferencesComponent, directions
 from qkvsearch.recommend.recommend import HistoryReasons, Recommender, with_reasons
-from qkvsearch.retrieval import DenseKeys, Head, Parts, Ranking, Reason, fuse_known
+from qkvsearch.retrieval import Components, DenseKeys, Ranking, Reason, Scores, fuse_known
 from qkvsearch.retrieval.keys import product_parts
 from qkvsearch.retrieval.reasons import are_constant, constant, few, is_word, short, terms
 from qkvsearch.retrieval.remote_keys import EVERY, Allowed, Unscored, scored
@@ -44,7 +44,7 @@ class Neighbours:
     texts: TextSearch
     positions: Sequence[int]
 
-    def fused(self, allowed: Allowed = EVERY) -> Head | None:
+    def fused(self, allowed: Allowed = EVERY) -> Scores | None:
         """Scores of the items, None where nothing is known of those of the query."""
         for found in scored(self._heads(), allowed):
             named = {name: head and self._named(head) for name, head in found.items()}
@@ -53,20 +53,20 @@ class Neighbours:
                 break
         return fused
 
-    def _heads(self) -> dict[str, Head | Unscored | None]:
+    def _heads(self) -> dict[str, Scores | Unscored | None]:
         """The heads, with parts whose query is (which of the items, word of it or its title)."""
-        found: dict[str, Head | Unscored | None] = {"semantic": self._by_text()}
+        found: dict[str, Scores | Unscored | None] = {"semantic": self._by_text()}
         if self.texts.models.implicit is not None:
             directions = self._directions(self.positions)
             mean = directions.vectors / len(self.positions)
             if mean.any():  # cold items have none
-                keys = self.texts.models.load(PreferencesPart()).unit_rows
+                keys = self.texts.models.load(PreferencesComponent()).unit_rows
                 query = LabelledVectors(list(enumerate(directions.labels)), mean)
                 of_one = lambda position: self._directions([position])  # noqa: E731
                 found["collaborative"] = keys.head("collaborative", query, of_one)
         return found
 
-    def _by_text(self) -> Head | Unscored | None:
+    def _by_text(self) -> Scores | Unscored | None:
         """By the stored keys alone: the encoder is asked for words only where someone asks why."""
         head = self.texts.models.main_head
         keys = self.texts.models.dense_keys(head)
@@ -97,10 +97,10 @@ class Neighbours:
     def _directions(self, positions: Sequence[int]) -> LabelledVectors:
         """Items' embeddings at length 1, labelled with their titles."""
         _, titles = self.texts.tables.names(positions)
-        vectors = self.texts.models.load(PreferencesPart()).unit_rows.vectors[list(positions)]
+        vectors = self.texts.models.load(PreferencesComponent()).unit_rows.vectors[list(positions)]
         return LabelledVectors(titles, np.asarray(vectors))
 
-    def _named(self, head: Head) -> Head:
+    def _named(self, head: Scores) -> Scores:
         """With the word or the title alone as the query of a part; of several items its id too."""
         ids, _ = self.texts.tables.names(self.positions)
         items = ids if len(ids) > 1 else [None]
@@ -125,7 +125,7 @@ class NeighbourReasons:
         self.items = dict(zip(items, zip(positions, titles, strict=True), strict=True))
         self.liking = cache(histories.liking)
 
-    def __call__(self, position: int, parts: Parts) -> list[Reason]:
+    def __call__(self, position: int, parts: Components) -> list[Reason]:
         rows_of: dict[tuple[str, Any], list[int]] = {}
         for row, is_constant in enumerate(are_constant(parts)):
             if not is_constant:
@@ -155,7 +155,7 @@ class NeighbourReasons:
         return f"people: {both:,} of the {len(theirs):,} who like {short(title)} also like this"
 
 
-def _by_words(title: str, parts: Parts, rows: Sequence[int]) -> list[Line]:
+def _by_words(title: str, parts: Components, rows: Sequence[int]) -> list[Line]:
     """What the words add that both texts have, in whatever form, and what all others do. rows: the
     sources that are the words of one text.
     """

@@ -1,21 +1,21 @@
 """Keys, heads, fusion, mask, top-k, softmax: queries answered with a ranking and its reasons."""
 
-from qkvsearch.retrieval.fusion import Head, fuse, fuse_known, fuse_ranks
+from qkvsearch.retrieval.fusion import Scores, fuse, fuse_known, fuse_ranks
 from qkvsearch.retrieval.keys import DenseKeys, LexicalKeys, TermKeys
 from qkvsearch.retrieval.ranking import Hit, Ranking, rank
 from qkvsearch.retrieval.reasons import Reason
-from qkvsearch.retrieval.score_components import Part, Parts
+from qkvsearch.retrieval.score_components import Components, ScoreComponent
 from qkvsearch.retrieval.topk import top_k
 
 __all__ = [
+    "Components",
     "DenseKeys",
-    "Head",
     "Hit",
     "LexicalKeys",
-    "Part",
-    "Parts",
     "Ranking",
     "Reason",
+    "ScoreComponent",
+    "Scores",
     "TermKeys",
     "fuse",
     "fuse_known",

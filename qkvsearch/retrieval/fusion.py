@@ -11,7 +11,7 @@ import numpy as np
 
 from qkvsearch.errors import QkvError
 from qkvsearch.retrieval.scope import Scope
-from qkvsearch.retrieval.score_components import Part, Parts, PartsOf
+from qkvsearch.retrieval.score_components import Components, PartsOf, ScoreComponent
 from qkvsearch.retrieval.topk import top_k
 
 # Cormack, Clarke and Büttcher 2009, section 3: chosen on pilot runs, and the results hardly move.
@@ -21,7 +21,7 @@ LEAST_SPREAD = 1e-6
 
 
 @dataclass(frozen=True)
-class Head:
+class Scores:
     """Scores of all items for one query, before the mask and the softmax.
 
     scores: float32 (n_items,). answers: bool (n_items,), the items that this head has anything to
@@ -40,7 +40,7 @@ class Head:
     scores: np.ndarray
     parts: PartsOf
     answers: np.ndarray | None = None
-    addends: Sequence[Head] = ()
+    addends: Sequence[Scores] = ()
     notes: Sequence[str] = ()
     exact: Callable[[np.ndarray], np.ndarray] | None = None
     error: float = 0.0
@@ -81,7 +81,7 @@ class Head:
         variance = float(levels[:, 1] @ together @ levels[:, 1])
         return float(levels[:, 0].sum()), math.sqrt(max(variance, 0.0))
 
-    def within(self, scope: Scope) -> Head:
+    def within(self, scope: Scope) -> Scores:
         """Of the items of a scope alone, with mean and deviation of all."""
         if self.scope is not None:
             raise ValueError("a head that does not score all items")
@@ -126,7 +126,7 @@ class Head:
             found[near] = self.exact(near) > level
         return found
 
-    def settled(self, k: int, mask: np.ndarray | None = None) -> Head:
+    def rescored(self, k: int, mask: np.ndarray | None = None) -> Scores:
         """With the exact scores of all items that may be among the `k` best of those that `mask`
         leaves, so that these are the ones that the exact scores of all would give; as well where
         less is left.
@@ -141,7 +141,7 @@ class Head:
         near = np.flatnonzero((self.scores >= least) & allowed)
         return replace(self._with_exact(near), exact_from=least)
 
-    def _with_exact(self, positions: np.ndarray) -> Head:
+    def _with_exact(self, positions: np.ndarray) -> Scores:
         if self.exact is None:
             return self
         addends = [head._with_exact(positions) for head in self.addends]
@@ -155,7 +155,7 @@ class Head:
         left = np.ones(len(self.scores), dtype=bool) if mask is None else self.taken(mask)
         return left if self.answers is None else left & self.answers
 
-    def promising(self) -> Head:
+    def above_mean(self) -> Scores:
         """Of a fused head, which answers only the items that one of its heads finds a word in, or
         scores higher than the mean item; all where none tells items apart.
         """
@@ -180,7 +180,7 @@ class Head:
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-def fuse(heads: Sequence[Head], weights: Sequence[float]) -> Head:
+def fuse(heads: Sequence[Scores], weights: Sequence[float]) -> Scores:
     """One head from several: the weighted sum of their scores in standard deviations from the mean.
 
     Heads measure in units of their own (BM25 is open-ended, a cosine is not), so each is
@@ -191,7 +191,7 @@ def fuse(heads: Sequence[Head], weights: Sequence[float]) -> Head:
     return _fused(heads, weights, _standardize)
 
 
-def fuse_ranks(heads: Sequence[Head], weights: Sequence[float]) -> Head:
+def fuse_ranks(heads: Sequence[Scores], weights: Sequence[float]) -> Scores:
     """One head from several by the ranks that they give: Σ weight / (60 + rank).
 
     Reciprocal rank fusion (Cormack, Clarke and Büttcher 2009, section 2), with weights that are
@@ -201,7 +201,7 @@ def fuse_ranks(heads: Sequence[Head], weights: Sequence[float]) -> Head:
     return _fused(heads, weights, _by_rank)
 
 
-def fuse_known(scored: Mapping[str, Head | None], weights: Mapping[str, float]) -> Head | None:
+def fuse_known(scored: Mapping[str, Scores | None], weights: Mapping[str, float]) -> Scores | None:
     """The heads that know anything of the query, as one; None where none does."""
     present = {name: head for name, head in scored.items() if head is not None}
     if not present:
@@ -209,31 +209,31 @@ def fuse_known(scored: Mapping[str, Head | None], weights: Mapping[str, float]) 
     return fuse(list(present.values()), [weights[name] for name in present])
 
 
-def summed(heads: Sequence[Head]) -> Head:
+def summed(heads: Sequence[Scores]) -> Scores:
     """One head with the first one's name: the sum of the scores, which are in the same units."""
-    return Head(
+    return Scores(
         name=heads[0].name,
         scores=np.asarray(sum(head.scores for head in heads), dtype=np.float32),
-        parts=lambda position: Parts.joined([head.parts(position) for head in heads]),
+        parts=lambda position: Components.joined([head.parts(position) for head in heads]),
         answers=_any_answer(heads),
         scope=heads[0].scope,
     )
 
 
-def plus(head: Head, name: str, values: np.ndarray, parts: PartsOf | None = None) -> Head:
+def plus(head: Scores, name: str, values: np.ndarray, parts: PartsOf | None = None) -> Scores:
     """A head with `values`, one for each of its scores, added to these: as the sum of these parts,
     or as a part with neither query nor key."""
 
-    def constant(position: int) -> Parts:
+    def constant(position: int) -> Components:
         place = head.places(np.array([position]))[0]
-        return Parts.of([Part(name, None, None, float(values[place]))])
+        return Components.of([ScoreComponent(name, None, None, float(values[place]))])
 
     parts = parts or constant
-    added = Head(name, np.asarray(values, dtype=np.float32), parts, scope=head.scope)
-    return Head(
+    added = Scores(name, np.asarray(values, dtype=np.float32), parts, scope=head.scope)
+    return Scores(
         name=f"{head.name}+{name}",
         scores=np.asarray(head.scores + values, dtype=np.float32),
-        parts=lambda position: Parts.joined([head.parts(position), added.parts(position)]),
+        parts=lambda position: Components.joined([head.parts(position), added.parts(position)]),
         answers=head.answers,
         addends=[*(head.addends or [head]), added],
         exact=head.exact and (lambda positions: head.exact_at(positions) + values[positions]),
@@ -268,8 +268,10 @@ def moments(scores: np.ndarray) -> tuple[float, float]:
 
 
 def _fused(
-    heads: Sequence[Head], weights: Sequence[float], scale: Callable[[Head, float], Head]
-) -> Head:
+    heads: Sequence[Scores],
+    weights: Sequence[float],
+    scale: Callable[[Scores, float], Scores],
+) -> Scores:
     """The sum of the heads, each scaled with its share of the weights."""
     given = np.asarray(weights, dtype=np.float64)
     shares = (given / given.sum()).tolist()
@@ -277,10 +279,10 @@ def _fused(
     total = scaled[0].scores.copy()
     for head in scaled[1:]:
         total += head.scores
-    return Head(
+    return Scores(
         name="+".join(head.name for head in heads),
         scores=total,
-        parts=lambda position: Parts.joined([head.parts(position) for head in scaled]),
+        parts=lambda position: Components.joined([head.parts(position) for head in scaled]),
         answers=_any_answer(heads),
         addends=scaled,
         scope=scaled[0].scope,
@@ -289,7 +291,7 @@ def _fused(
     )
 
 
-def _approximate(heads: Sequence[Head]) -> dict[str, Any]:
+def _approximate(heads: Sequence[Scores]) -> dict[str, Any]:
     """What a sum of heads, some of them approximate, is to be made exact by."""
     if all(head.exact is None for head in heads):
         return {}
@@ -300,13 +302,13 @@ def _approximate(heads: Sequence[Head]) -> dict[str, Any]:
     return {"exact": exact, "error": sum(head.error for head in heads), "exact_from": math.inf}
 
 
-def _any_answer(heads: Sequence[Head]) -> np.ndarray | None:
+def _any_answer(heads: Sequence[Scores]) -> np.ndarray | None:
     """What some head answers; None where one of them answers all."""
     answering = [head.answers for head in heads if head.answers is not None]
     return np.any(answering, axis=0) if len(answering) == len(heads) else None
 
 
-def _by_rank(head: Head, share: float) -> Head:
+def _by_rank(head: Scores, share: float) -> Scores:
     """`share` / (60 + rank) for each item that the head answers, 0 for the others."""
     if head.scope is not None:
         raise QkvError(
@@ -321,25 +323,25 @@ def _by_rank(head: Head, share: float) -> Head:
     ranks[order] = np.arange(1, len(order) + 1)
     scores = np.where(ranks > 0, share / (RANK_CONSTANT + ranks), 0).astype(np.float32)
 
-    def parts(position: int) -> Parts:
+    def parts(position: int) -> Components:
         place = f"rank {ranks[position]:,}"
-        part = Part(head.name, place, place, float(scores[position]))
-        return Parts.of([part] if ranks[position] else [])
+        part = ScoreComponent(head.name, place, place, float(scores[position]))
+        return Components.of([part] if ranks[position] else [])
 
-    return Head(head.name, scores, parts, head.answers)
+    return Scores(head.name, scores, parts, head.answers)
 
 
-def _standardize(head: Head, share: float) -> Head:
+def _standardize(head: Scores, share: float) -> Scores:
     """`share` · (scores − mean) / standard deviation, and its parts."""
     mean, deviation = head.moments()
     factor = share / deviation if deviation else 0.0
     level = None if head.scope is None else (0.0, share if deviation else 0.0)
     beyond = (head.beyond - mean) * factor if factor else min(head.beyond, 0.0)
 
-    taken_off = Parts.of([Part(head.name, None, None, -mean * factor)])
+    taken_off = Components.of([ScoreComponent(head.name, None, None, -mean * factor)])
 
-    def parts(position: int) -> Parts:
-        return Parts.joined([head.parts(position).scaled(factor), taken_off])
+    def parts(position: int) -> Components:
+        return Components.joined([head.parts(position).scaled(factor), taken_off])
 
     def scaled(scores: np.ndarray) -> np.ndarray:
         centred = scores - np.float32(mean)
@@ -347,7 +349,7 @@ def _standardize(head: Head, share: float) -> Head:
         return centred
 
     is_exact = head.exact is None
-    return Head(
+    return Scores(
         head.name,
         scaled(head.scores),
         parts,

@@ -25,7 +25,7 @@ from qkvsearch.retrieval.column_weights import (
     likeliest,
 )
 from qkvsearch.retrieval.fusion import mean_and_deviation
-from qkvsearch.retrieval.keys import AskedWord, LexicalKeys, Way
+from qkvsearch.retrieval.keys import Expansion, LexicalKeys, QueryTerm
 from qkvsearch.retrieval.made_queries import Columns, MadeQueries, made_queries
 from qkvsearch.text.analysis import Analyzer, Token, known_tokens
 from qkvsearch.text.analyzed import AnalyzedTexts
@@ -378,10 +378,10 @@ def lexical_scores(keys: LexicalKeys, texts: Sequence[str], analyzer: Analyzer) 
     is_short = len(keys.indices) <= LONGEST * keys.n_items
 
     @cache
-    def asked(token: Token) -> AskedWord:
+    def asked(token: Token) -> QueryTerm:
         others = keys.vocabulary.beginning(token.term[:SHORTEST]) if is_short else []
         related = related_terms(token.term, others).items()
-        return AskedWord.of(token).also(Way(other, other, w) for other, w in related)
+        return QueryTerm.of(token).also(Expansion(other, other, w) for other, w in related)
 
     for row, text in zip(scores, texts, strict=True):
         tokens = known_tokens(analyzer.query_tokens(text), keys.has)

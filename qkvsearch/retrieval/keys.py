@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from qkvsearch._utils.caching import kept_by_word
-from qkvsearch.retrieval.fusion import Head
-from qkvsearch.retrieval.score_components import Part, Parts, PartsOf, Source
+from qkvsearch.retrieval.fusion import Scores
+from qkvsearch.retrieval.score_components import Components, PartsOf, ScoreComponent, Source
 from qkvsearch.retrieval.term_counts import TermCounts
 from qkvsearch.text.analysis import Analyzer, Token, known_tokens
 from qkvsearch.text.labelled import LabelledVectors
@@ -32,7 +32,7 @@ B = 0.75
 KEPT_TERMS, MOST_KEPT = 1 << 14, 1 << 25
 
 
-class Way(NamedTuple):
+class Expansion(NamedTuple):
     """One term that a word is looked up by. shown: the item's word, as reasons name it. weight: how
     much it counts beside the word as it was typed.
     """
@@ -42,19 +42,19 @@ class Way(NamedTuple):
     weight: float = 1.0
 
 
-class AskedWord(NamedTuple):
+class QueryTerm(NamedTuple):
     """A word of a query and all the ways to find it. boost: how many times it counts."""
 
     text: str
-    ways: tuple[Way, ...]
+    ways: tuple[Expansion, ...]
     boost: float = 1.0
 
     @classmethod
-    def of(cls, token: Token) -> AskedWord:
+    def of(cls, token: Token) -> QueryTerm:
         """A word as it was typed."""
-        return cls(token.text, (Way(token.term, token.text),))
+        return cls(token.text, (Expansion(token.term, token.text),))
 
-    def also(self, ways: Iterable[Way]) -> AskedWord:
+    def also(self, ways: Iterable[Expansion]) -> QueryTerm:
         """With more ways behind the first one, those of other terms."""
         first, *others = self.ways
         more = (*ways, *others)
@@ -66,7 +66,7 @@ class AskedWord(NamedTuple):
         return self._replace(ways=tuple(every.values()))
 
 
-class FoundWay(NamedTuple):
+class PostingList(NamedTuple):
     """The items that a way finds, ascending row numbers (n,), and what it adds to each: `factor`
     times these weights, (n,).
     """
@@ -87,12 +87,12 @@ class FoundWay(NamedTuple):
         return 0.0 if place is None else self.factor * float(self.weights[place])
 
 
-class FoundWord(NamedTuple):
+class TermMatches(NamedTuple):
     """What a word finds by all its ways: the items that have any of them, ascending row numbers
     (n,), and what the best of them adds to each, float32 (n,).
     """
 
-    ways: Sequence[FoundWay]
+    ways: Sequence[PostingList]
     items: np.ndarray
     weights: np.ndarray
 
@@ -111,7 +111,7 @@ def _place(items: np.ndarray, position: int) -> int | None:
     return place if place < len(items) and items[place] == position else None
 
 
-NOTHING_FOUND = FoundWord((), np.zeros(0, np.int32), np.zeros(0, np.float32))
+NOTHING_FOUND = TermMatches((), np.zeros(0, np.int32), np.zeros(0, np.float32))
 
 
 class TermKeys(ABC):
@@ -166,11 +166,11 @@ class TermKeys(ABC):
         return kept_by_word(known, KEPT_TERMS)
 
     @cached_property
-    def _known_words(self) -> Callable[[AskedWord], FoundWord]:
+    def _known_words(self) -> Callable[[QueryTerm], TermMatches]:
         keys, most = weakref.proxy(self), min(KEPT_TERMS, MOST_KEPT // max(self.n_items, 1))
 
-        def found(word: AskedWord) -> FoundWord:
-            known: FoundWord = keys.found(word)
+        def found(word: QueryTerm) -> TermMatches:
+            known: TermMatches = keys.found(word)
             return known
 
         return kept_by_word(found, most)
@@ -178,11 +178,11 @@ class TermKeys(ABC):
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if "_known" not in name}
 
-    def head(self, words: Sequence[Token | AskedWord], name: str = "lexical") -> Head | None:
+    def head(self, words: Sequence[Token | QueryTerm], name: str = "lexical") -> Scores | None:
         """Scores of all items, or None where no item has any of the words. An item that has a word
         in several ways counts the best of them.
         """
-        asked = [word if isinstance(word, AskedWord) else AskedWord.of(word) for word in words]
+        asked = [word if isinstance(word, QueryTerm) else QueryTerm.of(word) for word in words]
         found = [(word.text, self._known_words(word)) for word in asked]
         found = [(text, word) for text, word in found if word.ways]
         if not found:
@@ -191,13 +191,15 @@ class TermKeys(ABC):
         weights = np.concatenate([word.weights for _, word in found])
         scores = np.bincount(items, weights, self.n_items).astype(np.float32)
 
-        def parts(position: int) -> Parts:
+        def parts(position: int) -> Components:
             best = ((text, *word.best_at(position)) for text, word in found)
-            return Parts.of(Part(name, text, shown, value) for text, shown, value in best if value)
+            return Components.of(
+                ScoreComponent(name, text, shown, value) for text, shown, value in best if value
+            )
 
-        return Head(name, scores, parts, answers=scores > 0)
+        return Scores(name, scores, parts, answers=scores > 0)
 
-    def query_weights(self, words: Sequence[AskedWord]) -> dict[str, float]:
+    def query_weights(self, words: Sequence[QueryTerm]) -> dict[str, float]:
         """A query as a sparse vector, by terms, for keys without idf: about what `head` scores by,
         for each way of a word adds to what the others do there.
         """
@@ -210,7 +212,7 @@ class TermKeys(ABC):
                     found[way.term] = found.get(way.term, 0.0) + way.weight * rarity
         return found
 
-    def found(self, word: AskedWord) -> FoundWord:
+    def found(self, word: QueryTerm) -> TermMatches:
         """What a word finds. All its ways are as rare as the items that have any of them: a rare
         one says no more.
         """
@@ -220,8 +222,8 @@ class TermKeys(ABC):
             return NOTHING_FOUND
         if len(there) == 1:
             way, items, weights = there[0]
-            only = FoundWay(way.shown, items, weights, way.weight * word.boost)
-            return FoundWord([only], items, only.scaled)
+            only = PostingList(way.shown, items, weights, way.weight * word.boost)
+            return TermMatches([only], items, only.scaled)
         best = np.zeros(self.n_items, dtype=np.float32)
         shares = [way.weight / _rarity(len(rows), self.n_items) for way, rows, _ in there]
         for share, (_, rows, weights) in zip(shares, there, strict=True):
@@ -230,10 +232,10 @@ class TermKeys(ABC):
         items = (best > 0).nonzero()[0].astype(np.int32)
         rarity = word.boost * _rarity(len(items), self.n_items)
         ways = [
-            FoundWay(way.shown, rows, weights, share * rarity)
+            PostingList(way.shown, rows, weights, share * rarity)
             for share, (way, rows, weights) in zip(shares, there, strict=True)
         ]
-        return FoundWord(ways, items, np.float32(rarity) * best[items])
+        return TermMatches(ways, items, np.float32(rarity) * best[items])
 
 
 @dataclass(frozen=True)
@@ -349,7 +351,7 @@ class DenseKeys:
         name: str,
         query: LabelledVectors,
         pieces_of: Callable[[int], LabelledVectors] | None = None,
-    ) -> Head | None:
+    ) -> Scores | None:
         """Scores of all items, or None for an empty query.
 
         Query and key are sums of labelled vectors, so their product is a sum over pairs of labels,
@@ -361,7 +363,7 @@ class DenseKeys:
         vector = query.total.astype(self.vectors.dtype)
         parts = product_parts(name, query, pieces_of or self._whole)
         if self.codes is None:
-            return Head(name, self.vectors @ vector, parts)
+            return Scores(name, self.vectors @ vector, parts)
 
         def exact(positions: np.ndarray) -> np.ndarray:
             is_all = len(positions) == len(self.vectors)
@@ -369,7 +371,7 @@ class DenseKeys:
             # Not by BLAS, where the last bits of a product depend on which others there are.
             return np.einsum("ij,j->i", rows, vector)
 
-        return Head(
+        return Scores(
             name,
             self.codes.products(vector),
             parts,
@@ -394,8 +396,8 @@ def product_parts(
         merged = query.merged()
         return [Source(name, label) for label in merged.labels], merged.vectors
 
-    def parts(position: int) -> Parts:
+    def parts(position: int) -> Components:
         key, (sources, vectors) = pieces_of(position).merged(), pieces()
-        return Parts.pairs(sources, key.labels, vectors @ key.vectors.T)
+        return Components.pairs(sources, key.labels, vectors @ key.vectors.T)
 
     return parts

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from qkvsearch._utils.progress import Progress
-from qkvsearch._utils.query_lock import out_of_turn
+from qkvsearch._utils.query_lock import released
 from qkvsearch.attention.masks import hide
 from qkvsearch.attention.weights import softmax
-from qkvsearch.retrieval.fusion import Head, plus
+from qkvsearch.retrieval.fusion import Scores, plus
 from qkvsearch.retrieval.keys import TermKeys
-from qkvsearch.retrieval.score_components import Part, Parts, Source
+from qkvsearch.retrieval.score_components import Components, ScoreComponent, Source
 from qkvsearch.retrieval.topk import top_k
 from qkvsearch.text.analysis import Analyzer
 from qkvsearch.text.labelled import NEGLIGIBLE, LabelledVectors, unit_rows
@@ -165,7 +165,7 @@ class LateInteraction:
         if not lengths.any():
             return found
         query, weights = _merged(self.query.vectors, self.weights)
-        with out_of_turn():
+        with released():
             return self._pooled(query, weights, positions, lengths, found)
 
     def _pooled(
@@ -191,7 +191,7 @@ class LateInteraction:
         found[lengths > 0] = (mixed / total).astype(np.float64) @ weights
         return np.round(found, DECIMALS)
 
-    def parts(self, position: int) -> Parts:
+    def parts(self, position: int) -> Components:
         """wᵢ aᵢⱼ qᵢ·kⱼ of every word of the query and of the item, with the weights aᵢⱼ held; a
         word that occurs several times is one.
         """
@@ -203,7 +203,7 @@ class LateInteraction:
         pairs = (row_of[:, None] * len(keys) + column_of).ravel()
         sums = np.bincount(pairs, values.ravel(), len(words) * len(keys))
         sources = [Source(NAME, word) for word in words]
-        return Parts.pairs(sources, keys, sums.reshape(len(words), len(keys)))
+        return Components.pairs(sources, keys, sums.reshape(len(words), len(keys)))
 
     def _attention(self, similar: np.ndarray, there: np.ndarray) -> Any:
         return softmax(hide(similar, there), self.temperature)
@@ -257,12 +257,12 @@ def idf(words: Sequence[str], lexical: TermKeys, analyzer: Analyzer | None = Non
 
 
 def rerank(
-    first: Head,
+    first: Scores,
     second: LateInteraction | None,
     weight: float,
     mask: np.ndarray | None = None,
     depth: int = DEPTH,
-) -> Head:
+) -> Scores:
     """The first pass with `weight` standard deviations of late interaction added to its best items.
 
     mask: bool (n_items,), True = may be ranked. Candidates are the `depth` best of what mask and
@@ -276,7 +276,7 @@ def rerank(
     """
     if second is None or weight == 0:
         return first
-    first = first.settled(depth, mask)
+    first = first.rescored(depth, mask)
     places = top_k(first.scores, depth, first.allowed(mask))
     places = places[second.keys.lengths(first.positions(places)) > 0]
     if len(places) < 2:
@@ -291,13 +291,17 @@ def rerank(
     added = np.full(len(first.scores), lowest, dtype=np.float32)
     added[places] = (found - mean) * factor
     compared = set(candidates.tolist())
-    taken_off = Part(NAME, None, None, common)
-    not_compared = Parts.of([Part(NAME, None, NOT_COMPARED, lowest - common), taken_off])
+    taken_off = ScoreComponent(NAME, None, None, common)
+    not_compared = Components.of(
+        [ScoreComponent(NAME, None, NOT_COMPARED, lowest - common), taken_off]
+    )
 
-    def parts(position: int) -> Parts:
+    def parts(position: int) -> Components:
         if position not in compared:
             return not_compared
-        return Parts.joined([second.parts(position).scaled(factor), Parts.of([taken_off])])
+        return Components.joined(
+            [second.parts(position).scaled(factor), Components.of([taken_off])]
+        )
 
     # What is no candidate gets the same as any other.
     return replace(plus(first, NAME, added, parts), exact_from=first.exact_from + lowest)

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from qkvsearch._utils.deadline import check_deadline
-from qkvsearch._utils.query_lock import in_turn
+from qkvsearch._utils.query_lock import query_lock
 from qkvsearch._utils.threads import one_blas_thread
 from qkvsearch.attention.masks import hide
 from qkvsearch.attention.weights import softmax
 from qkvsearch.data.ids import Id
 from qkvsearch.errors import QkvError
-from qkvsearch.retrieval.fusion import Head
+from qkvsearch.retrieval.fusion import Scores
 from qkvsearch.retrieval.reasons import Reason, Reasoning, WordReasons
 from qkvsearch.retrieval.scope import counted_softmax
-from qkvsearch.retrieval.score_components import Part, Parts
+from qkvsearch.retrieval.score_components import Components, ScoreComponent
 from qkvsearch.retrieval.topk import top_k
 from qkvsearch.terminal import in_one_line
 
@@ -89,7 +89,7 @@ class Ranking(Sequence[Hit]):
     positions: np.ndarray
     temperature: float
     n_candidates: int
-    head: Head | None = field(repr=False, default=None)
+    head: Scores | None = field(repr=False, default=None)
     notes: Sequence[str] = ()
     query: str = ""
     corrections: Sequence[dict[str, Any]] = ()
@@ -108,18 +108,18 @@ class Ranking(Sequence[Hit]):
     def _repr_html_(self) -> str:
         return as_html(self)
 
-    def parts(self, index: int) -> Parts:
+    def parts(self, index: int) -> Components:
         """All parts of one hit's score, as arrays."""
         return self.head.parts(int(self.positions[index]))  # type: ignore[union-attr]
 
-    def explain(self, index: int, *, full: bool = False) -> list[Part]:
+    def explain(self, index: int, *, full: bool = False) -> list[ScoreComponent]:
         """The 20 largest parts of one hit's score, and one more with the query "others" for the
         rest; `full`: all parts. They add up to the score.
         """
         parts = self.parts(index)
         return parts.ordered() if full else parts.listed()
 
-    def reasons(self, index: int, parts: Parts | None = None) -> list[Reason]:
+    def reasons(self, index: int, parts: Components | None = None) -> list[Reason]:
         """Why one hit has its score, in a few lines of plain words that add up to it. parts: those
         of the hit, where they are at hand.
         """
@@ -181,7 +181,7 @@ class Ranking(Sequence[Hit]):
             row |= self._explained(i, full and i == 0, "because" not in row)
         return rows
 
-    @in_turn()
+    @query_lock()
     @one_blas_thread()
     def _explained(self, index: int, full: bool, with_parts: bool) -> dict[str, Any]:
         """What `explained_records` adds to a hit. Other queries have their turn between hits."""
@@ -200,7 +200,7 @@ class Ranking(Sequence[Hit]):
 
 
 def rank(
-    head: Head | None,
+    head: Scores | None,
     names: Names,
     *,
     k: int,
@@ -216,7 +216,7 @@ def rank(
     if head is None:
         return Ranking([], np.zeros(0, dtype=np.int64), temperature or 1.0, 0)
     spread = head.moments()[1] if temperature is None else 0.0
-    head = head.settled(k, mask)
+    head = head.rescored(k, mask)
     allowed = head.allowed(mask)
     if temperature is None:
         temperature = spread or 1.0

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from qkvsearch._utils.caching import cached_property
-from qkvsearch.retrieval.score_components import Parts, Source
+from qkvsearch.retrieval.score_components import Components, Source
 from qkvsearch.text.analysis import Analyzer, fold
 from qkvsearch.text.language.languages import stop_words
 from qkvsearch.text.language.word_patterns import CJK, HAS_CJK, RUNS
@@ -60,7 +60,7 @@ class Reason(NamedTuple):
 
 
 # An item's row number and the parts of its score -> reasons that add up to the same.
-Reasoning = Callable[[int, Parts], list[Reason]]
+Reasoning = Callable[[int, Components], list[Reason]]
 
 
 class WordReasons:
@@ -80,7 +80,7 @@ class WordReasons:
         """The words that get no line of their own."""
         return stop_words() if self.words.keys() - stop_words() else frozenset()
 
-    def __call__(self, position: int, parts: Parts) -> list[Reason]:
+    def __call__(self, position: int, parts: Components) -> list[Reason]:
         lines = _Lines(parts, self._name)
         least = WORD_SHARE * float(np.abs(lines.values).sum())
         found = few(lines.values.tolist(), lambda line: lines.text(line, least))
@@ -113,7 +113,7 @@ class _Lines:
     names: the word of each line, or the kind of head. values: what each line adds, float64.
     """
 
-    def __init__(self, parts: Parts, name: Callable[[Source, bool], str]) -> None:
+    def __init__(self, parts: Components, name: Callable[[Source, bool], str]) -> None:
         self.parts = parts
         numbers: dict[str, int] = {}
         line_of = [
@@ -190,7 +190,7 @@ def terms(word: str) -> set[str]:
 # --- lines of whatever kind ---
 
 
-def are_constant(parts: Parts) -> list[bool]:
+def are_constant(parts: Components) -> list[bool]:
     """Of each source whether it adds the same to every item."""
     return [
         source.query is None and key is None and source.head not in OF_ITEMS
@@ -198,7 +198,7 @@ def are_constant(parts: Parts) -> list[bool]:
     ]
 
 
-def constant(parts: Parts) -> list[Reason]:
+def constant(parts: Components) -> list[Reason]:
     """What every item gets, as one line; none where nothing is taken off."""
     values = parts.sums[are_constant(parts)]
     return [Reason(EVERYTHING, float(values.sum()))] if len(values) else []

@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from qkvsearch.retrieval.fusion import LEAST_SPREAD, Head
+from qkvsearch.retrieval.fusion import LEAST_SPREAD, Scores
 from qkvsearch.retrieval.keys import product_parts
 from qkvsearch.retrieval.scope import Scope
 from qkvsearch.retrieval.score_components import PartsOf
@@ -121,7 +121,7 @@ class Unscored(ABC):
         """Rows of the k best items, best first."""
 
     @abstractmethod
-    def within(self, scope: Scope) -> Head:
+    def within(self, scope: Scope) -> Scores:
         """The exact scores of the items of a scope."""
 
     @abstractmethod
@@ -193,14 +193,14 @@ class RemoteQuery(Unscored):
         found[self.store.above(self.keys.vectors.head, self.vector, level)] = True
         return found
 
-    def within(self, scope: Scope) -> Head:
+    def within(self, scope: Scope) -> Scores:
         scores = self.keys.at(scope.items) @ self.vector
         mean = float(self.vector @ self.keys.mean)
         variance = float(self.vector @ self.keys.covariance @ self.vector)
         deviation = math.sqrt(max(variance, 0.0))
         level = mean, deviation if deviation > LEAST_SPREAD * np.abs(scores).max() else 0.0
         parts = self.parts or product_parts(self.name, self.query, self.pieces_of or self._whole)
-        return Head(self.name, scores, parts, scope=scope, level=level)
+        return Scores(self.name, scores, parts, scope=scope, level=level)
 
     def _whole(self, position: int) -> LabelledVectors:
         return LabelledVectors([None], self.keys.at(np.array([position])))
@@ -213,7 +213,7 @@ class RemoteWords(Unscored):
     besides.
     """
 
-    whole: Head
+    whole: Scores
     store: KeyStore
     query: Mapping[str, float]
     also: np.ndarray
@@ -227,15 +227,15 @@ class RemoteWords(Unscored):
     def above(self, level: float) -> np.ndarray:
         return self.whole.above(level)
 
-    def within(self, scope: Scope) -> Head:
+    def within(self, scope: Scope) -> Scores:
         return self.whole.within(scope)
 
 
 def scored(
-    heads: Mapping[str, Head | Unscored | None],
+    heads: Mapping[str, Scores | Unscored | None],
     allowed: Allowed = EVERY,
     preferred: np.ndarray | None = None,
-) -> Iterator[dict[str, Head | None]]:
+) -> Iterator[dict[str, Scores | None]]:
     """Heads as they are, once, where all of them score all items. Otherwise each one scores the
     candidates of all, the best items and the best of those that are allowed, and the sample; and of
     twice as many candidates each time that more are asked for. preferred: bool (n_items,), items of
@@ -264,7 +264,7 @@ def scored(
         n *= 2
 
 
-def _bounded(head: Head | Unscored, scope: Scope, allowed: Allowed, last: int | None) -> Head:
+def _bounded(head: Scores | Unscored, scope: Scope, allowed: Allowed, last: int | None) -> Scores:
     """A head's scores of a scope, and what it gives no other item that is allowed more than. last:
     its worst candidate, None where it has no others.
     """
@@ -280,18 +280,18 @@ def _bounded(head: Head | Unscored, scope: Scope, allowed: Allowed, last: int | 
     return replace(found, beyond=float(whole.scores[others].max(initial=-math.inf)))
 
 
-def _whole(head: Head | Unscored | None) -> Head | None:
+def _whole(head: Scores | Unscored | None) -> Scores | None:
     if isinstance(head, RemoteWords):
         return head.whole
     assert not isinstance(head, Unscored)
     return head
 
 
-def _n_items(heads: Sequence[Head | Unscored]) -> int:
+def _n_items(heads: Sequence[Scores | Unscored]) -> int:
     return next(head.store.n_items for head in heads if isinstance(head, RemoteQuery))
 
 
-def _best(head: Head | Unscored, k: int, allowed: Allowed) -> np.ndarray:
-    if isinstance(head, Head):
+def _best(head: Scores | Unscored, k: int, allowed: Allowed) -> np.ndarray:
+    if isinstance(head, Scores):
         return top_k(head.scores, k, head.allowed(allowed.mask))
     return head.best(k, allowed)

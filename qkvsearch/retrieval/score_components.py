@@ -20,7 +20,7 @@ MAX_LISTED = 20
 ALL_HEADS, OTHERS = "all", "others"
 
 
-class Part(NamedTuple):
+class ScoreComponent(NamedTuple):
     """One addend of a score: what a piece of the query and a piece of the key contribute. item: the
     id of the one that the piece is of, where the query is made of several items.
     """
@@ -48,12 +48,14 @@ class Source(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
+class Components:
     """All parts of one score. Part i is what `sources[rows[i]]` and `keys[columns[i]]` add.
 
     rows, columns: int (n,). values: float64 (n,).
 
-    >>> parts = Parts.of([Part("lexical", "sea", "sea", 2.0), Part("lexical", None, None, -0.5)])
+    >>> parts = Components.of(
+    ...     [ScoreComponent("lexical", "sea", "sea", 2.0), ScoreComponent("lexical", None, None, -0.5)]
+    ... )
     >>> parts.total, parts.sums.tolist(), [part.value for part in parts]
     (1.5, [2.0, -0.5], [2.0, -0.5])
     """
@@ -65,7 +67,7 @@ class Parts:
     values: np.ndarray
 
     @classmethod
-    def of(cls, parts: Iterable[Part]) -> Parts:
+    def of(cls, parts: Iterable[ScoreComponent]) -> Components:
         """Make one of a few parts."""
         parts = list(parts)
         sources = [Source(part.head, part.query, part.item) for part in parts]
@@ -74,7 +76,9 @@ class Parts:
         return cls(sources, [part.key for part in parts], places, places, values)
 
     @classmethod
-    def pairs(cls, sources: Sequence[Source], keys: Sequence[Any], values: np.ndarray) -> Parts:
+    def pairs(
+        cls, sources: Sequence[Source], keys: Sequence[Any], values: np.ndarray
+    ) -> Components:
         """Make one of what each source adds with each key, (n_sources, n_keys)."""
         if not values.size:
             return cls.of([])
@@ -82,7 +86,7 @@ class Parts:
         return cls(sources, keys, rows, columns, values.ravel().astype(np.float64))
 
     @classmethod
-    def joined(cls, several: Sequence[Parts]) -> Parts:
+    def joined(cls, several: Sequence[Components]) -> Components:
         """Make one of the parts of several sums."""
         if len(several) == 1:
             return several[0]
@@ -100,7 +104,7 @@ class Parts:
     def __len__(self) -> int:
         return len(self.values)
 
-    def __iter__(self) -> Iterator[Part]:
+    def __iter__(self) -> Iterator[ScoreComponent]:
         return iter(self._at(range(len(self))))
 
     @property
@@ -120,15 +124,15 @@ class Parts:
         columns[self.rows[::-1]] = self.columns[::-1]
         return [self.keys[column] for column in columns.tolist()]
 
-    def scaled(self, factor: float) -> Parts:
+    def scaled(self, factor: float) -> Components:
         """Each part times a factor."""
         return replace(self, values=self.values * factor)
 
-    def renamed(self, rename: Callable[[Source], Source]) -> Parts:
+    def renamed(self, rename: Callable[[Source], Source]) -> Components:
         """The same with other sources."""
         return replace(self, sources=[rename(source) for source in self.sources])
 
-    def only(self, which: np.ndarray) -> Parts:
+    def only(self, which: np.ndarray) -> Components:
         """The parts of some sources, bool (n_sources,)."""
         kept = which[self.rows]
         rows, columns, values = self.rows[kept], self.columns[kept], self.values[kept]
@@ -151,22 +155,22 @@ class Parts:
         sums = np.bincount(cells, self.values[kept], shape[0] * shape[1])
         return keys, sums.reshape(shape)
 
-    def ordered(self) -> list[Part]:
+    def ordered(self) -> list[ScoreComponent]:
         """Return all parts, the largest first."""
         return self._at(np.argsort(-np.abs(self.values), kind="stable").tolist())
 
-    def listed(self, n: int = MAX_LISTED) -> list[Part]:
+    def listed(self, n: int = MAX_LISTED) -> list[ScoreComponent]:
         """Return the `n` largest parts, and the others, if they are several, as a last one.
 
-        >>> parts = Parts.of(Part("h", i, None, float(i)) for i in range(5))
+        >>> parts = Components.of(ScoreComponent("h", i, None, float(i)) for i in range(5))
         >>> parts.listed(2)[-1]
-        Part(head='all', query='others', key='3 parts', value=3.0, item=None)
+        ScoreComponent(head='all', query='others', key='3 parts', value=3.0, item=None)
         """
         found, n_others, value = self.largest(n)
-        others = Part(ALL_HEADS, OTHERS, f"{n_others:,} parts", value)
+        others = ScoreComponent(ALL_HEADS, OTHERS, f"{n_others:,} parts", value)
         return [*found, others] if n_others else found
 
-    def largest(self, n: int) -> tuple[list[Part], int, float]:
+    def largest(self, n: int) -> tuple[list[ScoreComponent], int, float]:
         """Return the `n` largest parts, how many others there are, and what these add. A single
         other part is no other: then all are returned.
         """
@@ -178,14 +182,14 @@ class Parts:
         others = float(np.delete(self.values, largest).sum())
         return self._at(largest.tolist()), len(self) - n, others
 
-    def _at(self, places: Iterable[int]) -> list[Part]:
+    def _at(self, places: Iterable[int]) -> list[ScoreComponent]:
         found = []
         for place in places:
             head, query, item = self.sources[self.rows[place]]
             key = self.keys[self.columns[place]]
-            found.append(Part(head, query, key, float(self.values[place]), item))
+            found.append(ScoreComponent(head, query, key, float(self.values[place]), item))
         return found
 
 
 # An item's row number -> the parts of its score.
-PartsOf = Callable[[int], Parts]
+PartsOf = Callable[[int], Components]

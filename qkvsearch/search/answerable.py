@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from qkvsearch.index import StoredModels
-from qkvsearch.retrieval import Head, Ranking
+from qkvsearch.retrieval import Ranking, Scores
 from qkvsearch.retrieval.answerability import WORDS, Evidence, letters_of
 from qkvsearch.retrieval.keys import inverse_frequency
 from qkvsearch.retrieval.remote_keys import Unscored
@@ -25,7 +25,7 @@ NOTHING = "No hits: nothing in the catalog answers this; `anyway` shows what com
 NEAREST = "Nothing in the catalog answers this: these hits come nearest to it."
 
 
-def none_found(fused: Head | None, ranking: Ranking, k: int) -> list[str]:
+def none_found(fused: Scores | None, ranking: Ranking, k: int) -> list[str]:
     """Why an answer has no hits, where nothing else says so."""
     if not k:
         return []
@@ -49,7 +49,7 @@ class Answerable:
 def answerable(
     models: StoredModels,
     tokens: Sequence[Token],
-    heads: Mapping[str, Head | None],
+    heads: Mapping[str, Scores | None],
     has_code: bool = False,
 ) -> Answerable:
     """What the words of a query and the scores of these heads say; a head is None where it knows no
@@ -98,7 +98,7 @@ def _decided(
 
 
 def matches(
-    models: StoredModels, tokens: Sequence[Token], heads: Mapping[str, Head | Unscored | None]
+    models: StoredModels, tokens: Sequence[Token], heads: Mapping[str, Scores | Unscored | None]
 ) -> np.ndarray:
     """bool (n_items,): the items that the lexical head answers, and those that are nearer by a
     pretrained main head than items are to texts that the catalog cannot answer. An encoder that is
@@ -118,7 +118,7 @@ def matches(
     return is_match
 
 
-def _best(head: Head | None) -> float:
+def _best(head: Scores | None) -> float:
     return 0.0 if head is None else head.largest()
 
 

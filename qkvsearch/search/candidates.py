@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qkvsearch._utils.checked import shown
-from qkvsearch._utils.query_lock import out_of_turn
+from qkvsearch._utils.query_lock import released
 from qkvsearch.attention.masks import exclusion_mask
 from qkvsearch.data.ids import Id, Ids, id_text
 from qkvsearch.errors import QkvError, UnknownIdError, suggest
-from qkvsearch.retrieval import Head, Ranking, rank
+from qkvsearch.retrieval import Ranking, Scores, rank
 from qkvsearch.retrieval.ranking import Names
 from qkvsearch.storage.catalog.titles import as_form
 
@@ -108,7 +108,7 @@ def candidates(
         mask &= ~exclusion_mask(n_items, listed_positions(tables, only)[0])
     if where is None:
         return mask
-    with out_of_turn():  # what a condition compares may take seconds
+    with released():  # what a condition compares may take seconds
         return mask & tables.mask(where, n_items)
 
 
@@ -147,7 +147,7 @@ def _listed(tables: Tables, ids: Ids, name: Any) -> int:
 
 
 def ranked(
-    head: Head | None,
+    head: Scores | None,
     names: Names,
     k: int,
     temperature: float | None,

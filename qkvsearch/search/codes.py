@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from qkvsearch.index import StoredModels
-from qkvsearch.retrieval import Head, Part, Parts, TermKeys
+from qkvsearch.retrieval import Components, ScoreComponent, Scores, TermKeys
 from qkvsearch.retrieval.late_interaction import idf
 from qkvsearch.storage import Tables
 from qkvsearch.text.analysis import Token, fold
@@ -50,7 +50,7 @@ class QueryCodes:
         as_word = idf([whole.text], models.lexical_keys, models.analyzer)[0] / 2
         return cls([whole], float(as_word / as_code) or 1, rest, keys)
 
-    def head(self, tables: Tables) -> Head | None:
+    def head(self, tables: Tables) -> Scores | None:
         """Scores of all items, in the units of words; each part says in which column the code is,
         None where no item has one.
         """
@@ -59,10 +59,10 @@ class QueryCodes:
             return None
         weight = self.weight
 
-        def parts(position: int) -> Parts:
-            return Parts.of(map(partial(placed, position), found.parts(position)))
+        def parts(position: int) -> Components:
+            return Components.of(map(partial(placed, position), found.parts(position)))
 
-        def placed(position: int, part: Part) -> Part:
+        def placed(position: int, part: ScoreComponent) -> ScoreComponent:
             place = self._place(tables, position, part.query)
             return part._replace(key=place, value=weight * part.value)
 

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from qkvsearch._utils.caching import kept_by_word
 from qkvsearch.index import StoredModels
-from qkvsearch.retrieval.keys import AskedWord, Way
+from qkvsearch.retrieval.keys import Expansion, QueryTerm
 from qkvsearch.search.expansion import COMPOUND, KEPT_CHANGES, KEPT_WORDS, Changes
 from qkvsearch.search.synonyms import OwnSynonyms
 from qkvsearch.text.analysis import Token
@@ -42,7 +42,7 @@ class Lexicon:
         return kept_by_word(lambda begun: words.most_frequent(begun, MAX_EXPANSION), KEPT_CHANGES)
 
     @cached_property
-    def word(self) -> Callable[[Token], AskedWord]:
+    def word(self) -> Callable[[Token], QueryTerm]:
         """A word with all that it is looked up by: as it is, compounds, its family, synonyms."""
         return kept_by_word(_Words(self.models, self.synonyms), KEPT_WORDS)
 
@@ -52,23 +52,25 @@ class _Words:
     models: StoredModels
     synonyms: OwnSynonyms
 
-    def __call__(self, token: Token) -> AskedWord:
+    def __call__(self, token: Token) -> QueryTerm:
         others = [*self._compounds(token), *self._related(token), *self.synonyms.one_word(token)]
-        return AskedWord.of(token).also(others)
+        return QueryTerm.of(token).also(others)
 
-    def _related(self, token: Token) -> Sequence[Way]:
+    def _related(self, token: Token) -> Sequence[Expansion]:
         """The words of its family that the catalog has."""
         index = self.models.words
         if index.mean_length > LONGEST or len(token.term) < SHORTEST:
             return ()
         there = index.terms_beginning(token.term[:SHORTEST])
         related = related_terms(token.term, there) if there else {}
-        return [Way(term, there[term], share) for term, share in related.items()]
+        return [Expansion(term, there[term], share) for term, share in related.items()]
 
-    def _compounds(self, token: Token) -> Iterator[Way]:
+    def _compounds(self, token: Token) -> Iterator[Expansion]:
         """The words of the catalog that a word is the first or the last part of."""
         analyzer, index = self.models.analyzer, self.models.words
         if token.is_stop_word or analyzer.language not in LINKS:
             return
         for found in compounds_of(token.text, index.spellings, analyzer.language):
-            yield from (Way(t.term, found.word, COMPOUND) for t in analyzer.tokens(found.word))
+            yield from (
+                Expansion(t.term, found.word, COMPOUND) for t in analyzer.tokens(found.word)
+            )

@@ -12,7 +12,7 @@ import numpy as np
 from qkvsearch._utils.caching import cached_property
 from qkvsearch.index import StoredModels
 from qkvsearch.query.language import MAX_OPERATORS, Clause, ParsedQuery, parsed
-from qkvsearch.retrieval.keys import AskedWord, Way
+from qkvsearch.retrieval.keys import Expansion, QueryTerm
 from qkvsearch.search.codes import QueryCodes
 from qkvsearch.search.conditions import Conditions
 from qkvsearch.search.expansion import COMPLETED, MOST_LOOKED_UP, Change, with_changes
@@ -144,11 +144,11 @@ class Query:
         )
 
     @cached_property
-    def words(self) -> list[AskedWord]:
+    def words(self) -> list[QueryTerm]:
         """The same with all that each is looked up by."""
-        found: list[AskedWord] = []
+        found: list[QueryTerm] = []
         for token in self.tokens:
-            word = self.lexicon.word(token) if len(found) < MOST_RELATED else AskedWord.of(token)
+            word = self.lexicon.word(token) if len(found) < MOST_RELATED else QueryTerm.of(token)
             if token.text in self._begun_words:
                 word = word.also(self._begun(token))
             if token.text in self._labels:
@@ -166,7 +166,7 @@ class Query:
             begun.append(self.tokens[-1].text)
         return {word: word for word in begun} | found
 
-    def _begun(self, token: Token) -> Iterator[Way]:
+    def _begun(self, token: Token) -> Iterator[Expansion]:
         """The words that a word, or what it was completed from, is the beginning of."""
         begun = self._begun_words[token.text]
         is_last = self.is_typing and token.text == self.tokens[-1].text
@@ -175,7 +175,7 @@ class Query:
         expansion, _ = self.lexicon.expansion(begun)
         words = [w for w, _ in self._completions] if is_last else expansion
         for word in words:
-            yield from (Way(t.term, word, weight) for t in self.models.analyzer.tokens(word))
+            yield from (Expansion(t.term, word, weight) for t in self.models.analyzer.tokens(word))
 
     @cached_property
     def _completions(self) -> list[tuple[str, float]]:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from qkvsearch.data.synonyms import FACT
 from qkvsearch.index import StoredModels
-from qkvsearch.retrieval.keys import AskedWord, Way
+from qkvsearch.retrieval.keys import Expansion, QueryTerm
 from qkvsearch.text.analysis import Token, fold
 
 # What a synonym counts beside the word as it was typed.
@@ -38,14 +38,14 @@ class OwnSynonyms:
         """Those of a word, folded."""
         return self._by_text.get(word, ())
 
-    def one_word(self, token: Token) -> Iterator[Way]:
+    def one_word(self, token: Token) -> Iterator[Expansion]:
         """Of a word, those that are one word, too: they are found in its place."""
         for other in self._by_terms.get((token.term,), ()):
             own = self.models.analyzer.tokens(other)
             if len(own) == 1:
-                yield Way(own[0].term, own[0].text, SYNONYM)
+                yield Expansion(own[0].term, own[0].text, SYNONYM)
 
-    def longer(self, text: str) -> Iterator[AskedWord]:
+    def longer(self, text: str) -> Iterator[QueryTerm]:
         """Those of several words, or for several: words of their own, which share the weight."""
         if not self._by_terms:
             return
@@ -62,6 +62,6 @@ class OwnSynonyms:
                         label = f"{typed} → {other} ×{SYNONYM:.2g}"
                         weight = SYNONYM * n / max(len(own), 1)
                         yield from (
-                            AskedWord(label, (Way(token.term, token.text, weight),))
+                            QueryTerm(label, (Expansion(token.term, token.text, weight),))
                             for token in own
                         )

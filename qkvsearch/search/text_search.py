@@ -12,7 +12,7 @@ from qkvsearch.data.columns.facts import text_read
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.index import StoredModels
 from qkvsearch.query.where import Where
-from qkvsearch.retrieval import Head, Parts, Ranking, fuse, fuse_ranks
+from qkvsearch.retrieval import Components, Ranking, Scores, fuse, fuse_ranks
 from qkvsearch.retrieval.fusion import plus, summed
 from qkvsearch.retrieval.late_interaction import (
     DEPTH,
@@ -34,7 +34,7 @@ from qkvsearch.text.labelled import LabelledVectors
 from qkvsearch.text.text_encoder import item_pieces
 
 # How heads that measure in units of their own become one.
-FUSIONS: Mapping[str, Callable[..., Head]] = {"scores": fuse, "ranks": fuse_ranks}
+FUSIONS: Mapping[str, Callable[..., Scores]] = {"scores": fuse, "ranks": fuse_ranks}
 LEXICAL, PERSONAL = "lexical", "collaborative"
 # What all items are alike by, where a query says only what must hold.
 CONDITIONS = "conditions"
@@ -65,12 +65,12 @@ class TextSearch:
         query: str | Query,
         heads: Iterable[str] | None = None,
         fusion: str = "scores",
-        preferences: Callable[[], Head | None] | None = None,
+        preferences: Callable[[], Scores | None] | None = None,
         mask: np.ndarray | None = None,
         anyway: bool = False,
         where: Where | None = None,
         k: int = 0,
-    ) -> Head | None:
+    ) -> Scores | None:
         """The wanted heads as one, None where none knows anything of the query.
 
         `preferences` makes the head of a user, which counts only where another head knows a word.
@@ -129,12 +129,12 @@ class TextSearch:
             names.remove(TOKENS)
         return names
 
-    def _is_answered(self, asked: Query, found: Mapping[str, Head | None]) -> bool:
+    def _is_answered(self, asked: Query, found: Mapping[str, Scores | None]) -> bool:
         if asked.stop_words_mask is not None:
             return bool(asked.stop_words_mask.any())
         return answerable(self.models, asked.tokens, found, bool(asked.codes.tokens)).answers
 
-    def head(self, name: str, query: str) -> Head | None:
+    def head(self, name: str, query: str) -> Scores | None:
         """One head's scores and their parts; None where it knows no word of the query. Raises
         `QkvError` for a name that no head of the text has.
         """
@@ -143,7 +143,7 @@ class TextSearch:
             raise QkvError(f"no head {name!r}{suggest(name, names)} (there are {', '.join(names)})")
         return next(scored({name: self._head(name, self.asked(query))}))[name]
 
-    def _head(self, name: str, asked: Query) -> Head | Unscored | None:
+    def _head(self, name: str, asked: Query) -> Scores | Unscored | None:
         """One head of the text, whose scores may be still to be asked for; None where it knows no
         word of it.
         """
@@ -183,14 +183,14 @@ class TextSearch:
         typed = [token.text for token in self.models.analyzer.tokens(asked.typed)]
         return index.starting(typed) if asked.is_typing and typed else None
 
-    def _by_conditions(self, asked: Query) -> Head | None:
+    def _by_conditions(self, asked: Query) -> Scores | None:
         """All items alike, where a query says only what must hold."""
         if asked.conditions.mask is None:
             return None
-        scores, parts = np.zeros(self.models.n_items, np.float32), Parts.of([])
-        return Head(CONDITIONS, scores, lambda position: parts)
+        scores, parts = np.zeros(self.models.n_items, np.float32), Components.of([])
+        return Scores(CONDITIONS, scores, lambda position: parts)
 
-    def _notes(self, asked: Query, main: Head | None) -> list[str]:
+    def _notes(self, asked: Query, main: Scores | None) -> list[str]:
         """Say how much of the text was too long for the main head to read."""
         if main is None or not (n := asked.n_unread):
             return []

@@ -29,10 +29,10 @@ from qkvsearch.storage.root import ROOT, BuildEntry, Root, read_root, root_state
 from qkvsearch.storage.segments import (
     AFTER,
     BUILDS_FOLDER,
-    DEPARTED,
     FORMAT_VERSION,
     MANIFEST,
     OWN_NAME,
+    TOMBSTONES,
     Segment,
 )
 from qkvsearch.storage.snapshot import Snapshot, open_current
@@ -55,8 +55,8 @@ class BuildContents:
     """What a build publishes: catalog, users, arrays by name, facts for the manifest.
 
     base: the build that it is a segment behind, None where it is whole. A segment's catalog and
-    arrays are of its own items alone, with `departed`, the stored rows (int32, ascending) that are
-    no items from now on, whatever segment they are in. shared: files of other builds, by name, that
+    arrays are of its own items alone, with `tombstones`, the stored rows (int32, ascending) that
+    are no items from now on, whatever segment they are in. shared: files of other builds, by name, that
     this one has in common with them.
     """
 
@@ -65,7 +65,7 @@ class BuildContents:
     arrays: dict[str, np.ndarray] = field(default_factory=dict)
     facts: dict[str, Any] = field(default_factory=dict)
     base: Snapshot | None = None
-    departed: np.ndarray | None = None
+    tombstones: np.ndarray | None = None
     shared: dict[str, StoredFile] = field(default_factory=dict)
 
     @property
@@ -195,8 +195,8 @@ class Workspace:
         n_rows = contents.n_rows
         write_keys(entry.name, folder, contents)
         arrays = dict(contents.arrays)
-        if contents.departed is not None and len(contents.departed):
-            arrays[DEPARTED] = contents.departed.astype(np.int32)
+        if contents.tombstones is not None and len(contents.tombstones):
+            arrays[TOMBSTONES] = contents.tombstones.astype(np.int32)
         for name, array in arrays.items():
             files[f"{name}.npy"] = write_array(folder / f"{name}.npy", array)
         manifest = {
@@ -357,6 +357,6 @@ def _below(base: Snapshot | None) -> list[tuple[str, str]]:
     if base is None:
         return []
     own = base.segments[-1]
-    needs_own = len(base.segments) == 1 or any(name != f"{DEPARTED}.npy" for name in own.files)
+    needs_own = len(base.segments) == 1 or any(name != f"{TOMBSTONES}.npy" for name in own.files)
     there = base.segments if needs_own else base.segments[:-1]
     return [(segment.name, segment.checksum) for segment in there]

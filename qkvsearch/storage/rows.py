@@ -38,7 +38,7 @@ class Rows:
     def joined(
         cls,
         n_base: int,
-        departed: np.ndarray,
+        tombstones: np.ndarray,
         after: np.ndarray,
         origin: np.ndarray,
         keys: Sequence[int] | Sequence[str],
@@ -51,7 +51,7 @@ class Rows:
         """
         n_stored = n_base + len(after)
         is_there = np.ones(n_stored, dtype=bool)
-        is_there[departed] = False
+        is_there[tombstones] = False
         kept = np.flatnonzero(is_there[:n_base])
         new = [i for i in range(len(after)) if is_there[n_base + i]]
         new.sort(key=lambda i: (after[i], keys[i]))

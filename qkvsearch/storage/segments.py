@@ -25,7 +25,7 @@ BUILDS_FOLDER = "builds"
 OWN_NAME = re.compile(r"\d{8}-\d{6}-[0-9a-f]{6}")
 # By the first two a segment's rows find their places among those of the base; the third one holds
 # the stored rows, of whatever segment, that are no items of the build.
-AFTER, ORIGIN, DEPARTED = "rows.after", "rows.origin", "departed"
+AFTER, ORIGIN, TOMBSTONES = "rows.after", "rows.origin", "departed"
 
 
 class Segment:

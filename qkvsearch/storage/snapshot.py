@@ -19,9 +19,9 @@ from qkvsearch.storage.rows import Rows
 from qkvsearch.storage.segments import (
     AFTER,
     BUILDS_FOLDER,
-    DEPARTED,
     MANIFEST,
     ORIGIN,
+    TOMBSTONES,
     Segment,
 )
 from qkvsearch.storage.tables import Tables
@@ -82,13 +82,13 @@ class Snapshot:
         return [segment for segment in self.segments if segment.n_rows]
 
     @cached_property
-    def departed(self) -> np.ndarray:
+    def tombstones(self) -> np.ndarray:
         """Stored rows, ascending, int32 (n,), that are no items of this build."""
         own = self.segments[-1]
-        if not own.has(DEPARTED):
+        if not own.has(TOMBSTONES):
             return np.zeros(0, np.int32)
         n_stored = sum(segment.n_rows for segment in self.segments)
-        return own.row_numbers(DEPARTED, None, 0, n_stored - 1)
+        return own.row_numbers(TOMBSTONES, None, 0, n_stored - 1)
 
     @cached_property
     def rows(self) -> Rows:
@@ -105,7 +105,7 @@ class Snapshot:
 
     def _joined_rows(self) -> Rows:
         base, *others = self.with_items
-        if not others and not len(self.departed):
+        if not others and not len(self.tombstones):
             return Rows.plain(base.n_rows)
         after, origin = (
             np.concatenate(
@@ -118,10 +118,10 @@ class Snapshot:
         )
         ids: list[Any] = [id_ for segment in others for id_ in segment.catalog.ids()]
         if len({segment.catalog.whole_ids for segment in self.with_items}) == 1:
-            return Rows.joined(base.n_rows, self.departed, after, origin, ids)
+            return Rows.joined(base.n_rows, self.tombstones, after, origin, ids)
         # Text has joined whole numbers, which from now on are sorted as text.
         texts = list(map(str, [*base.catalog.ids(), *ids]))
-        rows = Rows.joined(base.n_rows, self.departed, after, origin, texts[base.n_rows :])
+        rows = Rows.joined(base.n_rows, self.tombstones, after, origin, texts[base.n_rows :])
         return rows.sorted_by([texts[row] for row in rows.stored])
 
     @cached_property
@@ -156,7 +156,7 @@ class Snapshot:
     def array_names(self) -> set[str]:
         """All arrays but those that say which rows are items."""
         found = {name for segment in self.segments for name in segment.array_names}
-        return found - {AFTER, ORIGIN, DEPARTED}
+        return found - {AFTER, ORIGIN, TOMBSTONES}
 
     def __contains__(self, name: str) -> bool:
         return name in self.array_names

@@ -13,7 +13,7 @@ import numpy as np
 
 from qkvsearch._utils.query_lock import without_turns
 from qkvsearch.engine import Engine
-from qkvsearch.engine.index import OpenedBuild
+from qkvsearch.engine.index import Index
 from qkvsearch.errors import DamagedError, QkvError
 
 log = logging.getLogger("qkvsearch.web")
@@ -47,7 +47,7 @@ class FollowingEngine(Engine):
                 self._follower.start()
 
     @property
-    def build(self) -> OpenedBuild:
+    def build(self) -> Index:
         """The build that a question asked now is answered from."""
         state = self.workspace.state()
         if state not in (self._state, self._checked):
@@ -68,7 +68,7 @@ class FollowingEngine(Engine):
             self._follower.join()
         super().close()
 
-    def _is_there(self, build: OpenedBuild) -> bool:
+    def _is_there(self, build: Index) -> bool:
         """Whether the workspace still has it; of a list that cannot be read it may be one."""
         with suppress(DamagedError):
             return any(entry.name == build.snapshot.name for entry in self.workspace.builds())
@@ -93,7 +93,7 @@ class FollowingEngine(Engine):
 
     def _open_ahead(self) -> None:
         before, state = self._state, self.workspace.state()
-        build = OpenedBuild(self.workspace)
+        build = Index(self.workspace)
         warm(build, self._ends)
         with self._lock:
             # A question, or a change by this engine, may have opened a newer one meanwhile.
@@ -101,7 +101,7 @@ class FollowingEngine(Engine):
                 self._build, self._state = build, state
 
 
-def warm(build: OpenedBuild, ends: Event) -> None:
+def warm(build: Index, ends: Event) -> None:
     """Have a build answer what it is asked most, of itself, until `ends`; nobody who asks waits for
     that. Raises `DamagedError`.
     """
@@ -132,7 +132,7 @@ def warm(build: OpenedBuild, ends: Event) -> None:
                 continue
 
 
-def require_whole(build: OpenedBuild) -> None:
+def require_whole(build: Index) -> None:
     """Raise `DamagedError` where a file of the build is shorter than it was. Files are mapped into
     memory, and to read past the end of one ends the process (SIGBUS).
     """

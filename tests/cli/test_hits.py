@@ -10,20 +10,23 @@ import pytest
 
 from qkvsearch.cli.hits import ranking_table, write_ranking
 from qkvsearch.cli.render import Output, to_table
-from qkvsearch.retrieval.fusion import Head, Part
+from qkvsearch.retrieval.fusion import ScoreComponent, Scores
 from qkvsearch.retrieval.ranking import Hit, Ranking
 
 PARTS = {
     7: [
-        Part("lexical", "deep", "deep", 1.5),
-        Part("meaning", "deep", "learning", 0.25),
-        Part("meaning", "deep", "lake", 0.125),
-        Part("lexical", "sea", "seal", -0.75),
-        Part("lexical", "red", "red", 0.0625),
-        Part("lexical", None, None, 0.03125),
-        Part("meaning", None, None, -0.5),
+        ScoreComponent("lexical", "deep", "deep", 1.5),
+        ScoreComponent("meaning", "deep", "learning", 0.25),
+        ScoreComponent("meaning", "deep", "lake", 0.125),
+        ScoreComponent("lexical", "sea", "seal", -0.75),
+        ScoreComponent("lexical", "red", "red", 0.0625),
+        ScoreComponent("lexical", None, None, 0.03125),
+        ScoreComponent("meaning", None, None, -0.5),
     ],
-    3: [Part("lexical", "deep", "deep", 0.5), Part("lexical", None, None, -1e-9)],
+    3: [
+        ScoreComponent("lexical", "deep", "deep", 0.5),
+        ScoreComponent("lexical", None, None, -1e-9),
+    ],
 }
 BECAUSE = [
     {"id": "a", "title": "Alien", "contribution": 1.25},
@@ -34,7 +37,7 @@ BECAUSE = [
 ]
 
 
-class Explained(Head):
+class Explained(Scores):
     """A head whose parts are given."""
 
     def __init__(self):

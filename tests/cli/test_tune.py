@@ -16,7 +16,7 @@ from qkvsearch.engine import Engine
 from qkvsearch.evaluation import tuning
 from qkvsearch.evaluation.splits import PROTOCOLS
 from qkvsearch.evaluation.tuning import Trial, Tuning
-from qkvsearch.index.preferences import PreferencesPart
+from qkvsearch.index.preferences import PreferencesComponent
 from qkvsearch.index.revision import learn_preferences, remove_items
 from qkvsearch.storage import Workspace
 
@@ -169,7 +169,7 @@ def test_ctrl_c_leaves_the_workspace_as_it_was(qkv, ws, monkeypatch):
 
 
 def test_who_removes_meanwhile_waits_and_neither_is_lost(ws, monkeypatch):
-    original = PreferencesPart.store
+    original = PreferencesComponent.store
     other = Thread(target=lambda: remove_items(Workspace(ws), where="year < 1950"))
 
     def begun_in_between(*args):
@@ -178,7 +178,7 @@ def test_who_removes_meanwhile_waits_and_neither_is_lost(ws, monkeypatch):
             other.start()
 
     n_before = state(ws)[1]["n_items"]
-    monkeypatch.setattr(PreferencesPart, "store", begun_in_between)
+    monkeypatch.setattr(PreferencesComponent, "store", begun_in_between)
     learn_preferences(Workspace(ws), {"settings": SETTINGS})
     other.join()
     _, facts, _ = state(ws)

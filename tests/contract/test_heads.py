@@ -11,7 +11,7 @@ import pytest
 
 from qkvsearch.engine import Engine
 from qkvsearch.recommend.similar import WEIGHTS as SIMILAR_WEIGHTS
-from qkvsearch.retrieval import DenseKeys, Head, fuse, rank
+from qkvsearch.retrieval import DenseKeys, Scores, fuse, rank
 from qkvsearch.text.labelled import LabelledVectors
 
 UNKNOWN = "zzqx wvvk"
@@ -21,11 +21,11 @@ SEARCHED = ("lexical", "lsa", "contrastive")
 HISTORIES = [[0], [3, 50, 90], list(range(0, 60, 2))]
 
 
-def searching(name: str) -> Callable[[Engine, str], Head | None]:
+def searching(name: str) -> Callable[[Engine, str], Scores | None]:
     return lambda engine, query: engine.head(name, query)
 
 
-def semantic(engine: Engine, query: str) -> Head | None:
+def semantic(engine: Engine, query: str) -> Scores | None:
     """As `similar` has it, under a name for whatever the encoder is."""
     main = engine.models.main_head
     query_vectors = engine.models.encoder(main).encode(query)
@@ -33,7 +33,7 @@ def semantic(engine: Engine, query: str) -> Head | None:
     return engine.models.dense_keys(main).head("semantic", query_vectors, pieces_of)
 
 
-def collaborative(engine: Engine, history: list[int]) -> Head | None:
+def collaborative(engine: Engine, history: list[int]) -> Scores | None:
     factors = engine.models.implicit
     vectors = factors.history_vectors(np.array(history, dtype=np.int64))
     ids, _ = engine.tables.names(history)
@@ -41,20 +41,20 @@ def collaborative(engine: Engine, history: list[int]) -> Head | None:
     return keys.head("collaborative", LabelledVectors(ids, vectors))
 
 
-def fused(engine: Engine, query: str) -> Head | None:
+def fused(engine: Engine, query: str) -> Scores | None:
     return engine.texts.fused(query)
 
 
-def fused_by_rank(engine: Engine, query: str) -> Head | None:
+def fused_by_rank(engine: Engine, query: str) -> Scores | None:
     return engine.texts.fused(query, fusion="ranks")
 
 
-def personal(engine: Engine, query: str) -> Head | None:
+def personal(engine: Engine, query: str) -> Scores | None:
     """A search by someone whose history is known."""
     return engine.texts.fused(query, preferences=lambda: collaborative(engine, HISTORIES[1]))
 
 
-def fused_with_taste(engine: Engine, query: str) -> Head | None:
+def fused_with_taste(engine: Engine, query: str) -> Scores | None:
     """A text and a person at once: heads that measure in units of their own."""
     if (words := semantic(engine, query)) is None:
         return None
@@ -75,7 +75,7 @@ CASES = [(name, question) for name, (_, questions, _) in HEADS.items() for quest
 
 
 @pytest.fixture(params=CASES, ids=lambda case: f"{case[0]}: {str(case[1])[:20]}")
-def head(request: pytest.FixtureRequest, movies: Engine) -> Head:
+def head(request: pytest.FixtureRequest, movies: Engine) -> Scores:
     name, question = request.param
     found = HEADS[name][0](movies, question)
     assert found is not None
@@ -135,7 +135,7 @@ def test_only_answers_that_the_mask_leaves_are_ranked(head, movies):
 def test_ties_go_to_the_smaller_id(head, movies):
     """Scores rounded so coarsely that many are equal, or all; ids of the films sort as text."""
     for scores in (np.round(head.scores, 1), np.zeros_like(head.scores)):
-        coarse = Head(head.name, scores, head.parts, head.answers)
+        coarse = Scores(head.name, scores, head.parts, head.answers)
         hits = rank(coarse, movies.tables.names, k=movies.n_items)
         order = [(-hit.score, hit.id) for hit in hits]
         assert order == sorted(order)

@@ -26,19 +26,19 @@ from qkvsearch.data.readers import read_dataset
 from qkvsearch.errors import DamagedError
 from qkvsearch.index import StoredModels, preferences, tokens
 from qkvsearch.index import merge as merging
-from qkvsearch.index.codes import CodesPart
-from qkvsearch.index.component import BuildReader, StoredPart
-from qkvsearch.index.dense import DensePart
-from qkvsearch.index.lexical import LexicalPart
-from qkvsearch.index.log import LogPart
+from qkvsearch.index.codes import CodesComponent
+from qkvsearch.index.component import BuildReader, IndexComponent
+from qkvsearch.index.dense import DenseComponent
+from qkvsearch.index.lexical import LexicalComponent
+from qkvsearch.index.log import LogComponent
 from qkvsearch.index.merge import merged_contents
-from qkvsearch.index.next_item import NextItemPart
-from qkvsearch.index.preferences import PreferencesPart
-from qkvsearch.index.ratings import RatingsPart
+from qkvsearch.index.next_item import NextItemComponent
+from qkvsearch.index.preferences import PreferencesComponent
+from qkvsearch.index.ratings import RatingsComponent
 from qkvsearch.index.registry import parts_of
 from qkvsearch.index.revision import add_items, learn_preferences, merge_segments, remove_items
-from qkvsearch.index.tokens import TokensPart
-from qkvsearch.index.words import WordsPart
+from qkvsearch.index.tokens import TokensComponent
+from qkvsearch.index.words import WordsComponent
 from qkvsearch.retrieval import DenseKeys, LexicalKeys
 from qkvsearch.retrieval import late_interaction as late
 from qkvsearch.retrieval.word_index import WordIndex, WordSequences
@@ -110,9 +110,9 @@ def whole_path(tmp_path_factory, tiny_bert) -> Path:
     qkv.build(path, items=ITEMS, interactions=LOG, columns=COLUMNS, encoder=str(tiny_bert)).close()
 
     def complete(contents: BuildContents) -> None:
-        NextItemPart().store(contents, NextItemModel.create(len(ITEMS), 8, 2, 2, 10, rng=0))
+        NextItemComponent().store(contents, NextItemModel.create(len(ITEMS), 8, 2, 2, 10, rng=0))
         found = vectors_of_words(None, [ITEMS.sort_values("id")["title"].tolist()])
-        TokensPart("transformer").store(contents, late.token_keys(found))
+        TokensComponent("transformer").store(contents, late.token_keys(found))
 
     republished(path, complete)
     return path
@@ -129,7 +129,7 @@ def whole(whole_path) -> Iterator[StoredModels]:
         yield engine.models
 
 
-def kinds(build: BuildReader) -> set[type[StoredPart]]:
+def kinds(build: BuildReader) -> set[type[IndexComponent]]:
     return {type(part) for part in parts_of(build)}
 
 
@@ -182,7 +182,7 @@ class Case:
     """A fitted model: what `store` is given, what `load` is to be like, and what to ask of both."""
 
     def __init__(
-        self, part: StoredPart, given: tuple, like: Any, ask: Callable[[Any], list]
+        self, part: IndexComponent, given: tuple, like: Any, ask: Callable[[Any], list]
     ) -> None:
         self.part, self.given, self.like, self.ask = part, given, like, ask
 
@@ -191,7 +191,7 @@ def lexical(whole: StoredModels) -> Case:
     analyzer = Analyzer()
     counted = count_terms(ITEMS["title"], analyzer.key_terms)
     return Case(
-        LexicalPart(),
+        LexicalComponent(),
         counted,
         LexicalKeys.from_counts(*counted),
         lambda keys: [
@@ -215,7 +215,7 @@ def codes(whole: StoredModels) -> Case:
         found = [keys.head([Token(term, term)]) for term in ("x1", "-5", "17", "nowhere")]
         return [None if head is None else head.scores for head in found]
 
-    return Case(CodesPart(), (catalog,), like, ask)
+    return Case(CodesComponent(), (catalog,), like, ask)
 
 
 def words(whole: StoredModels) -> Case:
@@ -224,7 +224,7 @@ def words(whole: StoredModels) -> Case:
     index = WordIndex([(WordSequences.of_fields(fields), np.arange(len(ITEMS)))], len(ITEMS))
     every = np.ones(len(ITEMS), dtype=bool)
     return Case(
-        WordsPart(),
+        WordsComponent(),
         (fields, Analyzer()),
         index,
         lambda index: [
@@ -241,7 +241,7 @@ def dense(head: str) -> Callable[[StoredModels], Case]:
         encoder = whole.encoder(head)
         made = encode_items(head, encoder, [ITEMS["title"].tolist()], nothing)
         return Case(
-            DensePart(head),
+            DenseComponent(head),
             (encoder, made.keys(), made.cut),
             SimpleNamespace(keys=DenseKeys(made.keys()), encoder=encoder),
             lambda stored: [
@@ -256,7 +256,7 @@ def dense(head: str) -> Callable[[StoredModels], Case]:
 def token_vectors(whole: StoredModels) -> Case:
     keys, query = whole.token_keys, whole.encoder(whole.main_head).encode("deep sea").vectors
     return Case(
-        TokensPart(whole.main_head),
+        TokensComponent(whole.main_head),
         (keys,),
         keys,
         lambda keys: [*keys.similarities(query, np.array([0, 7, 60]))],
@@ -276,7 +276,7 @@ def preferred(whole: StoredModels) -> Case:
     )
     known = np.flatnonzero(counts)
     return Case(
-        PreferencesPart(),
+        PreferencesComponent(),
         (factors, log, confidences),
         like,
         lambda found: [
@@ -294,7 +294,7 @@ def ratings(whole: StoredModels) -> Case:
     factors = BiasedMF(random_state=0).fit(whole.log()).factors_
     bias, embedding = factors.fold_in([0, 3], [5.0, 1.0])
     return Case(
-        RatingsPart(),
+        RatingsComponent(),
         (factors,),
         factors,
         lambda found: [
@@ -308,7 +308,7 @@ def next_item(whole: StoredModels) -> Case:
     model = NextItemModel.create(len(ITEMS), 8, 2, 2, 10, rng=1)
     history = np.array([3, 1, 4])
     return Case(
-        NextItemPart(),
+        NextItemComponent(),
         (model,),
         model,
         lambda found: [found.states(history), found.contributions(history, np.array([0, 7]))],
@@ -325,7 +325,7 @@ def log(whole: StoredModels) -> Case:
 
     like = SimpleNamespace(interactions=lambda: given, history=history)
     return Case(
-        LogPart(),
+        LogComponent(),
         (given,),
         like,
         lambda found: [
@@ -398,11 +398,15 @@ def after(items: pd.DataFrame, added: pd.DataFrame) -> pd.DataFrame:
 
 def everything(models: StoredModels, terms: list[str]) -> dict[str, list[Any]]:
     """What each part answers with, as arrays."""
-    log, tokens, liked = models.load(LogPart()), models.token_keys, models.load(PreferencesPart())
+    log, tokens, liked = (
+        models.load(LogComponent()),
+        models.token_keys,
+        models.load(PreferencesComponent()),
+    )
     every, interactions = np.arange(models.n_items), log.interactions()
     of_pairs = ("items", "users", "ratings", "times", "weights")
     histories = [log.history(user) for user in range(len(interactions.user_ids))]
-    ratings, model = models.load(RatingsPart()), models.load(NextItemPart())
+    ratings, model = models.load(RatingsComponent()), models.load(NextItemComponent())
     heads = list(models.head_weights)[1:]
     return {
         "lexical": [found for term in terms for found in models.lexical_keys.postings(term)],
@@ -481,18 +485,18 @@ def assert_what_was_learned_stays(
     before = {str(i): row for row, i in enumerate(whole.snapshot.tables.ids("items").texts)}
     rows = [before[i] if i in had else -1 for i in items["id"]]
     learned = [
-        (PreferencesPart(), "item_embeddings"), (PreferencesPart(), "unit_rows"),
-        (PreferencesPart(), "item_counts"), (RatingsPart(), "item_biases"),
-        (RatingsPart(), "item_embeddings"), (NextItemPart(), "item_embeddings"),
-        (LogPart(), "usual_weights"),
+        (PreferencesComponent(), "item_embeddings"), (PreferencesComponent(), "unit_rows"),
+        (PreferencesComponent(), "item_counts"), (RatingsComponent(), "item_biases"),
+        (RatingsComponent(), "item_embeddings"), (NextItemComponent(), "item_embeddings"),
+        (LogComponent(), "usual_weights"),
     ]  # fmt: skip
     for part, name in learned:
         found, former = (part.read(m.snapshot, name)[name] for m in (models, whole))
         expected = np.array([former[row] if row >= 0 else 0 * former[0] for row in rows])
         np.testing.assert_array_equal(found, expected, err_msg=f"{part.group}.{name}")
-    embeddings = PreferencesPart().read(models.snapshot, "item_embeddings")["item_embeddings"]
+    embeddings = PreferencesComponent().read(models.snapshot, "item_embeddings")["item_embeddings"]
     wide = embeddings.astype(np.float64)
-    factors = models.load(PreferencesPart()).factors
+    factors = models.load(PreferencesComponent()).factors
     np.testing.assert_allclose(factors.gram, wide.T @ wide, atol=1e-4)
     assert factors.n_items == np.count_nonzero(wide.any(axis=1))
     names = ("user", "item", "rating", "time", "weight")
@@ -565,7 +569,7 @@ def test_arrays_merged_are_those_of_a_fresh_build(path, tmp_path, monkeypatch):
         qkv.build(tmp_path / "fresh", items=items, columns=COLUMNS, encoder="corpus") as fresh,
         qkv.open(path) as merged,
     ):
-        for part in (LexicalPart(), CodesPart()):
+        for part in (LexicalComponent(), CodesComponent()):
             found, like = part.read(merged.snapshot), part.read(fresh.snapshot)
             assert set(found) == set(like)
             for name, array in found.items():
@@ -579,12 +583,12 @@ def test_text_ids_among_whole_numbers_put_every_row_in_another_place(tmp_path):
     qkv.build(path, items=items, interactions=LOG, columns=COLUMNS, encoder="corpus").close()
     added = pd.DataFrame({"id": ["y"], "title": ["the red sea"], "sku": ["SKU-4444"]})
     with qkv.open(path) as before:
-        log, liked = before.models.log(), before.models.load(PreferencesPart())
+        log, liked = before.models.log(), before.models.load(PreferencesComponent())
         ids = list(map(str, log.item_ids))
         pairs = [set(zip(log.users, [ids[i] for i in log.items], log.times, strict=True))]
         add_items(Workspace(path), added)
         with qkv.open(path) as merged:
-            log, now = merged.models.log(), merged.models.load(PreferencesPart())
+            log, now = merged.models.log(), merged.models.load(PreferencesComponent())
             assert log.item_ids.texts == sorted([*ids, "y"])
             assert (np.diff(log.items)[np.diff(log.users) == 0] > 0).all()
             texts = log.item_ids.texts
@@ -677,17 +681,17 @@ def spoiled(array: np.ndarray, form: Any) -> Iterator[np.ndarray]:
         yield np.where(np.arange(len(array)) == len(array) // 2, 10**6, array).astype(array.dtype)
 
 
-def use(part: StoredPart, models: StoredModels) -> None:
+def use(part: IndexComponent, models: StoredModels) -> None:
     """All that the part gives."""
     part.read(models.snapshot)
     loaded = models.load(part)
-    if isinstance(part, DensePart):
+    if isinstance(part, DenseComponent):
         loaded.encoder.encode("sea")
         loaded.keys.vectors.sum()
-    if isinstance(part, LexicalPart):
+    if isinstance(part, LexicalComponent):
         part.norms(models.snapshot)
         part.segment_counts(models.snapshot.base)
-    if isinstance(part, PreferencesPart):
+    if isinstance(part, PreferencesComponent):
         models.user_directions()
 
 
@@ -732,7 +736,7 @@ def test_an_array_that_does_not_go_with_the_others_is_named(group, name, path, w
 
 
 def test_a_segment_without_an_array_that_its_base_has_is_named(path, monkeypatch):
-    monkeypatch.setattr(DensePart, "extend", lambda *given: None)
+    monkeypatch.setattr(DenseComponent, "extend", lambda *given: None)
     add_items(Workspace(path), pd.DataFrame({"id": ["77"], "title": ["sea"], "sku": [None]}))
     with qkv.open(path) as engine, pytest.raises(DamagedError, match=r"lsa\.keys\.npy"):
         engine.models.dense_keys("lsa").vectors.sum()
@@ -747,7 +751,7 @@ def test_preferences_learned_anew_replace_their_own_arrays_alone(path, whole):
         assert engine.snapshot.damaged() == []
         assert engine.models.implicit.item_embeddings.shape == (len(ITEMS), 4)
         for part in parts_of(engine.models):
-            if not isinstance(part, PreferencesPart):
+            if not isinstance(part, PreferencesComponent):
                 for name, array in part.read(engine.snapshot).items():
                     np.testing.assert_array_equal(array, part.read(whole.snapshot, name)[name])
 
@@ -769,13 +773,13 @@ def test_a_log_without_ratings_leaves_nothing_of_those_that_were_there(leaving, 
         log = replace(engine.models.log(), ratings=None, times=None, weights=None, scale=None)
 
     def learn(contents: BuildContents) -> None:
-        for part in (LogPart(), PreferencesPart(), RatingsPart()):
+        for part in (LogComponent(), PreferencesComponent(), RatingsComponent()):
             part.learn(contents, log, nothing)
 
     republished(path, learn)
     with qkv.open(path) as engine:
-        assert not RatingsPart().is_in(engine.snapshot)
-        assert set(LogPart().names_in(engine.snapshot)) == {"indptr", "items"}
+        assert not RatingsComponent().is_in(engine.snapshot)
+        assert set(LogComponent().names_in(engine.snapshot)) == {"indptr", "items"}
         gone = {"ratings", "rating_scale", "usual_weight", "times_comparable"}
         assert not gone & engine.snapshot.facts.keys()
         assert engine.models.feedback.scale is None

@@ -12,7 +12,7 @@ import qkvsearch as qkv
 from qkvsearch._utils.progress import silent
 from qkvsearch.cli.build import columns_counted
 from qkvsearch.index import StoredModels
-from qkvsearch.index.dense import DensePart
+from qkvsearch.index.dense import DenseComponent
 from qkvsearch.index.merge import merged_contents
 from qkvsearch.storage import Workspace
 from qkvsearch.text.text_encoder import item_keys
@@ -44,7 +44,7 @@ def set_weights(path, weights) -> None:
     workspace = Workspace(path)
     with workspace.writing("test"), closing(workspace.open()) as build:
         models = StoredModels(build)
-        heads = [DensePart(name) for name in HEADS]
+        heads = [DenseComponent(name) for name in HEADS]
         contents = merged_contents(models, silent, but=heads)
         contents.facts.pop("column_weights", None)
         if weights is not None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qkvsearch.retrieval import Head, Part, Parts, fuse, fuse_ranks
+from qkvsearch.retrieval import Components, ScoreComponent, Scores, fuse, fuse_ranks
 from qkvsearch.retrieval.head_weights import standardized
 
 values = st.floats(-100, 100, width=32)
@@ -19,10 +19,12 @@ def head_of(name, scores, answers=None):
 
     def parts(position):
         score = float(scores[position])
-        return Parts.of(Part(name, "x", i, part) for i, part in enumerate((score - 9, 4.0, 5.0)))
+        return Components.of(
+            ScoreComponent(name, "x", i, part) for i, part in enumerate((score - 9, 4.0, 5.0))
+        )
 
     answers = None if answers is None else np.array(answers, dtype=bool)
-    return Head(name, scores, parts, answers)
+    return Scores(name, scores, parts, answers)
 
 
 @st.composite

@@ -10,7 +10,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from qkvsearch.attention import attention
-from qkvsearch.retrieval import Head, Part, Parts, fuse
+from qkvsearch.retrieval import Components, ScoreComponent, Scores, fuse
 from qkvsearch.retrieval import late_interaction as late
 from qkvsearch.retrieval.keys import LexicalKeys
 from qkvsearch.retrieval.late_interaction import (
@@ -64,8 +64,10 @@ def second(rng, items):
 
 def first_of(scores, answers=None):
     scores = np.asarray(scores, dtype=np.float32)
-    parts = [Parts.of([Part("first", "word", "word", float(score))]) for score in scores]
-    return Head("first", scores, parts.__getitem__, answers)
+    parts = [
+        Components.of([ScoreComponent("first", "word", "word", float(score))]) for score in scores
+    ]
+    return Scores("first", scores, parts.__getitem__, answers)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qkvsearch.retrieval import Head, Part, Parts, rank
+from qkvsearch.retrieval import Components, ScoreComponent, Scores, rank
 from qkvsearch.retrieval.ranking import SHOWN_HITS
 
 scores = st.lists(st.floats(-50, 50, width=32), min_size=1, max_size=12)
@@ -22,11 +22,15 @@ def head_of(values, answers=None):
 
     def parts(position):
         score = float(array[position])
-        return Parts.of(
-            [Part("h", "small", 0, score - 60), Part("h", "large", 0, 70.0), Part("h", 0, 0, -10)]
+        return Components.of(
+            [
+                ScoreComponent("h", "small", 0, score - 60),
+                ScoreComponent("h", "large", 0, 70.0),
+                ScoreComponent("h", 0, 0, -10),
+            ]
         )
 
-    return Head("h", array, parts, None if answers is None else np.array(answers, dtype=bool))
+    return Scores("h", array, parts, None if answers is None else np.array(answers, dtype=bool))
 
 
 @given(scores, st.integers(0, 15), st.floats(0.1, 9), st.randoms())
@@ -103,8 +107,8 @@ def test_explain_lists_the_largest_part_first_and_adds_up():
 
 
 def test_explain_lists_all_parts_where_that_is_asked_for():
-    parts = Parts.of(Part("h", i, 0, 1.0 + i) for i in range(30))
-    ranking = rank(Head("h", np.array([465.0], np.float32), lambda _: parts), names, k=1)
+    parts = Components.of(ScoreComponent("h", i, 0, 1.0 + i) for i in range(30))
+    ranking = rank(Scores("h", np.array([465.0], np.float32), lambda _: parts), names, k=1)
     assert [part.query for part in ranking.explain(0)] == [*range(29, 9, -1), "others"]
     assert sorted(ranking.explain(0, full=True)) == list(parts)
     (row,), (full,) = ranking.explained_records(), ranking.explained_records(full=True)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qkvsearch.retrieval import Part, Parts
+from qkvsearch.retrieval import Components, ScoreComponent
 from qkvsearch.retrieval.reasons import (
     EVERYTHING,
     MOST,
@@ -24,7 +24,7 @@ labels = st.sampled_from(
     ["space", "Space", "robots", "the", "[CLS]", "!", "注意", "意力", "注", "ab", "rank 3", "café"]
 )
 parts = st.builds(
-    Part,
+    ScoreComponent,
     st.sampled_from(["lexical", "lsa", "minilm", "token", "collaborative", "popularity"]),
     st.none() | labels,
     st.none() | labels,
@@ -38,7 +38,7 @@ def texts(found):
 
 
 def reasons(text, drawn):
-    return WordReasons(text)(0, Parts.of(drawn))
+    return WordReasons(text)(0, Components.of(drawn))
 
 
 @given(st.lists(parts, max_size=40), st.sampled_from(["", "Space robots", "注意力 the", "the of"]))
@@ -53,12 +53,12 @@ def test_a_word_is_the_same_in_every_head_however_it_is_written():
     found = reasons(
         "Robots in the Café",
         [
-            Part("lexical", "robots", "robots", 1.0),
-            Part("minilm", "Robots", "machine", 0.3),
-            Part("minilm", "Robots", "of", 0.7),
-            Part("token", "Robots", "Robot", 0.25),
-            Part("static", "Café", "coffee", 2.0),
-            Part("lexical", "cafe", "cafe", 0.5),
+            ScoreComponent("lexical", "robots", "robots", 1.0),
+            ScoreComponent("minilm", "Robots", "machine", 0.3),
+            ScoreComponent("minilm", "Robots", "of", 0.7),
+            ScoreComponent("token", "Robots", "Robot", 0.25),
+            ScoreComponent("static", "Café", "coffee", 2.0),
+            ScoreComponent("lexical", "cafe", "cafe", 0.5),
         ],
     )
     assert found == [
@@ -69,49 +69,57 @@ def test_a_word_is_the_same_in_every_head_however_it_is_written():
 
 def test_a_run_of_chinese_is_one_word():
     drawn = [
-        Part("lexical", "意力", "意力", 1.0),
-        Part("minilm", "注", "注", 0.5),
-        Part("static", "机", "机", 0.25),
+        ScoreComponent("lexical", "意力", "意力", 1.0),
+        ScoreComponent("minilm", "注", "注", 0.5),
+        ScoreComponent("static", "机", "机", 0.25),
     ]
     found = reasons("注意力 机制", drawn)
     assert [text.split(":")[0] for text in texts(found)] == ["注意力", "机制"]
 
 
 def test_what_says_nothing_alone_is_the_text_as_a_whole():
-    drawn = [Part("minilm", label, "x", 1.0) for label in ("[CLS]", "the", ",", "[SEP]")]
+    drawn = [ScoreComponent("minilm", label, "x", 1.0) for label in ("[CLS]", "the", ",", "[SEP]")]
     assert reasons("the, deep", drawn) == [Reason(WHOLE, 4.0)]
-    only = reasons("the", [Part("lexical", "the", "the", 1.0)])
+    only = reasons("the", [ScoreComponent("lexical", "the", "the", 1.0)])
     assert texts(only) == ["the: same word"]
 
 
 @pytest.mark.parametrize("key", ["the", "ed", "[SEP]", "2001", "Knots", "-"])
 def test_a_pair_is_named_only_where_both_are_words(key):
-    (found,) = reasons("knot", [Part("minilm", "knot", key, 1.0)])
+    (found,) = reasons("knot", [ScoreComponent("minilm", "knot", key, 1.0)])
     assert found.text == "knot: meaning"
 
 
 @pytest.mark.parametrize(("share", "named"), [(0.24, False), (0.26, True)])
 def test_a_pair_is_named_only_where_its_share_is_worth_it(share, named):
-    drawn = [Part("lsa", "rain", "waterproof", share), Part("lsa", "rain", "rain", 1 - share)]
+    drawn = [
+        ScoreComponent("lsa", "rain", "waterproof", share),
+        ScoreComponent("lsa", "rain", "rain", 1 - share),
+    ]
     (found,) = reasons("rain", drawn)
     assert ("~ waterproof" in found.text) is named
 
 
 def test_a_word_that_brings_next_to_nothing_names_no_pair():
-    drawn = [Part("lsa", "rain", "rain", 1.0), Part("lsa", "knot", "skerry", 0.04)]
+    drawn = [
+        ScoreComponent("lsa", "rain", "rain", 1.0),
+        ScoreComponent("lsa", "knot", "skerry", 0.04),
+    ]
     assert texts(reasons("rain knot", drawn)) == ["rain: meaning", "knot: meaning"]
 
 
 def test_a_word_that_was_found_as_another_says_so():
-    drawn = [Part("lexical", "kx-1/7b", "model KX-1/7B", 2.0)]
+    drawn = [ScoreComponent("lexical", "kx-1/7b", "model KX-1/7B", 2.0)]
     assert "model kx-1/7b" in texts(reasons("KX-1/7B", drawn))[0]
 
 
 def test_what_is_not_the_same_for_every_item_is_not_what_everything_gets():
     drawn = [
-        Part("lsa", None, None, -1.0), Part("token", None, None, -0.5),
-        Part("popularity", None, None, -2.0), Part("token", None, "as the lowest", -4.0),
-    ]  # fmt: skip
+        ScoreComponent("lsa", None, None, -1.0),
+        ScoreComponent("token", None, None, -0.5),
+        ScoreComponent("popularity", None, None, -2.0),
+        ScoreComponent("token", None, "as the lowest", -4.0),
+    ]
     found = reasons("x", drawn)
     assert found == [
         Reason("word by word, as the lowest", -4.0),
@@ -122,13 +130,16 @@ def test_what_is_not_the_same_for_every_item_is_not_what_everything_gets():
 
 def test_a_persons_preferences_and_ranks_have_lines_of_their_own():
     drawn = [
-        Part("collaborative", "m1", None, 1.0), Part("collaborative", "m2", None, 0.5),
-        Part("lexical", "rank 1", "rank 1", 0.75), Part("lsa", "rank 4", "rank 4", 0.5),
-    ]  # fmt: skip
+        ScoreComponent("collaborative", "m1", None, 1.0),
+        ScoreComponent("collaborative", "m2", None, 0.5),
+        ScoreComponent("lexical", "rank 1", "rank 1", 0.75),
+        ScoreComponent("lsa", "rank 4", "rank 4", 0.5),
+    ]
     assert reasons("x", drawn) == [
-        Reason("your taste", 1.5), Reason("same word: rank 1", 0.75),
+        Reason("your taste", 1.5),
+        Reason("same word: rank 1", 0.75),
         Reason("meaning: rank 4", 0.5),
-    ]  # fmt: skip
+    ]
 
 
 @given(st.lists(values, min_size=1, max_size=60))
@@ -153,8 +164,9 @@ def grouped(items, first=()):
 
 def test_few_items_are_named_one_by_one():
     assert texts(grouped([("Heat", 1.0, ["Crime"]), ("Ran", 2.0, ["Crime"])])) == [
-        "because of Ran", "because of Heat",
-    ]  # fmt: skip
+        "because of Ran",
+        "because of Heat",
+    ]
 
 
 def test_many_items_are_grouped_by_what_they_have_in_common_each_once():

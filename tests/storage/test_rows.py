@@ -15,14 +15,14 @@ class Model:
     def __init__(self, base):
         self.base = sorted(base)
         self.items = {id_: (row, row) for row, id_ in enumerate(self.base)}
-        self.departed, self.after, self.origin, self.keys = [], [], [], []
+        self.tombstones, self.after, self.origin, self.keys = [], [], [], []
 
     def add(self, ids):
         for id_ in sorted(set(ids)):
             row = len(self.base) + len(self.keys)
             before = self.items.get(id_)
             if before:
-                self.departed.append(before[0])
+                self.tombstones.append(before[0])
             origin = before[1] if before else -1
             self.after.append(sum(known < id_ for known in self.base))
             self.origin.append(origin)
@@ -31,13 +31,13 @@ class Model:
 
     def remove(self, ids):
         for id_ in set(ids) & self.items.keys():
-            self.departed.append(self.items.pop(id_)[0])
+            self.tombstones.append(self.items.pop(id_)[0])
 
     def rows(self):
-        departed, after, origin = (
-            np.array(x, dtype=np.int64) for x in (sorted(self.departed), self.after, self.origin)
+        tombstones, after, origin = (
+            np.array(x, dtype=np.int64) for x in (sorted(self.tombstones), self.after, self.origin)
         )
-        return Rows.joined(len(self.base), departed, after, origin, self.keys)
+        return Rows.joined(len(self.base), tombstones, after, origin, self.keys)
 
 
 ids = st.sets(st.integers(-20, 20), min_size=1, max_size=8)

@@ -49,7 +49,7 @@ class History:
     def __init__(self, folder, kind, seed, n_segments):
         self.random, self.kind, self.folder = Random(seed), kind, folder
         self.columns = [("id", "INTEGER" if kind == "whole" else "TEXT"), *COLUMNS]
-        self.items, self.catalogs, self.departed = {}, [], set()
+        self.items, self.catalogs, self.tombstones = {}, [], set()
         self.after, self.origin, self.keys = [], [], []
         self.n_base = 0
         self.place = {}  # id: (stored row, origin)
@@ -89,7 +89,7 @@ class History:
         for row, id_ in enumerate(ids):
             origin = start + row if not self.catalogs[1:] else -1
             if id_ in self.place:
-                self.departed.add(self.place[id_][0])
+                self.tombstones.add(self.place[id_][0])
                 origin = self.place[id_][1]
             if self.catalogs[1:]:
                 self.origin.append(origin)
@@ -98,13 +98,13 @@ class History:
 
     def remove(self, id_):
         del self.items[id_]
-        self.departed.add(self.place.pop(id_)[0])
+        self.tombstones.add(self.place.pop(id_)[0])
 
     @property
     def rows(self):
-        if not self.keys and not self.departed:
+        if not self.keys and not self.tombstones:
             return Rows.plain(self.n_base)
-        arrays = (sorted(self.departed), self.after, self.origin)
+        arrays = (sorted(self.tombstones), self.after, self.origin)
         return Rows.joined(self.n_base, *(np.array(x, dtype=np.int64) for x in arrays), self.keys)
 
     def ids(self):

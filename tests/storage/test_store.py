@@ -34,20 +34,20 @@ def state(workspace):
     return found[0], found[1].tolist(), folders(workspace)
 
 
-def segment(workspace, films, make_catalog, departed=()):
+def segment(workspace, films, make_catalog, tombstones=()):
     """Publish a segment with these films behind the current build."""
     base = workspace.open()
     catalog = make_catalog(films)
     contents = publish.BuildContents(
         CatalogRows.of_segment(catalog, base.tables),
-        facts={**base.facts, "n_items": base.facts["n_items"] + len(films) - len(departed)},
+        facts={**base.facts, "n_items": base.facts["n_items"] + len(films) - len(tombstones)},
         base=base,
         arrays={
             AFTER: base.base.catalog.rows_before(catalog.ids),
             ORIGIN: np.full(len(films), -1),
             "numbers": np.full(len(films), 70.0),
         },
-        departed=np.union1d(base.departed, departed),
+        tombstones=np.union1d(base.tombstones, tombstones),
     )
     return workspace.publish(contents, "add")
 
@@ -70,7 +70,7 @@ def test_a_segment_adds_its_items_and_rows_in_the_order_of_ids(workspace, make_c
     segment(
         workspace, [(5, "Five", 1999, "War", 1.0), (200, "Last", None, None, 2.0)], make_catalog
     )
-    segment(workspace, [(6, "Six", 2000, None, 1.0)], make_catalog, departed=[1, 6])
+    segment(workspace, [(6, "Six", 2000, None, 1.0)], make_catalog, tombstones=[1, 6])
     snapshot = workspace.open()
     assert snapshot.tables.names(range(6))[0] == [4, 5, 6, 8, 30, 100]
     assert snapshot.rows.stored.tolist() == [0, 5, 7, 2, 3, 4]

@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("fastapi", reason="needs qkvsearch[web]")
 
 from qkvsearch import Engine, build
-from qkvsearch.engine.index import OpenedBuild
+from qkvsearch.engine.index import Index
 from qkvsearch.errors import DamagedError
 from qkvsearch.web import following
 from qkvsearch.web.following import FollowingEngine, warm
@@ -113,12 +113,12 @@ def test_one_that_cannot_be_opened_is_told_of_and_the_former_answers(
 
     monkeypatch.setattr(following, "AGAIN", 0.01)
     with caplog.at_level(logging.ERROR, "qkvsearch.web"):
-        monkeypatch.setattr(following, "OpenedBuild", broken)
+        monkeypatch.setattr(following, "Index", broken)
         with Engine(path) as writer:
             writer.add(MORE)
         until(lambda: "disk on fire" in caplog.text)
     assert {hit.id for hit in engine.search("kite")} == {1, 2}
-    monkeypatch.setattr(following, "OpenedBuild", OpenedBuild)
+    monkeypatch.setattr(following, "Index", Index)
     until(lambda: engine.n_items == 4)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from qkvsearch.retrieval import Part, Parts
+from qkvsearch.retrieval import Components, ScoreComponent
 from qkvsearch.web.api.word_map import MOST_KEYS, MOST_QUERY, word_map
 
 
@@ -108,9 +108,11 @@ def test_an_explanation_with_a_taste_and_one_of_a_neighbour(client, assert_adds_
 def test_a_map_of_many_words_adds_up_those_that_it_does_not_name():
     rng = np.random.default_rng(0)
     parts = [
-        Part("static", f"q{i}", f"k{j}", float(rng.normal())) for i in range(30) for j in range(50)
+        ScoreComponent("static", f"q{i}", f"k{j}", float(rng.normal()))
+        for i in range(30)
+        for j in range(50)
     ]
-    found = word_map(Parts.of(parts))
+    found = word_map(Components.of(parts))
     assert found["cut"] == {"query": 30 - MOST_QUERY, "keys": 50 - MOST_KEYS}
     values = np.array(found["values"])
     assert values.shape == (1, MOST_QUERY + 1, MOST_KEYS + 1)

@@ -149,18 +149,29 @@ def _size(array: Any) -> int:
     from pyarrow import compute, types
 
     kind, size = array.type, CELL_BYTES * len(array)
+    if _is_extension(kind):
+        return _size(array.storage)
     if types.is_dictionary(kind):
         codes = array.indices.drop_null().to_numpy(zero_copy_only=False)
-        if types.is_nested(kind.value_type) or not len(codes):
-            return size + _size(array.dictionary) * len(codes)
-        lengths = compute.binary_length(array.dictionary.cast("binary"))
+        lengths = compute.binary_length(array.dictionary.cast("binary")).fill_null(0)
         used = np.bincount(codes, minlength=len(lengths))
-        return size + int(used @ lengths.fill_null(0).to_numpy(zero_copy_only=False))
+        return size + int(used @ lengths.to_numpy(zero_copy_only=False))
     if types.is_struct(kind):
         return size + sum(map(_size, array.flatten()))
+    if types.is_map(kind):
+        start, end = (array.offsets[at].as_py() for at in (0, -1))
+        return size + sum(
+            _size(part.slice(start, end - start)) for part in (array.keys, array.items)
+        )
     if types.is_nested(kind):
         return size + _size(array.flatten())
-    return size + array.nbytes
+    return size + int(array.nbytes)
+
+
+def _is_extension(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return isinstance(kind, pa.BaseExtensionType)
 
 
 def _is_number(array: Any) -> bool:
@@ -192,7 +203,7 @@ def _coded(array: Any) -> tuple[np.ndarray, list[str]]:
     kind = array.type
     if pa.types.is_null(kind):
         return np.full(len(array), -1), []
-    if pa.types.is_nested(kind):
+    if pa.types.is_nested(kind) or _is_extension(kind):
         cells, codes = array, np.arange(len(array))
     else:
         coded = array if pa.types.is_dictionary(kind) else array.dictionary_encode()

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from qkvsearch._utils.query_lock import out_of_turn
+from qkvsearch._utils.query_lock import released
 from qkvsearch.engines.milvus.collections import LEXICAL, ROW, check, dimension, fields_of
 from qkvsearch.engines.milvus.connection import connect, told
 from qkvsearch.errors import WorkspaceError
@@ -121,7 +121,7 @@ class MilvusKeys:
     def _keys(self, head: str, part: StoredPiece, rows: np.ndarray) -> np.ndarray:
         """Of a collection's rows (n,), in their order."""
         wanted, numbers = np.unique(rows, return_inverse=True)
-        with told(self.uri, f"cannot read {part.collection}"), out_of_turn():
+        with told(self.uri, f"cannot read {part.collection}"), released():
             client = connect(self.uri)
             answer = client.get(part.collection, wanted.tolist(), output_fields=[ROW, head])
         if len(answer) != len(wanted):
@@ -143,7 +143,7 @@ class MilvusKeys:
             query = {dimension(term.encode()): weight for term, weight in query.items()}
         positions, scores, least = [], [], -np.inf
         for i, part in enumerate(self.parts):
-            with told(self.uri, f"cannot search {part.collection}"), out_of_turn():
+            with told(self.uri, f"cannot search {part.collection}"), released():
                 [hits] = connect(self.uri).search(
                     part.collection,
                     data=[query],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -63,6 +63,7 @@ def _plain(cell: Any) -> Any:
 def arrow_schema(spark_schema: str) -> pa.Schema:
     """Return the Arrow schema of a Spark schema such as "block int, x binary"."""
     types = {"int": pa.int32(), "bigint": pa.int64(), "binary": pa.binary(), "string": pa.string()}
+    types["array<string>"] = pa.list_(pa.string())
     fields = (field.split() for field in spark_schema.split(", "))
     return pa.schema([(name, types[type_]) for name, type_ in fields])
 
@@ -71,29 +72,23 @@ ARRAY = "array binary"
 ARRAY_SCHEMA = arrow_schema(ARRAY)
 
 
-def summed(arrays: DataFrame, n_arrays: int, dtype: Any = np.float64) -> np.ndarray:
-    """Return the sum of the arrays in the column `array`; of many as a tree, so that no task holds
-    all of them.
+def summed(arrays: DataFrame, n_arrays: int) -> np.ndarray:
+    """Return the sum of the float64 arrays in the column `array`; of many as a tree, so that no
+    task holds all of them.
     """
     if n_arrays > MAX_SUMMED_AT_ONCE:
-        groups = max(1, round(n_arrays**0.5))
-        arrays = arrays.mapInArrow(add_up(dtype), ARRAY).repartition(groups)
-    rows = arrays.mapInArrow(add_up(dtype), ARRAY).collect()
-    return np.asarray(sum(array_of(row.array, dtype).copy() for row in rows))
+        arrays = arrays.mapInArrow(add_up, ARRAY).repartition(max(1, round(n_arrays**0.5)))
+    rows = arrays.mapInArrow(add_up, ARRAY).collect()
+    return np.asarray(sum(array_of(row.array, np.float64) for row in rows))
 
 
-def add_up(dtype: Any) -> Callable[[Batches], Batches]:
+def add_up(batches: Batches) -> Batches:
     """Sum the arrays of a partition."""
-
-    def add(batches: Batches) -> Batches:
-        total = None
-        for row in each_row(batches):
-            array = array_of(row["array"], dtype)
-            total = array.copy() if total is None else total + array
-        if total is not None:
-            yield as_batch([{"array": total}], ARRAY_SCHEMA)
-
-    return add
+    total: Any = 0
+    for row in each_row(batches):
+        total = total + array_of(row["array"], np.float64)
+    if np.ndim(total):
+        yield as_batch([{"array": total}], ARRAY_SCHEMA)
 
 
 def persisted(frame: DataFrame) -> DataFrame:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from qkvsearch.collaborative.confidences import Feedback
+from qkvsearch.collaborative.confidences import Feedback, usual_by_sums
 from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.data.interactions import MergedRows
 from qkvsearch.engines.spark.blocks import (
@@ -30,29 +30,19 @@ from qkvsearch.engines.spark.blocks import (
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-# ids: the users', ascending, as Arrow writes them; indptr int64, items int32, ratings and weights
-# float32, times int64, where the log has any; counts: what became of repeated rows, as JSON.
+# ids: the users', ascending. counts: what became of repeated rows, as JSON.
 HISTORIES = (
-    "block int, n_users int, n_pairs bigint, ids binary, indptr binary, items binary, "
+    "block int, n_users int, n_pairs bigint, ids array<string>, indptr binary, items binary, "
     "ratings binary, times binary, weights binary, counts string"
 )
 HISTORIES_SCHEMA = arrow_schema(HISTORIES)
 HALF = 16  # bits
 
 
-@dataclass(frozen=True)
-class LogShape:
-    """What a log's rows hold. n_items: of the catalog. usual_weight: replaces a missing weight."""
-
-    n_items: int
-    has_ratings: bool
-    has_weights: bool
-    has_times: bool
-    usual_weight: float = 1.0
+DTYPES = {"indptr": "i8", "items": "i4", "ratings": "f4", "times": "i8", "weights": "f4"}
 
 
-@dataclass(frozen=True)
-class BlockHistory:
+class BlockHistory(NamedTuple):
     """The arrays of one block; None where the log has none."""
 
     indptr: np.ndarray
@@ -63,15 +53,11 @@ class BlockHistory:
 
     @classmethod
     def of(cls, row: dict[str, Any]) -> BlockHistory:
-        def optional(name: str, dtype: Any) -> np.ndarray | None:
-            return None if row.get(name) is None else array_of(row[name], dtype)
-
         return cls(
-            array_of(row["indptr"], np.int64),
-            array_of(row["items"], np.int32),
-            optional("ratings", np.float32),
-            optional("times", np.int64),
-            optional("weights", np.float32),
+            *(
+                None if row.get(name) is None else array_of(row[name], dtype)
+                for name, dtype in DTYPES.items()
+            )
         )
 
     def confidences(self, feedback: Feedback) -> np.ndarray:
@@ -81,8 +67,10 @@ class BlockHistory:
 # --- rows to blocks ---
 
 
-def make_histories(shape: LogShape) -> Callable[[Batches], Batches]:
-    """Turn the rows of a partition (part, row, user, item, rating, weight, time) into its block."""
+def make_histories(n_items: int, usual_weight: float) -> Callable[[Batches], Batches]:
+    """Turn the rows of a partition (part, row, user, item, and rating, weight, time where there are
+    any) into its block. usual_weight: replaces a missing weight.
+    """
 
     def make(batches: Batches) -> Batches:
         from pyspark import TaskContext
@@ -91,57 +79,38 @@ def make_histories(shape: LogShape) -> Callable[[Batches], Batches]:
         if filled:
             context = TaskContext.get()
             assert context is not None
-            block = history_of(pa.Table.from_batches(filled), shape, context.partitionId())
-            yield as_batch([block], HISTORIES_SCHEMA)
+            rows = pa.Table.from_batches(filled)
+            block = history_of(rows, n_items, usual_weight)
+            yield as_batch([{"block": context.partitionId(), **block}], HISTORIES_SCHEMA)
 
     return make
 
 
-def history_of(rows: pa.Table, shape: LogShape, block: int) -> dict[str, Any]:
+def history_of(rows: pa.Table, n_items: int, usual_weight: float = 1.0) -> dict[str, Any]:
     """Return the block of all rows of some users; repeated pairs are merged as on one machine."""
     rows = rows.sort_by([("part", "ascending"), ("row", "ascending")])
+    arrays = {
+        name: rows.column(name).combine_chunks().to_numpy(zero_copy_only=False)
+        for name in rows.column_names
+        if name != "user"
+    }
     coded = rows.column("user").combine_chunks().dictionary_encode()
     order = pa.compute.sort_indices(coded.dictionary)
     rank = np.empty(len(order), dtype=np.int32)
     rank[order.to_numpy()] = np.arange(len(order), dtype=np.int32)
-    merged = MergedRows(
-        shape.n_items,
-        _column(rows, "rating") if shape.has_ratings else None,
-        _column(rows, "time") if shape.has_times else None,
-        _column(rows, "weight") if shape.has_weights else None,
-        shape.usual_weight,
-    )
-    merged.add(rank[coded.indices.to_numpy()], _column(rows, "item"), np.arange(len(rows)))
+    columns = (arrays.get(name) for name in ("rating", "time", "weight"))
+    merged = MergedRows(n_items, *columns, usual_weight)
+    merged.add(rank[coded.indices.to_numpy()], arrays["item"], np.arange(len(rows)))
     pairs = merged.whole()
     users = pairs.pop("users")
     return {
-        "block": block,
         "n_users": len(order),
         "n_pairs": len(users),
-        "ids": pack_ids(coded.dictionary.take(order)),
+        "ids": coded.dictionary.take(order).cast(pa.string()).to_pylist(),
         "indptr": np.searchsorted(users, np.arange(len(order) + 1)).astype(np.int64),
         **pairs,
         "counts": json.dumps(asdict(merged.counts)),
     }
-
-
-def _column(rows: pa.Table, name: str) -> np.ndarray:
-    return rows.column(name).combine_chunks().to_numpy(zero_copy_only=False)
-
-
-def pack_ids(ids: pa.Array) -> bytes:
-    """Return an array of ids as bytes."""
-    sink = pa.BufferOutputStream()
-    batch = pa.record_batch([ids], names=["id"])
-    with pa.ipc.new_stream(sink, batch.schema) as stream:
-        stream.write_batch(batch)
-    return bytes(sink.getvalue())
-
-
-def unpack_ids(packed: Any) -> list[Any]:
-    """Return the ids that `pack_ids` packed."""
-    with pa.ipc.open_stream(pa.py_buffer(packed)) as stream:
-        return list(stream.read_all().column("id").to_pylist())
 
 
 # --- counts and sums of blocks ---
@@ -169,54 +138,52 @@ def count_pairs(feedback: Feedback, n_items: int) -> Callable[[Batches], Batches
     return count
 
 
+def usual_weights(blocks: DataFrame, n_blocks: int, n_items: int) -> tuple[float, np.ndarray]:
+    """Return what `confidences.usual_by_sums` does. No machine has to hold all weights.
+
+    Positive floats are in the order of their bits: the counts of their upper 16 bits tell the upper
+    bits of the median, and then those of the lower 16 bits the median itself.
+    """
+    weights = blocks.select("items", "weights")
+    sums = summed(weights.mapInArrow(sum_weights(n_items), ARRAY), n_blocks)
+    uppers, counts, logs = np.split(sums, [1 << HALF, (1 << HALF) + n_items])
+    n = int(uppers.sum())
+    middle = []
+    for rank in {(n - 1) // 2, n // 2} if n else ():
+        upper = int(np.searchsorted(np.cumsum(uppers), rank, side="right"))
+        lowers = summed(weights.mapInArrow(count_lower_bits(upper), ARRAY), n_blocks)
+        lower = np.searchsorted(np.cumsum(lowers), rank - uppers[:upper].sum(), side="right")
+        bits = np.array([(upper << HALF) | int(lower)], dtype=np.uint32)
+        middle.append(np.log(bits.view(np.float32).astype(np.float64))[0])
+    return usual_by_sums(float(np.mean(middle)) if n else None, counts, logs)
+
+
 def sum_weights(n_items: int) -> Callable[[Batches], Batches]:
-    """Count the weights above 0 of each item, and sum their logarithms: float64 (2 · n_items,)."""
+    """Count the upper 16 bits of the weights above 0, and for each item these weights; and sum the
+    logarithms of the latter: float64 (2¹⁶ + 2 · n_items,).
+    """
 
     def weigh(batches: Batches) -> Batches:
         for row in each_row(batches):
             items, weights = array_of(row["items"], np.int32), array_of(row["weights"], np.float32)
-            left = weights > 0
-            logs = np.log(weights[left].astype(np.float64))
-            counts = np.bincount(items[left], minlength=n_items).astype(np.float64)
-            sums = np.bincount(items[left], logs, n_items)
-            yield as_batch([{"array": np.concatenate([counts, sums])}], ARRAY_SCHEMA)
+            items, weights = items[weights > 0], weights[weights > 0]
+            uppers = np.bincount(weights.view(np.uint32) >> HALF, minlength=1 << HALF)
+            logs = np.bincount(items, np.log(weights.astype(np.float64)), n_items)
+            sums = np.concatenate([uppers, np.bincount(items, minlength=n_items), logs])
+            yield as_batch([{"array": sums}], ARRAY_SCHEMA)
 
     return weigh
 
 
-def median_log_weight(blocks: DataFrame, n_blocks: int) -> float | None:
-    """Return the median of the logarithms of all weights above 0, None where there are none.
-
-    No machine has to hold all weights. Positive floats are in the order of their bits: the counts
-    of their upper 16 bits tell the upper bits of the median, and then those of the lower 16 bits
-    the median itself.
-    """
-    weights = blocks.select("weights")
-    uppers = summed(weights.mapInArrow(count_bits(None), ARRAY), n_blocks, np.int64)
-    n = int(uppers.sum())
-    if not n:
-        return None
-    middle = []
-    for rank in {(n - 1) // 2, n // 2}:
-        upper = int(np.searchsorted(np.cumsum(uppers), rank, side="right"))
-        lowers = summed(weights.mapInArrow(count_bits(upper), ARRAY), n_blocks, np.int64)
-        lower = np.searchsorted(np.cumsum(lowers), rank - uppers[:upper].sum(), side="right")
-        bits = np.array([(upper << HALF) | int(lower)], dtype=np.uint32)
-        middle.append(float(np.log(bits.view(np.float32).astype(np.float64))[0]))
-    return float(np.mean(middle))
-
-
-def count_bits(upper: int | None) -> Callable[[Batches], Batches]:
-    """Count the upper 16 bits of the weights above 0, or the lower ones beside these upper ones."""
+def count_lower_bits(upper: int) -> Callable[[Batches], Batches]:
+    """Count the lower 16 bits of the weights above 0 that have these upper ones."""
 
     def count(batches: Batches) -> Batches:
         for row in each_row(batches):
             weights = array_of(row["weights"], np.float32)
             bits = weights[weights > 0].view(np.uint32)
-            half = bits >> HALF
-            if upper is not None:
-                half = bits[half == upper] & ((1 << HALF) - 1)
-            counts = np.bincount(half, minlength=1 << HALF).astype(np.int64)
+            lower = bits[bits >> HALF == upper] & ((1 << HALF) - 1)
+            counts = np.bincount(lower, minlength=1 << HALF).astype(np.float64)
             yield as_batch([{"array": counts}], ARRAY_SCHEMA)
 
     return count

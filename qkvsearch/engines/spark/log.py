@@ -20,7 +20,7 @@ import numpy as np
 from qkvsearch import __version__
 from qkvsearch._utils.progress import Progress
 from qkvsearch.collaborative.als import AlternatingLeastSquares
-from qkvsearch.collaborative.confidences import Feedback, usual_by_sums
+from qkvsearch.collaborative.confidences import Feedback
 from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.data.catalog import catalog_from_frame, catalog_of_ids
 from qkvsearch.data.columns import ColumnFacts, Columns
@@ -30,6 +30,7 @@ from qkvsearch.data.interactions import MergeCounts
 from qkvsearch.data.ratings import Scale
 from qkvsearch.data.readers import Dataset, Source, load
 from qkvsearch.data.report import ReadReport
+from qkvsearch.engines.spark import histories
 from qkvsearch.engines.spark.als import LogBlocks, fit
 from qkvsearch.engines.spark.blocks import (
     ARRAY,
@@ -40,19 +41,11 @@ from qkvsearch.engines.spark.blocks import (
     summed,
 )
 from qkvsearch.engines.spark.folder import Folder
-from qkvsearch.engines.spark.histories import (
-    HISTORIES,
-    BlockHistory,
-    count_pairs,
-    make_histories,
-    median_log_weight,
-    place_users,
-    sum_weights,
-    unpack_ids,
-)
+from qkvsearch.engines.spark.histories import HISTORIES, BlockHistory
 from qkvsearch.engines.spark.session import check_engine, spark_session
 from qkvsearch.engines.spark.source import LogFile, LogRows, RowReader, open_log
 from qkvsearch.errors import DataError
+from qkvsearch._utils.progress import Progress
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -65,35 +58,22 @@ TABLE, FACTS = "histories", "log.json"
 @dataclass(frozen=True)
 class LogFacts:
     """What is known of a log whose rows are in blocks. sizes: by block, how many users and pairs.
-    integer: user ids are whole numbers. has: which arrays there are.
+    integer: user ids are whole numbers. arrays: of "ratings", "times" and "weights" those it has.
     """
 
     sizes: dict[int, tuple[int, int]]
     n_partitions: int
     integer: bool
-    has: dict[str, bool]
+    arrays: list[str]
     times_comparable: bool
     scale: Scale
 
 
-class SparkIds:
-    """The ids of users, in the order of their numbers. They pass through the driver."""
-
-    fold = False
-
-    def __init__(self, log: SparkLog) -> None:
-        self._log, self.integer = log, log.facts.integer
-
-    def __len__(self) -> int:
-        return self._log.n_users
-
-    def __iter__(self) -> Iterator[Any]:
-        for row in self._log.rows(lambda frame: frame.select("ids"), bytes_per_user=40):
-            yield from unpack_ids(row["ids"])
-
-
 class SparkLog:
-    """A `DistributedLog`. frame: rows of `histories.HISTORIES`, a block each."""
+    """A log in blocks of users, of which nothing that grows with users is here.
+
+    frame: rows of `histories.HISTORIES`, a block each. folder: where an interrupted run goes on.
+    """
 
     def __init__(
         self,
@@ -113,46 +93,29 @@ class SparkLog:
     def __len__(self) -> int:
         return sum(n for _, n in self.facts.sizes.values())
 
-    @property
-    def user_ids(self) -> Any:
-        return SparkIds(self)
-
-    @property
-    def times_comparable(self) -> bool:
-        return self.facts.times_comparable
-
-    @property
-    def arrays(self) -> list[str]:
-        return [name for name, is_there in self.facts.has.items() if is_there]
-
     @cached_property
     def feedback(self) -> Feedback:
-        if not self.facts.has["weights"]:
-            return Feedback(self.facts.scale)
-        median = median_log_weight(self.frame, self._n_blocks)
-        weigh = sum_weights(len(self.item_ids))
-        sums = summed(
-            self.frame.select("items", "weights").mapInArrow(weigh, ARRAY), self._n_blocks
-        )
-        return Feedback(self.facts.scale, *usual_by_sums(median, *np.split(sums, 2)))
-
-    @property
-    def _n_blocks(self) -> int:
-        return len(self.facts.sizes)
+        usual: tuple[Any, ...] = ()
+        if "weights" in self.facts.arrays:
+            n_blocks = len(self.facts.sizes)
+            usual = histories.usual_weights(self.frame, n_blocks, len(self.item_ids))
+        return Feedback(self.facts.scale, *usual)
 
     @cached_property
-    def _counts(self) -> np.ndarray:
-        """As `count_pairs` has them."""
-        count = count_pairs(self.feedback, len(self.item_ids))
-        return summed(self.frame.mapInArrow(count, ARRAY), self._n_blocks)
+    def _counts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """How many pairs and likes each item has, and the last three of `count_pairs`."""
+        n_items = len(self.item_ids)
+        count = histories.count_pairs(self.feedback, n_items)
+        counts = summed(self.frame.mapInArrow(count, ARRAY), len(self.facts.sizes))
+        return counts[:n_items], counts[n_items:-3], counts[-3:]
 
     @property
     def item_counts(self) -> np.ndarray:
-        return self._counts[: len(self.item_ids)].astype(np.int32)
+        return self._counts[0].astype(np.int32)
 
     @property
     def n_liking(self) -> np.ndarray:
-        return self._counts[len(self.item_ids) : -3].astype(np.int32)
+        return self._counts[1].astype(np.int32)
 
     def histories(self) -> Iterator[BlockHistory]:
         """Iterate over the blocks, in the order of the users."""
@@ -168,14 +131,12 @@ class SparkLog:
         """Iterate over what `select` makes of the blocks, a row each, in their order, some blocks
         at a time. (With `toLocalIterator` the driver's Java would keep all of them.)
         """
-        from pyspark.sql import functions as F
-
         n_bytes = {
             block: bytes_per_user * n_users + bytes_per_pair * n_pairs
             for block, (n_users, n_pairs) in sorted(self.facts.sizes.items())
         }
         for run in runs_of(n_bytes, MAX_PASSING):
-            blocks = self.frame.filter(F.col("block").between(run[0], run[-1]))
+            blocks = self.frame.filter(f"block BETWEEN {run[0]} AND {run[-1]}")
             for batch in select(blocks).toArrow().to_batches():
                 yield from batch.to_pylist()
 
@@ -186,13 +147,13 @@ class SparkLog:
             progress("learning preferences", done, total)
 
         model = AlternatingLeastSquares(**settings, random_state=0, callback=callback)
-        n_active_users, n_likes, confidence = self._counts[-3:]
+        _, item_counts, (n_active_users, n_likes, confidence) = self._counts
         blocks = LogBlocks(
             frame=self.frame,
             n_partitions=self.facts.n_partitions,
             sizes={block: n for block, (n, _) in self.facts.sizes.items()},
             feedback=self.feedback,
-            item_counts=self.n_liking.astype(np.int64),
+            item_counts=item_counts.astype(np.int64),
             n_active_users=int(n_active_users),
             n_likes=int(n_likes),
             mean_confidence=float(confidence / max(n_likes, 1)),
@@ -205,8 +166,8 @@ class SparkLog:
 
     def directions(self, factors: ImplicitFactors) -> Iterator[np.ndarray]:
         """Iterate over the users' embeddings (n, d) at length 1, block by block."""
-        sent = self.spark.sparkContext.broadcast(factors)
-        place, d = place_users(lambda: sent.value, self.feedback), factors.item_embeddings.shape[1]
+        sent, d = self.spark.sparkContext.broadcast(factors), factors.item_embeddings.shape[1]
+        place = histories.place_users(lambda: sent.value, self.feedback)
         for row in self.rows(lambda frame: frame.mapInArrow(place, ARRAY), bytes_per_user=4 * d):
             yield array_of(row["array"], np.float32).reshape(-1, d)
         sent.destroy()
@@ -217,6 +178,22 @@ class SparkLog:
         if self.folder is not None:
             self.folder.remove()
             self.folder.remove_parent_if_empty()
+
+
+class SparkIds:
+    """The ids of a log's users, in the order of their numbers. They pass through the driver."""
+
+    fold = False
+
+    def __init__(self, log: SparkLog) -> None:
+        self._log, self.integer = log, log.facts.integer
+
+    def __len__(self) -> int:
+        return self._log.n_users
+
+    def __iter__(self) -> Iterator[int | str]:
+        for row in self._log.rows(lambda frame: frame.select("ids"), bytes_per_user=40):
+            yield from map(int, row["ids"]) if self.integer else row["ids"]
 
 
 @contextmanager
@@ -313,7 +290,7 @@ def _held(
             folder.write_table(TABLE, frame)
             folder.write_json(FACTS, _stored(facts, report, [] if ids else item_ids.texts))
             frame.unpersist()
-        rows.frame.unpersist()
+        rows.cache.unpersist()
     if folder is not None:
         blocks = folder.read_table(TABLE).repartitionById(facts.n_partitions, "block")
         frame = persisted(blocks)
@@ -324,17 +301,24 @@ def _in_blocks(
     spark: SparkSession, rows: LogRows, report: ReadReport
 ) -> tuple[LogFacts, DataFrame]:
     """Bring the rows of each user together, in blocks in the order of the users' ids."""
+    columns, n_items = dict(rows.frame.dtypes), len(rows.item_ids)
+    usual = None
+    if "weight" in columns:
+        positive = rows.frame.filter("weight > 0")
+        usual = positive.selectExpr("percentile(weight, 0.5)").collect()[0][0]
     cores = spark.sparkContext.defaultParallelism
     n_blocks = n_blocks_of(rows.n_rows, rows.n_users, cores)
     spark.conf.set("spark.sql.shuffle.partitions", max(2 * cores, n_blocks))
-    parts = rows.frame.repartitionByRange(n_blocks, "user")
-    frame = persisted(parts.mapInArrow(make_histories(rows.shape), HISTORIES))
+    make = histories.make_histories(n_items, usual or 1.0)
+    frame = rows.frame.repartitionByRange(n_blocks, "user").mapInArrow(make, HISTORIES)
+    frame = persisted(frame)
     blocks = frame.select("block", "n_users", "n_pairs", "counts").collect()
     sum((MergeCounts(**json.loads(row.counts)) for row in blocks), MergeCounts()).say(report)
-    sizes = {row.block: (row.n_users, row.n_pairs) for row in blocks}
-    shape = rows.shape
-    has = {"ratings": shape.has_ratings, "times": shape.has_times, "weights": shape.has_weights}
-    facts = LogFacts(sizes, n_blocks, rows.integer_users, has, rows.times_comparable, rows.scale)
+    arrays = [f"{name}s" for name in ("rating", "time", "weight") if name in columns]
+    facts = LogFacts(
+        {row.block: (row.n_users, row.n_pairs) for row in blocks}, n_blocks,
+        columns["user"] == "bigint", arrays, rows.times_comparable, rows.scale,
+    )  # fmt: skip
     return facts, frame
 
 

@@ -29,16 +29,16 @@ from qkvsearch.data.ratings import Scale
 from qkvsearch.data.report import ReadReport
 from qkvsearch.engines.spark.blocks import persisted
 from qkvsearch.engines.spark.folder import Folder
-from qkvsearch.engines.spark.histories import LogShape
 from qkvsearch.errors import DataError
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
+F: Any
 try:
     from pyspark.sql import functions as F
-except ImportError:  # `session.check_engine` says so
-    F: Any = None
+except ImportError:
+    F = None  # `session.check_engine` says that pyspark is missing
 
 FORMATS = {
     ".parquet": "parquet", ".csv": "csv", ".tsv": "csv", ".tab": "csv",
@@ -98,8 +98,8 @@ def open_log(spark: SparkSession, path: str) -> LogFile:
             delimiters = "\t" if suffixes <= {".tsv", ".tab"} else DELIMITERS
             names, frame = _cells_of_csv(lines, path, delimiters)
         else:
-            options = {"primitivesAsString": True, "columnNameOfCorruptRecord": CORRUPT}
-            names, frame = _cells_of_json(lines, read.options(**options).json(uri).schema)
+            read = read.options(primitivesAsString=True, columnNameOfCorruptRecord=CORRUPT)
+            names, frame = _cells_of_json(lines, read.json(uri).schema)
     check_width(len(names), path)
     return LogFile(path, distinct(names), frame)
 
@@ -239,15 +239,13 @@ CASTS = {
 
 @dataclass(frozen=True)
 class LogRows:
-    """The usable rows of a log. frame: part, row bigint; user string or bigint; item int; rating,
-    weight double; time bigint; read from `cache`, which the executors keep.
+    """The usable rows of a log. frame: part, row bigint; user string or bigint; item int; and where
+    there are any, rating, weight double, time bigint. cache: what the executors keep for it.
     """
 
     frame: DataFrame
     cache: DataFrame
-    shape: LogShape
     item_ids: Ids
-    integer_users: bool
     n_rows: int
     n_users: int
     times_comparable: bool
@@ -292,32 +290,29 @@ class RowReader:
     def rows(self, item_ids: Ids | None) -> LogRows:
         """Read the rows; item_ids: of the catalog, None for all that occur. Raise `DataError`."""
         self._count()
-        cast = {role: self.casts[role][self._kind(role)] for role in self.names}
-        users_are_whole, _ = self._are_whole("user"), self._are_whole("item")
-        types = {"user": "bigint" if users_are_whole else "string", "item": "string"}
+        types = {"user": "bigint" if self._are_whole("user") else "string", "item": "string"}
         types |= {"rating": "double", "weight": "double", "time": "bigint"}
-        columns = (
-            cast.get(role, F.lit(None)).cast(type_).alias(role) for role, type_ in types.items()
-        )
+        self._are_whole("item")
+        columns = [
+            self.casts[role][self._kind(role)].cast(types[role]).alias(role) for role in self.names
+        ]
         rows = self.log.frame.select(PART, ROW, *columns).withColumnRenamed("item", "item_text")
         rows, item_ids = self._with_items(rows, item_ids)
         cache, counts = self._usable(rows, item_ids)
         usable = cache.filter("skip IS NULL").drop("skip", "item_text")
-        usable, has_ratings, has_weights, scale = self._feedback(usable, counts)
-        usual = None
-        if has_weights:
-            positive = usable.filter("weight > 0")
-            usual = positive.agg(F.percentile("weight", 0.5)).collect()[0][0]
-        if counts["times"]:
+        usable = usable.drop(*(role for role in self.names if not counts[role]))
+        scale = None
+        if "rating" in usable.columns:
+            usable, scale = self._feedback(usable)
+        if "time" in usable.columns:
             n_filled, name = self.counts["time", "filled"][0], self.names["time"]
             in_units = {unit: self.counts.get(unit, 0) for unit in UNITS}
             note_units(in_units, n_filled, name, self.report)
-            self.report.note(counts["rows"] - counts["times"], WITHOUT_TIME)
+            self.report.note(counts["rows"] - counts["time"], WITHOUT_TIME)
             usable = usable.fillna(counts["first_time"] - 1, ["time"])
-        shape = LogShape(len(item_ids), has_ratings, has_weights, counts["times"] > 0, usual or 1.0)
         return LogRows(
-            usable, cache, shape, item_ids, users_are_whole, counts["rows"], counts["users"],
-            self.roles.times_comparable, scale,
+            usable, cache, item_ids, counts["rows"], counts["users"], self.roles.times_comparable,
+            scale,
         )  # fmt: skip
 
     # --- cells ---
@@ -416,11 +411,12 @@ class RowReader:
             reasons[f"with a rating outside {low:g} to {high:g}"] = outside
         skip = F.coalesce(*(F.when(is_so, reason) for reason, is_so in reasons.items()))
         rows = persisted(rows.withColumn("skip", skip))
-        counted = rows.groupBy("skip").agg(
-            F.count(F.lit(1)).alias("rows"), F.count("rating").alias("ratings"),
-            F.count("weight").alias("weights"), F.count("time").alias("times"),
-            F.min("time").alias("first_time"), F.approx_count_distinct("user").alias("users"),
-        )  # fmt: skip
+        counted = {"rows": F.count(F.lit(1)), "users": F.approx_count_distinct("user")}
+        counted |= {role: F.count(role if role != "item" else "item_text") for role in self.names}
+        if "time" in self.names:
+            counted["first_time"] = F.min("time")
+        aggregates = [column.alias(name) for name, column in counted.items()]
+        counted = rows.groupBy("skip").agg(*aggregates)
         counts = {row["skip"]: row.asDict() for row in counted.collect()}
         for reason in reasons:
             self.report.skip(reason, counts.get(reason, {"rows": 0})["rows"])
@@ -430,15 +426,8 @@ class RowReader:
             raise DataError(f"{self.log.path}: no usable rows; {self.report}{shown}")
         return rows, counts[None]
 
-    def _feedback(
-        self, usable: DataFrame, counts: Mapping[str, int]
-    ) -> tuple[DataFrame, bool, bool, Scale]:
-        """Return the rows, whether they have ratings and weights, and the scale of the ratings.
-        What is in the column of ratings may be weights.
-        """
-        has_weights = counts["weights"] > 0
-        if not counts["ratings"]:
-            return usable, False, has_weights, None
+    def _feedback(self, usable: DataFrame) -> tuple[DataFrame, Scale]:
+        """Return the rows, and the scale of their ratings. Ratings that are counts are weights."""
         values, numbers = np.zeros(0), np.zeros(0, np.int64)
         if self.columns.rating_scale is None:
             ratings = usable.dropna(subset=["rating"]).groupBy("rating").count()
@@ -449,14 +438,15 @@ class RowReader:
                     "scale they are with `rating_scale`"
                 )
             values, numbers = (table[name].to_numpy() for name in ("rating", "count"))
+        has_weights = "weight" in usable.columns
         kind, scale = decided_feedback(
             values, numbers, has_weights, self.roles, self.columns, self.report
         )
         if kind == "rating":
-            return usable, True, has_weights, scale
-        if not has_weights:
-            usable = usable.withColumn("weight", F.col("rating"))
-        return usable, False, True, None
+            return usable, scale
+        return (
+            usable.drop("rating") if has_weights else usable.withColumnRenamed("rating", "weight")
+        ), None
 
 
 def _cells(cells: Column, type_: str) -> Column:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from qkvsearch._utils.deadline import check_deadline
-from qkvsearch._utils.query_lock import out_of_turn
+from qkvsearch._utils.query_lock import released
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class ColumnCells:
         no blank one does. Only cells of these items are tested.
         """
         passes = np.zeros(len(self.different), dtype=bool)
-        with out_of_turn():  # there may be a million cells
+        with released():  # there may be a million cells
             for code in np.flatnonzero(np.bincount(self.codes[items])).tolist():
                 check_deadline()
                 cell = self.different[code]

@@ -24,7 +24,7 @@ SMALL = 1000
 
 
 @dataclass(frozen=True)
-class CatalogPart:
+class CatalogSlice:
     """A catalog, and the item row of each of its rows, −1 of the departed; None: they are its own,
     and none has departed.
     """
@@ -41,7 +41,7 @@ class CatalogPart:
         found = rows if self.place is None else self.place[rows]
         return found[found >= 0]
 
-    def departed(self) -> list[int]:
+    def tombstones(self) -> list[int]:
         """Rows of items that are no longer there."""
         return [] if self.place is None else np.flatnonzero(self.place < 0).tolist()
 
@@ -86,13 +86,15 @@ class ComposedCatalog:
         return np.cumsum([0, self.rows.n_base, *sizes])[:-1]
 
     @cached_property
-    def parts(self) -> list[CatalogPart]:
+    def parts(self) -> list[CatalogSlice]:
         """The catalogs that are asked. The order of the rows of each is that of its item rows."""
         if self.rows.is_plain:
-            return [CatalogPart(self.catalogs[0], None)]
+            return [CatalogSlice(self.catalogs[0], None)]
         for catalog in self.catalogs:
             catalog.ids_as_text = not self.whole_ids
-        segments = list(map(CatalogPart, self.catalogs, np.split(self.rows.place, self.starts[1:])))
+        segments = list(
+            map(CatalogSlice, self.catalogs, np.split(self.rows.place, self.starts[1:]))
+        )
         number = self._part_of_segment
         n_parts = 1 + int(number.max())
         return [
@@ -179,11 +181,11 @@ class ComposedCatalog:
         total = np.zeros(len(self.columns), dtype=np.int64)
         for part in self.parts:
             total += part.catalog.filled()
-            if departed := part.departed():
-                total -= part.catalog.filled(departed)
+            if tombstones := part.tombstones():
+                total -= part.catalog.filled(tombstones)
         return dict(zip(self.columns, total.tolist(), strict=True))
 
-    def _located(self, positions: Sequence[int]) -> Iterator[tuple[CatalogPart, list[int]]]:
+    def _located(self, positions: Sequence[int]) -> Iterator[tuple[CatalogSlice, list[int]]]:
         """Each part with its rows of those items."""
         if self.rows.is_plain:
             yield self.parts[0], list(positions)
@@ -196,7 +198,7 @@ class ComposedCatalog:
             part, here = self.parts[place], number == place
             yield part, (wanted if part.place is None else own_rows)[here].tolist()
 
-    def _one_of(self, parts: Sequence[CatalogPart]) -> CatalogPart:
+    def _one_of(self, parts: Sequence[CatalogSlice]) -> CatalogSlice:
         """Several segments as one, with the items that are there under their item rows."""
         if len(parts) == 1:
             return parts[0]
@@ -205,7 +207,7 @@ class ComposedCatalog:
             joined = CatalogInMemory(self.columns, numbered, self.catalogs[0].folds)
         except (sqlite3.Error, IndexError) as error:
             raise DamagedError(self.catalogs[0].path, f"or a segment's: {error}") from None
-        return CatalogPart(joined, None)
+        return CatalogSlice(joined, None)
 
     def _merged(
         self, read: Callable[[SegmentCatalog], Iterator[tuple[Any, ...]]]
@@ -214,7 +216,7 @@ class ComposedCatalog:
 
 
 def _in_order(
-    parts: Sequence[CatalogPart], read: Callable[[SegmentCatalog], Iterator[tuple[Any, ...]]]
+    parts: Sequence[CatalogSlice], read: Callable[[SegmentCatalog], Iterator[tuple[Any, ...]]]
 ) -> Iterator[tuple[Any, ...]]:
     """What is read of each part, by item row. read: gives the row number first, ascending."""
     streams = [part.placed(read(part.catalog)) for part in parts]

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from qkvsearch._utils.progress import Progress, part_of
-from qkvsearch._utils.query_lock import out_of_turn
+from qkvsearch._utils.query_lock import released
 from qkvsearch.attention.layers.packed import Chunk, encode_one, encode_packed
 from qkvsearch.attention.layers.transformer import Encoder, LayerOutput
 from qkvsearch.errors import QkvError
@@ -109,7 +109,7 @@ class TransformerEncoder:
         special tokens read but left out; and how much of the text was not read.
         """
         text, encoding = self._encoding(text)
-        with out_of_turn():
+        with released():
             ids = np.array(encoding.ids, dtype=np.int64)
             vectors = encode_one(self.encoder, self.embedding(ids))
         _check_finite(vectors)

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from qkvsearch.engine.index import OpenedBuild
+from qkvsearch.engine.index import Index
 from qkvsearch.engine.projection import ItemMap, MapPoint
 from qkvsearch.recommend.recommend import HEAD as COLLABORATIVE
 from qkvsearch.web.api.answers import Asked, RankedItem, as_json, check_count, shown
@@ -101,7 +101,7 @@ async def item_map(service: Asked, question: Annotated[MapQuestion, Query()]) ->
     return await service.ask(lambda engine: as_json(mapped(engine.build, question)))
 
 
-def mapped(build: OpenedBuild, question: MapQuestion) -> dict[str, Any]:
+def mapped(build: Index, question: MapQuestion) -> dict[str, Any]:
     """The answer. Raises `QkvError`."""
     query, user = question.query.strip() or None, question.user.strip() or None
     found = build.map(question.head, query=query, user=user, k=question.k)
@@ -122,7 +122,7 @@ def mapped(build: OpenedBuild, question: MapQuestion) -> dict[str, Any]:
     }
 
 
-def _items(build: OpenedBuild, found: ItemMap) -> dict[str, Any]:
+def _items(build: Index, found: ItemMap) -> dict[str, Any]:
     ids, titles = build.tables.names(found.items)
     return {
         "ids": ids,
@@ -137,7 +137,7 @@ def _short(title: str) -> str:
 
 
 def _colour(
-    build: OpenedBuild, found: ItemMap, columns: list[str], question: MapQuestion
+    build: Index, found: ItemMap, columns: list[str], question: MapQuestion
 ) -> dict[str, Any] | None:
     name = question.colour
     if name is None and columns:

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from qkvsearch.retrieval import Parts
+from qkvsearch.retrieval import Components
 
 # More words than these are added up to one; a title or a piece of a text is cut.
 MOST_QUERY, MOST_KEYS, LONGEST = 12, 18, 60
 
 
-def word_map(parts: Parts) -> dict[str, Any]:
+def word_map(parts: Components) -> dict[str, Any]:
     """`values`, float64 (heads, query, keys), as lists, with the names along each axis; `constant`
     and `other` are what each head adds without a word of both. All together are the score.
 
@@ -21,9 +21,12 @@ def word_map(parts: Parts) -> dict[str, Any]:
     those that matter most. `cut` says how many words the last entry of an axis adds up, 0 where it
     is a word like the others.
 
-    >>> from qkvsearch.retrieval import Part
-    >>> parts = [Part("lexical", "Rain", "rain", 2.0), Part("lexical", None, None, -0.5)]
-    >>> found = word_map(Parts.of(parts))
+    >>> from qkvsearch.retrieval import ScoreComponent
+    >>> parts = [
+    ...     ScoreComponent("lexical", "Rain", "rain", 2.0),
+    ...     ScoreComponent("lexical", None, None, -0.5),
+    ... ]
+    >>> found = word_map(Components.of(parts))
     >>> found["query"], found["keys"], found["values"], found["constant"]
     (['Rain'], ['rain'], [[[2.0]]], [-0.5])
     """

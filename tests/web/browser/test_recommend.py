@@ -42,7 +42,7 @@ def ids(page, of="#hits"):
     return [entry.get_attribute("data-item") for entry in entries]
 
 
-def settled(page):
+def rescored(page):
     """Once the newest answer is shown."""
     page.locator('#hits[aria-busy="true"]').wait_for(state="detached")
 
@@ -72,16 +72,16 @@ def test_the_keyboard_alone_picks_rates_and_takes_back(at):
         page.keyboard.press("4")
         page.locator(f'#chosen [data-item="{first}"]').wait_for()
         assert asked(page)["rate"] == [f"{first}=4"]
-        settled(page)
+        rescored(page)
         assert first not in ids(page)
         assert page.locator("#hits .mark-new.came").count() > 0
         # The keyboard stays in the list, at the place of what went.
         assert page.evaluate("!!document.activeElement.closest('#hits')")
         page.keyboard.press("l")
-        settled(page)
+        rescored(page)
         assert len(asked(page)["likes"]) == 2
         page.keyboard.press("d")
-        settled(page)
+        rescored(page)
         assert any(one.endswith("=1") for one in asked(page)["rate"])
 
 
@@ -119,7 +119,7 @@ def test_a_reason_is_clicked_away_and_brought_back(at, films):
         gone = reason.get_attribute("data-reason")
         reason.locator("button").click()
         page.locator("#change-counts", has_text="went").wait_for()
-        settled(page)
+        rescored(page)
         assert asked(page)["without"] == [gone]
         wanted = get(films, f"/api/v1/recommend?user=u001&without={gone}&k=12")["hits"]
         assert ids(page) == [str(hit["id"]) for hit in wanted]
@@ -134,7 +134,7 @@ def test_a_reason_is_clicked_away_and_brought_back(at, films):
         assert page.evaluate("document.activeElement.dataset.without") == gone
         page.keyboard.press("Enter")
         page.locator("#changed").wait_for(state="hidden")
-        settled(page)
+        rescored(page)
         assert ids(page) == before
 
 
@@ -147,7 +147,7 @@ def test_a_link_says_everything(at, films):
         assert page.locator("#damping-value").inner_text() == "0.50"
         assert "7" in page.locator("#recent-value").inner_text()
         wanted = get(films, page.locator("#json").get_attribute("href"))["hits"]
-        settled(page)
+        rescored(page)
         assert ids(page) == [str(hit["id"]) for hit in wanted]
         assert asked(page) == parse_qs(urlsplit(path).query)
 
@@ -158,7 +158,7 @@ def test_sliders_change_the_list_at_once_and_are_reset(at):
         page.locator("#damping").focus()
         for _ in range(12):
             page.keyboard.press("ArrowRight")
-        settled(page)
+        rescored(page)
         assert asked(page)["damping"] == ["0.6"]
         assert ids(page) != before
         page.locator("#recent").focus()
@@ -167,7 +167,7 @@ def test_sliders_change_the_list_at_once_and_are_reset(at):
             page.locator("#recent").get_attribute("aria-valuetext") == "half for every 1 later ones"
         )
         page.locator("#reset").click()
-        settled(page)
+        rescored(page)
         assert page.url.endswith(LIKED)
         assert ids(page) == before
 
@@ -240,11 +240,11 @@ def test_where_nothing_is_rated_and_nothing_may_be_recorded(at, site):
         assert "Nothing is rated" in page.locator("#said").inner_text()
         first = ids(page)[0]
         page.keyboard.press("-")
-        settled(page)
+        rescored(page)
         assert asked(page)["exclude"] == [first]
         assert first not in ids(page)
         page.locator("#hits .acts button").first.click()
-        settled(page)
+        rescored(page)
         assert not page.locator("#record").is_visible()
 
 
@@ -279,12 +279,12 @@ def test_an_answer_that_nobody_asks_for_any_more_is_not_shown(at, until, rested)
         rested(page)
         assert page.locator("#most-met > li").first.is_visible()
         assert not page.locator("#answer").is_visible()
-        settled(page)
+        rescored(page)
 
 
 def test_more_than_the_server_gives_is_as_much_as_it_gives(at):
     with at(f"{LIKED}&k=1000") as page:
-        settled(page)
+        rescored(page)
         assert page.locator("#hits > li").count() == 100
         assert not page.locator("#failed").is_visible()
 
@@ -296,7 +296,7 @@ def test_what_was_recorded_is_not_offered_again_where_the_history_fails(at, film
         page.locator("#record").click()
         page.locator("dialog[open] button[type=submit]").click()
         page.locator("#failed").wait_for()
-        settled(page)
+        rescored(page)
         assert page.locator("#failed").is_visible()
         assert not page.locator("#chosen-part").is_visible()
         assert asked(page) == {"user": ["u005"]}
@@ -307,7 +307,7 @@ def test_titles_without_end_are_cut_where_they_are_read_out(at, serving, hostile
         title = page.locator("#most-met .title", has_text="rain xxx")
         title.click()
         page.locator("#hits > li").first.wait_for()
-        settled(page)
+        rescored(page)
         longest = """() => Math.max(...[...document.querySelectorAll("*")].flatMap(
           one => [...one.attributes].map(attribute => attribute.value.length)))"""
         assert page.evaluate(longest) <= 2000

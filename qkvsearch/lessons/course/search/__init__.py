@@ -16,7 +16,7 @@ from qkvsearch.lessons.messages import mark, marks, said, say
 from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Table, Text, step, tell
 from qkvsearch.lessons.quizzes import Quiz
 from qkvsearch.lessons.workbench import Workbench
-from qkvsearch.retrieval import DenseKeys, Head, LexicalKeys, Ranking
+from qkvsearch.retrieval import DenseKeys, LexicalKeys, Ranking, Scores
 from qkvsearch.retrieval.fusion import fuse
 from qkvsearch.retrieval.ranking import rank
 from qkvsearch.text.analysis import Analyzer
@@ -75,7 +75,7 @@ class Videos:
                 f"`sentence`: no word of {query!r} is in a title or tag of the lesson's videos; "
                 f"use some of: {', '.join(self.words)}"
             )
-        self.head: Head = head
+        self.head: Scores = head
         self.asked, self.keys = query_row(self.texts, query), key_rows(self.texts)
 
     @property
@@ -84,7 +84,7 @@ class Videos:
         written = {t.term: t.text for text in self.texts for t in Analyzer().tokens(text)}
         return [written[term.decode()] for term in self.vocabulary.terms]
 
-    def ranked(self, head: Head) -> Ranking:
+    def ranked(self, head: Scores) -> Ranking:
         """What the search box does with the scores of a head."""
         return rank(
             head,

@@ -7,13 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qkvsearch.retrieval import Part, Parts
+from qkvsearch.retrieval import Components, ScoreComponent
 from qkvsearch.retrieval.score_components import MAX_LISTED, Source
 
 values = st.floats(-100, 100, allow_nan=False)
 labels = st.sampled_from(["sea", "deep", None])
 drawn = st.lists(
-    st.builds(Part, st.sampled_from("abc"), labels, labels, values, st.none()), max_size=60
+    st.builds(ScoreComponent, st.sampled_from("abc"), labels, labels, values, st.none()),
+    max_size=60,
 )
 
 
@@ -23,7 +24,7 @@ def total(parts):
 
 @given(drawn, st.integers(1, 8))
 def test_few_parts_and_the_others_add_up_to_all(parts, n):
-    listed = Parts.of(parts).listed(n)
+    listed = Components.of(parts).listed(n)
     assert len(listed) == min(len(parts), n + 1)
     assert total(listed) == pytest.approx(total(parts), abs=1e-9 * (1 + len(parts) * 100))
     sizes = sorted((abs(part.value) for part in parts), reverse=True)
@@ -35,7 +36,7 @@ def test_few_parts_and_the_others_add_up_to_all(parts, n):
 
 @given(drawn, drawn, values)
 def test_arrays_hold_the_same_parts(first, second, factor):
-    joined = Parts.joined([Parts.of(first), Parts.of(second).scaled(factor)])
+    joined = Components.joined([Components.of(first), Components.of(second).scaled(factor)])
     assert list(joined) == [
         *first,
         *(part._replace(value=part.value * factor) for part in second),
@@ -46,14 +47,20 @@ def test_arrays_hold_the_same_parts(first, second, factor):
 def test_pairs_are_what_each_source_adds_with_each_key():
     sources = [Source("h", "sea"), Source("h", "deep", "item")]
     made = np.arange(6.0).reshape(2, 3)
-    parts = Parts.joined(
-        [Parts.of([Part("g", None, None, 9.0)]), Parts.pairs(sources, "xyz", made)]
+    parts = Components.joined(
+        [
+            Components.of([ScoreComponent("g", None, None, 9.0)]),
+            Components.pairs(sources, "xyz", made),
+        ]
     )
     assert list(parts)[1:] == [
-        Part("h", "sea", "x", 0.0), Part("h", "sea", "y", 1.0), Part("h", "sea", "z", 2.0),
-        Part("h", "deep", "x", 3.0, "item"), Part("h", "deep", "y", 4.0, "item"),
-        Part("h", "deep", "z", 5.0, "item"),
-    ]  # fmt: skip
+        ScoreComponent("h", "sea", "x", 0.0),
+        ScoreComponent("h", "sea", "y", 1.0),
+        ScoreComponent("h", "sea", "z", 2.0),
+        ScoreComponent("h", "deep", "x", 3.0, "item"),
+        ScoreComponent("h", "deep", "y", 4.0, "item"),
+        ScoreComponent("h", "deep", "z", 5.0, "item"),
+    ]
     assert parts.sums.tolist() == [9.0, 3.0, 12.0]
     keys, table = parts.table([2, 1])
     assert keys == list("xyz")
@@ -64,6 +71,6 @@ def test_a_long_query_and_a_long_item_are_few_parts():
     n = 400
     sources = [Source("h", f"q{i}") for i in range(n)]
     made = np.random.default_rng(0).normal(size=(n, n))
-    listed = Parts.pairs(sources, [f"k{i}" for i in range(n)], made).listed()
+    listed = Components.pairs(sources, [f"k{i}" for i in range(n)], made).listed()
     assert len(listed) == MAX_LISTED + 1
     assert total(listed) == pytest.approx(made.sum())
