@@ -97,6 +97,7 @@ def read_parquet(place: Place, most: Limit) -> Iterator[tuple[ArrowPiece, ReadRe
             for batch in file.iter_batches(rows_at_once(len(leaves)), use_threads=False):
                 batch.validate(full=True)
                 arrays = [batch.column(i) for i in kept]
+                _note_nested(names, arrays, report)
                 now = sum(map(_size, arrays))
                 size += now
                 check_unpacked(size, place.size, place.label)
@@ -142,6 +143,15 @@ def _decoded_size(metadata: Any) -> int:
             width = max(CELL_BYTES, leaf.length or 0)
             size += max(chunk.total_uncompressed_size, width * chunk.num_values)
     return size
+
+
+def _note_nested(names: Sequence[str], arrays: Sequence[Any], report: ReadReport) -> None:
+    from pyarrow import types
+
+    for name, array in zip(names, arrays, strict=True):
+        if types.is_nested(array.type) and array.null_count < len(array):
+            row = int(array.is_valid().to_numpy(zero_copy_only=False).argmax())
+            report.nested.setdefault(name, report.read + row + 1)
 
 
 def _size(array: Any) -> int:
