@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-all test-engines lint translations bench mutants faults clean
+.PHONY: demo test test-all test-engines lint lock translations bench mutants faults clean
 
 demo: .venv/installed
 	$(BIN)/qkvsearch demo
@@ -46,8 +46,17 @@ SHARE ?= 1
 faults: .venv/installed-test
 	$(BIN)/python -m tests.faults --seed $(SEED) --share $(SHARE) $(ONLY:%=--only %)
 
+# What CI installs: the versions of constraints.txt, each file of theirs by its hash.
+lock: .venv/installed
+	$(PIP) uv
+	printf 'pip\nsetuptools\neditables\n' | $(BIN)/uv pip compile --quiet --universal \
+		--python-version 3.11 --generate-hashes --no-annotate --custom-compile-command 'make lock' \
+		--constraint constraints.txt --output-file .ci/requirements.lock \
+		$(addprefix --extra ,encoders test browser milvus spark) pyproject.toml -
+
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
+	$(PIP) --upgrade pip setuptools
 	$(PIP) --editable '.[encoders]'
 	touch $@
 

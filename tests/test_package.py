@@ -5,8 +5,10 @@ from __future__ import annotations
 import email
 import json
 import os
+import re
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -15,6 +17,7 @@ import pytest
 import qkvsearch
 
 ROOT = Path(__file__).parents[1]
+LOCK = ROOT / ".ci" / "requirements.lock"
 HEAVY = {"numpy", "pandas", "sklearn", "scipy", "numba", "rich"}
 LISTED = "; import json, sys; print(json.dumps(sorted({m.split('.')[0] for m in sys.modules})))"
 RUN = (
@@ -102,3 +105,25 @@ def test_the_version_is_the_one_of_the_wheel(wheel):
     (name,) = [name for name in wheel.namelist() if name.endswith(".dist-info/METADATA")]
     metadata = email.message_from_bytes(wheel.read(name))
     assert metadata["Version"] == qkvsearch.__version__
+
+
+def canonical(name):
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def pinned(path):
+    found = re.findall(r"^([\w.-]+)==([^\s;]+)", path.read_text(), re.MULTILINE)
+    return {canonical(name): version for name, version in found}
+
+
+@pytest.mark.skipif(not LOCK.is_file(), reason="not in a checkout")
+def test_what_ci_installs_is_what_was_tested():
+    """`make lock` was run after the last change of versions or of requirements."""
+    locked, tested = pinned(LOCK), pinned(ROOT / "constraints.txt")
+    assert not [name for name in locked.keys() & tested.keys() if locked[name] != tested[name]]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    required = [*project["dependencies"], "pip", "setuptools"]
+    for extra in ("encoders", "test", "browser", "milvus", "spark"):
+        required += [line for line in extras[extra] if not line.startswith("qkvsearch")]
+    assert {canonical(re.match(r"[\w.-]+", line)[0]) for line in required} <= locked.keys()
