@@ -21,13 +21,13 @@ __all__ = [
 ]  # fmt: skip
 
 _HOMES = {
-    "Analyzer": "texts.analysis",
+    "Analyzer": "text.analysis",
     "BiasedMF": "collaborative.estimators",
-    "ContrastiveEncoder": "texts.learned.contrastive",
-    "CooccurrenceEncoder": "texts.learned.svd",
-    "CorpusEncoder": "texts.learned.svd",
+    "ContrastiveEncoder": "text.learned.contrastive",
+    "CooccurrenceEncoder": "text.learned.svd",
+    "CorpusEncoder": "text.learned.svd",
     "ImplicitALS": "collaborative.estimators",
-    "NextItem": "sequences.next_item",
+    "NextItem": "collaborative.sequences.next_item",
 }
 
 

@@ -80,7 +80,7 @@ def own_models(no_models):
 @pytest.fixture(scope="session")
 def tiny_bert(tmp_path_factory):
     """The folder of a random transformer of 2 layers and 3 heads that reads 12 tokens."""
-    path = Path(__file__).parent / "texts" / "test_transformer.py"
+    path = Path(__file__).parent / "text" / "test_transformer.py"
     spec = spec_from_file_location("tiny_bert", path)
     module = module_from_spec(spec)
     spec.loader.exec_module(module)

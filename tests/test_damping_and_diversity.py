@@ -283,6 +283,12 @@ def test_more_than_the_pool_can_be_asked_for(movies, monkeypatch):
     assert len(movies.recommend(user="u017", k=30, diversity=0.5)) == 30
 
 
+def test_only_so_many_hits_are_made_diverse(movies):
+    movies.recommend(user="u017", k=10, offset=990, diversity=0.5)
+    with pytest.raises(QkvError, match="`diversity` is for the best 1,000 hits, not for 1,001"):
+        movies.recommend(user="u017", k=1, offset=1000, diversity=0.5)
+
+
 def test_no_diversity_and_no_damping_change_nothing(movies):
     plain = movies.recommend(user="u001")
     same = movies.recommend(user="u001", diversity=0, damping=0)

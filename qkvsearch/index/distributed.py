@@ -41,7 +41,7 @@ def learn(contents: BuildContents, log: SparkLog, folder: Path, progress: Progre
     settings = contents.facts.get(TUNED, {}).get("settings", {})
     factors = log.learn(settings, progress)
     part = PreferencesComponent()
-    part.put_learned(contents, factors, log.item_counts, log.n_liking)
+    part.put_learned(contents, factors, log.blocks.counts.pairs, log.blocks.counts.likes)
     name = part.name_of(USERS)
     shape = log.n_users, factors.item_embeddings.shape[1]
     with ArrayFile(folder / f"{name}.npy", np.float32, shape) as file:
@@ -57,7 +57,7 @@ def _store_log(contents: BuildContents, log: SparkLog, folder: Path, progress: P
     """Write the arrays of `LogComponent` to files."""
     part, n_pairs = LogComponent(), len(log)
     part.drop(contents)
-    contents.users = SparkIds(log)  # type: ignore[assignment]
+    contents.users = log.user_ids
     part.note_feedback(contents, log.feedback)
     has_times = "times" in log.facts.arrays
     part.note_size(contents, log.n_users, n_pairs, has_times, log.facts.times_comparable)

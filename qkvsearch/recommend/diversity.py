@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from qkvsearch.errors import QkvError
 from qkvsearch.index import StoredModels
 from qkvsearch.retrieval import Ranking
 from qkvsearch.retrieval.fusion import plus
@@ -16,13 +17,17 @@ DIVERSITY = "diversity"
 # Diverse hits are chosen from the best 200, the same for every k up to that, and similarity is
 # weighed by how far apart the scores of the best 100 are.
 POOL, REACH = 200, 100
+# The most hits that are made diverse: each choice compares all of them.
+MAX_DIVERSE = 1000
 
 # Row in a pool to its similarities (n,) with all of the pool, from −1 to 1.
 Similarity = Callable[[int], np.ndarray]
 
 
 def pool_size(k: int, diversity: float) -> int:
-    """How many of the best are needed to choose k diverse ones."""
+    """How many of the best are needed to choose k diverse ones. Raises `QkvError` for too many."""
+    if diversity and k > MAX_DIVERSE:
+        raise QkvError(f"`diversity` is for the best {MAX_DIVERSE:,} hits, not for {k:,}")
     return max(POOL, k) if diversity and k > 0 else k
 
 

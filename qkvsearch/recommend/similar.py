@@ -132,16 +132,17 @@ class NeighbourReasons:
                 head, _, item = parts.sources[row]
                 rows_of.setdefault((head, item), []).append(row)
         lines: list[Line] = []
+        sums = parts.sums.tolist()
         for (head, item), rows in rows_of.items():
             own, title = self.items[item]
             if head == "collaborative":
                 text = partial(self._people, own, title, position)
-            elif parts.first_keys[rows[0]] is not None:
-                lines += _by_words(short(title), parts, rows)
-                continue
+            elif parts.first_keys[rows[0]] is None:
+                text = partial(_similar_meaning, title)
             else:
-                text = partial("similar meaning to {}".format, short(title))
-            lines.append((float(parts.sums[rows].sum()), text))
+                lines += _by_words(title, parts, rows)
+                continue
+            lines.append((sum(sums[row] for row in rows), text))
         found = few([value for value, _ in lines], lambda i: lines[i][1]())
         return [*found, *constant(parts)]
 
@@ -153,6 +154,10 @@ class NeighbourReasons:
                 f"people: those who like {short(title)} and this like much the same ({both:,} both)"
             )
         return f"people: {both:,} of the {len(theirs):,} who like {short(title)} also like this"
+
+
+def _similar_meaning(title: str) -> str:
+    return f"similar meaning to {short(title)}"
 
 
 def _by_words(title: str, parts: Components, rows: Sequence[int]) -> list[Line]:
@@ -174,10 +179,11 @@ def _by_words(title: str, parts: Components, rows: Sequence[int]) -> list[Line]:
     largest = sorted(sums, key=lambda word: -abs(sums[word]))
     named = ", ".join(largest[:NAMED]) + ("" if len(largest) <= NAMED else ", …")
     same, total = sum(sums.values()), float(values.sum())
-    others = partial("other words, by meaning, and those of {}".format, title)
-    found: list[Line] = [(total - same, others)]
+    found: list[Line] = [
+        (total - same, lambda: f"other words, by meaning, and those of {short(title)}")
+    ]
     if sums:
-        found.append((same, partial("same words as {}: {}".format, title, named)))
+        found.append((same, lambda: f"same words as {short(title)}: {named}"))
     return found
 
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from qkvsearch._utils.caching import cached_property
+from qkvsearch._utils.caching import cached_property, kept_by_word
 from qkvsearch.retrieval.score_components import Components, Source
 from qkvsearch.text.analysis import Analyzer, fold
 from qkvsearch.text.language.languages import stop_words
@@ -182,9 +182,14 @@ def is_word(label: str) -> bool:
     return re.fullmatch(recognised, word) is not None and word not in stop_words()
 
 
-def terms(word: str) -> set[str]:
+def terms(word: str) -> frozenset[str]:
     """By which a word is found, so that "knots" is no other word than "knot"."""
-    return set(Analyzer().key_terms(word))
+    return _terms(word)
+
+
+_terms: Callable[[str], frozenset[str]] = kept_by_word(
+    lambda word: frozenset(Analyzer().key_terms(word)), 1 << 14
+)
 
 
 # --- lines of whatever kind ---

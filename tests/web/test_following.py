@@ -122,8 +122,10 @@ def test_one_that_cannot_be_opened_is_told_of_and_the_former_answers(
     until(lambda: engine.n_items == 4)
 
 
-def test_a_truncated_file_is_damage_and_a_removed_one_can_be_read_on(path):
+def test_a_truncated_file_is_damage_and_a_removed_one_can_be_read_on(path, monkeypatch):
+    monkeypatch.setattr(following, "EVERY", 0)
     with FollowingEngine(path) as engine:
+        engine.search("kite")
         file = next(file.path for file in engine.build.snapshot.files if file.path.suffix == ".npy")
         content = file.read_bytes()
         file.write_bytes(content[:-1])

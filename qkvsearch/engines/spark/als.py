@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
 
@@ -30,27 +30,19 @@ from qkvsearch.collaborative.als import (
 )
 from qkvsearch.collaborative.confidences import Feedback
 from qkvsearch.collaborative.factors import ImplicitFactors
-from qkvsearch.engines.spark.blocks import array_of, as_batch, n_blocks_of, persisted, summed
-from qkvsearch.engines.spark.folder import Folder
-from qkvsearch.engines.spark.histories import HISTORIES_SCHEMA
-from qkvsearch.engines.spark.session import spark_session
-from qkvsearch.engines.spark.solving import (
-    ITEMS,
-    PIECES,
-    SENT,
-    SOLVED,
-    USERS,
-    USERS_SCHEMA,
-    HalfStep,
-    Start,
-    join_pieces,
-    make_pieces,
-    make_users,
-    send_users,
-    solve_items,
-    solve_items_with_sent,
-    solve_users,
+from qkvsearch.engines.spark import solving
+from qkvsearch.engines.spark.blocks import (
+    ARRAY,
+    array_of,
+    as_batch,
+    n_blocks_of,
+    persisted,
+    summed,
 )
+from qkvsearch.engines.spark.folder import Folder
+from qkvsearch.engines.spark.histories import HISTORIES_SCHEMA, PairCounts, count_pairs
+from qkvsearch.engines.spark.session import spark_session
+from qkvsearch.engines.spark.solving import USERS_SCHEMA, HalfStep, Start
 from qkvsearch.errors import DataError, QkvError
 
 if TYPE_CHECKING:
@@ -69,19 +61,18 @@ MAX_SKIPPED = 1 << 20
 
 @dataclass(frozen=True)
 class LogBlocks:
-    """A log in blocks of users, rows of `histories.HISTORIES`, one in each partition.
-
-    sizes: how many users each block has. item_counts (n_items,): how many likes each item has.
+    """A log in blocks of users. frame: rows of `histories.HISTORIES`, each block in the partition
+    of its number. sizes: how many users each block has.
     """
 
     frame: DataFrame
-    n_partitions: int
     sizes: dict[int, int]
     feedback: Feedback
-    item_counts: np.ndarray
-    n_active_users: int
-    n_likes: int
-    mean_confidence: float
+    n_items: int
+
+    @property
+    def n_partitions(self) -> int:
+        return max(self.sizes) + 1
 
     @property
     def firsts(self) -> dict[int, int]:
@@ -89,6 +80,12 @@ class LogBlocks:
         blocks = sorted(self.sizes)
         ends = np.cumsum([0, *(self.sizes[block] for block in blocks)])
         return dict(zip(blocks, ends[:-1].tolist(), strict=True))
+
+    @cached_property
+    def counts(self) -> PairCounts:
+        count = count_pairs(self.feedback, self.n_items)
+        array = summed(self.frame.mapInArrow(count, ARRAY), len(self.sizes))
+        return PairCounts.of(array)
 
 
 def starts_of(
@@ -109,9 +106,10 @@ def starts_of(
 
 
 def cuts_of(item_counts: np.ndarray, n_blocks: int) -> np.ndarray:
-    """Return where blocks of items begin, and the end; all have about as many pairs."""
+    """Return where blocks of items begin, and the end. All have pairs, about as many."""
     before = np.cumsum(item_counts)
     inner = np.searchsorted(before, np.linspace(0, before[-1], n_blocks + 1)[1:-1]) + 1
+    inner = inner[before[inner - 1] < before[-1]]
     return np.unique(np.concatenate([[0], inner, [len(item_counts)]])).astype(np.int64)
 
 
@@ -133,7 +131,7 @@ def fit(
     checkpoint: where an interrupted run goes on from. Raise `DataError` as `ImplicitALS` does.
     """
     model._check_parameters()
-    if not log.n_likes:
+    if not log.counts.n_likes:
         raise DataError("there is nothing to learn from: no user has interacted with an item")
     run = _Run(spark, model, log, checkpoint)
     try:
@@ -157,11 +155,10 @@ class _Run:
         checkpoint: Folder | None,
     ) -> None:
         self.spark, self.model, self.log, self.checkpoint = spark, model, log, checkpoint
-        d, counts = model.n_components, log.item_counts
-        self.n_items_active = int(np.count_nonzero(counts))
-        auto = auto_strengths(
-            log.n_likes / log.n_active_users, log.mean_confidence, self.n_items_active
-        )
+        d, counts = model.n_components, log.counts
+        self.n_items_active = int(np.count_nonzero(counts.likes))
+        mean_length, mean_confidence = counts.n_likes / counts.n_users, counts.mean_confidence
+        auto = auto_strengths(mean_length, mean_confidence, self.n_items_active)
         self.alpha0, self.reg = (
             computed if value == "auto" else float(value)
             for value, computed in zip((model.alpha0, model.reg), auto, strict=True)
@@ -169,8 +166,8 @@ class _Run:
         rng = random_generator(model.random_state)
         self.starts = starts_of(rng, log, d, model.init_scale)
         start = Start(dict(rng.bit_generator.state), d, model.init_scale)
-        self.items = start.embeddings(counts)
-        self.cuts = cuts_of(counts, log.n_partitions)
+        self.items = start.embeddings(counts.likes)
+        self.cuts = cuts_of(counts.likes, log.n_partitions)
         max_bytes = int(os.environ.get(BROADCAST_VARIABLE, "") or MAX_BROADCAST)
         self.few_users = 4 * d * sum(log.sizes.values()) <= max_bytes
         self.turn = self.rotation = np.eye(d)
@@ -179,10 +176,11 @@ class _Run:
 
     def alternate(self) -> np.ndarray:
         """Return the embeddings of the items, on the axes of the start."""
-        pieces = self.log.frame.mapInArrow(
-            make_pieces(self.log.feedback, self.log.firsts, self.cuts, self.few_users), PIECES
-        ).repartitionById(len(self.cuts) - 1, "block")
-        self.item_blocks = self._persisted(pieces.groupBy("block").applyInArrow(join_pieces, ITEMS))
+        send = solving.send_likes(self.log.feedback, self.log.firsts, self.cuts)
+        likes = self.log.frame.mapInArrow(send, solving.LIKES)
+        make = solving.make_items(self.cuts)
+        blocks = likes.groupBy("block").applyInArrow(make, solving.ITEMS)
+        self.item_blocks = self._persisted(blocks.repartitionById(len(self.cuts) - 1, "block"))
         done = self._resume()
         self.user_blocks = self._users(done)
         for iteration in range(done + 1, self.model.max_iter + 1):
@@ -199,23 +197,26 @@ class _Run:
         self.items, self.rotation = self._turned(self.items, axes), self.rotation @ axes
         items = self._broadcast(self.items)
         step = self._step(values, self.turn @ axes, self.n_items_active)
-        solved = self._persisted(self.user_blocks.mapInArrow(solve_users(step, items), USERS))
+        solved = self._persisted(
+            self.user_blocks.mapInArrow(solving.solve_users(step, items), solving.USERS)
+        )
         gram = summed(solved.selectExpr("gram AS `array`"), self.log.n_partitions).reshape(d, d)
         self.user_blocks.unpersist()
         self.user_blocks = solved
 
         values, self.turn = axes_of(gram)
-        step = self._step(values, self.turn, self.log.n_active_users)
+        step = self._step(values, self.turn, self.log.counts.n_users)
         if self.few_users:
             users = np.concatenate(_embeddings_of(self.user_blocks)).reshape(-1, d)
             turned = self._broadcast(self._turned(users, self.turn))
-            solve = solve_items(step, items, self.cuts, turned)
-            self._put(self.item_blocks.mapInArrow(solve, SOLVED))
+            solve = solving.solve_items(step, items, self.cuts, turned)
+            self._put(self.item_blocks.mapInArrow(solve, solving.SOLVED))
         else:
-            send = send_users(self.turn.astype(np.float32))
-            sent = self.user_blocks.mapInArrow(send, SENT).groupBy("block")
+            send = solving.send_users(self.turn.astype(np.float32))
+            sent = self.user_blocks.mapInArrow(send, solving.SENT).groupBy("block")
+            solve_with = solving.solve_items_with_sent(step, items, self.cuts)
             both = self.item_blocks.groupBy("block").cogroup(sent)
-            self._put(both.applyInArrow(solve_items_with_sent(step, items, self.cuts), SOLVED))
+            self._put(both.applyInArrow(solve_with, solving.SOLVED))
         self.rotation = self.rotation @ self.turn
 
     def _step(self, values: np.ndarray, turn: np.ndarray, n_others: int) -> HalfStep:
@@ -232,8 +233,8 @@ class _Run:
 
     def _users(self, done: int) -> DataFrame:
         """Return the blocks of users, with the embeddings of the start or of a kept iteration."""
-        make = make_users(self.log.feedback, self.starts, self.cuts, self.few_users)
-        blocks = self.log.frame.mapInArrow(make, USERS)
+        make = solving.make_users(self.log.feedback, self.starts, self.cuts)
+        blocks = self.log.frame.mapInArrow(make, solving.USERS)
         if done and self.checkpoint is not None:
             kept = self.checkpoint.read_table(f"{USER_TABLE}-{done}")
             blocks = blocks.drop("x").join(kept, "block").select(*USERS_SCHEMA.names)
@@ -366,17 +367,9 @@ def _blocks_of(spark: SparkSession, observed: csr_matrix) -> LogBlocks:
             }
         )
     table = pa.Table.from_batches([as_batch(rows, HISTORIES_SCHEMA)])
-    frame = spark.createDataFrame(table).repartitionById(len(rows), "block").persist()
-    return LogBlocks(
-        frame=frame,
-        n_partitions=len(rows),
-        sizes={row["block"]: row["n_users"] for row in rows},
-        feedback=GivenConfidences(),  # type: ignore[arg-type]
-        item_counts=observed.getnnz(axis=0),
-        n_active_users=int(np.count_nonzero(observed.getnnz(axis=1))),
-        n_likes=observed.nnz,
-        mean_confidence=float(observed.data.mean(dtype=np.float64)),
-    )
+    frame = persisted(spark.createDataFrame(table).repartitionById(len(rows), "block"))
+    sizes = {row["block"]: row["n_users"] for row in rows}
+    return LogBlocks(frame, sizes, GivenConfidences(), observed.shape[1])  # type: ignore[arg-type]
 
 
 @contextmanager

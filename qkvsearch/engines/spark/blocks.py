@@ -63,7 +63,7 @@ def _plain(cell: Any) -> Any:
 def arrow_schema(spark_schema: str) -> pa.Schema:
     """Return the Arrow schema of a Spark schema such as "block int, x binary"."""
     types = {"int": pa.int32(), "bigint": pa.int64(), "binary": pa.binary(), "string": pa.string()}
-    types["array<string>"] = pa.list_(pa.string())
+    types |= {"float": pa.float32(), "array<string>": pa.list_(pa.string())}
     fields = (field.split() for field in spark_schema.split(", "))
     return pa.schema([(name, types[type_]) for name, type_ in fields])
 

@@ -53,12 +53,11 @@ class BlockHistory(NamedTuple):
 
     @classmethod
     def of(cls, row: dict[str, Any]) -> BlockHistory:
-        return cls(
-            *(
-                None if row.get(name) is None else array_of(row[name], dtype)
-                for name, dtype in DTYPES.items()
-            )
-        )
+        arrays: Any = {
+            name: None if row.get(name) is None else array_of(row[name], dtype)
+            for name, dtype in DTYPES.items()
+        }
+        return cls(**arrays)
 
     def confidences(self, feedback: Feedback) -> np.ndarray:
         return feedback.confidences(self.items, self.ratings, self.weights)
@@ -98,8 +97,8 @@ def history_of(rows: pa.Table, n_items: int, usual_weight: float = 1.0) -> dict[
     order = pa.compute.sort_indices(coded.dictionary)
     rank = np.empty(len(order), dtype=np.int32)
     rank[order.to_numpy()] = np.arange(len(order), dtype=np.int32)
-    columns = (arrays.get(name) for name in ("rating", "time", "weight"))
-    merged = MergedRows(n_items, *columns, usual_weight)
+    rating, time, weight = (arrays.get(name) for name in ("rating", "time", "weight"))
+    merged = MergedRows(n_items, rating, time, weight, usual_weight)
     merged.add(rank[coded.indices.to_numpy()], arrays["item"], np.arange(len(rows)))
     pairs = merged.whole()
     users = pairs.pop("users")
@@ -116,9 +115,28 @@ def history_of(rows: pa.Table, n_items: int, usual_weight: float = 1.0) -> dict[
 # --- counts and sums of blocks ---
 
 
+class PairCounts(NamedTuple):
+    """Of each item (n_items,) its pairs, and its likes; and of all users with likes how many there
+    are, their likes, and the mean confidence of these.
+    """
+
+    pairs: np.ndarray
+    likes: np.ndarray
+    n_users: int
+    n_likes: int
+    mean_confidence: float
+
+    @classmethod
+    def of(cls, sums: np.ndarray) -> PairCounts:
+        """From the sum of what `count_pairs` counts."""
+        (pairs, likes), (n_users, total) = sums[:-2].reshape(2, -1).astype(np.int32), sums[-2:]
+        n_likes = int(likes.sum(dtype=np.int64))
+        return cls(pairs, likes, int(n_users), n_likes, float(total) / max(n_likes, 1))
+
+
 def count_pairs(feedback: Feedback, n_items: int) -> Callable[[Batches], Batches]:
-    """Count the pairs of each item, its likes, and then the block's users with a like, its likes,
-    and the sum of their confidences: float64 (2 · n_items + 3,).
+    """Count the pairs and the likes of each item, and the users with likes, and sum the confidences:
+    float64 (2 · n_items + 2,).
     """
 
     def count(batches: Batches) -> Batches:
@@ -127,13 +145,10 @@ def count_pairs(feedback: Feedback, n_items: int) -> Callable[[Batches], Batches
             confidences = history.confidences(feedback)
             likes = confidences > 0
             before = np.concatenate([[0], np.cumsum(likes)])[history.indptr]
-            totals = np.count_nonzero(np.diff(before)), likes.sum(), confidences.sum(dtype="f8")
-            counts = [
-                np.bincount(history.items, minlength=n_items),
-                np.bincount(history.items[likes], minlength=n_items),
-                np.array(totals),
-            ]
-            yield as_batch([{"array": np.concatenate(counts).astype(np.float64)}], ARRAY_SCHEMA)
+            n_pairs = np.bincount(history.items, minlength=n_items)
+            n_likes = np.bincount(history.items[likes], minlength=n_items)
+            totals = np.count_nonzero(np.diff(before)), confidences.sum(dtype=np.float64)
+            yield as_batch([{"array": np.concatenate([n_pairs, n_likes, totals])}], ARRAY_SCHEMA)
 
     return count
 

@@ -32,20 +32,12 @@ from qkvsearch.data.readers import Dataset, Source, load
 from qkvsearch.data.report import ReadReport
 from qkvsearch.engines.spark import histories
 from qkvsearch.engines.spark.als import LogBlocks, fit
-from qkvsearch.engines.spark.blocks import (
-    ARRAY,
-    array_of,
-    n_blocks_of,
-    persisted,
-    runs_of,
-    summed,
-)
+from qkvsearch.engines.spark.blocks import ARRAY, array_of, n_blocks_of, persisted, runs_of
 from qkvsearch.engines.spark.folder import Folder
 from qkvsearch.engines.spark.histories import HISTORIES, BlockHistory
 from qkvsearch.engines.spark.session import check_engine, spark_session
 from qkvsearch.engines.spark.source import LogFile, LogRows, RowReader, open_log
 from qkvsearch.errors import DataError
-from qkvsearch._utils.progress import Progress
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -62,7 +54,6 @@ class LogFacts:
     """
 
     sizes: dict[int, tuple[int, int]]
-    n_partitions: int
     integer: bool
     arrays: list[str]
     times_comparable: bool
@@ -93,6 +84,10 @@ class SparkLog:
     def __len__(self) -> int:
         return sum(n for _, n in self.facts.sizes.values())
 
+    @property
+    def user_ids(self) -> Any:
+        return SparkIds(self)
+
     @cached_property
     def feedback(self) -> Feedback:
         usual: tuple[Any, ...] = ()
@@ -102,20 +97,9 @@ class SparkLog:
         return Feedback(self.facts.scale, *usual)
 
     @cached_property
-    def _counts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """How many pairs and likes each item has, and the last three of `count_pairs`."""
-        n_items = len(self.item_ids)
-        count = histories.count_pairs(self.feedback, n_items)
-        counts = summed(self.frame.mapInArrow(count, ARRAY), len(self.facts.sizes))
-        return counts[:n_items], counts[n_items:-3], counts[-3:]
-
-    @property
-    def item_counts(self) -> np.ndarray:
-        return self._counts[0].astype(np.int32)
-
-    @property
-    def n_liking(self) -> np.ndarray:
-        return self._counts[1].astype(np.int32)
+    def blocks(self) -> LogBlocks:
+        sizes = {block: n for block, (n, _) in self.facts.sizes.items()}
+        return LogBlocks(self.frame, sizes, self.feedback, len(self.item_ids))
 
     def histories(self) -> Iterator[BlockHistory]:
         """Iterate over the blocks, in the order of the users."""
@@ -147,22 +131,11 @@ class SparkLog:
             progress("learning preferences", done, total)
 
         model = AlternatingLeastSquares(**settings, random_state=0, callback=callback)
-        _, item_counts, (n_active_users, n_likes, confidence) = self._counts
-        blocks = LogBlocks(
-            frame=self.frame,
-            n_partitions=self.facts.n_partitions,
-            sizes={block: n for block, (n, _) in self.facts.sizes.items()},
-            feedback=self.feedback,
-            item_counts=item_counts.astype(np.int64),
-            n_active_users=int(n_active_users),
-            n_likes=int(n_likes),
-            mean_confidence=float(confidence / max(n_likes, 1)),
-        )
         checkpoint = None
         if self.folder is not None:
             key = hashlib.sha256(json.dumps(dict(settings), sort_keys=True).encode()).hexdigest()
             checkpoint = Folder(self.spark, self.folder.uri_of(f"learned-{key[:12]}"))
-        return fit(self.spark, model, blocks, checkpoint)
+        return fit(self.spark, model, self.blocks, checkpoint)
 
     def directions(self, factors: ImplicitFactors) -> Iterator[np.ndarray]:
         """Iterate over the users' embeddings (n, d) at length 1, block by block."""
@@ -292,8 +265,8 @@ def _held(
             frame.unpersist()
         rows.cache.unpersist()
     if folder is not None:
-        blocks = folder.read_table(TABLE).repartitionById(facts.n_partitions, "block")
-        frame = persisted(blocks)
+        n_partitions = max(facts.sizes) + 1
+        frame = persisted(folder.read_table(TABLE).repartitionById(n_partitions, "block"))
     return SparkLog(spark, frame, facts, item_ids, folder), report
 
 
@@ -316,8 +289,7 @@ def _in_blocks(
     sum((MergeCounts(**json.loads(row.counts)) for row in blocks), MergeCounts()).say(report)
     arrays = [f"{name}s" for name in ("rating", "time", "weight") if name in columns]
     facts = LogFacts(
-        {row.block: (row.n_users, row.n_pairs) for row in blocks}, n_blocks,
-        columns["user"] == "bigint", arrays, rows.times_comparable, rows.scale,
+        {row.block: (row.n_users, row.n_pairs) for row in blocks}, columns["user"] == "bigint", arrays, rows.times_comparable, rows.scale,
     )  # fmt: skip
     return facts, frame
 

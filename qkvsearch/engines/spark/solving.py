@@ -26,15 +26,14 @@ USERS = (
     "block int, indptr binary, columns binary, confidences binary, x binary, gram binary, "
     "needed binary, ends binary"
 )
-# Columns are users: row numbers of all, or of those that are sent to the block.
-ITEMS = "block int, indptr binary, columns binary, confidences binary"
-# The pairs of a block of users with a block of items. lengths: int32, how many each item has;
-# n_needed: how many users the columns are row numbers of.
-PIECES = "block int, source int, lengths binary, columns binary, confidences binary, n_needed int"
+# Columns are row numbers of `users`, int32: the numbers of the users that the block needs.
+ITEMS = "block int, indptr binary, columns binary, confidences binary, users binary"
+# Pairs on their way from blocks of users to blocks of items, and embeddings likewise.
+LIKES = "block int, item int, user int, confidence float"
 SENT = "block int, source int, x binary"
 SOLVED = "block int, x binary"
-USERS_SCHEMA, ITEMS_SCHEMA, PIECES_SCHEMA, SENT_SCHEMA, SOLVED_SCHEMA = map(
-    arrow_schema, (USERS, ITEMS, PIECES, SENT, SOLVED)
+USERS_SCHEMA, ITEMS_SCHEMA, LIKES_SCHEMA, SENT_SCHEMA, SOLVED_SCHEMA = map(
+    arrow_schema, (USERS, ITEMS, LIKES, SENT, SOLVED)
 )
 
 
@@ -112,123 +111,81 @@ def _padded(rows: np.ndarray, n: int) -> np.ndarray:
 # --- the two sides ---
 
 
-@dataclass(frozen=True)
-class _Likes:
-    """The pairs of a block of users that have a confidence above 0. equal: all have 1."""
+def likes_of(row: dict[str, Any], feedback: Feedback) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the pairs of a block that have a confidence above 0: indptr, items, confidences."""
+    history = BlockHistory.of(row)
+    confidences = history.confidences(feedback)
+    likes = confidences > 0
+    ends = np.concatenate([[0], np.cumsum(likes)])[history.indptr]
+    return ends.astype(np.int64), history.items[likes], confidences[likes]
 
-    indptr: np.ndarray
-    items: np.ndarray
-    confidences: np.ndarray
-    equal: bool
 
-    @classmethod
-    def of(cls, row: dict[str, Any], feedback: Feedback) -> _Likes:
-        history = BlockHistory.of(row)
-        confidences = history.confidences(feedback)
-        equal = history.ratings is None and history.weights is None
-        if confidences.all():
-            return cls(history.indptr, history.items, confidences, equal)
-        likes = confidences > 0
-        indptr = np.concatenate([[0], np.cumsum(likes)])[history.indptr].astype(np.int64)
-        return cls(indptr, history.items[likes], confidences[likes], equal)
-
-    def shared(self, confidences: np.ndarray) -> np.ndarray:
-        """Return a single confidence where all pairs of the log have it."""
-        return np.ones(1, np.float32) if self.equal else confidences
-
-    def by_item(self, cuts: np.ndarray) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Return for each block of items how many pairs each item has, and the users, by item, then
-        user, and confidences of these pairs.
-        """
-        users = np.repeat(np.arange(len(self.indptr) - 1, dtype=np.int32), np.diff(self.indptr))
-        order = np.argsort(self.items, kind="stable")
-        lengths = np.bincount(self.items, minlength=cuts[-1]).astype(np.int32)
-        ends = np.searchsorted(self.items[order], cuts)
-        return [
-            (
-                lengths[cuts[at] : cuts[at + 1]],
-                users[order[ends[at] : ends[at + 1]]],
-                self.confidences[order[ends[at] : ends[at + 1]]],
-            )
-            for at in range(len(cuts) - 1)
-        ]
+def shared(confidences: np.ndarray) -> np.ndarray:
+    """Return a single confidence where all are 1."""
+    return np.ones(1, np.float32) if (confidences == 1).all() else confidences
 
 
 def make_users(
-    feedback: Feedback, starts: dict[int, Start], cuts: np.ndarray, few: bool
+    feedback: Feedback, starts: dict[int, Start], cuts: np.ndarray
 ) -> Callable[[Batches], Batches]:
-    """Make blocks of users of a log's blocks. cuts: where blocks of items begin. few: blocks of
-    items get the embeddings of all users.
-    """
+    """Make blocks of users of a log's blocks. cuts: where blocks of items begin, and the end."""
 
     def make(batches: Batches) -> Batches:
         for row in each_row(batches):
-            likes = _Likes.of(row, feedback)
-            needed = [] if few else [np.unique(users) for _, users, _ in likes.by_item(cuts)]
+            indptr, items, confidences = likes_of(row, feedback)
+            n, users = len(indptr) - 1, np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+            needed = np.unique((np.searchsorted(cuts, items, side="right") - 1) * n + users)
             block = {
                 "block": row["block"],
-                "indptr": likes.indptr,
-                "columns": likes.items,
-                "confidences": likes.shared(likes.confidences),
-                "x": starts[row["block"]].embeddings(np.diff(likes.indptr)),
-                "needed": np.concatenate([*needed, np.zeros(0, np.int32)]).astype(np.int32),
-                "ends": np.cumsum([0, *map(len, needed)]).astype(np.int64),
+                "indptr": indptr,
+                "columns": items,
+                "confidences": shared(confidences),
+                "x": starts[row["block"]].embeddings(np.diff(indptr)),
+                "needed": (needed % n).astype(np.int32),
+                "ends": np.searchsorted(needed, n * np.arange(len(cuts))),
             }
             yield as_batch([block], USERS_SCHEMA)
 
     return make
 
 
-def make_pieces(
-    feedback: Feedback, firsts: dict[int, int], cuts: np.ndarray, few: bool
+def send_likes(
+    feedback: Feedback, firsts: dict[int, int], cuts: np.ndarray
 ) -> Callable[[Batches], Batches]:
-    """Split a log's blocks into pieces, one for each block of items. firsts: the number of each
-    block's first user.
+    """Send the pairs of a log's blocks to blocks of items. firsts: the number of each block's first
+    user.
     """
 
-    def make(batches: Batches) -> Batches:
+    def send(batches: Batches) -> Batches:
         for row in each_row(batches):
-            likes = _Likes.of(row, feedback)
-            for target, (lengths, users, confidences) in enumerate(likes.by_item(cuts)):
-                needed, columns = np.zeros(0, np.int32), users + firsts[row["block"]]
-                if not few:
-                    needed, columns = np.unique(users, return_inverse=True)
-                piece = {
-                    "block": target,
-                    "source": row["block"],
-                    "lengths": lengths,
-                    "columns": columns.astype(np.int32),
-                    "confidences": likes.shared(confidences),
-                    "n_needed": len(needed),
-                }
-                yield as_batch([piece], PIECES_SCHEMA)
+            indptr, items, confidences = likes_of(row, feedback)
+            users = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr)) + firsts[row["block"]]
+            blocks = np.searchsorted(cuts, items, side="right") - 1
+            columns = blocks, items - cuts[blocks], users, confidences
+            arrays = map(pa.array, columns, LIKES_SCHEMA.types)
+            yield pa.RecordBatch.from_arrays(list(arrays), schema=LIKES_SCHEMA)
+
+    return send
+
+
+def make_items(cuts: np.ndarray) -> Callable[[pa.Table], pa.Table]:
+    """Make a block of items of the pairs that were sent to it."""
+
+    def make(likes: pa.Table) -> pa.Table:
+        blocks, items, users, confidences = (column.to_numpy() for column in likes.columns)
+        order, block = np.lexsort((users, items)), int(blocks[0])
+        lengths = np.bincount(items, minlength=cuts[block + 1] - cuts[block])
+        needed, columns = np.unique(users, return_inverse=True)
+        made = {
+            "block": block,
+            "indptr": np.concatenate([[0], np.cumsum(lengths)]),
+            "columns": columns[order].astype(np.int32),
+            "confidences": shared(confidences[order]),
+            "users": needed,
+        }
+        return pa.Table.from_batches([as_batch([made], ITEMS_SCHEMA)])
 
     return make
-
-
-def join_pieces(pieces: pa.Table) -> pa.Table:
-    """Join the pieces of a block of items to its compressed rows."""
-    rows = list(each_row(iter(pieces.sort_by("source").to_batches())))
-    lengths, columns, confidences = (
-        [array_of(row[name], dtype) for row in rows]
-        for name, dtype in (("lengths", "i4"), ("columns", "i4"), ("confidences", "f4"))
-    )
-    starts = np.cumsum([0, *(row["n_needed"] for row in rows)])[:-1]
-    order = np.argsort(
-        np.concatenate([np.repeat(np.arange(len(n)), n) for n in lengths]), kind="stable"
-    )
-    joined = np.ones(1, np.float32)
-    if not all(len(c) == 1 and c[0] == 1 for c in confidences):
-        sizes = map(len, columns)
-        joined = np.concatenate(list(map(np.broadcast_to, confidences, sizes)))[order]
-    columns = [piece + start for piece, start in zip(columns, starts, strict=True)]
-    block = {
-        "block": rows[0]["block"],
-        "indptr": np.concatenate([[0], np.cumsum(sum(lengths))]).astype(np.int64),
-        "columns": np.concatenate(columns)[order].astype(np.int32),
-        "confidences": joined,
-    }
-    return pa.Table.from_batches([as_batch([block], ITEMS_SCHEMA)])
 
 
 # --- the halves of an iteration ---
@@ -263,7 +220,9 @@ def solve_items(
 
     def solve(batches: Batches) -> Batches:
         for row in each_row(batches):
-            yield _solved_items(step, row, items()[slice(*cuts[row["block"] :][:2])], users())
+            rows = items()[slice(*cuts[row["block"] :][:2])]
+            x = step.solve(row, rows, users()[array_of(row["users"], np.int32)])
+            yield as_batch([{"block": row["block"], "x": x}], SOLVED_SCHEMA)
 
     return solve
 
@@ -274,22 +233,14 @@ def solve_items_with_sent(
     """Solve a block of items by the embeddings that `send_users` sent to it."""
 
     def solve(block: pa.Table, sent: pa.Table) -> pa.Table:
-        parts = [
-            step.embeddings_of(row) for row in each_row(iter(sent.sort_by("source").to_batches()))
-        ]
-        users = np.concatenate([np.zeros((0, len(step.spectrum)), np.float32), *parts])
         [row] = each_row(iter(block.to_batches()))
-        rows = items()[slice(*cuts[row["block"] :][:2])]
-        return pa.Table.from_batches([_solved_items(step, row, rows, users)])
+        parts = each_row(iter(sent.sort_by("source").to_batches()))
+        users = np.concatenate([step.embeddings_of(part) for part in parts])
+        x = step.solve(row, items()[slice(*cuts[row["block"] :][:2])], users)
+        solved = as_batch([{"block": row["block"], "x": x}], SOLVED_SCHEMA)
+        return pa.Table.from_batches([solved])
 
     return solve
-
-
-def _solved_items(
-    step: HalfStep, row: dict[str, Any], rows: np.ndarray, users: np.ndarray
-) -> pa.RecordBatch:
-    solved = {"block": row["block"], "x": step.solve(row, rows, users)}
-    return as_batch([solved], SOLVED_SCHEMA)
 
 
 def send_users(turn: np.ndarray) -> Callable[[Batches], Batches]:

@@ -416,8 +416,8 @@ class RowReader:
         if "time" in self.names:
             counted["first_time"] = F.min("time")
         aggregates = [column.alias(name) for name, column in counted.items()]
-        counted = rows.groupBy("skip").agg(*aggregates)
-        counts = {row["skip"]: row.asDict() for row in counted.collect()}
+        grouped = rows.groupBy("skip").agg(*aggregates).collect()
+        counts = {row["skip"]: row.asDict() for row in grouped}
         for reason in reasons:
             self.report.skip(reason, counts.get(reason, {"rows": 0})["rows"])
         if None not in counts:

@@ -19,7 +19,7 @@ def model() -> Path:
     """The folder of a random transformer of two layers that reads twelve tokens."""
     import tempfile
 
-    path = Path(__file__).parents[2] / "texts" / "test_transformer.py"
+    path = Path(__file__).parents[2] / "text" / "test_transformer.py"
     spec = spec_from_file_location("tiny_bert", path)
     assert spec
     assert spec.loader
