@@ -53,9 +53,8 @@ class Components:
 
     rows, columns: int (n,). values: float64 (n,).
 
-    >>> parts = Components.of(
-    ...     [ScoreComponent("lexical", "sea", "sea", 2.0), ScoreComponent("lexical", None, None, -0.5)]
-    ... )
+    >>> mean = ScoreComponent("lexical", None, None, -0.5)
+    >>> parts = Components.of([ScoreComponent("lexical", "sea", "sea", 2.0), mean])
     >>> parts.total, parts.sums.tolist(), [part.value for part in parts]
     (1.5, [2.0, -0.5], [2.0, -0.5])
     """
