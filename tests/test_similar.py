@@ -11,7 +11,7 @@ import pytest
 import qkvsearch
 from qkvsearch.engine import Engine
 from qkvsearch.errors import QkvError, UnknownIdError
-from qkvsearch.recommend.similar import Neighbours
+from qkvsearch.recommend.similar import MAX_BY_WORD, Neighbours
 
 
 def ids(ranking):
@@ -53,6 +53,18 @@ def test_parts_and_reasons_add_up_and_parts_say_of_which_item(shop, items, asser
         assert found <= (set(items) if len(items) > 1 else {None})
     if items == [1, 4]:
         assert found == {1, 4}
+
+
+def test_of_many_items_each_is_one_part(shop, assert_adds_up):
+    items = [*shop.items][: MAX_BY_WORD + 1]
+    ranking = shop.similar(items)
+    for i, hit in enumerate(ranking):
+        parts = [part for part in ranking.explain(i, full=True) if part.query is not None]
+        assert {part.query for part in parts} <= {shop.show(item)["title"] for item in items}
+        assert len(parts) <= 2 * len(items)
+        assert_adds_up([reason.value for reason in ranking.reasons(i)], hit.score)
+    texts = [reason.text for i in range(len(ranking)) for reason in ranking.reasons(i)]
+    assert any(text.startswith("similar meaning to ") for text in texts)
 
 
 def test_reasons_name_shared_people_and_shared_words(shop):

@@ -126,25 +126,34 @@ class NeighbourReasons:
         self.liking = cache(histories.liking)
 
     def __call__(self, position: int, parts: Components) -> list[Reason]:
-        rows_of: dict[tuple[str, Any], list[int]] = {}
-        for row, is_constant in enumerate(are_constant(parts)):
-            if not is_constant:
-                head, _, item = parts.sources[row]
-                rows_of.setdefault((head, item), []).append(row)
-        lines: list[Line] = []
-        sums = parts.sums.tolist()
-        for (head, item), rows in rows_of.items():
-            own, title = self.items[item]
-            if head == "collaborative":
-                text = partial(self._people, own, title, position)
-            elif parts.first_keys[rows[0]] is None:
-                text = partial(_similar_meaning, title)
-            else:
-                lines += _by_words(title, parts, rows)
+        wholes: list[int] = []  # the sources that are whole items
+        words: dict[Any, list[int]] = {}  # and, by item, those that are its words
+        for row, (source, key, is_constant) in enumerate(
+            zip(parts.sources, parts.first_keys, are_constant(parts), strict=True)
+        ):
+            if is_constant:
                 continue
-            lines.append((sum(sums[row] for row in rows), text))
-        found = few([value for value, _ in lines], lambda i: lines[i][1]())
-        return [*found, *constant(parts)]
+            if key is None or source.head == "collaborative":
+                wholes.append(row)
+            else:
+                words.setdefault(source.item, []).append(row)
+        lines = [
+            line for item in words for line in _by_words(self.items[item][1], parts, words[item])
+        ]
+
+        def text(i: int) -> str:
+            if i >= len(wholes):
+                return lines[i - len(wholes)][1]()
+            return self._of_item(parts.sources[wholes[i]], position)
+
+        values = [*parts.sums[wholes].tolist(), *(value for value, _ in lines)]
+        return [*few(values, text), *constant(parts)]
+
+    def _of_item(self, source: Source, position: int) -> str:
+        own, title = self.items[source.item]
+        if source.head == "collaborative":
+            return self._people(own, title, position)
+        return f"similar meaning to {short(title)}"
 
     def _people(self, own: int, title: str, position: int) -> str:
         theirs = self.liking(own)
@@ -154,10 +163,6 @@ class NeighbourReasons:
                 f"people: those who like {short(title)} and this like much the same ({both:,} both)"
             )
         return f"people: {both:,} of the {len(theirs):,} who like {short(title)} also like this"
-
-
-def _similar_meaning(title: str) -> str:
-    return f"similar meaning to {short(title)}"
 
 
 def _by_words(title: str, parts: Components, rows: Sequence[int]) -> list[Line]:
