@@ -15,7 +15,8 @@ from qkvsearch.collaborative.als import (  # noqa: E402
     auto_strengths,
     principal_axes,
 )
-from qkvsearch.collaborative.confidences import Feedback  # noqa: E402
+from qkvsearch.collaborative.confidences import Feedback, usual_weights  # noqa: E402
+from qkvsearch.data.ids import Ids  # noqa: E402
 from qkvsearch.data.interactions import Interactions  # noqa: E402
 from qkvsearch.engines.spark import als, blocks, histories, solving  # noqa: E402
 
@@ -35,61 +36,62 @@ def log(request):
 
 def blocks_of(log):
     """The log in blocks of users, as executors make them."""
-    shape = histories.LogShape(
-        len(log.item_ids), log.ratings is not None, log.weights is not None, has_times=False
-    )
     batches = []
     for block, users in enumerate(np.array_split(np.arange(len(log.user_ids)), N_BLOCKS)):
         rows = np.flatnonzero(np.isin(log.users, users))
-        gaps = np.full(len(rows), np.nan)
-        table = pa.table(
-            {
-                "part": np.zeros(len(rows), int),
-                "row": rows,
-                "user": np.array(list(log.user_ids))[log.users[rows]],
-                "item": log.items[rows],
-                "rating": gaps if log.ratings is None else log.ratings[rows].astype(float),
-                "weight": gaps if log.weights is None else log.weights[rows].astype(float),
-                "time": np.zeros(len(rows), int),
-            }
-        )
-        row = histories.history_of(table, shape, block)
+        columns = {
+            "part": np.zeros(len(rows), int),
+            "row": rows,
+            "user": np.array(list(log.user_ids))[log.users[rows]],
+            "item": log.items[rows],
+        }
+        for name, numbers in (("rating", log.ratings), ("weight", log.weights)):
+            if numbers is not None:
+                columns[name] = numbers[rows].astype(float)
+        row = {"block": block, **histories.history_of(pa.table(columns), len(log.item_ids))}
         batches.append(blocks.as_batch([row], histories.HISTORIES_SCHEMA))
     return batches
 
 
-def added(batches, dtype=np.float64):
-    return sum(np.frombuffer(batch.column(0)[0].as_py(), dtype) for batch in batches)
+def added(batches):
+    return sum(np.frombuffer(batch.column(0)[0].as_py()) for batch in batches)
 
 
-def described(log, batches, feedback):
-    n_items = len(log.item_ids)
-    counted = added(histories.count_pairs(feedback, n_items)(iter(batches)))
-    sizes = {b: batch.column("n_users")[0].as_py() for b, batch in enumerate(batches)}
-    n_users, n_likes, confidence = counted[-3:]
-    return als.LogBlocks(
-        None, N_BLOCKS, sizes, feedback, counted[n_items:-3].astype(int), int(n_users),
-        int(n_likes), confidence / n_likes,
-    )  # fmt: skip
+class Frame:
+    """Batches in place of a frame of Spark."""
+
+    def __init__(self, batches):
+        self.batches = batches
+
+    def select(self, *names):
+        return Frame([batch.select(names) for batch in self.batches])
+
+    def mapInArrow(self, function, schema):
+        return Frame(list(function(iter(self.batches))))
+
+
+@pytest.fixture(autouse=True)
+def without_spark(monkeypatch):
+    for module in (als, histories):
+        monkeypatch.setattr(module, "summed", lambda arrays, n: added(arrays.batches))
 
 
 def alternated(log, feedback, few, n_iterations=3):
     """The item embeddings after some iterations in blocks; few: all users go to each block."""
     batches = blocks_of(log)
-    about = described(log, batches, feedback)
-    n_items = int(np.count_nonzero(about.item_counts))
-    alpha0, reg = auto_strengths(
-        about.n_likes / about.n_active_users, about.mean_confidence, n_items
-    )
+    sizes = {block: batch.column("n_users")[0].as_py() for block, batch in enumerate(batches)}
+    about = als.LogBlocks(Frame(batches), sizes, feedback, len(log.item_ids))
+    counts = about.counts
+    n_items = int(np.count_nonzero(counts.likes))
+    alpha0, reg = auto_strengths(counts.n_likes / counts.n_users, counts.mean_confidence, n_items)
     rng = random_generator(0)
     starts = als.starts_of(rng, about, D, 0.1)
-    items = solving.Start(rng.bit_generator.state, D, 0.1).embeddings(about.item_counts)
-    cuts = als.cuts_of(about.item_counts, 4)
-    users = list(solving.make_users(feedback, starts, cuts, few)(iter(batches)))
-    pieces = pa.Table.from_batches(
-        solving.make_pieces(feedback, about.firsts, cuts, few)(iter(batches))
-    )
-    by_item = [solving.join_pieces(of_block(pieces, j)) for j in range(len(cuts) - 1)]
+    items = solving.Start(rng.bit_generator.state, D, 0.1).embeddings(counts.likes)
+    cuts = als.cuts_of(counts.likes, 4)
+    users = list(solving.make_users(feedback, starts, cuts)(iter(batches)))
+    likes = pa.Table.from_batches(solving.send_likes(feedback, about.firsts, cuts)(iter(batches)))
+    make_items = solving.make_items(cuts)
+    by_item = [make_items(of_block(likes, block)) for block in range(len(cuts) - 1)]
     turn = rotation = np.eye(D)
 
     def step(turn, values, n_others):
@@ -104,7 +106,7 @@ def alternated(log, feedback, few, n_iterations=3):
         users = list(solving.solve_users(half, lambda items=items: items)(iter(users)))
         gram = added(batch.select(["gram"]) for batch in users).reshape(D, D)
         values, turn = als.axes_of(gram)
-        half = step(turn, values, about.n_active_users)
+        half = step(turn, values, counts.n_users)
         items, rotation = solve_items(half, users, by_item, items, cuts, few), rotation @ turn
     return items @ rotation.T.astype(np.float32)
 
@@ -146,7 +148,7 @@ def test_blocks_hold_the_log_as_one_machine_has_it(log):
 
 def test_random_starts_do_not_depend_on_blocks():
     expected = random_generator(3).standard_normal((50, 7), dtype=np.float32)
-    about = als.LogBlocks(None, 3, {0: 20, 2: 29, 5: 1}, Feedback(), np.ones(2), 1, 1, 1.0)
+    about = als.LogBlocks(None, {0: 20, 2: 29, 5: 1}, Feedback(), 2)
     starts = als.starts_of(random_generator(3), about, 7, np.sqrt(7))
     rows = [starts[block].embeddings(np.ones(n)) for block, n in about.sizes.items()]
     np.testing.assert_array_equal(np.concatenate(rows), expected)
@@ -178,21 +180,23 @@ def test_blocks_of_items_have_about_as_many_pairs():
     assert max(counts[a:b].sum() for a, b in pairwise(cuts)) <= 102
 
 
+def test_a_block_of_items_is_never_without_pairs():
+    np.testing.assert_array_equal(als.cuts_of(np.array([10, 0, 0]), 3), [0, 3])
+    np.testing.assert_array_equal(als.cuts_of(np.array([0, 5, 0, 5, 0]), 2), [0, 2, 5])
+
+
 @pytest.mark.parametrize("n", [1, 1000, 1001])
-def test_the_median_weight_comes_from_counts_of_bits(monkeypatch, n):
-    weights = np.random.default_rng(0).exponential(2, n).astype(np.float32)
+def test_the_usual_weights_come_from_sums_of_blocks(n):
+    rng = np.random.default_rng(0)
+    weights, items = rng.exponential(2, n).astype(np.float32), rng.integers(0, 4, n)
     weights[::10] *= -1  # taken back
-    schema = pa.schema([("weights", pa.binary())])
-    batches = [blocks.as_batch([{"weights": part}], schema) for part in np.array_split(weights, 4)]
-
-    class Frame:
-        def select(self, name):
-            return self
-
-        def mapInArrow(self, function, schema):
-            return function(iter(batches))
-
-    monkeypatch.setattr(histories, "summed", lambda arrays, n, dtype: added(arrays, dtype))
-    positive = weights[weights > 0].astype(np.float64)
-    expected = np.median(np.log(positive)) if len(positive) else None
-    assert histories.median_log_weight(Frame(), 4) == pytest.approx(expected, abs=1e-12)
+    schema = pa.schema([("items", pa.binary()), ("weights", pa.binary())])
+    parts = zip(np.array_split(items.astype("i4"), 4), np.array_split(weights, 4), strict=True)
+    batches = [blocks.as_batch([{"items": i, "weights": w}], schema) for i, w in parts]
+    usual, of_items = histories.usual_weights(Frame(batches), 4, 5)
+    log = Interactions.from_columns(
+        np.arange(n), items, weights=np.maximum(weights, 0), item_ids=Ids(map(str, range(5)))
+    )
+    expected = usual_weights(log)
+    assert usual == pytest.approx(expected[0])
+    np.testing.assert_allclose(of_items, expected[1], rtol=1e-6)

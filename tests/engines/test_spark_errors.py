@@ -127,6 +127,6 @@ def test_the_rows_that_were_skipped_outlast_an_interruption():
 
     report = ReadReport("log.csv", read=9)
     report.skip("without a user", [4, 7])
-    facts = LogFacts({0: (2, 7)}, 1, True, {"times": True}, True, (1.0, 5.0))
+    facts = LogFacts({0: (2, 7)}, True, ["times"], True, (1.0, 5.0))
     stored = json.loads(json.dumps(_stored(facts, report, ["a"])))
     assert _restored(stored) == (facts, report, ["a"])

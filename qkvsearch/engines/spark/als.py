@@ -218,6 +218,8 @@ class _Run:
             both = self.item_blocks.groupBy("block").cogroup(sent)
             self._put(both.applyInArrow(solve_with, solving.SOLVED))
         self.rotation = self.rotation @ self.turn
+        for broadcast in self.broadcasts[-2:]:
+            broadcast.unpersist()
 
     def _step(self, values: np.ndarray, turn: np.ndarray, n_others: int) -> HalfStep:
         spectrum, turn = self.alpha0 * values, turn.astype(np.float32)
@@ -251,8 +253,8 @@ class _Run:
         self.items = np.concatenate(parts).reshape(self.items.shape)
 
     def _broadcast(self, x: np.ndarray) -> Callable[[], np.ndarray]:
-        """Return what gives an executor these embeddings. Blocks that are lost need them again, so
-        that they stay until the run ends.
+        """Return what gives an executor these embeddings. The driver keeps them, for blocks that
+        are lost.
         """
         sent = self.spark.sparkContext.broadcast(x)
         self.broadcasts.append(sent)

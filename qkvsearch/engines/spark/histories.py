@@ -135,8 +135,8 @@ class PairCounts(NamedTuple):
 
 
 def count_pairs(feedback: Feedback, n_items: int) -> Callable[[Batches], Batches]:
-    """Count the pairs and the likes of each item, and the users with likes, and sum the confidences:
-    float64 (2 · n_items + 2,).
+    """Count the pairs and the likes of each item, then the users with likes, and sum all
+    confidences: float64 (2 · n_items + 2,).
     """
 
     def count(batches: Batches) -> Batches:

@@ -288,10 +288,9 @@ def _in_blocks(
     blocks = frame.select("block", "n_users", "n_pairs", "counts").collect()
     sum((MergeCounts(**json.loads(row.counts)) for row in blocks), MergeCounts()).say(report)
     arrays = [f"{name}s" for name in ("rating", "time", "weight") if name in columns]
-    facts = LogFacts(
-        {row.block: (row.n_users, row.n_pairs) for row in blocks}, columns["user"] == "bigint", arrays, rows.times_comparable, rows.scale,
-    )  # fmt: skip
-    return facts, frame
+    sizes = {row.block: (row.n_users, row.n_pairs) for row in blocks}
+    integer = columns["user"] == "bigint"
+    return LogFacts(sizes, integer, arrays, rows.times_comparable, rows.scale), frame
 
 
 def _stored(facts: LogFacts, report: ReadReport, items: list[str]) -> dict[str, Any]:
