@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-from qkvsearch.terminal import in_one_line
+from qkvsearch.terminal import in_one_line, shorten
 
 # Of a word as short as one or two letters too many others are made.
 SHORTEST_PART = 3
@@ -99,6 +99,5 @@ def listed_names(names: Sequence[str], most: int = 20, longest: int = 40) -> str
     >>> listed_names(["a", "b" * 99, "c"], most=2)
     'a, bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb… and 1 more'
     """
-    short = (name if len(name) <= longest else f"{name[: longest - 1]}…" for name in names[:most])
-    shown = ", ".join(short)
+    shown = ", ".join(shorten(name, longest) for name in names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"

@@ -34,6 +34,15 @@ def in_one_line(text: str) -> str:
     return printable(text).replace("\n", "\\n")
 
 
+def shorten(text: str, length: int) -> str:
+    """Cut a text to at most `length` characters; an ellipsis marks the cut.
+
+    >>> shorten("kettle", 6), shorten("a red kettle", 6)
+    ('kettle', 'a red…')
+    """
+    return text if len(text) <= length else f"{text[: length - 1]}…"
+
+
 def _escaped(found: re.Match[str]) -> str:
     import json
 

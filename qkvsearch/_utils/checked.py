@@ -20,6 +20,7 @@ import numpy as np
 
 from qkvsearch._utils.limits import QUERY
 from qkvsearch.errors import QkvError
+from qkvsearch.terminal import shorten
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -79,7 +80,7 @@ def shown(value: Any) -> str:
         text = repr(value)
     except Exception:  # a stranger's class, or more digits than Python writes
         return f"a value of type {type(value).__name__}"
-    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
+    return shorten(text, SHOWN)
 
 
 def text_of(name: str, value: Any) -> str:

@@ -8,7 +8,7 @@ import click
 
 from qkvsearch.cli.context import settings
 from qkvsearch.cli.render import GAP, Output, terminal_width
-from qkvsearch.terminal import printable
+from qkvsearch.terminal import printable, shorten
 
 if TYPE_CHECKING:
     from qkvsearch.search.listing import Listing
@@ -104,5 +104,4 @@ def shown(cell: Any, most: int = SHOWN) -> str:
         return "yes" if cell else ""
     if isinstance(cell, float):
         return f"{cell:.10g}" if abs(cell) >= 10 else f"{cell:.4g}"
-    text = " ".join(str(cell).split())
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+    return shorten(" ".join(str(cell).split()), most)

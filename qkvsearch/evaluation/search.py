@@ -18,7 +18,7 @@ from qkvsearch.data.judgements import (
     check_queries,
     judged_by,
 )
-from qkvsearch.errors import DataError
+from qkvsearch.errors import DataError, listed_names
 from qkvsearch.evaluation.metrics import Grades, Ranked, ndcg, recall, reciprocal_rank
 from qkvsearch.evaluation.report import Evaluation, Metrics
 from qkvsearch.retrieval import Hit
@@ -88,8 +88,7 @@ def evaluate_search(
 
 
 def _counted(names: Sequence[str], what: str, fate: str) -> str:
-    shown = ", ".join(names[:SHOWN_NAMES]) + (", …" if len(names) > SHOWN_NAMES else "")
-    return f"{len(names):,} {what} {fate}: {shown}"
+    return f"{len(names):,} {what} {fate}: {listed_names(names, SHOWN_NAMES)}"
 
 
 def evaluate_heads(

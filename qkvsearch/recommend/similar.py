@@ -11,8 +11,9 @@ import numpy as np
 
 from qkvsearch._utils.progress import Progress
 from qkvsearch.data.ids import Id
-from qkvsearch.index.histories import BLOCK, Histories
-from qkvsearch.index.preferences import PreferencesComponent, directions
+from qkvsearch.errors import listed_names
+from qkvsearch.index.interaction_log import BLOCK, Histories
+from qkvsearch.index.learned_models import PreferencesComponent, directions
 from qkvsearch.recommend.recommend import HistoryReasons, Recommender, with_reasons
 from qkvsearch.retrieval import Components, DenseKeys, Ranking, Reason, Scores, fuse_known
 from qkvsearch.retrieval.keys import product_parts
@@ -182,7 +183,7 @@ def _by_words(title: str, parts: Components, rows: Sequence[int]) -> list[Line]:
             word = fold(query)
             sums[word] = sums.get(word, 0.0) + float(of_word[list(columns)].sum())
     largest = sorted(sums, key=lambda word: -abs(sums[word]))
-    named = ", ".join(largest[:NAMED]) + ("" if len(largest) <= NAMED else ", …")
+    named = listed_names(largest, NAMED)
     same, total = sum(sums.values()), float(values.sum())
     found: list[Line] = [
         (total - same, lambda: f"other words, by meaning, and those of {short(title)}")

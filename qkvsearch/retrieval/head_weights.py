@@ -17,7 +17,7 @@ import numpy as np
 from qkvsearch.attention import softmax
 from qkvsearch.data.ids import Ids
 from qkvsearch.data.judgements import Judgements, Queries, check_queries, fingerprints
-from qkvsearch.errors import DataError
+from qkvsearch.errors import DataError, listed_names
 from qkvsearch.retrieval.column_weights import (
     PRIOR_QUERIES,
     ColumnScores,
@@ -248,7 +248,7 @@ class JudgedQueries(NamedTuple):
         found = f"{n:,} judged {'query' if n == 1 else 'queries'}"
         if not gone:
             return found
-        shown = ", ".join(self.unknown[:SHOWN_NAMES]) + (", …" if gone > SHOWN_NAMES else "")
+        shown = listed_names(self.unknown, SHOWN_NAMES)
         items = "item is" if gone == 1 else "items are"
         return f"{found}; {gone:,} judged {items} not in the catalog: {shown}"
 

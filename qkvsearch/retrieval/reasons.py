@@ -19,6 +19,7 @@ import numpy as np
 
 from qkvsearch._utils.caching import cached_property, kept_by_word
 from qkvsearch.retrieval.score_components import Components, Source
+from qkvsearch.terminal import shorten
 from qkvsearch.text.analysis import Analyzer, fold
 from qkvsearch.text.language.languages import stop_words
 from qkvsearch.text.language.word_patterns import CJK, HAS_CJK, RUNS
@@ -292,5 +293,4 @@ def short(title: str) -> str:
     >>> short("Mending a net with my uncle before the boats go out")
     'Mending a net with my un…'
     """
-    line = " ".join(title.split())
-    return line if len(line) <= SHOWN else f"{line[: SHOWN - 1]}…"
+    return shorten(" ".join(title.split()), SHOWN)

@@ -11,6 +11,7 @@ import numpy as np
 from qkvsearch.data.catalog_columns import StoredColumn
 from qkvsearch.data.columns.facts import LIST_SEPARATOR
 from qkvsearch.storage import Tables
+from qkvsearch.terminal import shorten
 
 # Colours that people tell apart, whatever their eyes; and shades.
 MOST_VALUES, RANGES = 6, 6
@@ -65,7 +66,7 @@ def _by_values(
         min((place[entry] for entry in entries if entry in place), default=NONE)
         for entries in read_cells
     ]
-    labels = [value if len(value) <= LONGEST else f"{value[: LONGEST - 1]}…" for value in place]
+    labels = [shorten(value, LONGEST) for value in place]
     return labels, np.array(found, dtype=np.int64)
 
 

@@ -14,6 +14,7 @@ from starlette.responses import Response
 from starlette.routing import compile_path
 
 from qkvsearch.errors import QkvError, UnknownIdError, WorkspaceError
+from qkvsearch.terminal import shorten
 
 log = logging.getLogger("qkvsearch.web")
 MEDIA_TYPE = "application/problem+json"
@@ -31,9 +32,8 @@ class Problem(HTTPException):
 
 def problem(status: int, detail: str, headers: Mapping[str, str] | None = None) -> Response:
     """The answer: `title` names the status, `detail` says what is wrong."""
-    text = detail if len(detail) <= LONGEST else f"{detail[: LONGEST - 1]}…"
     told = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status}
-    body = json.dumps({**told, "detail": text}, ensure_ascii=False)
+    body = json.dumps({**told, "detail": shorten(detail, LONGEST)}, ensure_ascii=False)
     return Response(body, status, headers, MEDIA_TYPE)
 
 

@@ -15,6 +15,7 @@ from qkvsearch.errors import DamagedError, QkvError, listed_names
 from qkvsearch.query.where.guarded import SECONDS, TimeLimit, positions
 from qkvsearch.query.where.mismatch import Cells
 from qkvsearch.query.where.parameters import Parameters, bound
+from qkvsearch.terminal import shorten
 
 __all__ = [
     "Condition",
@@ -105,9 +106,10 @@ def matching_in_all(
     except DamagedError:
         raise
     except QkvError as error:
-        asked = expression if len(expression) <= SHOWN else f"{expression[:SHOWN]}…"
         names = listed_names(columns.sql_names)
-        raise QkvError(f"`where` {asked!r}: {error} (columns: {names})") from None
+        raise QkvError(
+            f"`where` {shorten(expression, SHOWN)!r}: {error} (columns: {names})"
+        ) from None
 
 
 def condition_tree(where: Where) -> tuple[Any, Mapping[str, Any]]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from qkvsearch.data.catalog_columns import StoredColumn
 from qkvsearch.errors import QkvError
+from qkvsearch.terminal import shorten
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -53,8 +54,7 @@ class Value:
 
 def written(node: exp.Expression) -> str:
     """A part of a condition as SQL, cut where it is long."""
-    sql = node.sql("sqlite")
-    return sql if len(sql) <= SHOWN_SQL else f"{sql[:SHOWN_SQL]}…"
+    return shorten(node.sql("sqlite"), SHOWN_SQL)
 
 
 def check_pair(left: Value, right: Value, cells: Cells, is_null_safe: bool = False) -> None:
@@ -165,8 +165,7 @@ def _examples(cells: Iterator[Any], offending: bool) -> list[str]:
         fits = offending and _is_number(str(cell))
         into = others if fits else found
         if len(into) < SHOWN_CELLS:
-            is_long = isinstance(cell, str) and len(cell) > SHOWN_LENGTH
-            into[repr(f"{cell[:SHOWN_LENGTH]}…" if is_long else cell)] = None
+            into[repr(shorten(cell, SHOWN_LENGTH) if isinstance(cell, str) else cell)] = None
         if len(found) == SHOWN_CELLS:
             break
     return [*found] or [*others]

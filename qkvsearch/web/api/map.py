@@ -12,6 +12,7 @@ from starlette.responses import Response
 from qkvsearch.engine.index import Index
 from qkvsearch.engine.projection import ItemMap, MapPoint
 from qkvsearch.recommend.recommend import HEAD as COLLABORATIVE
+from qkvsearch.terminal import shorten
 from qkvsearch.web.api.answers import Asked, RankedItem, as_json, check_count, shown
 from qkvsearch.web.api.questions import Count, QueryParameters, Text
 from qkvsearch.web.colours import colours
@@ -126,14 +127,10 @@ def _items(build: Index, found: ItemMap) -> dict[str, Any]:
     ids, titles = build.tables.names(found.items)
     return {
         "ids": ids,
-        "titles": [_short(title) for title in titles],
+        "titles": [shorten(title, LONGEST_TITLE) for title in titles],
         "x": _rounded(found.positions[:, 0]),
         "y": _rounded(found.positions[:, 1]),
     }
-
-
-def _short(title: str) -> str:
-    return title if len(title) <= LONGEST_TITLE else f"{title[: LONGEST_TITLE - 1]}…"
 
 
 def _colour(
@@ -151,7 +148,7 @@ def _colour(
 def _point(point: MapPoint) -> dict[str, Any]:
     x, y = _rounded(point.position)
     hits = [
-        {**hit, "title": _short(hit["title"]), "x": place[0], "y": place[1]}
+        {**hit, "title": shorten(hit["title"], LONGEST_TITLE), "x": place[0], "y": place[1]}
         for hit, place in zip(
             point.hits.to_records(), np.round(point.places.astype(np.float64), DECIMALS).tolist(),
             strict=True,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from qkvsearch.retrieval import Components
+from qkvsearch.terminal import shorten
 
 # More words than these are added up to one; a title or a piece of a text is cut.
 MOST_QUERY, MOST_KEYS, LONGEST = 12, 18, 60
@@ -81,7 +82,7 @@ class _Axis:
         text = str(label)
         found = self._found.setdefault(text.casefold(), len(self.labels))
         if found == len(self.labels):
-            self.labels.append(text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…")
+            self.labels.append(shorten(text, LONGEST))
         return found
 
     def largest(self, sizes: np.ndarray, most: int) -> list[int]:
