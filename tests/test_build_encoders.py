@@ -17,7 +17,7 @@ from qkvsearch.text import choice
 from qkvsearch.text.encoders import CHOICES
 from qkvsearch.text.pretrained import static
 from qkvsearch.text.pretrained.static import find_package
-from qkvsearch.text.pretrained.transformer import TransformerEncoder
+from qkvsearch.text.pretrained.transformer_encoder import TransformerEncoder
 
 needs_static = pytest.mark.skipif(find_package() is None, reason="needs wordllama")
 ITEMS = pd.DataFrame(

@@ -11,11 +11,11 @@ import pytest
 
 import qkvsearch as qkv
 from qkvsearch._utils.progress import silent
-from qkvsearch.collaborative.sequences.model import NextItemModel
+from qkvsearch.collaborative.sequences.network import NextItemModel
 from qkvsearch.errors import QkvError, WorkspaceError
-from qkvsearch.index.component import BuildReader
+from qkvsearch.index.component import StoredModels
+from qkvsearch.index.learned_models import NextItemComponent
 from qkvsearch.index.merge import merged_contents
-from qkvsearch.index.next_item import NextItemComponent
 from qkvsearch.storage import Workspace
 
 ITEMS = pd.DataFrame({"id": range(12), "title": [f"part {chr(97 + i)}" for i in range(12)]})
@@ -29,7 +29,7 @@ def untrained(tmp_path):
     qkv.build(tmp_path, items=ITEMS, interactions=LOG, encoder="corpus").close()
     workspace = Workspace(tmp_path)
     former = workspace.open()
-    contents = merged_contents(BuildReader(former), silent)
+    contents = merged_contents(StoredModels(former), silent)
     NextItemComponent().store(contents, NextItemModel.create(12, 8, 2, 2, 10, rng=0))
     workspace.publish(contents, "build")
     former.close()

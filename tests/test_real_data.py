@@ -11,7 +11,7 @@ import pytest
 import qkvsearch
 from qkvsearch.data.columns import Columns
 from qkvsearch.data.judgements import read_judgements, read_queries
-from qkvsearch.evaluation.search import evaluate_search
+from qkvsearch.evaluation.search_protocol import evaluate_search
 
 DATA = os.environ.get("QKVSEARCH_DATA")
 pytestmark = [

@@ -222,7 +222,7 @@ def peak_of(running: Cluster, *words: object) -> float:
     """Bytes: the most that a command of qkvsearch, without its Java machine, has had of its own."""
     program = (
         "import sys; from functools import partialmethod; from qkvsearch.cli import main\n"
-        "from qkvsearch.collaborative.als import AlternatingLeastSquares as ALS\n"
+        "from qkvsearch.collaborative.implicit_als import AlternatingLeastSquares as ALS\n"
         f"ALS.__init__ = partialmethod(ALS.__init__, max_iter={ITERATIONS})\n"
         "try: main(sys.argv[1:])\n"
         "finally:\n"

@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from qkvsearch.attention.blocks import Partial, partial_attention
+    from qkvsearch.attention.blockwise import Partial, partial_attention
     from qkvsearch.attention.functional import attention
     from qkvsearch.attention.masks import (
         exclusion_mask,

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from qkvsearch.attention.arrays import (
+from qkvsearch.attention.array_api import (
     Array,
     answer_dtype,
     as_arrays,

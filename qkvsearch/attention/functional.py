@@ -17,9 +17,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from qkvsearch.attention import blocks, fused
+from qkvsearch.attention import blockwise, fused
 from qkvsearch.attention.arguments import AttentionOptions, Inputs, checked
-from qkvsearch.attention.arrays import Array, cast, is_numpy, namespace
+from qkvsearch.attention.array_api import Array, cast, is_numpy, namespace
 from qkvsearch.attention.scores import Score
 from qkvsearch.attention.weights import mix
 
@@ -101,12 +101,12 @@ def attention(
     how = is_causal, causal_offset, scale, softcap, window, score, normalize, empty_rows
     options = AttentionOptions(given.mask, given.bias, *how)
     options.check_widths(given.query, given.key)
-    blocks.check_size(block_size)
+    blockwise.check_size(block_size)
     return (_with_weights if return_weights else _output)(given, options, block_size)
 
 
 def _with_weights(
-    given: Inputs, options: AttentionOptions, block_size: blocks.BlockSize
+    given: Inputs, options: AttentionOptions, block_size: blockwise.BlockSize
 ) -> tuple[Array, Array]:
     """Output and weights (..., Hq, L, S): all are held at once, whatever the block size."""
     steps = attend(*given.ready(), options)
@@ -114,12 +114,12 @@ def _with_weights(
     return cast(steps.output, given.dtype), cast(weights, given.dtype)
 
 
-def _output(given: Inputs, options: AttentionOptions, block_size: blocks.BlockSize) -> Array:
+def _output(given: Inputs, options: AttentionOptions, block_size: blockwise.BlockSize) -> Array:
     """The output alone, by the fastest way that gives the formula's numbers."""
     if fused.agrees(given, options):
         return fused.attend(given, options)
-    if blocks.worthwhile(given, block_size):
-        return blocks.attend(given, options, block_size)
+    if blockwise.worthwhile(given, block_size):
+        return blockwise.attend(given, options, block_size)
     if not is_numpy(given.query):
         return cast(attend(*given.ready(), options).output, given.dtype)
     output = np.empty((*given.shape[:-1], given.value.shape[-1]), given.dtype)

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 
 from qkvsearch.attention.arguments import AttentionOptions, Inputs
-from qkvsearch.attention.arrays import Array, cast, namespace
+from qkvsearch.attention.array_api import Array, cast, namespace
 
 
 def agrees(given: Inputs, options: AttentionOptions) -> bool:

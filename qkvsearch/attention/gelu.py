@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from qkvsearch.attention.arrays import Array
+from qkvsearch.attention.array_api import Array
 
 ROOT_HALF = np.float32(math.sqrt(0.5))
 # erf(x) ≈ x · P(x²) / Q(x²) for |x| ≤ 4, to 3e-7: the coefficients of Eigen's `perf`, lowest first.

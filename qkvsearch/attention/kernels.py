@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from qkvsearch._utils.compiled import compiled, compiled_for_any
-from qkvsearch.attention.arrays import Array
+from qkvsearch.attention.array_api import Array
 from qkvsearch.attention.gelu import CLIP, ROOT_HALF, P, Q
 
 ZERO, ONE, HALF = np.float32(0), np.float32(1), np.float32(0.5)

@@ -12,7 +12,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from qkvsearch.attention.arrays import Array, as_arrays, beside, cast, namespace
+from qkvsearch.attention.array_api import Array, as_arrays, beside, cast, namespace
 
 Mask = npt.NDArray[np.bool_]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from qkvsearch.attention.arrays import Array, answer_dtype, as_arrays, beside, cast, namespace
+from qkvsearch.attention.array_api import Array, answer_dtype, as_arrays, beside, cast, namespace
 
 Score = Callable[[Array, Array, float | None], Array]
 

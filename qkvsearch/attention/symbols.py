@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from qkvsearch.attention.arguments import AttentionOptions
-from qkvsearch.attention.arrays import Array
+from qkvsearch.attention.array_api import Array
 from qkvsearch.attention.weights import EMPTY_ROWS
 
 # Precedence of an operation, lowest first: an operand of lower precedence gets parentheses.

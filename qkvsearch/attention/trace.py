@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qkvsearch.attention.arguments import AttentionOptions, checked, named
-from qkvsearch.attention.arrays import Array, answer_dtype, cast
+from qkvsearch.attention.array_api import Array, answer_dtype, cast
 from qkvsearch.attention.functional import attend
 from qkvsearch.attention.symbols import (
     distinct,

@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from qkvsearch.attention.arrays import answer_dtype, cast, working_dtype
+from qkvsearch.attention.array_api import answer_dtype, cast, working_dtype
 from qkvsearch.attention.layers.initializers import Array
-from qkvsearch.attention.layers.state import state
+from qkvsearch.attention.layers.state_dict import state
 from qkvsearch.attention.weights import softmax
 
 Layer = TypeVar("Layer")

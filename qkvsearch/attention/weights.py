@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qkvsearch.attention.arrays import (
+from qkvsearch.attention.array_api import (
     Array,
     answer_dtype,
     as_arrays,

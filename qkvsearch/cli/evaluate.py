@@ -12,7 +12,7 @@ from qkvsearch.cli.context import engine_option, seed_option, settings
 from qkvsearch.cli.render import Output, output_options, to_table
 
 if TYPE_CHECKING:
-    from qkvsearch.evaluation.report import Evaluation
+    from qkvsearch.evaluation.results import Evaluation
 
 FILE = click.Path(path_type=Path)
 # At most 6 columns of figures fit into 80 characters.
@@ -166,7 +166,7 @@ def _recommend_tables(found: Evaluation) -> str:
 
 
 def _system_table(found: Evaluation, names: list[str]) -> str:
-    from qkvsearch.evaluation.report import OURS
+    from qkvsearch.evaluation.results import OURS
 
     columns = [("", "left"), *((name.partition("@")[0], "right") for name in names)]
     rows = []

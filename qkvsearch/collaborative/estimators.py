@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from sklearn.base import BaseEstimator
 
-from qkvsearch.collaborative.als import AlternatingLeastSquares
 from qkvsearch.collaborative.biased_mf import BiasedFactorization
+from qkvsearch.collaborative.implicit_als import AlternatingLeastSquares
 
 
 class ImplicitALS(AlternatingLeastSquares, BaseEstimator):

@@ -8,7 +8,7 @@ import numpy as np
 
 from qkvsearch._utils.threads import one_blas_thread
 from qkvsearch.collaborative.factors import ImplicitFactors
-from qkvsearch.collaborative.history import History
+from qkvsearch.collaborative.user_history import History
 
 # The level is what nine of ten single likes come above, of so many that are drawn from the log.
 SHARE_BELOW, MAX_DRAWN = 0.1, 1000

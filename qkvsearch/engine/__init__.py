@@ -21,9 +21,13 @@ if TYPE_CHECKING:
     from qkvsearch.data.judgements import Judgements, Queries
     from qkvsearch.data.readers import Source
     from qkvsearch.data.synonyms import Synonyms
-    from qkvsearch.evaluation.report import Evaluation
+    from qkvsearch.evaluation.results import Evaluation
     from qkvsearch.evaluation.tuning import Trial, Tuning
-    from qkvsearch.index.revision import Forgotten, Learned, Merged, Repaired, Revision
+    from qkvsearch.index.add import Revision
+    from qkvsearch.index.erase import Forgotten
+    from qkvsearch.index.learn import Learned
+    from qkvsearch.index.merge import Merged
+    from qkvsearch.index.repair import Repaired
     from qkvsearch.query.where import Where
     from qkvsearch.recommend.recording import Recording
     from qkvsearch.search.listing import Listing
@@ -85,7 +89,7 @@ class Engine(AskedEngine):
         """Items of a file or frame join the workspace without a rebuild, in the place of those with
         their ids; this engine finds them at once. Raises `QkvError`.
         """
-        from qkvsearch.index.revision import add_items
+        from qkvsearch.index.add import add_items
 
         return self._changed(add_items, items, columns, progress)
 
@@ -101,7 +105,7 @@ class Engine(AskedEngine):
         of them or, where one is unknown, none. With `dry_run` nothing changes: the revision says
         what would.
         """
-        from qkvsearch.index.revision import remove_items
+        from qkvsearch.index.add import remove_items
 
         return self._changed(remove_items, items, where=where, dry_run=dry_run, progress=progress)
 
@@ -110,7 +114,7 @@ class Engine(AskedEngine):
         recorded since, with the settings in use; no file of the build is needed, and texts are not
         read again. Records stay, so that `rollback` loses none. Raises `WorkspaceError`.
         """
-        from qkvsearch.index.revision import learn
+        from qkvsearch.index.learn import learn
 
         return self._changed(learn, progress=progress)
 
@@ -119,7 +123,7 @@ class Engine(AskedEngine):
         bit. drop_builds: remove former builds too, but for those that others have open, which the
         next change removes; `rollback` then has none. Raises `WorkspaceError`.
         """
-        from qkvsearch.index.revision import merge_segments
+        from qkvsearch.index.merge import merge_segments
 
         with self.workspace.writing("compact"):
             done = self._changed(merge_segments, progress=progress)
@@ -141,7 +145,7 @@ class Engine(AskedEngine):
         whoever has it open. Afterwards no file of the workspace holds the id. With `dry_run`
         nothing changes. The notes say what stays. Raises `UnknownIdError`.
         """
-        from qkvsearch.index.revision import forget_user
+        from qkvsearch.index.erase import forget_user
 
         return self._changed(forget_user, user, dry_run=dry_run, progress=progress)
 
@@ -175,7 +179,7 @@ class Engine(AskedEngine):
         memory, and how far scores differ. `qrels` are not needed then. Raises `QkvError`.
         """
         from qkvsearch.data.judgements import LEARNED_FROM
-        from qkvsearch.evaluation.search import evaluate_heads
+        from qkvsearch.evaluation.search_protocol import evaluate_heads
 
         names = None if heads is None else as_list(heads)
         build = self.build
@@ -257,7 +261,7 @@ class Engine(AskedEngine):
         estimator: Callable[..., Any] | None = None,
     ) -> None:
         """Anew from the whole log, with what was found or the default settings."""
-        from qkvsearch.index.revision import learn_preferences
+        from qkvsearch.index.learn import learn_preferences
 
         self._changed(learn_preferences, tuned, progress, estimator)
 
@@ -338,9 +342,9 @@ def repair(
     what cannot is kept out of the way, and named. Raises `WorkspaceError` where nothing is sound
     that answers could come from.
     """
-    from qkvsearch.index import revision
+    from qkvsearch.index.repair import repair as repair_workspace
 
     workspace = Workspace(path, wait=wait, say=say)
     if not (workspace.path / BUILDS_FOLDER).is_dir():
         workspace.open().close()  # says that none is here
-    return revision.repair(workspace, progress)
+    return repair_workspace(workspace, progress)

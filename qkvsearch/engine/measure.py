@@ -13,13 +13,13 @@ import numpy as np
 from qkvsearch._utils.progress import Progress
 from qkvsearch.data.judgements import Queries, read_queries
 from qkvsearch.errors import QkvError
-from qkvsearch.evaluation import recommend, tuning
+from qkvsearch.evaluation import recommend_protocol, tuning
 from qkvsearch.evaluation.against import Answer, against
-from qkvsearch.evaluation.report import Evaluation
+from qkvsearch.evaluation.results import Evaluation
 from qkvsearch.evaluation.tuning import Tuning
 from qkvsearch.index import StoredModels
 from qkvsearch.index.dense import DenseComponent
-from qkvsearch.index.preferences import TUNED
+from qkvsearch.index.learned_models import TUNED
 from qkvsearch.retrieval import DenseKeys
 from qkvsearch.search.candidates import check, check_cutoff
 
@@ -85,10 +85,10 @@ def evaluate_recommend(
     check_cutoff(k)
     check(random_state=random_state, users=users)
     tuned = models.snapshot.facts.get(TUNED) or {}
-    found = recommend.evaluate_recommend(
+    found = recommend_protocol.evaluate_recommend(
         models.log("judge by"),
         k=k,
-        users=recommend.N_USERS if users is None else users,
+        users=recommend_protocol.N_USERS if users is None else users,
         settings=tuned.get("settings"),
         keys=np.asarray(models.dense_keys(models.main_head).vectors),
         random_state=random_state,

@@ -7,7 +7,7 @@ from statistics import fmean
 
 from qkvsearch._utils.progress import Progress
 from qkvsearch.errors import DataError
-from qkvsearch.evaluation.report import Evaluation
+from qkvsearch.evaluation.results import Evaluation
 from qkvsearch.retrieval import Hit
 
 # A query's text and how many hits to the hits, best first.

@@ -12,10 +12,9 @@ import numpy as np
 
 from qkvsearch._utils.progress import Progress, silent
 from qkvsearch.errors import WorkspaceError
-from qkvsearch.index.codes import CodesComponent
-from qkvsearch.index.component import BuildReader
+from qkvsearch.index.component import LANGUAGE, MISFIT, IndexComponent, main_head
 from qkvsearch.index.dense import DenseComponent, StoredHead
-from qkvsearch.index.lexical import LexicalComponent
+from qkvsearch.index.lexical import CodesComponent, LexicalComponent
 from qkvsearch.index.tokens import TokensComponent
 from qkvsearch.index.words import WordsComponent
 from qkvsearch.retrieval import DenseKeys, TermKeys
@@ -29,18 +28,94 @@ from qkvsearch.text.text_encoder import TextEncoder
 if TYPE_CHECKING:
     from qkvsearch.collaborative.confidences import Feedback
     from qkvsearch.collaborative.factors import ImplicitFactors
-    from qkvsearch.collaborative.history import History
     from qkvsearch.collaborative.strength import Strength
+    from qkvsearch.collaborative.user_history import History
     from qkvsearch.data.interactions import Interactions
     from qkvsearch.data.ratings import Scale
-    from qkvsearch.index.log import LogComponent
-    from qkvsearch.index.preferences import PreferencesComponent
+    from qkvsearch.index.interaction_log import LogComponent
+    from qkvsearch.index.learned_models import PreferencesComponent
 
 
-class StoredModels(BuildReader):
+# Facts that questions go by.
+COLUMN_WEIGHTS = "column_weights"
+FACTS = {"n_items": int, "text_columns": list, "encoder": str, "head_weights": dict, "rows": list}
+
+
+def _check_facts(snapshot: Snapshot) -> None:
+    """Raise `DamagedError` where those facts are of other types that every build goes by."""
+    facts = snapshot.facts
+    try:
+        weights = [float(weight) for weight in facts["head_weights"].values()]
+        fits = all(isinstance(facts[name], kind) for name, kind in FACTS.items())
+        for of_head in facts.get(COLUMN_WEIGHTS, {}).values():
+            fits &= all(float(of_head[name]) >= 0 for name in facts["text_columns"])
+    except MISFIT:
+        fits = False
+    if not fits or not weights:
+        manifest = snapshot.segments[-1].folder / MANIFEST
+        raise DamagedError(manifest, "its facts are not those of a build")
+
+
+class StoredModels:
     """The parts of an opened build under the names that answers ask for."""
 
     _user_directions: np.ndarray | None = None
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        _check_facts(snapshot)
+        self.n_items: int = snapshot.facts["n_items"]
+        self._loaded: dict[IndexComponent[Any], Any] = {}
+
+    def load(self, part: IndexComponent[T]) -> T:
+        """What the engine reads of a part that the build has."""
+        if part not in self._loaded:
+            try:
+                self._loaded[part] = part.load(self)
+            except QkvError:
+                raise
+            except MISFIT as error:
+                what = f"{part.group} does not fit together: {type(error).__name__}: {error}"
+                manifest = self.snapshot.segments[-1].folder / MANIFEST
+                raise DamagedError(manifest, what) from error
+        loaded: T = self._loaded[part]
+        return loaded
+
+    def find(self, part: IndexComponent[T]) -> T | None:
+        """What the engine reads of a part, None where the build is without it."""
+        return self.load(part) if part.is_in(self.snapshot) else None
+
+    @cached_property
+    def head_weights(self) -> dict[str, float]:
+        """How much each head of a search counts, the lexical one first; they add up to 1."""
+        return dict(self.snapshot.facts["head_weights"])
+
+    def column_weights(self, head: str) -> list[float] | None:
+        """How much each text column counts in the keys of a dense head, in the order of the
+        columns; None where all count alike.
+        """
+        found = self.snapshot.facts.get(COLUMN_WEIGHTS, {}).get(head)
+        columns = self.snapshot.facts["text_columns"]
+        return None if found is None else [float(found[name]) for name in columns]
+
+    @cached_property
+    def analyzer(self) -> Analyzer:
+        """What makes terms of the texts."""
+        return Analyzer(self.snapshot.facts[LANGUAGE])
+
+    @cached_property
+    def answerability(self) -> Answerability:
+        """What it knows of queries that it cannot answer."""
+        try:
+            return Answerability.of(self.snapshot.facts)
+        except MISFIT:
+            manifest = self.snapshot.segments[-1].folder / MANIFEST
+            raise DamagedError(manifest, "its facts are not those of a build") from None
+
+    @cached_property
+    def main_head(self) -> str:
+        """The dense head that stands for meaning where there is room for one."""
+        return main_head(self.snapshot.facts)
 
     @cached_property
     def lexical_keys(self) -> TermKeys:
@@ -150,19 +225,19 @@ class StoredModels(BuildReader):
 
     def history(self, user: int | None) -> History:
         """The interactions of the user in this row of the build; nothing for None."""
-        from qkvsearch.collaborative.history import NOTHING
+        from qkvsearch.collaborative.user_history import NOTHING
 
         log = self.find(self._log)
         return NOTHING if log is None else log.history(user)
 
     @property
     def _log(self) -> LogComponent:
-        from qkvsearch.index.log import LogComponent
+        from qkvsearch.index.interaction_log import LogComponent
 
         return LogComponent()
 
     @property
     def _preferences(self) -> PreferencesComponent:
-        from qkvsearch.index.preferences import PreferencesComponent
+        from qkvsearch.index.learned_models import PreferencesComponent
 
         return PreferencesComponent()

@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 
 from qkvsearch._utils.progress import Progress, silent
-from qkvsearch.collaborative.history import UNKNOWN_TIME, History
+from qkvsearch.collaborative.user_history import UNKNOWN_TIME, History
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import QkvError, WorkspaceError, quantity
 from qkvsearch.index import StoredModels
-from qkvsearch.index.histories import Histories
+from qkvsearch.index.interaction_log import Histories
+from qkvsearch.index.learned_models import TUNED, NextItemComponent, PreferencesComponent
 from qkvsearch.index.merge import merged_contents
-from qkvsearch.index.next_item import NextItemComponent
-from qkvsearch.index.preferences import TUNED, PreferencesComponent
 from qkvsearch.index.registry import FROM_INTERACTIONS
 from qkvsearch.storage import CatalogRows, Snapshot, Workspace
 from qkvsearch.storage.catalog.file import CATALOG
@@ -138,6 +137,6 @@ def _joined(found: list[tuple[str, History]], name: str) -> np.ndarray:
     return np.concatenate([getattr(history, name) for _, history in found])
 
 
-def _rows(build: Snapshot, n_recorded: int) -> list[str]:
+def _rows(snapshot: Snapshot, n_recorded: int) -> list[str]:
     line = f"learned again, with {quantity(n_recorded, 'recorded interaction')} more"
-    return [*build.facts["rows"], line]
+    return [*snapshot.facts["rows"], line]

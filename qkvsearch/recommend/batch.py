@@ -19,7 +19,7 @@ from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.files import is_on_disk, replacing
 from qkvsearch._utils.progress import Progress
 from qkvsearch._utils.threads import one_blas_thread
-from qkvsearch.collaborative.history import NO_TIMES, History
+from qkvsearch.collaborative.user_history import NO_TIMES, History
 from qkvsearch.data.catalog_columns import StoredColumn
 from qkvsearch.data.ids import Ids, id_text
 from qkvsearch.data.writers import CsvLines, require_pyarrow, said_of_guarded, to_jsonl

@@ -11,15 +11,14 @@ import numpy as np
 
 from qkvsearch._utils.deadline import check_deadline
 from qkvsearch.collaborative.factors import ImplicitFactors
-from qkvsearch.collaborative.history import History
 from qkvsearch.collaborative.strength import best_unseen
+from qkvsearch.collaborative.user_history import History
 from qkvsearch.data.columns.facts import LIST_SEPARATOR
 from qkvsearch.data.ids import id_text
 from qkvsearch.errors import QkvError, WorkspaceError
 from qkvsearch.index import StoredModels
-from qkvsearch.index.histories import Histories
-from qkvsearch.index.next_item import NextItemComponent
-from qkvsearch.index.ratings import RatingsComponent
+from qkvsearch.index.interaction_log import Histories
+from qkvsearch.index.learned_models import NextItemComponent, RatingsComponent
 from qkvsearch.retrieval import (
     Components,
     DenseKeys,
@@ -37,7 +36,7 @@ from qkvsearch.storage import Tables, Workspace
 from qkvsearch.text.labelled import LabelledVectors
 
 if TYPE_CHECKING:
-    from qkvsearch.collaborative.sequences.model import NextItemModel
+    from qkvsearch.collaborative.sequences.network import NextItemModel
 
 HEAD = "collaborative"
 # Parts of a score that are of no item.

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from qkvsearch.collaborative.history import NOW, UNKNOWN_TIME, Interaction
+from qkvsearch.collaborative.user_history import NOW, UNKNOWN_TIME, Interaction
 from qkvsearch.data.ids import id_text
 from qkvsearch.errors import QkvError
-from qkvsearch.index.histories import Histories
+from qkvsearch.index.interaction_log import Histories
 from qkvsearch.search.candidates import positions_of
 from qkvsearch.search.listing import Listing
 from qkvsearch.storage import Tables, Workspace

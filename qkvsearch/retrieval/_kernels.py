@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from qkvsearch._utils.compiled import compiled_for_any
-from qkvsearch.attention.arrays import Array
+from qkvsearch.attention.array_api import Array
 
 
 @compiled_for_any

@@ -13,7 +13,7 @@ from qkvsearch.retrieval import Components, ScoreComponent, Scores, TermKeys
 from qkvsearch.retrieval.late_interaction import idf
 from qkvsearch.storage import Tables
 from qkvsearch.text.analysis import Token, fold
-from qkvsearch.text.codes import codes_in, whole_as_id, without_codes
+from qkvsearch.text.product_codes import codes_in, whole_as_id, without_codes
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ def _load_static(choice: str) -> TextEncoder:
 
 def _load_transformer(choice: str) -> TextEncoder:
     from qkvsearch.text.pretrained.fetch import find
-    from qkvsearch.text.pretrained.transformer import TransformerEncoder
+    from qkvsearch.text.pretrained.transformer_encoder import TransformerEncoder
 
     folder = find(choice) if choice in CHOICES else Path(choice)
     if folder is None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from qkvsearch.attention import attention, padding_mask
 from qkvsearch.attention.arguments import AttentionOptions, checked
-from qkvsearch.attention.arrays import Array, cast
+from qkvsearch.attention.array_api import Array, cast
 from qkvsearch.attention.functional import attend
 from qkvsearch.attention.masks import window_mask
 

@@ -8,11 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from qkvsearch.attention import Partial, attention, blocks, dot_score, functional, partial_attention
+from qkvsearch.attention import (
+    Partial,
+    attention,
+    blockwise,
+    dot_score,
+    functional,
+    partial_attention,
+)
 from qkvsearch.attention.functional import attend
 
 INF, NAN = np.inf, np.nan
-MANY = blocks.FEW_SCORES + 1
+MANY = blockwise.FEW_SCORES + 1
 SMALL_MASK = np.random.default_rng(7).random((700, 1, 10, 10)) < 0.7
 
 
@@ -244,14 +251,14 @@ def test_a_term_above_0_whose_share_is_0_takes_nothing_in_whatever_blocks(block_
 def compiled_parts(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """For every part computed in compiled code, whether it could be used."""
     parts: list[bool] = []
-    original = blocks._in_compiled_code
+    original = blockwise._in_compiled_code
 
     def spy(*args: Any) -> Partial:
         part = original(*args)
         parts.append(bool(np.isfinite(part.mixed).all()))
         return part
 
-    monkeypatch.setattr(blocks, "_in_compiled_code", spy)
+    monkeypatch.setattr(blockwise, "_in_compiled_code", spy)
     return parts
 
 
@@ -337,5 +344,5 @@ def test_memory_grows_with_the_tokens_not_with_their_pairs(dense):
 
 def test_a_weight_that_has_shrunk_to_0_takes_nothing_of_an_infinite_value():
     with np.errstate(invalid="ignore"):
-        found = blocks._times(np.array([[np.inf, 1.0], [np.inf, 2.0]]), np.array([0.0, 0.5]))
+        found = blockwise._times(np.array([[np.inf, 1.0], [np.inf, 2.0]]), np.array([0.0, 0.5]))
     np.testing.assert_array_equal(found, [[0, 0], [np.inf, 1]])

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from qkvsearch.attention.layers.contributions import contributions
-from qkvsearch.attention.layers.state import state
-from qkvsearch.attention.layers.transformer import Encoder
+from qkvsearch.attention.layers.state_dict import state
+from qkvsearch.attention.layers.transformer_layers import Encoder
 
 LENGTH, D = 6, 8
 

@@ -9,7 +9,7 @@ import pytest
 
 from qkvsearch.attention.functional import attention
 from qkvsearch.attention.gradients.attention import attention_vjp, cap_vjp, softmax_vjp
-from qkvsearch.attention.gradients.layers import (
+from qkvsearch.attention.gradients.layer_gradients import (
     gelu_tanh_vjp,
     gelu_vjp,
     relu_vjp,
@@ -24,8 +24,13 @@ from qkvsearch.attention.layers.basic import (
     Linear,
 )
 from qkvsearch.attention.layers.multi_head import MultiHeadAttention
-from qkvsearch.attention.layers.state import state
-from qkvsearch.attention.layers.transformer import Decoder, DecoderLayer, Encoder, EncoderLayer
+from qkvsearch.attention.layers.state_dict import state
+from qkvsearch.attention.layers.transformer_layers import (
+    Decoder,
+    DecoderLayer,
+    Encoder,
+    EncoderLayer,
+)
 from qkvsearch.attention.masks import padding_mask
 from qkvsearch.attention.scores import AdditiveScore
 from qkvsearch.attention.training import cross_entropy, mean_squared_error

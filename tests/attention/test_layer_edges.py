@@ -14,7 +14,7 @@ from qkvsearch.attention.gradients.attention import (
     attention_vjp,
     pull_softmax,
 )
-from qkvsearch.attention.gradients.layers import vjp
+from qkvsearch.attention.gradients.layer_gradients import vjp
 from qkvsearch.attention.layers.basic import (
     Embedding,
     FeedForward,
@@ -23,8 +23,13 @@ from qkvsearch.attention.layers.basic import (
     Linear,
 )
 from qkvsearch.attention.layers.multi_head import MultiHeadAttention
-from qkvsearch.attention.layers.state import load, state
-from qkvsearch.attention.layers.transformer import Decoder, DecoderLayer, Encoder, EncoderLayer
+from qkvsearch.attention.layers.state_dict import load, state
+from qkvsearch.attention.layers.transformer_layers import (
+    Decoder,
+    DecoderLayer,
+    Encoder,
+    EncoderLayer,
+)
 from qkvsearch.attention.scores import AdditiveScore
 from qkvsearch.attention.training import Adam, cross_entropy, fit, mean_squared_error
 

@@ -15,7 +15,7 @@ from qkvsearch.collaborative.sequences.next_item import NextItem
 from qkvsearch.data.ids import Ids
 from qkvsearch.engine.facts import learned_from
 from qkvsearch.evaluation import systems
-from qkvsearch.evaluation.search import evaluate_heads
+from qkvsearch.evaluation.search_protocol import evaluate_heads
 from qkvsearch.evaluation.splits import PROTOCOLS
 
 

@@ -127,7 +127,7 @@ def test_diversity_compares_new_items_too(stall):
 def test_items_that_join_later_are_placed_at_once(stall, tmp_path):
     import shutil
 
-    from qkvsearch.index.revision import add_items, remove_items
+    from qkvsearch.index.add import add_items, remove_items
     from qkvsearch.storage import Workspace
 
     path = shutil.copytree(stall.workspace.path, tmp_path / "later")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from qkvsearch.collaborative.confidences import Feedback
-from qkvsearch.collaborative.history import History, Interaction
+from qkvsearch.collaborative.user_history import History, Interaction
 
 FEEDBACK = Feedback(usual_weight=2.0, usual_weights=np.array([2.0, 4.0, 0.0], np.float32))
 

@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from qkvsearch.collaborative.als import ROTATED_AT_ONCE, Side, by_user_and_by_item, principal_axes
+from qkvsearch.collaborative.implicit_als import (
+    ROTATED_AT_ONCE,
+    Side,
+    by_user_and_by_item,
+    principal_axes,
+)
 
 D = 5
 

@@ -7,8 +7,8 @@ import pytest
 
 from qkvsearch.collaborative import strength
 from qkvsearch.collaborative.factors import ImplicitFactors
-from qkvsearch.collaborative.history import History
 from qkvsearch.collaborative.strength import Strength, best_unseen, usual_level
+from qkvsearch.collaborative.user_history import History
 
 
 def history(positions, confidences=None):

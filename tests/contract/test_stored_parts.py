@@ -20,23 +20,21 @@ import pytest
 
 import qkvsearch as qkv
 from qkvsearch.collaborative.estimators import BiasedMF, ImplicitALS
-from qkvsearch.collaborative.sequences.model import NextItemModel
+from qkvsearch.collaborative.sequences.network import NextItemModel
 from qkvsearch.collaborative.strength import Strength, usual_level
 from qkvsearch.data.readers import read_dataset
 from qkvsearch.errors import DamagedError
-from qkvsearch.index import StoredModels, preferences, tokens
+from qkvsearch.index import StoredModels, learned_models, tokens
 from qkvsearch.index import merge as merging
-from qkvsearch.index.codes import CodesComponent
-from qkvsearch.index.component import BuildReader, IndexComponent
+from qkvsearch.index.add import add_items, remove_items
+from qkvsearch.index.component import IndexComponent, StoredModels
 from qkvsearch.index.dense import DenseComponent
-from qkvsearch.index.lexical import LexicalComponent
-from qkvsearch.index.log import LogComponent
-from qkvsearch.index.merge import merged_contents
-from qkvsearch.index.next_item import NextItemComponent
-from qkvsearch.index.preferences import PreferencesComponent
-from qkvsearch.index.ratings import RatingsComponent
+from qkvsearch.index.interaction_log import LogComponent
+from qkvsearch.index.learn import learn_preferences
+from qkvsearch.index.learned_models import NextItemComponent, PreferencesComponent, RatingsComponent
+from qkvsearch.index.lexical import CodesComponent, LexicalComponent
+from qkvsearch.index.merge import merge_segments, merged_contents
 from qkvsearch.index.registry import parts_of
-from qkvsearch.index.revision import add_items, learn_preferences, merge_segments, remove_items
 from qkvsearch.index.tokens import TokensComponent
 from qkvsearch.index.words import WordsComponent
 from qkvsearch.retrieval import DenseKeys, LexicalKeys
@@ -91,7 +89,7 @@ def republished(path: Path, change: Callable[[BuildContents], None]) -> None:
     """The current build once more, with what `change` does to it."""
     workspace = Workspace(path)
     with closing(workspace.open()) as build:
-        contents = merged_contents(BuildReader(build), nothing)
+        contents = merged_contents(StoredModels(build), nothing)
         change(contents)
         workspace.publish(contents, "test")
 
@@ -129,7 +127,7 @@ def whole(whole_path) -> Iterator[StoredModels]:
         yield engine.models
 
 
-def kinds(build: BuildReader) -> set[type[IndexComponent]]:
+def kinds(build: StoredModels) -> set[type[IndexComponent]]:
     return {type(part) for part in parts_of(build)}
 
 
@@ -137,7 +135,7 @@ def kinds(build: BuildReader) -> set[type[IndexComponent]]:
 
 
 @pytest.fixture(params=["whole", "movies", "videos", "static"])
-def built(request, tmp_path_factory) -> Iterator[BuildReader]:
+def built(request, tmp_path_factory) -> Iterator[StoredModels]:
     if request.param == "static":
         if find_package() is None:
             pytest.skip("needs wordllama")
@@ -172,7 +170,7 @@ def test_an_array_of_no_part_is_an_error(path):
         closing(Workspace(path).open()) as build,
         pytest.raises(LookupError, match=r"lsa\.surprise"),
     ):
-        merged_contents(BuildReader(build), nothing)
+        merged_contents(StoredModels(build), nothing)
 
 
 # --- stored and loaded ---
@@ -268,7 +266,7 @@ def preferred(whole: StoredModels) -> Case:
     factors = ImplicitALS(n_components=4, random_state=0).fit(log.matrix()).factors_
     counts = np.bincount(log.items, minlength=len(ITEMS))
     confidences = np.ones(len(log))
-    like = preferences.StoredPreferences(
+    like = learned_models.StoredPreferences(
         factors,
         DenseKeys(unit_rows(factors.item_embeddings)),
         counts,

@@ -160,7 +160,7 @@ import qkvsearch.index.build
 from qkvsearch import files
 from qkvsearch.storage import arrays, publish
 from qkvsearch.cli import main
-from qkvsearch.collaborative.als import AlternatingLeastSquares
+from qkvsearch.collaborative.implicit_als import AlternatingLeastSquares
 
 # What runs in the background inherits that Ctrl-C is ignored.
 signal.signal(signal.SIGINT, signal.default_int_handler)

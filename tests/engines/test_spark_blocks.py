@@ -10,12 +10,12 @@ import pytest
 pa = pytest.importorskip("pyarrow")
 
 from qkvsearch._utils.parameters import random_generator  # noqa: E402
-from qkvsearch.collaborative.als import (  # noqa: E402
+from qkvsearch.collaborative.confidences import Feedback, usual_weights  # noqa: E402
+from qkvsearch.collaborative.implicit_als import (  # noqa: E402
     AlternatingLeastSquares,
     auto_strengths,
     principal_axes,
 )
-from qkvsearch.collaborative.confidences import Feedback, usual_weights  # noqa: E402
 from qkvsearch.data.ids import Ids  # noqa: E402
 from qkvsearch.data.interactions import Interactions  # noqa: E402
 from qkvsearch.engines.spark import als, blocks, histories, solving  # noqa: E402

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from qkvsearch.embeddings import BiasedMF, ImplicitALS
-from qkvsearch.evaluation.recommend import evaluate_recommend
+from qkvsearch.evaluation.recommend_protocol import evaluate_recommend
 from qkvsearch.evaluation.splits import PROTOCOLS, split
 
 # Not told by a seed alone: these hold out what came last, wherever a pair stands in the log.

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from qkvsearch.collaborative.factors import ImplicitFactors, RatingFactors
-from qkvsearch.collaborative.sequences.model import NextItemModel
+from qkvsearch.collaborative.sequences.network import NextItemModel
 from qkvsearch.collaborative.sequences.next_item import NextItem
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.embeddings import BiasedMF, ImplicitALS
 from qkvsearch.evaluation import systems
-from qkvsearch.evaluation.recommend import evaluate_recommend
+from qkvsearch.evaluation.recommend_protocol import evaluate_recommend
 from qkvsearch.evaluation.splits import PROTOCOLS, split
 from qkvsearch.evaluation.systems import BASELINES
 

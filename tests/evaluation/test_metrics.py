@@ -26,7 +26,7 @@ from qkvsearch.evaluation.metrics import (
     reciprocal_rank,
     rmse,
 )
-from qkvsearch.evaluation.search import evaluate_search
+from qkvsearch.evaluation.search_protocol import evaluate_search
 
 ITEMS = [f"v{number}" for number in range(150)]
 grades = st.dictionaries(st.sampled_from(ITEMS[:30]), st.integers(0, 4), min_size=1)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from qkvsearch.data.interactions import Interactions
-from qkvsearch.evaluation import recommend
-from qkvsearch.evaluation.recommend import evaluate_recommend
+from qkvsearch.evaluation import recommend_protocol
+from qkvsearch.evaluation.recommend_protocol import evaluate_recommend
 from qkvsearch.evaluation.splits import split
 
 NAN = float("nan")
@@ -24,7 +24,7 @@ def test_known_users_are_predicted_by_what_training_learnt_of_them(monkeypatch):
     def refuse(*args):
         raise AssertionError("folded in a user whom training had seen")
 
-    monkeypatch.setattr(recommend, "_placed", refuse)
+    monkeypatch.setattr(recommend_protocol, "_placed", refuse)
     assert evaluate_recommend(half_rated(), "random").metrics["rmse"] > 0
     with pytest.raises(AssertionError, match="folded in"):
         evaluate_recommend(half_rated(), "strong")

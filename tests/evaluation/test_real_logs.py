@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from qkvsearch.data.movielens import read_movielens
-from qkvsearch.evaluation.recommend import evaluate_recommend
+from qkvsearch.evaluation.recommend_protocol import evaluate_recommend
 
 DATA = os.environ.get("QKVSEARCH_DATA")
 pytestmark = pytest.mark.skipif(not DATA, reason="QKVSEARCH_DATA names no folder with ml-100k")

@@ -14,10 +14,10 @@ from threadpoolctl import threadpool_limits
 from qkvsearch.data.ids import Ids
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DataError, QkvError
-from qkvsearch.evaluation import held_out, recommend, systems
+from qkvsearch.evaluation import held_out, recommend_protocol, systems
 from qkvsearch.evaluation.metrics import diversity, ndcg, recall, reciprocal_rank, rmse
-from qkvsearch.evaluation.recommend import evaluate_recommend, rating_errors
-from qkvsearch.evaluation.report import Difference, Evaluation
+from qkvsearch.evaluation.recommend_protocol import evaluate_recommend, rating_errors
+from qkvsearch.evaluation.results import Difference, Evaluation
 from qkvsearch.evaluation.splits import PROTOCOLS, split
 
 RANKED = {
@@ -68,7 +68,7 @@ def test_who_met_an_item_is_its_audience_whatever_they_thought_of_it(log, monkey
         seen.append(audiences.toarray())
         return diversity(rankings, audiences, k)
 
-    monkeypatch.setattr(recommend.metrics, "diversity", spied)
+    monkeypatch.setattr(recommend_protocol.metrics, "diversity", spied)
     evaluate_recommend(log, "random")
     assert seen
     assert all(np.array_equal(audiences, met.T) for audiences in seen)

@@ -13,7 +13,7 @@ from qkvsearch.data.interactions import Interactions
 from qkvsearch.embeddings import ImplicitALS
 from qkvsearch.errors import DataError
 from qkvsearch.evaluation import systems, tuning
-from qkvsearch.evaluation.recommend import evaluate_recommend
+from qkvsearch.evaluation.recommend_protocol import evaluate_recommend
 from qkvsearch.evaluation.splits import PROTOCOLS, split
 from qkvsearch.evaluation.tuning import Tuning, draw, tune
 

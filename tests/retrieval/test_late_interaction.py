@@ -24,9 +24,9 @@ from qkvsearch.text import text_encoder
 from qkvsearch.text.analysis import Analyzer
 from qkvsearch.text.labelled import LEVELS, LabelledVectors, quantize_int8
 from qkvsearch.text.learned.svd import CorpusEncoder
-from qkvsearch.text.pretrained import static, transformer
+from qkvsearch.text.pretrained import static, transformer_encoder
 from qkvsearch.text.pretrained.static import StaticEncoder
-from qkvsearch.text.pretrained.transformer import TransformerEncoder
+from qkvsearch.text.pretrained.transformer_encoder import TransformerEncoder
 from qkvsearch.text.text_encoder import EncodedItems, encode_items, encoded_with_tokens
 from qkvsearch.text.token_encoder import TokenEncoder
 from qkvsearch.text.vocabulary import Vocabulary, count_terms
@@ -374,10 +374,10 @@ def test_keys_and_tokens_of_items_come_from_one_reading(encoder, monkeypatch):
 def test_texts_are_read_some_at_a_time(encoder, monkeypatch):
     """So that the tokens of a large catalog need no memory; what is found does not depend on it."""
     whole = [*late.item_tokens(encoder, [TITLES, TAGS])]
-    for module in (transformer, static):
+    for module in (transformer_encoder, static):
         monkeypatch.setattr(module, "BATCH", 4)
     read, steps = [], []
-    monkeypatch.setattr(transformer, "whole", lambda text: read.append(text) or text)
+    monkeypatch.setattr(transformer_encoder, "whole", lambda text: read.append(text) or text)
     found = late.item_tokens(encoder, [TITLES, TAGS], lambda *step: steps.append(step))
     assert not read
     first = next(found)

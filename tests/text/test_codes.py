@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from qkvsearch.data.readers import read_dataset
-from qkvsearch.text.codes import CODE, code_columns, code_terms, codes_in, whole_as_id
+from qkvsearch.text.product_codes import CODE, code_columns, code_terms, codes_in, whole_as_id
 
 
 @pytest.mark.parametrize(

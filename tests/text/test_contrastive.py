@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from qkvsearch.attention.layers.state import state
+from qkvsearch.attention.layers.state_dict import state
 from qkvsearch.attention.training import Adam
 from qkvsearch.embeddings import ContrastiveEncoder
 from qkvsearch.errors import DataError

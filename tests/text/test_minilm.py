@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from qkvsearch.text.pretrained import fetch as models
-from qkvsearch.text.pretrained.transformer import TransformerEncoder
+from qkvsearch.text.pretrained.transformer_encoder import TransformerEncoder
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from qkvsearch.attention.masks import look_ahead_mask
 from qkvsearch.errors import QkvError
-from qkvsearch.text.pretrained.transformer import TransformerEncoder
+from qkvsearch.text.pretrained.transformer_encoder import TransformerEncoder
 
 tokenizers = pytest.importorskip("tokenizers", reason="needs tokenizers: qkvsearch[encoders]")
 numpy_files = pytest.importorskip(

@@ -10,7 +10,7 @@ from qkvsearch.attention.gradients.attention import (
     dot_score_vjp,
     softmax_vjp,
 )
-from qkvsearch.attention.gradients.layers import (
+from qkvsearch.attention.gradients.layer_gradients import (
     gelu_tanh_vjp,
     gelu_vjp,
     relu_vjp,

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qkvsearch.attention.arguments import AttentionOptions, checked
-from qkvsearch.attention.arrays import answer_dtype, cast
+from qkvsearch.attention.array_api import answer_dtype, cast
 from qkvsearch.attention.functional import attend
 from qkvsearch.attention.layers.basic import as_rows
 from qkvsearch.attention.layers.initializers import Array

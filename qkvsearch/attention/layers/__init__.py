@@ -16,8 +16,8 @@ from qkvsearch.attention.layers.initializers import (
     xavier_uniform,
 )
 from qkvsearch.attention.layers.multi_head import MultiHeadAttention
-from qkvsearch.attention.layers.state import load, state
-from qkvsearch.attention.layers.transformer import (
+from qkvsearch.attention.layers.state_dict import load, state
+from qkvsearch.attention.layers.transformer_layers import (
     Decoder,
     DecoderLayer,
     Encoder,

@@ -18,7 +18,7 @@ from qkvsearch._utils.parameters import (
 )
 from qkvsearch._utils.progress import Callback
 from qkvsearch.attention.layers import Embedding
-from qkvsearch.collaborative.sequences.model import NextItemModel
+from qkvsearch.collaborative.sequences.network import NextItemModel
 from qkvsearch.collaborative.sequences.windows import Sequences
 from qkvsearch.data.ids import row_numbers
 from qkvsearch.data.interactions import Interactions
@@ -85,7 +85,7 @@ class NextItem(BaseEstimator):
         weights diverge, `QkvError` where PyTorch is not installed.
         """
         self.check(X)
-        from qkvsearch.collaborative.sequences.training import train
+        from qkvsearch.collaborative.sequences.next_item_training import train
 
         sequences = Sequences.of(X)
         rng = random_generator(self.random_state)

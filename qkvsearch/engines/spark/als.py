@@ -21,15 +21,15 @@ import pyarrow as pa
 
 from qkvsearch._utils.parameters import random_generator
 from qkvsearch._utils.threads import one_blas_thread
-from qkvsearch.collaborative.als import (
+from qkvsearch.collaborative.confidences import Feedback
+from qkvsearch.collaborative.factors import ImplicitFactors
+from qkvsearch.collaborative.implicit_als import (
     AlternatingLeastSquares,
     auto_strengths,
     finite_gram,
     principal_axes,
     require_finite,
 )
-from qkvsearch.collaborative.confidences import Feedback
-from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.engines.spark import solving
 from qkvsearch.engines.spark.blocks import (
     ARRAY,

@@ -19,9 +19,9 @@ import numpy as np
 
 from qkvsearch import __version__
 from qkvsearch._utils.progress import Progress
-from qkvsearch.collaborative.als import AlternatingLeastSquares
 from qkvsearch.collaborative.confidences import Feedback
 from qkvsearch.collaborative.factors import ImplicitFactors
+from qkvsearch.collaborative.implicit_als import AlternatingLeastSquares
 from qkvsearch.data.catalog import catalog_from_frame, catalog_of_ids
 from qkvsearch.data.columns import ColumnFacts, Columns
 from qkvsearch.data.columns.names import named

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from qkvsearch.collaborative.history import Interaction
+from qkvsearch.collaborative.user_history import Interaction
 from qkvsearch.data.ids import id_text
 from qkvsearch.storage.records.changes import is_user
 from qkvsearch.storage.records.database import RecordsDatabase

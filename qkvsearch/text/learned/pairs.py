@@ -10,7 +10,7 @@ from scipy.sparse import csr_matrix, vstack
 
 from qkvsearch.attention.gradients.attention import unit_vjp
 from qkvsearch.attention.layers.initializers import Array
-from qkvsearch.attention.layers.state import state
+from qkvsearch.attention.layers.state_dict import state
 from qkvsearch.attention.training import Adam, Minibatches, cross_entropy
 from qkvsearch.text.analyzed import AnalyzedTexts
 from qkvsearch.text.labelled import NEGLIGIBLE, unit_rows

@@ -8,7 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from qkvsearch.collaborative.sequences.training import Proposal, full_softmax, sampled_softmax
+from qkvsearch.collaborative.sequences.next_item_training import (
+    Proposal,
+    full_softmax,
+    sampled_softmax,
+)
 from qkvsearch.collaborative.sequences.windows import Sequences, Windows
 from qkvsearch.data.interactions import Interactions
 

@@ -16,7 +16,7 @@ from qkvsearch.data.ratings import ends_of
 from qkvsearch.evaluation import metrics
 from qkvsearch.evaluation.bootstrap import N_RESAMPLES, interval, resampled_means
 from qkvsearch.evaluation.held_out import HeldOutUsers
-from qkvsearch.evaluation.report import OURS, Difference, Evaluation, Metrics, best_of
+from qkvsearch.evaluation.results import OURS, Difference, Evaluation, Metrics, best_of
 from qkvsearch.evaluation.splits import Split, split
 from qkvsearch.evaluation.systems import (
     BASELINES,

@@ -20,7 +20,7 @@ from qkvsearch.data.judgements import (
 )
 from qkvsearch.errors import DataError, listed_names
 from qkvsearch.evaluation.metrics import Grades, Ranked, ndcg, recall, reciprocal_rank
-from qkvsearch.evaluation.report import Evaluation, Metrics
+from qkvsearch.evaluation.results import Evaluation, Metrics
 from qkvsearch.retrieval import Hit
 
 # A query's text and how many hits to the ids of the hits, best first.

@@ -33,8 +33,13 @@ from qkvsearch.attention.layers.basic import (
 )
 from qkvsearch.attention.layers.initializers import Array
 from qkvsearch.attention.layers.multi_head import MultiHeadAttention, join_heads, split_heads
-from qkvsearch.attention.layers.state import prefixed
-from qkvsearch.attention.layers.transformer import Decoder, DecoderLayer, Encoder, EncoderLayer
+from qkvsearch.attention.layers.state_dict import prefixed
+from qkvsearch.attention.layers.transformer_layers import (
+    Decoder,
+    DecoderLayer,
+    Encoder,
+    EncoderLayer,
+)
 from qkvsearch.attention.weights import mix
 
 Weights = dict[str, Array]

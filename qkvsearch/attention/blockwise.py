@@ -18,7 +18,7 @@ import numpy as np
 
 from qkvsearch._utils.threads import run_in_threads
 from qkvsearch.attention.arguments import AttentionOptions, Inputs, block_of, checked
-from qkvsearch.attention.arrays import Array, cast, is_numpy
+from qkvsearch.attention.array_api import Array, cast, is_numpy
 from qkvsearch.attention.masks import window_span
 from qkvsearch.attention.weights import EMPTY_ROWS, mix
 

@@ -14,7 +14,7 @@ import numpy as np
 from qkvsearch._utils.progress import Callback
 from qkvsearch._utils.threads import available_cores
 from qkvsearch.attention.layers import load, state
-from qkvsearch.collaborative.sequences.model import NextItemModel
+from qkvsearch.collaborative.sequences.network import NextItemModel
 from qkvsearch.collaborative.sequences.windows import Batch, Sequences, Windows
 from qkvsearch.errors import DataError
 
