@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from qkvsearch.data.ids import id_text
 from qkvsearch.index import StoredModels
 from qkvsearch.query.language import Clause
 from qkvsearch.storage import Tables
-from qkvsearch.text.analysis import Analyzer, fold, known_tokens
+from qkvsearch.text.analysis import SHORT, Analyzer, fold, known_tokens
 from qkvsearch.text.language.word_patterns import HAS_CJK
 
 YES = frozenset(["yes", "true", "1", "y"])
@@ -131,12 +132,13 @@ def _cell_test(clause: Clause, column: StoredColumn, analyzer: Analyzer) -> Call
         # A year names all its days; an id is named whole.
         as_far = begins or column.type == "date"
         return lambda cell: fold(id_text(cell))[: len(wanted) if as_far else None] == wanted
-    words = [token.term for token in analyzer.tokens(clause.text)]
+    words = _terms(clause.text, analyzer)
 
-    def has(cell: Any) -> bool:
-        entries = str(cell).split(LIST_SEPARATOR) if column.type == "list" else [str(cell)]
-        return any(_entry_has(entry, words, wanted, begins, analyzer) for entry in entries)
+    def has(entry: Any) -> bool:
+        return _entry_has(str(entry), words, wanted, begins, analyzer)
 
+    if column.type == "list":
+        return lambda cell: any(map(has, str(cell).split(LIST_SEPARATOR)))
     return has
 
 
@@ -144,12 +146,29 @@ def _entry_has(
     entry: str, words: Sequence[str], wanted: str, begins: bool, analyzer: Analyzer
 ) -> bool:
     """Whether a text has these words one behind the other, or else this text within it."""
-    folded = fold(entry)
     if begins:
+        folded = fold(entry)
         return any(word.startswith(wanted) for word in [folded, *folded.split()])
-    own = [token.term for token in analyzer.tokens(entry)]
+    if not words:
+        return wanted == fold(entry)
+    own = _terms(entry, analyzer)
+    if words[0] not in own:
+        return False
     places = range(len(own) - len(words) + 1)
-    return any(own[i : i + len(words)] == words for i in places) if words else wanted == folded
+    return any(own[i : i + len(words)] == words for i in places)
+
+
+def _terms(entry: str, analyzer: Analyzer) -> tuple[str, ...]:
+    """The terms of a text. Several conditions read the same cells, so those of short ones are
+    cached.
+    """
+    read = _cached_terms if len(entry) <= SHORT else _cached_terms.__wrapped__
+    return read(entry, analyzer)
+
+
+@lru_cache(maxsize=1 << 15)
+def _cached_terms(entry: str, analyzer: Analyzer) -> tuple[str, ...]:
+    return tuple(token.term for token in analyzer.tokens(entry))
 
 
 COMPARED = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
