@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from qkvsearch.data.files.frames import (
     text_lengths,
     without_long_cells,
 )
+from qkvsearch.data.files.parquet_pages import is_read_as_dictionary, pages_of, shared_size
 from qkvsearch.data.files.unpacking import Place
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError, need
@@ -85,16 +87,16 @@ def read_parquet(place: Place, most: Limit) -> Iterator[tuple[ArrowPiece, ReadRe
         # A file of a few bytes may have any number of rows.
         most.check(metadata.num_rows, place.label)
         check_width(len(metadata.schema.to_arrow_schema().names), place.label)
-        check_unpacked(_decoded_size(metadata), place.size, place.label)
-        leaves = [metadata.schema.column(j) for j in range(metadata.num_columns)]
-        texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+        rows, texts = _plan(place, metadata)
         with parquet.ParquetFile(place.path, read_dictionary=texts) as file:
             schema = file.schema_arrow
             kept = [i for i, name in enumerate(schema.names) if name not in _indexes(schema)]
             names = distinct([schema.names[i] for i in kept])
             check_names(names, place.label)
             size = 0
-            for batch in file.iter_batches(rows_at_once(len(leaves)), use_threads=False):
+            groups = range(metadata.num_row_groups)
+            batches = (file.iter_batches(rows, [group], use_threads=False) for group in groups)
+            for batch in chain.from_iterable(batches):
                 batch.validate(full=True)
                 arrays = [batch.column(i) for i in kept]
                 _note_nested(names, arrays, report)
@@ -132,17 +134,40 @@ def _indexes(schema: Any) -> set[str]:
     return {name for name in told if isinstance(name, str)}
 
 
-def _decoded_size(metadata: Any) -> int:
-    """Return how many bytes all cells take by the metadata, texts of a dictionary counted once."""
-    leaves = [metadata.schema.column(j) for j in range(metadata.num_columns)]
-    size = 0
-    for i in range(metadata.num_row_groups):
-        group = metadata.row_group(i)
-        for j, leaf in enumerate(leaves):
-            chunk = group.column(j)
+def _plan(place: Place, metadata: Any) -> tuple[int, list[str]]:
+    """Return how many rows can be decoded at a time, and which columns as dictionaries.
+
+    Each cell takes as many bytes as its type has; a text of a dictionary counts once. Raises
+    `DataError` where all pages take too many bytes.
+    """
+    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+    size = together = 0
+    texts = []
+    with place.path.open("rb") as file:
+        for j in range(metadata.num_columns):
+            leaf, chunks = metadata.schema.column(j), [group.column(j) for group in groups]
             width = max(CELL_BYTES, leaf.length or 0)
-            size += max(chunk.total_uncompressed_size, width * chunk.num_values)
-    return size
+            pages = []
+            for chunk in chunks:
+                pages.append(list(pages_of(file, chunk)))
+                size += sum(page.size + width * page.n_values for page in pages[-1])
+                check_unpacked(size, place.size, place.label)
+            if leaf.physical_type != "BYTE_ARRAY":
+                continue
+            if leaf.logical_type.type != "DECIMAL" and all(
+                is_read_as_dictionary(some, leaf.max_repetition_level > 0) for some in pages
+            ):
+                texts.append(leaf.path)
+                continue
+            # Of others, a text may be as long as its page, and all those of a list are decoded at
+            # a time.
+            together += max(page.size for some in pages for page in some)
+            if leaf.max_repetition_level:
+                for chunk, some in zip(chunks, pages, strict=True):
+                    size += shared_size(file, chunk, some)
+                check_unpacked(size, place.size, place.label)
+    rows = rows_at_once(metadata.num_columns)
+    return min(rows, max(1, 4 * BATCH_BYTES // max(1, together))), texts
 
 
 def _note_nested(names: Sequence[str], arrays: Sequence[Any], report: ReadReport) -> None:
