@@ -17,12 +17,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from qkvsearch.web.problems import BUG, Problem, log, problem, problem_of
 from qkvsearch.web.service import Service
-from qkvsearch.web.settings import LOOPBACK
+from qkvsearch.web.settings import LOOPBACK, Settings
 
 access = logging.getLogger("qkvsearch.access")
 MAX_TARGET = 16_384
-# How long the body of a request may take to arrive.
-BODY_SECONDS = 10.0
 # Nothing from elsewhere, nothing inline; pictures may be drawn by the page itself.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -66,7 +64,7 @@ class Guard:
         began, status, is_whole = time.perf_counter(), 0, False
         self.service.metrics.began()
         request_headers = Headers(scope=scope)
-        body = Body(request_headers, receive, self.service.settings.body)
+        body = Body(request_headers, receive, self.service.settings)
 
         async def with_headers(message: Message) -> None:
             nonlocal status, is_whole
@@ -197,11 +195,12 @@ def _is_foreign(headers: Headers) -> bool:
 class Body:
     """The body of a request, as the app receives it."""
 
-    def __init__(self, headers: Headers, receive: Receive, max_bytes: int) -> None:
-        self._receive, self._max_bytes = receive, max_bytes
+    def __init__(self, headers: Headers, receive: Receive, settings: Settings) -> None:
+        self._receive, self._settings = receive, settings
         length = headers.get("content-length", "0")
         self._n_declared = int(length) if length.isdecimal() else 0
-        self._n_bytes, self._deadline = 0, asyncio.get_running_loop().time() + BODY_SECONDS
+        self._n_bytes = 0
+        self._deadline = asyncio.get_running_loop().time() + settings.body_seconds
         self.is_complete = not self._n_declared and "transfer-encoding" not in headers
 
     async def receive(self) -> Message:
@@ -213,7 +212,7 @@ class Body:
             async with asyncio.timeout_at(self._deadline):
                 message = await self._receive()
         except TimeoutError:
-            late = f"the request did not arrive within {BODY_SECONDS:g} seconds"
+            late = f"the body did not arrive within {self._settings.body_seconds:g} seconds"
             raise Problem(HTTPStatus.REQUEST_TIMEOUT, late) from None
         self._n_bytes += len(message.get("body", b""))
         self._check_size(self._n_bytes)
@@ -221,6 +220,7 @@ class Body:
         return message
 
     def _check_size(self, n_bytes: int) -> None:
-        if n_bytes > self._max_bytes:
-            largest = f"a request has at most {self._max_bytes:,} bytes: send fewer at once"
+        limit = self._settings.body
+        if n_bytes > limit:
+            largest = f"a request has at most {limit:,} bytes: send fewer at once"
             raise Problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, largest)

@@ -29,7 +29,8 @@ class Settings:
     their origins.
 
     Limits: `seconds` a request may take, of which `threads` run at once, half as many more that
-    explain, and `waiting` may wait; `body` bytes of a request, `hits` asked for at once.
+    explain, and `waiting` may wait; `body` bytes of a request, which arrive within `body_seconds`;
+    `hits` asked for at once.
     """
 
     workspace: Path
@@ -44,6 +45,7 @@ class Settings:
     threads: int = 4
     waiting: int = 64
     body: int = 1_000_000
+    body_seconds: float = 10.0
     hits: int = 100
 
     @contextmanager

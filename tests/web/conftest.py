@@ -36,10 +36,10 @@ WITHIN = 300
 SERVE = f"""
 from dataclasses import replace
 from qkvsearch.__main__ import process
-from qkvsearch.web import guard, server
-serve = server.serve
-server.serve = lambda settings, *how: serve(replace(settings, seconds={WITHIN}), *how)
-server.STOPS_WITHIN = guard.BODY_SECONDS = {WITHIN}
+from qkvsearch.web import server
+serve, patient = server.serve, dict(seconds={WITHIN}, body_seconds={WITHIN})
+server.serve = lambda settings, *how: serve(replace(settings, **patient), *how)
+server.STOPS_WITHIN = {WITHIN}
 process()
 """
 # Texts that try to be more than texts.
