@@ -49,7 +49,11 @@ def talks() -> list[Row]:
 
 def compared(task: str, folder: Path, items: Path, queries: Sequence[str]) -> list[Row]:
     import qkvsearch as qkv
-    from qkvsearch.evaluation.against import APART, FOUND, WEIGHTS
+    from qkvsearch.evaluation.search_protocol import (
+        SCORE_DIFFERENCE,
+        SHARE_FOUND,
+        WEIGHT_DIFFERENCE,
+    )
 
     columns = qkv.Columns(id="id", title="title", text=["title", "tags"])
     took, engines = [], []
@@ -61,9 +65,9 @@ def compared(task: str, folder: Path, items: Path, queries: Sequence[str]) -> li
     numbered = {str(number): query for number, query in enumerate(queries)}
     figures = engines[1].evaluate_search(numbered, against="local").metrics
     rows = [
-        Row(task, f"{THERE}, found", "local top ten found", figures[FOUND]),
-        Row(task, f"{THERE}, apart", "score difference", figures[APART]),
-        Row(task, f"{THERE}, weights", "weight difference", figures[WEIGHTS]),
+        Row(task, f"{THERE}, found", "local top ten found", figures[SHARE_FOUND]),
+        Row(task, f"{THERE}, apart", "score difference", figures[SCORE_DIFFERENCE]),
+        Row(task, f"{THERE}, weights", "weight difference", figures[WEIGHT_DIFFERENCE]),
     ]
     built = with_times([Row(f"building {task}", name) for name in (HERE, THERE)], took)
     times = by_turns([engine.search for engine in engines], queries)

@@ -2,8 +2,8 @@
 
 `attend` is the formula, one line a step. Each step's operations have a file of their own: `scores`
 (how well a key answers a query), `masks` (which keys a query may attend to), `weights` (how much
-each key counts). `attention` picks the fastest way to the same result: `blocks` where there are
-many scores, `fused` where PyTorch has a kernel for it.
+each key counts). `attention` picks the fastest way to the same result: `blockwise` where
+there are many scores, PyTorch's fused kernel for its tensors.
 
 A weight of exactly 0 takes nothing from its value, even from an infinite or NaN one. float16 and
 bfloat16 are computed in float32; the result has the inputs' dtype, float64 for whole numbers.
@@ -11,13 +11,15 @@ bfloat16 are computed in float32; the result has the inputs' dtype, float64 for 
 
 from __future__ import annotations
 
+import math
+import sys
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from qkvsearch.attention import blockwise, fused
+from qkvsearch.attention import blockwise
 from qkvsearch.attention.arguments import AttentionOptions, Inputs, checked
 from qkvsearch.attention.array_api import Array, cast, is_numpy, namespace
 from qkvsearch.attention.scores import Score
@@ -116,8 +118,8 @@ def _with_weights(
 
 def _output(given: Inputs, options: AttentionOptions, block_size: blockwise.BlockSize) -> Array:
     """The output alone, by the fastest way that gives the formula's numbers."""
-    if fused.agrees(given, options):
-        return fused.attend(given, options)
+    if _fused_kernel_agrees(given, options):
+        return _fused(given, options)
     if blockwise.worthwhile(given, block_size):
         return blockwise.attend(given, options, block_size)
     if not is_numpy(given.query):
@@ -127,3 +129,44 @@ def _output(given: Inputs, options: AttentionOptions, block_size: blockwise.Bloc
         own = replace(options, mask=some.mask, bias=some.bias)
         output[place] = attend(*some.ready(), own).output
     return output
+
+
+def _fused_kernel_agrees(given: Inputs, options: AttentionOptions) -> bool:
+    """Return whether PyTorch's fused kernel computes this: softmax over dots of finite tensors.
+
+    The kernel has no cap and no other score, gives an empty row zeros at best, and lets a NaN of a
+    hidden key reach the output.
+    """
+    torch = sys.modules.get("torch")  # not imported, then no tensors either
+    return (
+        torch is not None
+        and isinstance(given.query, torch.Tensor)
+        and (options.score, options.normalize, options.softcap) == ("dot", "softmax", 0)
+        and options.empty_rows == "zero"
+        and min(given.shape) > 0
+        and all(bool(torch.isfinite(x).all()) for x in (given.query, given.key, given.value))
+    )
+
+
+def _fused(given: Inputs, options: AttentionOptions) -> Array:
+    """Compute `torch.nn.functional.scaled_dot_product_attention`: (..., Hq, L, dv), same device."""
+    from torch.nn.functional import scaled_dot_product_attention as kernel
+
+    xp = namespace(given.query)
+    *lead, _, _ = given.shape
+    q, k, v = (xp.broadcast_to(x, (*lead, *x.shape[-2:])) for x in given.ready())
+    is_plain = options.mask is options.bias is None
+    is_causal = is_plain and options.sides == (None, 0) and options.causal_offset == 0
+    if is_causal or (is_plain and options.sides == (None, None)):
+        output = kernel(q, k, v, is_causal=is_causal, scale=options.scale)
+    else:
+        # One for all batches and heads that share their mask and bias.
+        leads = [x.shape[:-2] for x in (options.mask, options.bias) if x is not None]
+        shape = (*np.broadcast_shapes(*leads), *given.shape[-2:])
+        zeros = xp.zeros(shape, dtype=given.working, device=q.device)
+        shown = options.visible(zeros)
+        empty = xp.all(shown == -math.inf, axis=-1, keepdims=True)
+        # A row of −∞ alone is NaN in some versions of the kernel, and has a NaN gradient in others.
+        mixed = kernel(q, k, v, attn_mask=xp.where(empty, zeros, shown), scale=options.scale)
+        output = xp.where(empty, xp.zeros_like(mixed), mixed)
+    return cast(output, given.dtype)

@@ -14,8 +14,8 @@ from qkvsearch._utils.progress import Progress
 from qkvsearch.data.judgements import Queries, read_queries
 from qkvsearch.errors import QkvError
 from qkvsearch.evaluation import recommend_protocol, tuning
-from qkvsearch.evaluation.against import Answer, against
 from qkvsearch.evaluation.results import Evaluation
+from qkvsearch.evaluation.search_protocol import Answer, compare_with_exact
 from qkvsearch.evaluation.tuning import Tuning
 from qkvsearch.index import StoredModels
 from qkvsearch.index.dense import DenseComponent
@@ -37,8 +37,8 @@ def evaluate_against(
     heads: list[str] | None,
     progress: Progress | None = None,
 ) -> Evaluation:
-    """`evaluation.against` of a build with keys elsewhere: the same build with all of them read
-    into memory, where they are scored as those of any other build are. Raises `QkvError`.
+    """Compare a build with remote keys to the same build with its keys read into memory, where they
+    are scored as those of any other build. Raises `QkvError`.
     """
     if exact != "local":
         raise QkvError(f"`against` is local, not {exact!r}")
@@ -58,7 +58,9 @@ def evaluate_against(
         def answering(of: Index) -> Answer:
             return lambda text, k: of.search(text, k=k, heads=heads)
 
-        return against(answering(build), answering(local), list(texts.values()), progress)
+        return compare_with_exact(
+            answering(build), answering(local), list(texts.values()), progress
+        )
 
 
 @contextmanager
@@ -78,7 +80,7 @@ def learner(engine: str | None) -> Iterator[Callable[..., Any] | None]:
 def evaluate_recommend(
     models: StoredModels, k: int, random_state: int, users: int | None = None, **options: Any
 ) -> Evaluation:
-    """`evaluation.recommend` by the build's log and the settings in use; `notes` say what was left
+    """`evaluate_recommend` by the build's log and the settings in use; `notes` say what was left
     out. users: None for as many as are judged by default. Raises `WorkspaceError` where there is no
     log.
     """

@@ -1,4 +1,4 @@
-"""How good a text search is, by queries whose right answers are known."""
+"""Evaluate text search: by judged queries, and by how well it reproduces an exact search."""
 
 from __future__ import annotations
 
@@ -23,14 +23,19 @@ from qkvsearch.evaluation.metrics import Grades, Ranked, ndcg, recall, reciproca
 from qkvsearch.evaluation.results import Evaluation, Metrics
 from qkvsearch.retrieval import Hit
 
-# A query's text and how many hits to the ids of the hits, best first.
+# Both take a query's text and the number of hits k: `Search` returns ids, `Answer` hits, best first.
 Search = Callable[[str, int], Sequence[Id]]
+Answer = Callable[[str, int], Sequence[Hit]]
 
 DEPTH = 100
 PROTOCOL = "judged queries"
 BASELINE = "lexical"
-# Names in a note; the facts have all of them.
-SHOWN_NAMES = 3
+# At most this many names are in a note; the facts have all of them.
+MAX_NAMES = 3
+
+EXACT_PROTOCOL, EXACT_DEPTH = "against local", 10
+SHARE_FOUND = f"found@{EXACT_DEPTH}"
+SCORE_DIFFERENCE, WEIGHT_DIFFERENCE = "score_difference", "weight_difference"
 
 
 def evaluate_search(
@@ -42,17 +47,17 @@ def evaluate_search(
     catalog: Ids | None = None,
     progress: Progress | None = None,
 ) -> Evaluation:
-    """nDCG@10, MRR@10 and Recall@100, averaged over the queries that have judgements.
+    """Compute nDCG@10, MRR@10 and Recall@100, averaged over the queries that have judgements.
 
     Items without a judgement count as not relevant, and a query without hits as 0, as in trec_eval.
-    `baselines`: other searches to judge beside this one. `catalog`: the ids that can be found;
-    judged items that are not among them are listed, and still count as missed. Raises `DataError`
-    where a judgement names a query that is not there, or no query has one.
+    `baselines`: other searches to evaluate under the same protocol. `catalog`: the ids that can be
+    found; judged items outside it are listed in the facts and count as missed. Raises `DataError`
+    if a judgement names a query that does not exist, or no query has a judgement.
 
-    >>> found = {"red planet": ["mars", "venus"]}
-    >>> judged = evaluate_search(lambda text, k: found[text][:k],
-    ...                          {"q1": "red planet"}, {"q1": {"venus": 1}})
-    >>> judged.metrics["mrr@10"]
+    >>> hits = {"red planet": ["mars", "venus"]}
+    >>> evaluation = evaluate_search(lambda text, k: hits[text][:k],
+    ...                              {"q1": "red planet"}, {"q1": {"venus": 1}})
+    >>> evaluation.metrics["mrr@10"]
     0.5
     """
     check_queries(judgements, queries)
@@ -65,7 +70,7 @@ def evaluate_search(
     for name, system in {"qkvsearch": search, **(baselines or {})}.items():
         ranked = rankings[name] = []
         for done, query in enumerate(judged, 1):
-            ranked.append([id_text(found) for found in system(queries[query], DEPTH)])
+            ranked.append([id_text(id_) for id_ in system(queries[query], DEPTH)])
             if progress is not None:
                 progress(f"asking {name}", done, len(judged))
         figures[name] = _figures(ranked, grades)
@@ -78,17 +83,15 @@ def evaluate_search(
             item for item in items if catalog is not None and item not in catalog
         ],
     }
-    left_out = {"queries_without_judgements": "left out", "items_not_in_catalog": "count as missed"}
+    consequences = {
+        "queries_without_judgements": "left out", "items_not_in_catalog": "count as missed",
+    }  # fmt: skip
     notes = [
-        _counted(facts[fact], fact.replace("_", " "), fate)
-        for fact, fate in left_out.items()
-        if facts[fact]
+        f"{len(names):,} {fact.replace('_', ' ')} {consequence}: {listed_names(names, MAX_NAMES)}"
+        for fact, consequence in consequences.items()
+        if (names := facts[fact])
     ]
     return Evaluation(PROTOCOL, figures.pop("qkvsearch"), figures, facts, notes=notes)
-
-
-def _counted(names: Sequence[str], what: str, fate: str) -> str:
-    return f"{len(names):,} {what} {fate}: {listed_names(names, SHOWN_NAMES)}"
 
 
 def evaluate_heads(
@@ -100,39 +103,75 @@ def evaluate_heads(
     progress: Progress | None = None,
     learned_from: str = "",
 ) -> Evaluation:
-    """`Engine.search` by some of its heads, None for all, beside the lexical head alone.
+    """Evaluate `Engine.search` with these heads (None: all), beside the lexical head alone.
 
-    queries, qrels: files, or what `evaluate_search` takes. learned_from: the fingerprints of the
-    queries that the heads' weights were learned from; "learned_from" among the facts is how many
-    of the judged ones these are. Raises `QkvError`.
+    queries, qrels: files, or what `evaluate_search` takes. learned_from: fingerprints of the
+    queries from which the heads' weights were learned; the fact "learned_from" counts the judged
+    queries among them. Raises `QkvError`.
     """
     judged = judged_by(queries, qrels)
     if judged is None:
         raise DataError("give queries, and qrels that answer them")
 
-    def searching(by: list[str] | None) -> Search:
-        return lambda text, k: [hit.id for hit in search(text, k=k, heads=by)]
+    def with_heads(names: list[str] | None) -> Search:
+        return lambda text, k: [hit.id for hit in search(text, k=k, heads=names)]
 
-    baselines = {} if heads and {*heads} == {BASELINE} else {BASELINE: searching([BASELINE])}
-    found = evaluate_search(
-        searching(heads), *judged, baselines=baselines, catalog=catalog, progress=progress
+    baselines = {} if heads and {*heads} == {BASELINE} else {BASELINE: with_heads([BASELINE])}
+    evaluation = evaluate_search(
+        with_heads(heads), *judged, baselines=baselines, catalog=catalog, progress=progress
     )
-    asked = [text for query, text in judged[0].items() if query in judged[1]]
-    n = among(asked, learned_from)
-    said = _training_scores(n, len(asked))
-    facts = {**found.facts, LEARNED_FROM: n}
-    return replace(found, facts=facts, notes=[*said, *found.notes])
+    texts = [text for query, text in judged[0].items() if query in judged[1]]
+    n_seen = among(texts, learned_from)
+    facts = {**evaluation.facts, LEARNED_FROM: n_seen}
+    notes = list(evaluation.notes)
+    if n_seen:
+        share = (
+            f"all {len(texts):,}" if n_seen == len(texts) else f"{n_seen:,} of the {len(texts):,}"
+        )
+        notes.insert(
+            0,
+            "Training scores: the weights of this build were learned from "
+            f"{share} judged queries; for figures that hold for others, judge by others, or build "
+            "without these.",
+        )
+    return replace(evaluation, facts=facts, notes=notes)
 
 
-def _training_scores(n: int, n_judged: int) -> list[str]:
-    """What figures are worth where the weights were learned from `n` of the judged queries."""
-    if not n:
-        return []
-    share = f"all {n_judged:,}" if n == n_judged else f"{n:,} of the {n_judged:,}"
-    return [
-        f"Training scores: the weights of this build were learned from {share} judged queries; for "
-        "figures that hold for others, judge by others, or build without these."
-    ]
+def compare_with_exact(
+    answer: Answer, exact: Answer, queries: Sequence[str], progress: Progress | None = None
+) -> Evaluation:
+    """Compare a search's ten best hits with those of an exact search, over the queries it answers.
+
+    The metrics are the mean share of the exact hits that `answer` finds, and the largest difference
+    of their scores and of their weights (relative to the exact weight). Raises `DataError` if
+    `exact` answers no query.
+
+    >>> ten = lambda text, k: [Hit(1, text, text, 2.0, 0.5)]
+    >>> compare_with_exact(ten, ten, ["sea"]).metrics
+    {'found@10': 1.0, 'score_difference': 0.0, 'weight_difference': 0.0}
+    """
+    shares, score_difference, weight_difference = [], 0.0, 0.0
+    for done, query in enumerate(queries, 1):
+        expected = {hit.id: hit for hit in exact(query, EXACT_DEPTH)}
+        actual = {hit.id: hit for hit in answer(query, EXACT_DEPTH)}
+        common = expected.keys() & actual.keys()
+        if expected:
+            shares.append(len(common) / len(expected))
+        for id_ in common:
+            a, b = expected[id_], actual[id_]
+            score_difference = max(score_difference, abs(a.score - b.score))
+            weight_difference = max(weight_difference, abs(b.weight / a.weight - 1))
+        if progress is not None:
+            progress("comparing answers", done, len(queries))
+    if not shares:
+        raise DataError("none of the queries has an answer: nothing to compare")
+    figures = {
+        SHARE_FOUND: fmean(shares),
+        SCORE_DIFFERENCE: score_difference,
+        WEIGHT_DIFFERENCE: weight_difference,
+    }
+    facts = {"queries": len(queries), "queries_without_hits": len(queries) - len(shares)}
+    return Evaluation(EXACT_PROTOCOL, figures, facts=facts)
 
 
 def _figures(rankings: Sequence[Ranked], judged: Sequence[Grades]) -> Metrics:
