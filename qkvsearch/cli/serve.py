@@ -64,6 +64,8 @@ def command(
 
     Without a workspace the bundled videos are served. The log is on stderr, a line of JSON a
     request (-q for none), without what was asked. Builds that are published meanwhile are followed.
+    Pages of other sites cannot use the API without --allow-origin. While a server runs, only
+    qkvsearch may change the files of its workspace.
 
     \b
     Examples:
@@ -96,5 +98,7 @@ def command(
 
     def announce(address: str) -> None:
         click.echo(f"Serving {name} at {address} (Ctrl-C stops).", err=True)
+        if sample is None:
+            run.say(f"While it runs, only qkvsearch may change the files in {path}.")
 
     serve(asked, host, port, workers, announce)
