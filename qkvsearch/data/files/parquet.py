@@ -155,7 +155,7 @@ def _plan(place: Place, metadata: Any) -> tuple[int, list[str]]:
             if leaf.physical_type != "BYTE_ARRAY":
                 continue
             if leaf.logical_type.type != "DECIMAL" and all(
-                is_read_as_dictionary(some, leaf.max_repetition_level > 0) for some in pages
+                is_read_as_dictionary(some, is_nested=leaf.path != leaf.name) for some in pages
             ):
                 texts.append(leaf.path)
                 continue

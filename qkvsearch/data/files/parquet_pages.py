@@ -53,8 +53,8 @@ def pages_of(file: BinaryIO, chunk: Any) -> Iterator[Page]:
 
 
 def is_read_as_dictionary(pages: Sequence[Page], is_nested: bool) -> bool:
-    """Return whether pyarrow can read a chunk of texts as a dictionary. Of texts in lists, it does
-    not where some are in the dictionary and others are not.
+    """Return whether pyarrow can read a chunk of texts as a dictionary. Of texts in lists and
+    objects, it does not where some are in the dictionary and others are not.
     """
     encodings = {page.encoding for page in pages if not page.is_dictionary}
     if is_nested:
@@ -135,10 +135,9 @@ def _number(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    number = shift = 0
-    while True:
-        number |= (data[at] & 127) << shift
-        shift += 7
-        at += 1
-        if data[at - 1] < 128:
-            return number, at
+    number = 0
+    for shift in range(0, 64, 7):
+        number |= (data[at + shift // 7] & 127) << shift
+        if data[at + shift // 7] < 128:
+            return number, at + shift // 7 + 1
+    raise ValueError("the header of a page has a number of more than 64 bits")
