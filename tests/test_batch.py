@@ -19,7 +19,7 @@ import pytest
 
 import qkvsearch as qkv
 from qkvsearch.errors import QkvError
-from qkvsearch.index import histories as users
+from qkvsearch.index import interaction_log
 from qkvsearch.recommend import batch
 from qkvsearch.recommend.batch import Export
 
@@ -41,7 +41,7 @@ def films(tmp_path, movies_path):
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Of 64 users, so that the sample has several."""
-    monkeypatch.setattr(users, "BLOCK", 64)
+    monkeypatch.setattr(interaction_log, "BLOCK", 64)
 
 
 def rows_of(path):
@@ -217,9 +217,9 @@ def test_every_file_is_on_disk_before_it_has_its_name(films, tmp_path, small_blo
 KILLED = """
 import os, pathlib, signal, sys
 import qkvsearch as qkv
-from qkvsearch._gone.answers import histories as users
+from qkvsearch.index import interaction_log
 
-users.BLOCK = 64
+interaction_log.BLOCK = 64
 path, file, fatal = sys.argv[1], pathlib.Path(sys.argv[2]), int(sys.argv[3])
 steps = 0
 
@@ -260,20 +260,22 @@ def test_blocks_are_smaller_for_a_larger_k_and_those_of_others_are_not_used(
 ):
     everyone = films.build.recommender.histories
     assert everyone.blocks(10) == [(0, 400)]
-    assert max((stop - start) * 1000 for start, stop in everyone.blocks(1000)) <= users.ROWS
+    assert (
+        max((stop - start) * 1000 for start, stop in everyone.blocks(1000)) <= interaction_log.ROWS
+    )
     assert everyone.blocks(10**9)[-1] == (399, 400)
-    monkeypatch.setattr(users, "ROWS", 1000)
+    monkeypatch.setattr(interaction_log, "ROWS", 1000)
     with pytest.MonkeyPatch.context() as patch:
         stop_after(patch, 3)
         with pytest.raises(KeyboardInterrupt):
             films.recommend_all(tmp_path / "all.csv")
-    monkeypatch.setattr(users, "ROWS", 2000)
+    monkeypatch.setattr(interaction_log, "ROWS", 2000)
     assert films.recommend_all(tmp_path / "all.csv")[:2] == (400, 0)
 
 
 def test_memory_does_not_grow_with_the_users_nor_with_k(tmp_path, shop_items, monkeypatch):
-    monkeypatch.setattr(users, "BLOCK", 32)
-    monkeypatch.setattr(users, "ROWS", 32 * 12)
+    monkeypatch.setattr(interaction_log, "BLOCK", 32)
+    monkeypatch.setattr(interaction_log, "ROWS", 32 * 12)
     items = pd.DataFrame({"id": range(120), "title": [f"part {i}" for i in range(120)]})
 
     def peak(n_users, k):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from qkvsearch.engine import Engine
-from qkvsearch.index.revision import learn_preferences
+from qkvsearch.index.learn import learn_preferences
 from qkvsearch.storage import Workspace
 
 SETTINGS = {"n_components": 8, "max_iter": 5, "alpha0": 0.3, "reg": 0.02, "nu": 0.9}

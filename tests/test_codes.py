@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import closing
-
 import pandas as pd
 import pytest
 
 import qkvsearch as qkv
-from qkvsearch._utils.progress import silent
-from qkvsearch.index.codes import CodesComponent
-from qkvsearch.index.component import BuildReader
-from qkvsearch.index.merge import merged_contents
-from qkvsearch.storage import Workspace
 
 THINGS = ["rain jacket", "tent", "climbing rope", "headlamp", "wool sock"]
 
@@ -161,17 +154,3 @@ def test_what_replaces_an_item_is_found_by_its_own_codes_alone(tmp_path):
     assert not engine.search("4006381000003")
     assert new["sku"].iloc[1] not in [hit.id for hit in engine.search("KX-3/1B")]
     engine.close()
-
-
-def test_a_build_from_before_there_were_codes_answers_by_words_and_takes_items(tmp_path):
-    qkv.build(tmp_path, items=shop(20), columns=COLUMNS, encoder="corpus").close()
-    workspace = Workspace(tmp_path)
-    with closing(workspace.open()) as build:
-        contents = merged_contents(BuildReader(build), silent, but=[CodesComponent()])
-        workspace.publish(contents, "test")
-    with qkv.Engine(tmp_path) as engine:
-        assert not engine.search("000467")
-        before = engine.search("tent", k=3)
-        engine.add(shop(21).tail(1), COLUMNS)
-        assert len(before) == len(engine.search("tent", k=3)) == 3
-        assert not engine.search("KX-21/7B", heads="lexical")

@@ -18,7 +18,7 @@ from qkvsearch.errors import QkvError
 @pytest.fixture
 def small_blocks(monkeypatch):
     monkeypatch.setattr(exports, "BLOCK", 3)
-    monkeypatch.setattr("qkvsearch.index.histories.BLOCK", 2)
+    monkeypatch.setattr("qkvsearch.index.interaction_log.BLOCK", 2)
 
 
 def read_safetensors(path):

@@ -13,7 +13,7 @@ import qkvsearch as qkv
 from qkvsearch._utils.progress import silent
 from qkvsearch.collaborative.sequences.network import NextItemModel
 from qkvsearch.errors import QkvError, WorkspaceError
-from qkvsearch.index.component import StoredModels
+from qkvsearch.index import StoredModels
 from qkvsearch.index.learned_models import NextItemComponent
 from qkvsearch.index.merge import merged_contents
 from qkvsearch.storage import Workspace

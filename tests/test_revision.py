@@ -17,9 +17,8 @@ from qkvsearch._utils.progress import silent
 from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.engine import Engine
 from qkvsearch.errors import DataError, QkvError, UnknownIdError, WorkspaceError
+from qkvsearch.index import StoredModels, add
 from qkvsearch.index import merge as merging
-from qkvsearch.index import revision
-from qkvsearch.index.component import BuildReader
 from qkvsearch.index.merge import merged_contents
 from qkvsearch.storage import Workspace, arrays, publish
 from qkvsearch.storage.arrays import read_array
@@ -40,17 +39,17 @@ def path(shop_path, tmp_path):
     return shutil.copytree(shop_path, tmp_path / "shop")
 
 
-def add_items(path: Path, *args, **kwargs) -> revision.Revision:
-    return revision.add_items(Workspace(path), *args, **kwargs)
+def add_items(path: Path, *args, **kwargs) -> add.Revision:
+    return add.add_items(Workspace(path), *args, **kwargs)
 
 
-def remove_items(path: Path, *args, **kwargs) -> revision.Revision:
-    return revision.remove_items(Workspace(path), *args, **kwargs)
+def remove_items(path: Path, *args, **kwargs) -> add.Revision:
+    return add.remove_items(Workspace(path), *args, **kwargs)
 
 
 def stored_arrays(engine: Engine, group: str = "") -> dict[str, np.ndarray]:
     """Of all segments, as they would be merged."""
-    contents = merged_contents(BuildReader(engine.snapshot), silent)
+    contents = merged_contents(StoredModels(engine.snapshot), silent)
     shared = contents.shared.items()
     found = {name[:-4]: read_array(file) for name, file in shared if name.endswith(".npy")}
     found |= contents.arrays

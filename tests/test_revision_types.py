@@ -11,7 +11,7 @@ import qkvsearch as qkv
 from qkvsearch.engine import Engine
 from qkvsearch.errors import QkvError
 from qkvsearch.index import build as builder
-from qkvsearch.index.revision import add_items, remove_items
+from qkvsearch.index.add import add_items, remove_items
 from qkvsearch.storage import Workspace
 
 PRODUCTS = pd.DataFrame(

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 import qkvsearch as qkv
 from qkvsearch.cli import group
 from qkvsearch.errors import DamagedError
-from qkvsearch.index.component import BuildReader
+from qkvsearch.index import StoredModels
 from qkvsearch.index.merge import merged_contents
 from qkvsearch.retrieval import Scores
 from qkvsearch.retrieval.answerability import FACT
@@ -72,7 +72,7 @@ def asked(engine: qkv.Engine, text: str, *names: str) -> Answerable:
 def republished(path: Path, change: Callable[[BuildContents], object]) -> None:
     workspace = Workspace(path)
     with closing(workspace.open()) as build:
-        contents = merged_contents(BuildReader(build), lambda *step: None)
+        contents = merged_contents(StoredModels(build), lambda *step: None)
         change(contents)
         workspace.publish(contents, "test")
 

@@ -14,9 +14,9 @@ import pytest
 import qkvsearch as qkv
 from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.engine import repair
-from qkvsearch.index.component import BuildReader
+from qkvsearch.index import StoredModels
+from qkvsearch.index.learned_models import USERS, PreferencesComponent
 from qkvsearch.index.merge import merged_contents
-from qkvsearch.index.preferences import USERS, PreferencesComponent
 from qkvsearch.recommend.similar import _user_directions
 from qkvsearch.storage import Workspace
 from qkvsearch.text.labelled import unit_rows
@@ -184,7 +184,7 @@ def test_a_build_without_vectors_solves_them_and_answers_as_one_with_them(engine
     like = engine.similar_users(EVERYBODY[2], explain=True).to_records()
     workspace = Workspace(engine.workspace.path)
     with closing(workspace.open()) as build:
-        contents = merged_contents(BuildReader(build), lambda *step: None)
+        contents = merged_contents(StoredModels(build), lambda *step: None)
         PreferencesComponent().put(contents, **{USERS: None})
         workspace.publish(contents, "test")
     with qkv.open(workspace.path) as older:
@@ -221,7 +221,7 @@ def test_progress_is_told_where_users_are_solved(engine):
 
 
 def test_users_are_solved_in_blocks(engine, monkeypatch):
-    monkeypatch.setattr("qkvsearch.index.preferences.BLOCK", 5)
+    monkeypatch.setattr("qkvsearch.index.learned_models.BLOCK", 5)
     monkeypatch.setattr("qkvsearch.recommend.similar.BLOCK", 2)
     engine.remove([7])
     record(engine)

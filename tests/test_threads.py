@@ -20,7 +20,7 @@ from qkvsearch._utils import threads
 from qkvsearch._utils.threads import idle_cores, one_blas_thread
 from qkvsearch.attention import attention, dot_score
 from qkvsearch.collaborative import factors
-from qkvsearch.index.revision import learn_preferences
+from qkvsearch.index.learn import learn_preferences
 from qkvsearch.storage import Workspace
 
 

@@ -11,7 +11,7 @@ from qkvsearch.cli.writing import confirm, is_asked, wait_option, yes_option
 from qkvsearch.errors import quantity
 
 if TYPE_CHECKING:
-    from qkvsearch.index.revision import Forgotten
+    from qkvsearch.index.erase import Forgotten
 
 
 @click.command(short_help="Delete a person: log, records and former builds.")

@@ -14,7 +14,7 @@ from qkvsearch.cli.writing import confirm, is_asked, wait_option, yes_option
 from qkvsearch.errors import quantity
 
 if TYPE_CHECKING:
-    from qkvsearch.index.revision import Revision
+    from qkvsearch.index.add import Revision
     from qkvsearch.query.where import Where
 
 # Of what leaves, as many titles are said.

@@ -14,7 +14,7 @@ from qkvsearch.data.catalog_columns import CatalogColumns, StoredColumn
 from qkvsearch.data.columns.facts import LIST_SEPARATOR
 from qkvsearch.data.columns.names import NUMBERS, named, words_of
 from qkvsearch.errors import QkvError, listed_names, suggest
-from qkvsearch.index.histories import Histories
+from qkvsearch.index.interaction_log import Histories
 from qkvsearch.storage import Tables
 from qkvsearch.text.analysis import fold
 

@@ -12,7 +12,7 @@ from qkvsearch.storage import Snapshot, Workspace
 # What a question alone needs is imported by it: the others do not wait for it.
 if TYPE_CHECKING:
     from qkvsearch.engine.rows import ItemRows, UserRows
-    from qkvsearch.index.histories import Histories
+    from qkvsearch.index.interaction_log import Histories
     from qkvsearch.recommend.recommend import Recommender
     from qkvsearch.search.listing import Listing
 
@@ -58,7 +58,7 @@ class OpenedContents:
     @property
     def histories(self) -> Histories:
         """Of all users, with what was recorded since the build."""
-        from qkvsearch.index.histories import Histories
+        from qkvsearch.index.interaction_log import Histories
 
         return Histories(self.models, self.tables)
 

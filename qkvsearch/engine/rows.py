@@ -16,7 +16,7 @@ from qkvsearch._utils.checked import checked_methods, id_of
 from qkvsearch.data.ids import Id, Ids, id_text
 from qkvsearch.engine.choice import facet_columns, in_order, newest_column
 from qkvsearch.errors import QkvError
-from qkvsearch.index.histories import Histories
+from qkvsearch.index.interaction_log import Histories
 from qkvsearch.query.where import Where, matching_rows
 from qkvsearch.search.candidates import candidates
 from qkvsearch.search.facets import Facets

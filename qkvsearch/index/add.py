@@ -14,7 +14,8 @@ from qkvsearch.attention import exclusion_mask
 from qkvsearch.data.columns import Columns
 from qkvsearch.data.ids import Id
 from qkvsearch.errors import QkvError, quantity
-from qkvsearch.index.component import Addition, BuildReader
+from qkvsearch.index import StoredModels
+from qkvsearch.index.component import Addition
 from qkvsearch.index.merge import merge_if_many
 from qkvsearch.index.registry import each_part
 from qkvsearch.index.tokens import LEFT_OUT
@@ -97,7 +98,7 @@ def remove_items(
         leaving, done = _leaving(build, named, where)
         if not len(leaving):
             return done
-        reader, contents = BuildReader(build), _segment(build, done)
+        reader, contents = StoredModels(build), _segment(build, done)
         contents.tombstones = np.union1d(build.tombstones, build.rows.stored[leaving])
         for part in each_part(reader, "revising", progress):
             part.withdraw(contents, reader, leaving)
@@ -105,60 +106,60 @@ def remove_items(
 
 
 def _leaving(
-    build: Snapshot, named: Sequence[Any], where: Where | None
+    snapshot: Snapshot, named: Sequence[Any], where: Where | None
 ) -> tuple[np.ndarray, Revision]:
     """Row numbers of the items to remove, and what becomes of the workspace. Raises `QkvError`
     where no item would be left.
     """
-    n_items: int = build.facts["n_items"]
-    found = [build.tables.item_named(item) for item in named]
+    n_items: int = snapshot.facts["n_items"]
+    found = [snapshot.tables.item_named(item) for item in named]
     if where is None:
         mask = ~exclusion_mask(n_items, [position for position, _ in found])
     else:
-        mask = build.tables.mask(where, n_items)
+        mask = snapshot.tables.mask(where, n_items)
     if mask.all():
         raise QkvError(
-            f"{build.workspace}: that is every item, and a workspace has at least one; "
+            f"{snapshot.workspace}: that is every item, and a workspace has at least one; "
             "build it again from other items, or delete the folder"
         )
     leaving = np.flatnonzero(mask)
-    rows = build.tables.cells_of(leaving, ["id", "title"])
+    rows = snapshot.tables.cells_of(leaving, ["id", "title"])
     return leaving, Revision(
         added=0,
         replaced=0,
         removed=len(leaving),
-        interactions_removed=_n_interactions(build, mask),
+        interactions_removed=_n_interactions(snapshot, mask),
         n_items=n_items - len(leaving),
         notes=[note for _, note in found if note],
         gone=[{"id": id_, "title": title} for id_, title in rows],
     )
 
 
-def _n_interactions(build: Snapshot, leaving: np.ndarray) -> int:
+def _n_interactions(snapshot: Snapshot, leaving: np.ndarray) -> int:
     """How many the log has with the items for which `leaving` (bool, n_items) is True."""
-    if "interactions.items" not in build:
+    if "interactions.items" not in snapshot:
         return 0
-    places = build.rows.place_of_base[build.array("interactions.items")]
+    places = snapshot.rows.place_of_base[snapshot.array("interactions.items")]
     return int(leaving[places[places >= 0]].sum())
 
 
-def _with_rows(build: Snapshot, joining: Addition, done: Revision) -> BuildContents:
+def _with_rows(snapshot: Snapshot, joining: Addition, done: Revision) -> BuildContents:
     """A segment with the new items, each with its place among those of the base."""
-    contents, rows, replaced = _segment(build, done), build.rows, joining.positions
+    contents, rows, replaced = _segment(snapshot, done), snapshot.rows, joining.positions
     ids = joining.catalog.ids
-    contents.catalog = CatalogRows.of_segment(joining.catalog, build.tables)
-    contents.arrays[AFTER] = build.base.catalog.rows_before(ids)
+    contents.catalog = CatalogRows.of_segment(joining.catalog, snapshot.tables)
+    contents.arrays[AFTER] = snapshot.base.catalog.rows_before(ids)
     contents.arrays[ORIGIN] = np.where(replaced >= 0, rows.origin[replaced], -1)
-    contents.tombstones = np.union1d(build.tombstones, rows.stored[replaced[replaced >= 0]])
+    contents.tombstones = np.union1d(snapshot.tombstones, rows.stored[replaced[replaced >= 0]])
     contents.facts["columns"] = [column.to_record() for column in joining.catalog.columns]
     return contents
 
 
-def _segment(build: Snapshot, done: Revision) -> BuildContents:
-    facts = {**build.facts, **_history(build.facts, done), "n_items": done.n_items}
+def _segment(snapshot: Snapshot, done: Revision) -> BuildContents:
+    facts = {**snapshot.facts, **_history(snapshot.facts, done), "n_items": done.n_items}
     if "n_interactions" in facts:
         facts["n_interactions"] -= done.interactions_removed
-    return BuildContents(facts=facts, base=build)
+    return BuildContents(facts=facts, base=snapshot)
 
 
 def _published(

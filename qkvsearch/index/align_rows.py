@@ -24,56 +24,57 @@ from qkvsearch.data.columns.types import typed
 from qkvsearch.data.ids import Ids
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError, listed_names
-from qkvsearch.index.component import Addition, BuildReader
+from qkvsearch.index import StoredModels
+from qkvsearch.index.component import Addition
 from qkvsearch.storage import Snapshot
 
 
 def addition(
-    build: Snapshot, frame: pd.DataFrame, columns: Columns, report: ReadReport
+    snapshot: Snapshot, frame: pd.DataFrame, columns: Columns, report: ReadReport
 ) -> Addition:
     """The items of `frame`, text as a file has it, beside those of the build that they replace.
 
     Raises `DataError` for a file without an id column, or without those that search reads.
     """
-    texts = _rows_as_here(frame, columns, report, build)
-    rows, facts = _as_types_here(texts, build, report)
-    known = build.tables.find_items(rows["id"])
-    rows["id"] = _spelled_as_here(build, rows["id"], known)
-    ids = Ids.sorted(rows["id"], build.facts.get("fold_ids", False))
+    texts = _rows_as_here(frame, columns, report, snapshot)
+    rows, facts = _as_types_here(texts, snapshot, report)
+    known = snapshot.tables.find_items(rows["id"])
+    rows["id"] = _spelled_as_here(snapshot, rows["id"], known)
+    ids = Ids.sorted(rows["id"], snapshot.facts.get("fold_ids", False))
     place = pd.Series(range(len(rows)), index=rows["id"])[ids.texts].to_numpy()
     positions = np.array([known.get(i, -1) for i in texts["id"]], dtype=np.int64)[place]
     rows = rows.iloc[place].reset_index(drop=True)
     for name in rows:
         if name != "id" and facts[name].type in ("number", "yes/no"):
             rows[name] = stored_numbers(rows[name])
-    catalog = Catalog(ids, rows, tuple(build.facts["text_columns"]), tuple(facts.values()))
-    unread = _unread(build, catalog, positions)
-    return Addition(BuildReader(build), catalog, positions, unread)
+    catalog = Catalog(ids, rows, tuple(snapshot.facts["text_columns"]), tuple(facts.values()))
+    unread = _unread(snapshot, catalog, positions)
+    return Addition(StoredModels(snapshot), catalog, positions, unread)
 
 
-def _spelled_as_here(build: Snapshot, texts: Sequence[str], known: dict[str, int]) -> list[str]:
+def _spelled_as_here(snapshot: Snapshot, texts: Sequence[str], known: dict[str, int]) -> list[str]:
     """Ids that are there are those of the build, whose case may be another."""
     there = list(known)
-    ids, _ = build.tables.names([known[text] for text in there])
+    ids, _ = snapshot.tables.names([known[text] for text in there])
     spelled = dict(zip(there, map(str, ids), strict=True))
     return [spelled.get(text, text) for text in texts]
 
 
-def _unread(build: Snapshot, catalog: Catalog, positions: np.ndarray) -> np.ndarray:
+def _unread(snapshot: Snapshot, catalog: Catalog, positions: np.ndarray) -> np.ndarray:
     """True for new items, and where a text is not the one that the build read."""
     unread = positions < 0
     kept = np.flatnonzero(~unread)
     names = list(catalog.text_columns)
-    before = build.tables.cells_of(positions[kept], names)
+    before = snapshot.tables.cells_of(positions[kept], names)
     now = catalog.frame[names].astype(object).fillna("").astype(str).to_numpy(object)
     for row, cells in zip(kept, before, strict=True):
         unread[row] = ["" if cell is None else str(cell) for cell in cells] != list(now[row])
     return unread
 
 
-def column_facts(build: Snapshot) -> dict[str, ColumnFacts]:
+def column_facts(snapshot: Snapshot) -> dict[str, ColumnFacts]:
     """What is known of each column, by the name that the tables have for it."""
-    records = {fact.get("stored") or fact["name"]: fact for fact in build.facts["columns"]}
+    records = {fact.get("stored") or fact["name"]: fact for fact in snapshot.facts["columns"]}
     return {
         column.stored: ColumnFacts(
             column.name,
@@ -85,7 +86,7 @@ def column_facts(build: Snapshot) -> dict[str, ColumnFacts]:
             stored="" if column.stored == column.name else column.stored,
             convention=records.get(column.stored, {}).get("convention", ""),
         )
-        for column in build.tables.catalog_columns
+        for column in snapshot.tables.catalog_columns
     }
 
 
@@ -93,7 +94,7 @@ def _rows_as_here(
     frame: pd.DataFrame,
     columns: Columns,
     report: ReadReport,
-    build: Snapshot,
+    snapshot: Snapshot,
 ) -> pd.DataFrame:
     """The items of `frame` as text, one a row, with the columns of the build and no others.
 
@@ -101,31 +102,31 @@ def _rows_as_here(
     empty, but for a column that search reads: that raises `DataError`.
     """
     report.require_rows()
-    searched = build.facts["text_columns"]
+    searched = snapshot.facts["text_columns"]
     frame = _with_search_columns(frame, columns.text, searched, report.file)
     names = list(frame.columns)
     named = None if columns.text and "title" in searched else columns.title
-    usual = {column.role: column.name for column in build.tables.catalog_columns}
+    usual = {column.role: column.name for column in snapshot.tables.catalog_columns}
     id_column = require_column("id", columns.id or _among(names, usual["id"]), names, report.file)
     title = (
         find_column("title", named or _among(names, usual["title"]), names, report.file)
         or id_column
     )
-    folds = build.facts.get("fold_ids", False)
+    folds = snapshot.facts.get("fold_ids", False)
     about = Columns(id=id_column, title=title, text=[title], fold_ids=folds)
     items = item_texts(frame, about, report)
     rows = items.frame if title != id_column else items.frame.drop(columns="title")
-    here = {column.name.casefold(): column.stored for column in build.tables.catalog_columns}
-    here |= {name.casefold(): name for name in build.tables.columns}
+    here = {column.name.casefold(): column.stored for column in snapshot.tables.catalog_columns}
+    here |= {name.casefold(): name for name in snapshot.tables.columns}
     rows = rows.rename(columns={name: here.get(name.casefold(), name) for name in rows})
     year = here.get("year")
     if year and year not in rows and "title" in rows:
         years = years_in(rows["title"])
         if years.notna().any():
             rows[year] = years
-    _require_search_columns(rows, build, report.file, names)
-    _note_differences(rows, build.tables.columns, report)
-    return rows.reindex(columns=build.tables.columns)
+    _require_search_columns(rows, snapshot, report.file, names)
+    _note_differences(rows, snapshot.tables.columns, report)
+    return rows.reindex(columns=snapshot.tables.columns)
 
 
 def _among(names: Sequence[str], usual: str) -> str | None:
@@ -134,12 +135,12 @@ def _among(names: Sequence[str], usual: str) -> str | None:
 
 
 def _as_types_here(
-    texts: pd.DataFrame, build: Snapshot, report: ReadReport
+    texts: pd.DataFrame, snapshot: Snapshot, report: ReadReport
 ) -> tuple[pd.DataFrame, dict[str, ColumnFacts]]:
     """Rows of text with each column as the type that it has in the build, and what is known of the
     columns from then on. Cells that do not fit are emptied, and noted.
     """
-    rows, facts = {"id": texts["id"]}, column_facts(build)
+    rows, facts = {"id": texts["id"]}, column_facts(snapshot)
     for name, fact in list(facts.items())[1:]:
         column = typed(texts[name], fact.type, convention=fact.convention)
         if name == "title":
@@ -169,13 +170,13 @@ def _with_search_columns(
 
 
 def _require_search_columns(
-    rows: pd.DataFrame, build: Snapshot, file: str, names: Sequence[str]
+    rows: pd.DataFrame, snapshot: Snapshot, file: str, names: Sequence[str]
 ) -> None:
-    searched = build.facts["text_columns"]
+    searched = snapshot.facts["text_columns"]
     lacking = [
         name
         for name in searched
-        if name not in rows and not (name == "title" and build.tables.is_titled_by_id())
+        if name not in rows and not (name == "title" and snapshot.tables.is_titled_by_id())
     ]
     if lacking:
         raise DataError(

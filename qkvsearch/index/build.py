@@ -27,8 +27,7 @@ from qkvsearch.errors import QkvError
 from qkvsearch.index.component import LANGUAGE
 from qkvsearch.index.dense import DenseComponent
 from qkvsearch.index.distributed import learn as learn_distributed
-from qkvsearch.index.next_item import NextItemComponent
-from qkvsearch.index.preferences import TUNED
+from qkvsearch.index.learned_models import TUNED, NextItemComponent
 from qkvsearch.index.registry import FROM_INTERACTIONS
 from qkvsearch.index.texts import store_head, store_words
 from qkvsearch.retrieval.answerability import FACT as ANSWERABILITY
@@ -48,7 +47,7 @@ from qkvsearch.storage.remote_collections import FACT as KEYS
 from qkvsearch.storage.remote_collections import KeyPlace
 from qkvsearch.text.analysis import Analyzer, words
 from qkvsearch.text.analyzed import AnalyzedTexts
-from qkvsearch.text.choice import AUTO, Choice, choose
+from qkvsearch.text.encoder_choice import AUTO, Choice, choose
 from qkvsearch.text.encoders import (
     CHOICES,
     LEARNED,

@@ -7,113 +7,35 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import compress
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
 from qkvsearch._utils.progress import Progress
-from qkvsearch.errors import DamagedError, QkvError
-from qkvsearch.index.schema import ArraySpec, check_form, check_numbers
-from qkvsearch.retrieval.answerability import Answerability
+from qkvsearch.errors import DamagedError
 from qkvsearch.storage import BuildContents, Snapshot
 from qkvsearch.storage.arrays import read_array
-from qkvsearch.storage.segments import MANIFEST, Segment
-from qkvsearch.text.analysis import Analyzer
+from qkvsearch.storage.segments import Segment
 
 if TYPE_CHECKING:
     from qkvsearch.data.catalog import Catalog
     from qkvsearch.data.interactions import Interactions
+    from qkvsearch.index import StoredModels
 
 T = TypeVar("T")
 # The fact that names the language of a build's texts.
 LANGUAGE = "language"
+# The fact that has the weights of text columns, by head.
+COLUMN_WEIGHTS = "column_weights"
 # What is raised by arrays and facts that have the checksums written, and yet are not what any build
 # writes.
 MISFIT = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-
-# Facts that questions go by.
-COLUMN_WEIGHTS = "column_weights"
-FACTS = {"n_items": int, "text_columns": list, "encoder": str, "head_weights": dict, "rows": list}
-
-
-def _check_facts(snapshot: Snapshot) -> None:
-    """Raise `DamagedError` where those facts are of other types that every build goes by."""
-    facts = snapshot.facts
-    try:
-        weights = [float(weight) for weight in facts["head_weights"].values()]
-        fits = all(isinstance(facts[name], kind) for name, kind in FACTS.items())
-        for of_head in facts.get(COLUMN_WEIGHTS, {}).values():
-            fits &= all(float(of_head[name]) >= 0 for name in facts["text_columns"])
-    except MISFIT:
-        fits = False
-    if not fits or not weights:
-        manifest = snapshot.segments[-1].folder / MANIFEST
-        raise DamagedError(manifest, "its facts are not those of a build")
 
 
 def main_head(facts: Mapping[str, Any]) -> str:
     """The dense head that stands for meaning where there is room for one."""
     return "lsa" if facts["encoder"] == "corpus" else list(facts["head_weights"])[-1]
-
-
-class BuildReader:
-    """An opened build, of which each part is loaded on its first use and kept."""
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        self.snapshot = snapshot
-        _check_facts(snapshot)
-        self.n_items: int = snapshot.facts["n_items"]
-        self._loaded: dict[IndexComponent[Any], Any] = {}
-
-    def load(self, part: IndexComponent[T]) -> T:
-        """What the engine reads of a part that the build has."""
-        if part not in self._loaded:
-            try:
-                self._loaded[part] = part.load(self)
-            except QkvError:
-                raise
-            except MISFIT as error:
-                what = f"{part.group} does not fit together: {type(error).__name__}: {error}"
-                manifest = self.snapshot.segments[-1].folder / MANIFEST
-                raise DamagedError(manifest, what) from error
-        loaded: T = self._loaded[part]
-        return loaded
-
-    def find(self, part: IndexComponent[T]) -> T | None:
-        """What the engine reads of a part, None where the build is without it."""
-        return self.load(part) if part.is_in(self.snapshot) else None
-
-    @cached_property
-    def head_weights(self) -> dict[str, float]:
-        """How much each head of a search counts, the lexical one first; they add up to 1."""
-        return dict(self.snapshot.facts["head_weights"])
-
-    def column_weights(self, head: str) -> list[float] | None:
-        """How much each text column counts in the keys of a dense head, in the order of the
-        columns; None where all count alike.
-        """
-        found = self.snapshot.facts.get(COLUMN_WEIGHTS, {}).get(head)
-        columns = self.snapshot.facts["text_columns"]
-        return None if found is None else [float(found[name]) for name in columns]
-
-    @cached_property
-    def analyzer(self) -> Analyzer:
-        """What makes terms of the texts."""
-        return Analyzer(self.snapshot.facts[LANGUAGE])
-
-    @cached_property
-    def answerability(self) -> Answerability:
-        """What it knows of queries that it cannot answer."""
-        try:
-            return Answerability.of(self.snapshot.facts)
-        except MISFIT:
-            manifest = self.snapshot.segments[-1].folder / MANIFEST
-            raise DamagedError(manifest, "its facts are not those of a build") from None
-
-    @cached_property
-    def main_head(self) -> str:
-        """The dense head that stands for meaning where there is room for one."""
-        return main_head(self.snapshot.facts)
 
 
 @dataclass(frozen=True)
@@ -125,7 +47,7 @@ class Addition:
     where the texts are those of the item that it replaces, of which they were read before.
     """
 
-    former: BuildReader
+    former: StoredModels
     catalog: Catalog
     positions: np.ndarray
     unread: np.ndarray
@@ -139,6 +61,22 @@ class Addition:
     def new_fields(self) -> list[list[str]]:
         """The texts still to be read, column after column, each with one text an item."""
         return [list(compress(texts, self.unread)) for texts in self.catalog.fields()]
+
+
+class ArraySpec(NamedTuple):
+    """kinds: of its dtype, in NumPy's letters. shape: a name for each length; "items" are the rows
+    of a segment, and other lengths of one name are equal in all arrays that are read together.
+
+    rows: whether the rows are made of the items' texts, which every segment has of its own items,
+    or of their interactions, which the base alone has. spans: it is one longer than `shape` says,
+    and holds where the spans of that dimension begin. below: it holds row numbers of that one.
+    """
+
+    kinds: str
+    shape: tuple[str, ...]
+    rows: Literal["", "texts", "interactions"] = ""
+    spans: str = ""
+    below: str = ""
 
 
 @dataclass(frozen=True)
@@ -160,7 +98,7 @@ class IndexComponent(ABC, Generic[T]):
         """Add a fitted model to a whole build: its arrays, and facts for the manifest."""
 
     @abstractmethod
-    def load(self, build: BuildReader) -> T:
+    def load(self, models: StoredModels) -> T:
         """What the engine reads, with neither scikit-learn nor numba: of all segments together.
         Raises `DamagedError`.
         """
@@ -170,14 +108,14 @@ class IndexComponent(ABC, Generic[T]):
         Nothing is learned.
         """
 
-    def withdraw(self, contents: BuildContents, build: BuildReader, leaving: np.ndarray) -> None:
+    def withdraw(self, contents: BuildContents, models: StoredModels, leaving: np.ndarray) -> None:
         """Add what changes of the whole build where items leave with their interactions, which are
-        in the rows `leaving`, int64 (n,), of `build`.
+        in the rows `leaving`, int64 (n,), of `models`.
         """
 
-    def merge(self, contents: BuildContents, build: BuildReader, progress: Progress) -> None:
-        """Add the arrays of a whole build that answers as all segments of `build` do together."""
-        snapshot = build.snapshot
+    def merge(self, contents: BuildContents, models: StoredModels, progress: Progress) -> None:
+        """Add the arrays of a whole build that answers as all segments of `models` do together."""
+        snapshot = models.snapshot
         for name in self.names_in(snapshot):
             if snapshot.rows.is_plain or not self.arrays[name].rows:
                 self.share(contents, snapshot, name)
@@ -188,36 +126,36 @@ class IndexComponent(ABC, Generic[T]):
         """Whether an array of that whole name is this part's."""
         return name in map(self.name_of, self.arrays)
 
-    def is_in(self, build: Snapshot) -> bool:
+    def is_in(self, snapshot: Snapshot) -> bool:
         """Whether a build has the part."""
-        return bool(self.names_in(build))
+        return bool(self.names_in(snapshot))
 
-    def names_in(self, build: Snapshot) -> list[str]:
+    def names_in(self, snapshot: Snapshot) -> list[str]:
         """Those of its arrays that a build has."""
-        return [array for array in self.arrays if self.name_of(array) in build]
+        return [array for array in self.arrays if self.name_of(array) in snapshot]
 
-    def read(self, build: Snapshot, *names: str, **sizes: int) -> dict[str, np.ndarray]:
+    def read(self, snapshot: Snapshot, *names: str, **sizes: int) -> dict[str, np.ndarray]:
         """Its arrays of these names, by default all that there are, of the build's items where they
         are of items; checked together. sizes: lengths that are known already.
         """
         found = {}
-        for name in names or self.names_in(build):
+        for name in names or self.names_in(snapshot):
             if self.arrays[name].rows == "texts":
-                found[name] = build.rows.take(self._pieces(build, name, sizes))
+                found[name] = snapshot.rows.take(self._pieces(snapshot, name, sizes))
             else:
-                found[name] = self._whole(build, name, sizes)
+                found[name] = self._whole(snapshot, name, sizes)
                 if self.arrays[name].rows:
-                    found[name] = build.rows.by_origin(found[name])
+                    found[name] = snapshot.rows.by_origin(found[name])
         return found
 
-    def rows_at(self, build: Snapshot, name: str, positions: np.ndarray) -> np.ndarray:
+    def rows_at(self, snapshot: Snapshot, name: str, positions: np.ndarray) -> np.ndarray:
         """Rows (n, …) of an array, of the items in the rows `positions` (n,); zeros where that is
         −1, and where there is nothing of an item.
         """
         if self.arrays[name].rows == "texts":
-            pieces, stored = self._pieces(build, name, {}), build.rows.stored
+            pieces, stored = self._pieces(snapshot, name, {}), snapshot.rows.stored
         else:
-            pieces, stored = [self._whole(build, name, {})], build.rows.origin
+            pieces, stored = [self._whole(snapshot, name, {})], snapshot.rows.origin
         wanted = np.where(positions >= 0, stored[positions], -1)
         found = np.zeros((len(wanted), *pieces[0].shape[1:]), pieces[0].dtype)
         start = 0
@@ -254,25 +192,25 @@ class IndexComponent(ABC, Generic[T]):
             if values is not None:
                 contents.arrays[name] = values
 
-    def share(self, contents: BuildContents, build: Snapshot, *arrays: str) -> None:
+    def share(self, contents: BuildContents, snapshot: Snapshot, *arrays: str) -> None:
         """Let arrays of another build belong to both."""
         for name in map(self.name_of, arrays):
-            contents.shared[f"{name}.npy"] = build.file(name)
+            contents.shared[f"{name}.npy"] = snapshot.file(name)
 
     def name_of(self, array: str) -> str:
         """What a build calls one of its arrays."""
         return f"{self.group}.{array}"
 
-    def _whole(self, build: Snapshot, name: str, sizes: dict[str, int]) -> np.ndarray:
+    def _whole(self, snapshot: Snapshot, name: str, sizes: dict[str, int]) -> np.ndarray:
         """An array that only one segment has, or of which the newest counts."""
         whole = self.name_of(name)
-        array = build.array(whole)
-        sizes["items"] = build.base.n_rows
-        check_form(build.file(whole).path, array, self.arrays[name], sizes)
+        array = snapshot.array(whole)
+        sizes["items"] = snapshot.base.n_rows
+        check_shape(snapshot.file(whole).path, array, self.arrays[name], sizes)
         return array
 
-    def _pieces(self, build: Snapshot, name: str, sizes: dict[str, int]) -> list[np.ndarray]:
-        return [self._piece(segment, [name], sizes)[name] for segment in build.with_items]
+    def _pieces(self, snapshot: Snapshot, name: str, sizes: dict[str, int]) -> list[np.ndarray]:
+        return [self._piece(segment, [name], sizes)[name] for segment in snapshot.with_items]
 
     def _piece(
         self, segment: Segment, names: Iterable[str], sizes: dict[str, int]
@@ -283,7 +221,7 @@ class IndexComponent(ABC, Generic[T]):
             if not segment.has(self.name_of(name)):
                 raise DamagedError(path, "it is not there, and its segment has items")
         found = {name: segment.array(self.name_of(name)) for name in paths}
-        for check in (check_form, check_numbers):
+        for check in (check_shape, check_numbers):
             for name, array in found.items():
                 check(paths[name], array, self.arrays[name], sizes)
         return found
@@ -302,3 +240,29 @@ class LearnedComponent(IndexComponent[T]):
         """Leave the part out."""
         self.put(contents, **dict.fromkeys(self.arrays))
         contents.facts.pop(self.group, None)
+
+
+def check_shape(path: Path, array: np.ndarray, spec: ArraySpec, sizes: dict[str, int]) -> None:
+    """Raise `DamagedError` where an array has another dtype or shape. sizes: lengths that are known
+    by their names; those that are seen for the first time are added.
+    """
+    lengths = [length - bool(spec.spans) for length in array.shape]
+    if array.dtype.kind in spec.kinds and len(lengths) == len(spec.shape):
+        expected = [sizes.setdefault(*pair) for pair in zip(spec.shape, lengths, strict=True)]
+        if lengths == expected and min(lengths) >= 0:
+            return
+    known = ", ".join(f"{name} = {sizes[name]}" for name in spec.shape if name in sizes)
+    raise DamagedError(
+        path, f"{array.dtype.str} {array.shape} does not go with the other arrays ({known})"
+    )
+
+
+def check_numbers(path: Path, array: np.ndarray, spec: ArraySpec, sizes: dict[str, int]) -> None:
+    """Raise `DamagedError` where row numbers lead out of the array that they are of."""
+    if spec.spans:
+        ends = array[0], array[-1]
+        if ends != (0, sizes[spec.spans]) or (np.diff(array) < 0).any():
+            raise DamagedError(path, f"spans that do not lead from 0 to {sizes[spec.spans]}")
+    limit = sizes.get(spec.below)
+    if limit is not None and len(array) and (array.min() < 0 or array.max() >= limit):
+        raise DamagedError(path, f"row numbers outside of 0 to {limit - 1}")

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from qkvsearch._utils.progress import Progress
 from qkvsearch.errors import QkvError, WorkspaceError
-from qkvsearch.index.component import Addition, BuildReader, IndexComponent, main_head
+from qkvsearch.index.component import Addition, ArraySpec, IndexComponent, main_head
 from qkvsearch.index.remote_vectors import PRODUCTS, key_store, remote_keys, sums
-from qkvsearch.index.schema import ArraySpec
 from qkvsearch.retrieval import DenseKeys
 from qkvsearch.retrieval.remote_keys import RemoteKeys, RemoteRows, Rows
 from qkvsearch.storage import BuildContents, Snapshot
@@ -20,6 +19,10 @@ from qkvsearch.storage.remote_collections import SUM, KeyPlace
 from qkvsearch.text.analysis import Analyzer
 from qkvsearch.text.encoders import restored_encoder
 from qkvsearch.text.text_encoder import TextEncoder, encode_items
+
+if TYPE_CHECKING:
+    from qkvsearch.index import StoredModels
+
 
 # A pretrained encoder is the one that made the keys where no component of its vector for this text
 # differs by more.
@@ -132,21 +135,21 @@ class DenseComponent(IndexComponent[StoredHead]):
         if encoder.is_pretrained:
             self.put(contents, probe=encoder.encode(PROBE).total)
 
-    def load(self, build: BuildReader) -> StoredHead:
-        return StoredHead(self, build.snapshot, build.analyzer)
+    def load(self, models: StoredModels) -> StoredHead:
+        return StoredHead(self, models.snapshot, models.analyzer)
 
-    def keys_of(self, build: Snapshot) -> Rows:
+    def keys_of(self, snapshot: Snapshot) -> Rows:
         """The keys of the items of a build, float32 (n_items, d), wherever they are."""
-        if self.is_here(build):
-            return self.read(build, "keys")["keys"]
-        width = len(self.read(build, SUM)[SUM])
-        store = key_store(build, {self.group: width})
+        if self.is_here(snapshot):
+            return self.read(snapshot, "keys")["keys"]
+        width = len(self.read(snapshot, SUM)[SUM])
+        store = key_store(snapshot, {self.group: width})
         assert store is not None
         return RemoteRows(store, self.group, width)
 
-    def is_here(self, build: Snapshot) -> bool:
+    def is_here(self, snapshot: Snapshot) -> bool:
         """Whether the keys are on this machine."""
-        return KeyPlace.of(build.facts) is None
+        return KeyPlace.of(snapshot.facts) is None
 
     def pending(self, contents: BuildContents, array: str) -> np.ndarray:
         place = KeyPlace.of(contents.facts)
@@ -158,11 +161,11 @@ class DenseComponent(IndexComponent[StoredHead]):
             return np.asarray(rows_of(place.uri, place.collection, self.group, n_items, width))
         return super().pending(contents, array)
 
-    def _keys_at(self, build: Snapshot, positions: np.ndarray) -> np.ndarray:
+    def _keys_at(self, snapshot: Snapshot, positions: np.ndarray) -> np.ndarray:
         """Keys of items by their rows, (n, d), zeros where that is −1."""
-        if self.is_here(build):
-            return self.rows_at(build, "keys", positions)
-        keys = self.keys_of(build)
+        if self.is_here(snapshot):
+            return self.rows_at(snapshot, "keys", positions)
+        keys = self.keys_of(snapshot)
         found = np.zeros((len(positions), keys.shape[1]), np.float32)
         found[positions >= 0] = keys[positions[positions >= 0]]
         return found
@@ -170,15 +173,15 @@ class DenseComponent(IndexComponent[StoredHead]):
     def _resum(
         self,
         contents: BuildContents,
-        build: Snapshot,
+        snapshot: Snapshot,
         leaving: np.ndarray,
         joining: np.ndarray | None = None,
     ) -> None:
         """The sums over all keys, where items leave and others join."""
-        if self.is_here(build):
+        if self.is_here(snapshot):
             return
-        former = self.read(build, SUM, PRODUCTS)
-        gone = sums(self._keys_at(build, leaving))
+        former = self.read(snapshot, SUM, PRODUCTS)
+        gone = sums(self._keys_at(snapshot, leaving))
         come = {} if joining is None else sums(joining)
         self.put(
             contents,
@@ -206,14 +209,14 @@ class DenseComponent(IndexComponent[StoredHead]):
         self._resum(contents, former, addition.replaced, found["keys"])
         self._note_change(contents, former, addition.replaced, found.get("cut"))
 
-    def withdraw(self, contents: BuildContents, build: BuildReader, leaving: np.ndarray) -> None:
-        self._resum(contents, build.snapshot, leaving)
-        self._note_change(contents, build.snapshot, leaving)
+    def withdraw(self, contents: BuildContents, models: StoredModels, leaving: np.ndarray) -> None:
+        self._resum(contents, models.snapshot, leaving)
+        self._note_change(contents, models.snapshot, leaving)
 
-    def merge(self, contents: BuildContents, build: BuildReader, progress: Progress) -> None:
-        super().merge(contents, build, progress)
-        if not self.is_here(build.snapshot) and not build.snapshot.rows.is_plain:
-            self.put(contents, keys=self.keys_of(build.snapshot))
+    def merge(self, contents: BuildContents, models: StoredModels, progress: Progress) -> None:
+        super().merge(contents, models, progress)
+        if not self.is_here(models.snapshot) and not models.snapshot.rows.is_plain:
+            self.put(contents, keys=self.keys_of(models.snapshot))
 
     def note_texts(self, contents: BuildContents) -> None:
         """Note among the facts how many texts are longer than a pretrained main head reads."""
@@ -223,14 +226,14 @@ class DenseComponent(IndexComponent[StoredHead]):
     def _note_change(
         self,
         contents: BuildContents,
-        build: Snapshot,
+        snapshot: Snapshot,
         leaving: np.ndarray,
         cut: np.ndarray | None = None,
     ) -> None:
         """Note the same where the items in the rows `leaving` of a build leave, and others join."""
-        if self.group != main_head(contents.facts) or "cut" not in self.names_in(build):
+        if self.group != main_head(contents.facts) or "cut" not in self.names_in(snapshot):
             return
-        stays = np.delete(self.read(build, "cut")["cut"], leaving)
+        stays = np.delete(self.read(snapshot, "cut")["cut"], leaving)
         self._note(contents, int(stays.sum()) + (0 if cut is None else int(cut.sum())))
 
     def _note(self, contents: BuildContents, n_cut: int) -> None:

@@ -14,9 +14,8 @@ import numpy as np
 from qkvsearch._utils.progress import Progress
 from qkvsearch.data.ids import Ids
 from qkvsearch.data.interactions import Interactions
-from qkvsearch.index.log import LogComponent
-from qkvsearch.index.preferences import TUNED, USERS, PreferencesComponent
-from qkvsearch.index.ratings import RatingsComponent
+from qkvsearch.index.interaction_log import LogComponent
+from qkvsearch.index.learned_models import TUNED, USERS, PreferencesComponent, RatingsComponent
 from qkvsearch.storage import BuildContents
 from qkvsearch.storage.arrays import ArrayFile
 

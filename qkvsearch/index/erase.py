@@ -14,9 +14,9 @@ from qkvsearch._utils.progress import Progress, silent
 from qkvsearch.data.ids import Id, Ids, id_text
 from qkvsearch.errors import QkvError
 from qkvsearch.index import StoredModels
-from qkvsearch.index.log import LogComponent
+from qkvsearch.index.interaction_log import LogComponent
+from qkvsearch.index.learned_models import PreferencesComponent
 from qkvsearch.index.merge import merged_contents
-from qkvsearch.index.preferences import PreferencesComponent
 from qkvsearch.storage import BuildContents, CatalogRows, Snapshot, Workspace
 from qkvsearch.storage.catalog.file import CATALOG
 from qkvsearch.storage.segments import BUILDS_FOLDER, MANIFEST, Segment
@@ -91,10 +91,12 @@ def _is_in_folders(workspace: Workspace, user: Id) -> bool:
     return False
 
 
-def _is_told(build: Snapshot, text: str) -> bool:
+def _is_told(snapshot: Snapshot, text: str) -> bool:
     """Whether the facts of any segment have the id."""
-    fold = build.tables.fold_ids
-    return any(segment.facts != _scrubbed(segment.facts, text, fold) for segment in build.segments)
+    fold = snapshot.tables.fold_ids
+    return any(
+        segment.facts != _scrubbed(segment.facts, text, fold) for segment in snapshot.segments
+    )
 
 
 def _without(

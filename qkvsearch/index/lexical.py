@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from qkvsearch._utils.progress import Progress
-from qkvsearch.index.component import Addition, ArraySpec, IndexComponent, StoredModels
+from qkvsearch.index.component import Addition, ArraySpec, IndexComponent
 from qkvsearch.retrieval import LexicalKeys, TermKeys
 from qkvsearch.retrieval.keys import CountedKeys, length_norms
 from qkvsearch.retrieval.term_counts import TermCounts
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csc_matrix, csr_matrix
 
     from qkvsearch.data.catalog import Catalog
+    from qkvsearch.index import StoredModels
 
 # The fact that names the columns of codes, which a build decides by all its items.
 COLUMNS = "code_columns"

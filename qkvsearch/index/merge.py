@@ -11,7 +11,8 @@ import numpy as np
 
 from qkvsearch._utils.progress import Progress, silent
 from qkvsearch.errors import WorkspaceError
-from qkvsearch.index.component import BuildReader, IndexComponent
+from qkvsearch.index import StoredModels
+from qkvsearch.index.component import IndexComponent
 from qkvsearch.index.registry import each_part, parts_of
 from qkvsearch.storage import BuildContents, CatalogRows, Snapshot, Workspace
 from qkvsearch.storage.catalog.file import CATALOG
@@ -39,7 +40,7 @@ def merge_segments(workspace: Workspace, progress: Progress | None = None) -> Me
     with workspace.writing("compact"), closing(workspace.open()) as build:
         n_segments = len(build.segments)
         if not build.rows.is_plain or n_segments > 1:
-            contents = merged_contents(BuildReader(build), progress or silent)
+            contents = merged_contents(StoredModels(build), progress or silent)
             workspace.publish(contents, "compact")
         return Merged(n_segments, build.facts["n_items"])
 
@@ -54,7 +55,7 @@ def merge_if_many(workspace: Workspace, command: str, progress: Progress) -> lis
             return []
         was_whole = build.base.catalog.whole_ids
         try:
-            contents = merged_contents(BuildReader(build), progress)
+            contents = merged_contents(StoredModels(build), progress)
             workspace.publish(contents, command, instead_of=build.name)
         except WorkspaceError as error:
             return [f"What {command} did is done; its segments were not merged: {error}"]
@@ -63,34 +64,34 @@ def merge_if_many(workspace: Workspace, command: str, progress: Progress) -> lis
 
 
 def merged_contents(
-    build: BuildReader, progress: Progress, but: Container[IndexComponent[Any]] = ()
+    models: StoredModels, progress: Progress, but: Container[IndexComponent[Any]] = ()
 ) -> BuildContents:
     """A base with all parts but these. Raises `LookupError` for an array that no part owns: what
     becomes of it is unknown.
     """
-    snapshot = build.snapshot
+    snapshot = models.snapshot
     contents = BuildContents(facts=dict(snapshot.facts))
     for name in snapshot.array_names:
-        if not any(part.owns(name) for part in parts_of(build)):
+        if not any(part.owns(name) for part in parts_of(models)):
             raise LookupError(name)
     if snapshot.rows.is_plain:
         contents.shared[CATALOG] = snapshot.base.file(CATALOG)
     else:
         contents.catalog = CatalogRows.of_tables(snapshot.tables)
         contents.users = snapshot.tables.ids("users")
-    for part in each_part(build, "merging", progress):
+    for part in each_part(models, "merging", progress):
         if part not in but:
-            part.merge(contents, build, progress)
+            part.merge(contents, models, progress)
     return contents
 
 
-def _is_due(build: Snapshot) -> bool:
-    rows = build.rows
-    n_departed = int(np.count_nonzero(build.tombstones < rows.n_base))
+def _is_due(snapshot: Snapshot) -> bool:
+    rows = snapshot.rows
+    n_departed = int(np.count_nonzero(snapshot.tombstones < rows.n_base))
     changed = rows.n_stored - rows.n_base + n_departed
-    kinds = {segment.catalog.whole_ids for segment in build.with_items}
+    kinds = {segment.catalog.whole_ids for segment in snapshot.with_items}
     return (
-        len(build.segments) > MOST_SEGMENTS
+        len(snapshot.segments) > MOST_SEGMENTS
         or changed > LARGEST_SHARE * rows.n_base
         or len(kinds) > 1
     )

@@ -6,19 +6,20 @@ A new one is named in `FROM_INTERACTIONS` where it is learned from them, otherwi
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from qkvsearch._utils.progress import Progress
-from qkvsearch.index.codes import CodesComponent
-from qkvsearch.index.component import BuildReader, IndexComponent, LearnedComponent
+from qkvsearch.index.component import IndexComponent, LearnedComponent
 from qkvsearch.index.dense import DenseComponent
-from qkvsearch.index.lexical import LexicalComponent
-from qkvsearch.index.log import LogComponent
-from qkvsearch.index.next_item import NextItemComponent
-from qkvsearch.index.preferences import PreferencesComponent
-from qkvsearch.index.ratings import RatingsComponent
+from qkvsearch.index.interaction_log import LogComponent
+from qkvsearch.index.learned_models import NextItemComponent, PreferencesComponent, RatingsComponent
+from qkvsearch.index.lexical import CodesComponent, LexicalComponent
 from qkvsearch.index.tokens import TokensComponent
 from qkvsearch.index.words import WordsComponent
+
+if TYPE_CHECKING:
+    from qkvsearch.index import StoredModels
+
 
 # Learned in this order: the log says what scale the ratings have.
 FROM_INTERACTIONS: tuple[LearnedComponent[Any], ...] = (
@@ -28,23 +29,25 @@ FROM_INTERACTIONS: tuple[LearnedComponent[Any], ...] = (
 )
 
 
-def parts_of(build: BuildReader) -> list[IndexComponent[Any]]:
+def parts_of(models: StoredModels) -> list[IndexComponent[Any]]:
     """Every part that a build can have, in the order in which it stores them."""
-    heads = map(DenseComponent, list(build.head_weights)[1:])
+    heads = map(DenseComponent, list(models.head_weights)[1:])
     return [
         LexicalComponent(),
         CodesComponent(),
         WordsComponent(),
         *heads,
-        TokensComponent(build.main_head),
+        TokensComponent(models.main_head),
         *FROM_INTERACTIONS,
         NextItemComponent(),
     ]
 
 
-def each_part(build: BuildReader, stage: str, progress: Progress) -> Iterator[IndexComponent[Any]]:
+def each_part(
+    models: StoredModels, stage: str, progress: Progress
+) -> Iterator[IndexComponent[Any]]:
     """The parts that a build has, one after the other; progress: told how many are done."""
-    parts = [part for part in parts_of(build) if part.is_in(build.snapshot)]
+    parts = [part for part in parts_of(models) if part.is_in(models.snapshot)]
     for done, part in enumerate(parts):
         progress(stage, done, len(parts))
         yield part

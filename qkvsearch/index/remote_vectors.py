@@ -33,17 +33,17 @@ def sums(keys: np.ndarray) -> dict[str, np.ndarray]:
     return {SUM: wide.sum(axis=0), PRODUCTS: wide.T @ wide}
 
 
-def damaged_keys(build: Snapshot) -> list[DamagedError]:
+def damaged_keys(snapshot: Snapshot) -> list[DamagedError]:
     """What is not as it was written of keys that are elsewhere: all of them are read, and compared
     with their sums. None where they are here.
     """
-    if KeyPlace.of(build.facts) is None:
+    if KeyPlace.of(snapshot.facts) is None:
         return []
     found = []
-    for head in list(build.facts["head_weights"])[1:]:
+    for head in list(snapshot.facts["head_weights"])[1:]:
         try:
-            total = build.array(f"{head}.{SUM}")
-            store = key_store(build, {head: len(total)})
+            total = snapshot.array(f"{head}.{SUM}")
+            store = key_store(snapshot, {head: len(total)})
             rows = RemoteRows(store, head, len(total))  # type: ignore[arg-type]
             blocks = (rows[i : i + BLOCK] for i in range(0, len(rows), BLOCK))
             there = sum(block.sum(axis=0, dtype=np.float64) for block in blocks)
@@ -53,31 +53,31 @@ def damaged_keys(build: Snapshot) -> list[DamagedError]:
         except WorkspaceError as error:
             what = str(error)
         if what:
-            found.append(DamagedError(build.segments[-1].folder / f"{head}.keys", what))
+            found.append(DamagedError(snapshot.segments[-1].folder / f"{head}.keys", what))
     return found
 
 
-def key_store(build: Snapshot, widths: dict[str, int]) -> MilvusKeys | None:
+def key_store(snapshot: Snapshot, widths: dict[str, int]) -> MilvusKeys | None:
     """Where the keys of a build are; None where they are here. widths: of each dense head. Raises
     `WorkspaceError` where they are not what was written.
     """
-    place = KeyPlace.of(build.facts)
+    place = KeyPlace.of(snapshot.facts)
     if place is None:
         return None
     from qkvsearch.engines.milvus.store import MilvusKeys, StoredPiece
 
     parts, start = [], 0
-    for segment in build.with_items:
+    for segment in snapshot.with_items:
         own = KeyPlace.of(segment.facts)
         assert own is not None
         parts.append(StoredPiece(own.collection, segment.n_rows, start))
         start += segment.n_rows
-    tables = build.tables
+    tables = snapshot.tables
 
     def condition_of(where: Where, fields: Mapping[str, str]) -> str | None:
         return filter_of(where, tables.catalog_columns, fields)
 
-    rows = build.rows
+    rows = snapshot.rows
     store = MilvusKeys(place.uri, parts, rows.place, rows.stored, widths, condition_of)
     store.check()
     return store

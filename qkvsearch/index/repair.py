@@ -17,10 +17,9 @@ from qkvsearch.index import StoredModels
 from qkvsearch.index.align_rows import column_facts
 from qkvsearch.index.component import IndexComponent
 from qkvsearch.index.dense import ENCODER, DenseComponent
-from qkvsearch.index.log import LogComponent
+from qkvsearch.index.interaction_log import LogComponent
+from qkvsearch.index.learned_models import NextItemComponent, PreferencesComponent
 from qkvsearch.index.merge import merged_contents
-from qkvsearch.index.next_item import NextItemComponent
-from qkvsearch.index.preferences import PreferencesComponent
 from qkvsearch.index.registry import FROM_INTERACTIONS, parts_of
 from qkvsearch.index.remote_vectors import damaged_keys
 from qkvsearch.index.texts import store_head, store_tokens, store_words
@@ -137,10 +136,10 @@ def _sound(workspace: Workspace) -> Iterator[str]:
 
 
 def _derived(
-    build: Snapshot, damaged: set[str], done: Repaired, progress: Progress
+    snapshot: Snapshot, damaged: set[str], done: Repaired, progress: Progress
 ) -> BuildContents:
     """A base of the parts that are sound, and of the others made again. damaged: arrays."""
-    models = StoredModels(build)
+    models = StoredModels(snapshot)
     broken = [part for part in parts_of(models) if any(map(part.owns, damaged))]
     contents = merged_contents(models, progress, but=broken)
     _derive_texts(contents, models, broken, damaged, done, progress)
@@ -231,12 +230,14 @@ def _derive_interactions(
             done.lost.append(f"{part.group}: {error}")
 
 
-def _catalog(build: Snapshot) -> Catalog:
+def _catalog(snapshot: Snapshot) -> Catalog:
     """All items of a build, as the file had them that it was built from."""
     import pandas as pd
 
-    tables = build.tables
+    tables = snapshot.tables
     frame = pd.DataFrame(tables.cells(), columns=tables.columns, dtype=object)
     ids = tables.ids("items")
-    searched = tuple(build.facts["text_columns"])
-    return Catalog(ids, frame.assign(id=ids.texts), searched, tuple(column_facts(build).values()))
+    searched = tuple(snapshot.facts["text_columns"])
+    return Catalog(
+        ids, frame.assign(id=ids.texts), searched, tuple(column_facts(snapshot).values())
+    )

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from qkvsearch._utils.progress import Progress
-from qkvsearch.index.codes import CodesComponent
 from qkvsearch.index.component import COLUMN_WEIGHTS
 from qkvsearch.index.dense import DenseComponent
-from qkvsearch.index.lexical import LexicalComponent
+from qkvsearch.index.lexical import CodesComponent, LexicalComponent
 from qkvsearch.index.tokens import TokensComponent
 from qkvsearch.index.words import WordsComponent
 from qkvsearch.retrieval.late_interaction import LONGEST_ITEM, item_tokens

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from qkvsearch._utils.progress import Progress
-from qkvsearch.index.component import Addition, BuildReader, IndexComponent
+from qkvsearch.index.component import Addition, ArraySpec, IndexComponent
 from qkvsearch.index.dense import DenseComponent
-from qkvsearch.index.schema import ArraySpec
 from qkvsearch.retrieval.late_interaction import TokenKeys, item_tokens
 from qkvsearch.storage import BuildContents, Snapshot
 from qkvsearch.storage.arrays import end_to_end
 from qkvsearch.storage.publish import NO_SPACE
+
+if TYPE_CHECKING:
+    from qkvsearch.index import StoredModels
+
 
 # Items whose tokens are read at a time where segments are merged.
 BLOCK = 1024
@@ -42,13 +45,13 @@ class TokensComponent(IndexComponent[TokenKeys]):
         kind = "token_vectors" if keys.table is None else "token_rows"
         self.put(contents, **{"token_indptr": keys.indptr, kind: keys.stored})
 
-    def load(self, build: BuildReader) -> TokenKeys:
-        return self._keys(build.snapshot, build.load(DenseComponent(self.group)).encoder.table)
+    def load(self, models: StoredModels) -> TokenKeys:
+        return self._keys(models.snapshot, models.load(DenseComponent(self.group)).encoder.table)
 
-    def is_in(self, build: Snapshot) -> bool:
+    def is_in(self, snapshot: Snapshot) -> bool:
         """Not where the disk had no room for them: then a segment is without them."""
         name = self.name_of("token_indptr")
-        return all(segment.has(name) for segment in build.with_items)
+        return all(segment.has(name) for segment in snapshot.with_items)
 
     def write(
         self,
@@ -88,30 +91,30 @@ class TokensComponent(IndexComponent[TokenKeys]):
 
         self.write(contents, spans(), former.snapshot.workspace)
 
-    def merge(self, contents: BuildContents, build: BuildReader, progress: Progress) -> None:
-        if build.snapshot.rows.is_plain:
-            super().merge(contents, build, progress)
+    def merge(self, contents: BuildContents, models: StoredModels, progress: Progress) -> None:
+        if models.snapshot.rows.is_plain:
+            super().merge(contents, models, progress)
             return
-        keys, every = self._keys(build.snapshot), np.arange(build.n_items)
+        keys, every = self._keys(models.snapshot), np.arange(models.n_items)
         indptr = np.concatenate([[0], np.cumsum(keys.lengths(every))])
-        blocks = (keys.tokens(every[i : i + BLOCK]) for i in range(0, build.n_items, BLOCK))
-        self.write(contents, blocks, build.snapshot.workspace, indptr)
+        blocks = (keys.tokens(every[i : i + BLOCK]) for i in range(0, models.n_items, BLOCK))
+        self.write(contents, blocks, models.snapshot.workspace, indptr)
 
-    def _keys(self, build: Snapshot, table: np.ndarray | None = None) -> TokenKeys:
+    def _keys(self, snapshot: Snapshot, table: np.ndarray | None = None) -> TokenKeys:
         """The tokens of the base stay where they are; what was added is joined."""
-        kind, sizes = self._kind(build), {} if table is None else {"table": len(table)}
+        kind, sizes = self._kind(snapshot), {} if table is None else {"table": len(table)}
         names = ("token_indptr", kind)
         (starts, stored), *others = (
-            self.piece(segment, *names, **sizes).values() for segment in build.with_items
+            self.piece(segment, *names, **sizes).values() for segment in snapshot.with_items
         )
-        if build.rows.is_plain:
+        if snapshot.rows.is_plain:
             return TokenKeys(starts, stored, table)
         indptr, added = [starts], []
         for more_starts, more in others:
             indptr.append(more_starts[1:] + indptr[-1][-1])
             added.append(more)
-        return TokenKeys(np.concatenate(indptr), stored, table, added, build.rows.stored)
+        return TokenKeys(np.concatenate(indptr), stored, table, added, snapshot.rows.stored)
 
-    def _kind(self, build: Snapshot) -> str:
-        has_rows = build.base.has(self.name_of("token_rows"))
+    def _kind(self, snapshot: Snapshot) -> str:
+        has_rows = snapshot.base.has(self.name_of("token_rows"))
         return "token_rows" if has_rows else "token_vectors"

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from qkvsearch._utils.progress import Progress
-from qkvsearch.index.component import Addition, BuildReader, IndexComponent
-from qkvsearch.index.schema import ArraySpec
+from qkvsearch.index.component import Addition, ArraySpec, IndexComponent
 from qkvsearch.retrieval.word_index import WordIndex, WordSequences
 from qkvsearch.storage import BuildContents, Snapshot
 from qkvsearch.storage.segments import Segment
 from qkvsearch.text.analysis import Analyzer
+
+if TYPE_CHECKING:
+    from qkvsearch.index import StoredModels
 
 
 @dataclass(frozen=True)
@@ -35,27 +37,27 @@ class WordsComponent(IndexComponent[WordIndex]):
         """fields: the text columns, each with one text an item."""
         self._put(contents, WordSequences.of_fields(fields, analyzer))
 
-    def load(self, build: BuildReader) -> WordIndex:
-        return WordIndex(list(self._sequences_of(build.snapshot)), build.n_items)
+    def load(self, models: StoredModels) -> WordIndex:
+        return WordIndex(list(self._sequences_of(models.snapshot)), models.n_items)
 
     def extend(self, contents: BuildContents, addition: Addition, progress: Progress) -> None:
         self.store(contents, addition.catalog.fields(), addition.former.analyzer)
 
-    def merge(self, contents: BuildContents, build: BuildReader, progress: Progress) -> None:
-        snapshot = build.snapshot
+    def merge(self, contents: BuildContents, models: StoredModels, progress: Progress) -> None:
+        snapshot = models.snapshot
         if snapshot.rows.is_plain:
             self.share(contents, snapshot, *self.arrays)
         else:
-            self._put(contents, _joined(list(self._sequences_of(snapshot)), build.n_items))
+            self._put(contents, _joined(list(self._sequences_of(snapshot)), models.n_items))
 
     def _put(self, contents: BuildContents, found: WordSequences) -> None:
         self.put(contents, **{name: getattr(found, name) for name in self.arrays})
 
-    def _sequences_of(self, build: Snapshot) -> Iterator[tuple[WordSequences, np.ndarray]]:
+    def _sequences_of(self, snapshot: Snapshot) -> Iterator[tuple[WordSequences, np.ndarray]]:
         start = 0
-        for segment in build.with_items:
+        for segment in snapshot.with_items:
             end = start + segment.n_rows
-            yield self._sequences(segment), build.rows.place[start:end]
+            yield self._sequences(segment), snapshot.rows.place[start:end]
             start = end
 
     def _sequences(self, segment: Segment) -> WordSequences:

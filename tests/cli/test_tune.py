@@ -16,8 +16,9 @@ from qkvsearch.engine import Engine
 from qkvsearch.evaluation import tuning
 from qkvsearch.evaluation.splits import PROTOCOLS
 from qkvsearch.evaluation.tuning import Trial, Tuning
-from qkvsearch.index.preferences import PreferencesComponent
-from qkvsearch.index.revision import learn_preferences, remove_items
+from qkvsearch.index.add import remove_items
+from qkvsearch.index.learn import learn_preferences
+from qkvsearch.index.learned_models import PreferencesComponent
 from qkvsearch.storage import Workspace
 
 pytestmark = pytest.mark.usefixtures("former_builds_stay")

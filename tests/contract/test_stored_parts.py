@@ -27,7 +27,7 @@ from qkvsearch.errors import DamagedError
 from qkvsearch.index import StoredModels, learned_models, tokens
 from qkvsearch.index import merge as merging
 from qkvsearch.index.add import add_items, remove_items
-from qkvsearch.index.component import IndexComponent, StoredModels
+from qkvsearch.index.component import IndexComponent
 from qkvsearch.index.dense import DenseComponent
 from qkvsearch.index.interaction_log import LogComponent
 from qkvsearch.index.learn import learn_preferences
@@ -755,7 +755,7 @@ def test_preferences_learned_anew_replace_their_own_arrays_alone(path, whole):
 
 
 def test_where_texts_no_longer_tell_of_preferences_no_map_stays(path, monkeypatch):
-    monkeypatch.setattr(preferences, "fit_text_map", lambda keys, embeddings: None)
+    monkeypatch.setattr(learned_models, "fit_text_map", lambda keys, embeddings: None)
     learn_preferences(Workspace(path), None)
     with qkv.open(path) as engine:
         assert "implicit.text_map" not in engine.snapshot

@@ -1,4 +1,4 @@
-"""The stored preferences: item embeddings learned from who interacted with what."""
+"""What is learned from interactions: preferences, predicted ratings, and what comes next."""
 
 from __future__ import annotations
 
@@ -12,21 +12,23 @@ import numpy as np
 
 from qkvsearch._utils.progress import Progress, silent
 from qkvsearch.collaborative.cold_start import fit_text_map, place_cold_items
-from qkvsearch.collaborative.factors import ImplicitFactors
+from qkvsearch.collaborative.factors import ImplicitFactors, RatingFactors
 from qkvsearch.collaborative.strength import Strength, usual_level
 from qkvsearch.data.files.scratch import counts_of, scratch_array
 from qkvsearch.data.interactions import Interactions
-from qkvsearch.errors import DamagedError
-from qkvsearch.index.component import BuildReader, LearnedComponent, main_head
+from qkvsearch.errors import DamagedError, QkvError
+from qkvsearch.index.component import ArraySpec, LearnedComponent, main_head
 from qkvsearch.index.dense import DenseComponent
-from qkvsearch.index.log import LogComponent
-from qkvsearch.index.schema import ArraySpec
+from qkvsearch.index.interaction_log import LogComponent
 from qkvsearch.retrieval import DenseKeys
 from qkvsearch.storage import BuildContents, Snapshot
 from qkvsearch.text.labelled import unit_rows
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
+
+    from qkvsearch.collaborative.sequences.network import NextItemModel
+    from qkvsearch.index import StoredModels
 
 # The fact that says with which settings preferences were learned, and how those were found; there
 # is none where they are the default ones.
@@ -80,7 +82,7 @@ class PreferencesComponent(LearnedComponent[StoredPreferences]):
         """Fit `ImplicitALS`, or another estimator of its parameters, to a log, with the settings
         among the build's facts, and store it.
         """
-        from qkvsearch.collaborative.als import AlternatingLeastSquares
+        from qkvsearch.collaborative.implicit_als import AlternatingLeastSquares
 
         model = (estimator or AlternatingLeastSquares)(
             **contents.facts.get(TUNED, {}).get("settings", {}),
@@ -130,33 +132,33 @@ class PreferencesComponent(LearnedComponent[StoredPreferences]):
         super().drop(contents)
         contents.facts.pop(WEAK_BELOW, None)
 
-    def load(self, build: BuildReader) -> StoredPreferences:
+    def load(self, models: StoredModels) -> StoredPreferences:
         sizes: dict[str, int] = {}
         keys: Any = None  # an array, or as one
-        if "text_map" in self.names_in(build.snapshot):
-            keys = build.load(DenseComponent(build.main_head)).keys.vectors
+        if "text_map" in self.names_in(models.snapshot):
+            keys = models.load(DenseComponent(models.main_head)).keys.vectors
             sizes["text_components"] = keys.shape[1]
-        names = [name for name in self.names_in(build.snapshot) if name != USERS]
-        arrays = self.read(build.snapshot, *names, **sizes)
+        names = [name for name in self.names_in(models.snapshot) if name != USERS]
+        arrays = self.read(models.snapshot, *names, **sizes)
         rows, counts = DenseKeys(arrays.pop("unit_rows")), arrays.pop("item_counts")
-        level = float(build.snapshot.facts[WEAK_BELOW])
+        level = float(models.snapshot.facts[WEAK_BELOW])
         strength = Strength(level, arrays.pop("n_liking"))
         if keys is not None:
             embeddings, text_map = arrays["item_embeddings"], arrays.pop("text_map")
             placed = place_cold_items(embeddings, keys, text_map, counts == 0)
             arrays["item_embeddings"] = placed
-        factors = ImplicitFactors.from_state(arrays, build.snapshot.facts[self.group])
+        factors = ImplicitFactors.from_state(arrays, models.snapshot.facts[self.group])
         return StoredPreferences(factors, rows, counts, strength)
 
-    def user_directions(self, build: BuildReader, progress: Progress) -> np.ndarray:
+    def user_directions(self, models: StoredModels, progress: Progress) -> np.ndarray:
         """(n_users, d), float32, memory-mapped where they are stored: the embeddings of the users
         of the log at length 1, zeros for who likes nothing. What was recorded since is not in them.
         """
-        factors = build.load(self).factors
-        if self._are_solved(build.snapshot):
-            sizes = {"users": build.snapshot.facts["n_users"], "components": len(factors.gram)}
-            return self.read(build.snapshot, USERS, **sizes)[USERS]
-        stored = build.load(LogComponent())
+        factors = models.load(self).factors
+        if self._are_solved(models.snapshot):
+            sizes = {"users": models.snapshot.facts["n_users"], "components": len(factors.gram)}
+            return self.read(models.snapshot, USERS, **sizes)[USERS]
+        stored = models.load(LogComponent())
         log = stored.interactions()
         confidences = stored.feedback.confidences(log.items, log.ratings, log.weights)
         return solved_directions(factors, log.matrix(confidences), progress)
@@ -167,29 +169,100 @@ class PreferencesComponent(LearnedComponent[StoredPreferences]):
             segment.has(self.name_of("gram")) for segment in snapshot.segments[1:]
         )
 
-    def merge(self, contents: BuildContents, build: BuildReader, progress: Progress) -> None:
-        super().merge(contents, build, progress)
-        if not self._are_solved(build.snapshot):
+    def merge(self, contents: BuildContents, models: StoredModels, progress: Progress) -> None:
+        super().merge(contents, models, progress)
+        if not self._are_solved(models.snapshot):
             self.put(contents, **{USERS: None})
             # A log that cannot be read is told of by its own part, and mended without this one.
             with suppress(DamagedError):
-                self.put(contents, **{USERS: self.user_directions(build, progress)})
+                self.put(contents, **{USERS: self.user_directions(models, progress)})
 
     def forget_user(self, contents: BuildContents, row: int) -> None:
         """Take the vector of the user in this row out of a whole build."""
         if self.is_pending(contents, USERS):
             self.put(contents, **{USERS: np.delete(self.pending(contents, USERS), row, axis=0)})
 
-    def withdraw(self, contents: BuildContents, build: BuildReader, leaving: np.ndarray) -> None:
+    def withdraw(self, contents: BuildContents, models: StoredModels, leaving: np.ndarray) -> None:
         """Sums over all items lose what leaves."""
-        embeddings = self.rows_at(build.snapshot, "item_embeddings", leaving).astype(np.float64)
+        embeddings = self.rows_at(models.snapshot, "item_embeddings", leaving).astype(np.float64)
         known = int(np.count_nonzero(embeddings.any(axis=1)))
         if known:
-            gram = self.read(build.snapshot, "gram")["gram"]
+            gram = self.read(models.snapshot, "gram")["gram"]
             self.put(contents, gram=gram - embeddings.T @ embeddings)
         numbers = contents.facts[self.group]
         # At least one, or the solve for a user without a history would divide by zero.
         contents.facts[self.group] = numbers | {"n_items": max(numbers["n_items"] - known, 1)}
+
+
+@dataclass(frozen=True)
+class RatingsComponent(LearnedComponent[RatingFactors]):
+    """Where interactions came with ratings. An item that joins is rated like the mean item."""
+
+    group: str = "ratings"
+    arrays: ClassVar = {
+        "item_biases": ArraySpec("f", ("items",), rows="interactions"),
+        "item_embeddings": ArraySpec("f", ("items", "components"), rows="interactions"),
+    }
+
+    def learn(self, contents: BuildContents, log: Interactions, progress: Progress) -> None:
+        """Fit `BiasedMF` and store it; nothing without ratings."""
+        from qkvsearch.collaborative.biased_mf import BiasedFactorization
+
+        self.drop(contents)
+        if len(log.rated()):
+            model = BiasedFactorization(
+                random_state=0, callback=partial(progress, "learning ratings")
+            )
+            self.store(contents, model.fit(log).factors_)
+
+    def store(self, contents: BuildContents, factors: RatingFactors) -> None:
+        arrays, contents.facts[self.group] = factors.state()
+        self.put(contents, **arrays)
+
+    def load(self, models: StoredModels) -> RatingFactors:
+        numbers = models.snapshot.facts[self.group]
+        return RatingFactors.from_state(self.read(models.snapshot), numbers)
+
+
+@dataclass(frozen=True)
+class NextItemComponent(LearnedComponent["NextItemModel"]):
+    """Where a build was asked for it. An item that joins has zeros, and no score."""
+
+    group: str = "next_item"
+    arrays: ClassVar = {
+        "item_embeddings": ArraySpec("f", ("items", "components"), rows="interactions"),
+        "positions": ArraySpec("f", ("positions", "components")),
+        "encoder": ArraySpec("f", ("weights",)),
+    }
+
+    def check(self, log: Interactions | None) -> None:
+        """Raise `QkvError` where what comes next cannot be learned."""
+        from qkvsearch.collaborative.sequences.next_item import NextItem
+
+        if log is None:
+            raise QkvError("nothing comes next where nobody's interactions were given")
+        NextItem().check(log)
+
+    def learn(self, contents: BuildContents, log: Interactions, progress: Progress) -> None:
+        """Train `NextItem`, which takes minutes, and store what answers."""
+        from qkvsearch.collaborative.sequences.next_item import NextItem
+
+        callback = partial(progress, "learning what comes next")
+        self.store(contents, NextItem(random_state=0, callback=callback).fit(log).model_)
+
+    def store(self, contents: BuildContents, model: NextItemModel) -> None:
+        arrays, contents.facts[self.group] = model.state()
+        self.put(contents, **arrays)
+
+    def load(self, models: StoredModels) -> NextItemModel:
+        from qkvsearch.collaborative.sequences.network import NextItemModel
+
+        arrays, numbers = self.read(models.snapshot), models.snapshot.facts[self.group]
+        try:
+            return NextItemModel.from_state(arrays, numbers)
+        except ValueError as error:
+            file = models.snapshot.file(f"{self.group}.encoder")
+            raise DamagedError(file.path, f"not the weights of an encoder: {error}") from None
 
 
 def directions(embeddings: np.ndarray) -> np.ndarray:

@@ -1,0 +1,253 @@
+"""The models of an opened build, each loaded on its first use."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from qkvsearch._utils.progress import Progress, silent
+from qkvsearch.errors import DamagedError, QkvError, WorkspaceError
+from qkvsearch.index.component import COLUMN_WEIGHTS, LANGUAGE, MISFIT, IndexComponent, main_head
+from qkvsearch.index.dense import DenseComponent, StoredHead
+from qkvsearch.index.lexical import CodesComponent, LexicalComponent
+from qkvsearch.index.tokens import TokensComponent
+from qkvsearch.index.words import WordsComponent
+from qkvsearch.retrieval import DenseKeys, TermKeys
+from qkvsearch.retrieval.answerability import Answerability
+from qkvsearch.retrieval.late_interaction import TokenKeys
+from qkvsearch.retrieval.remote_keys import KeyStore, RemoteKeys
+from qkvsearch.retrieval.word_index import WordIndex
+from qkvsearch.storage import Snapshot
+from qkvsearch.storage.remote_collections import KeyPlace
+from qkvsearch.storage.segments import MANIFEST
+from qkvsearch.text.analysis import Analyzer
+from qkvsearch.text.text_encoder import TextEncoder
+
+# What is learned from interactions is imported by the methods that need it: search does not.
+if TYPE_CHECKING:
+    from qkvsearch.collaborative.confidences import Feedback
+    from qkvsearch.collaborative.factors import ImplicitFactors
+    from qkvsearch.collaborative.strength import Strength
+    from qkvsearch.collaborative.user_history import History
+    from qkvsearch.data.interactions import Interactions
+    from qkvsearch.data.ratings import Scale
+    from qkvsearch.index.interaction_log import LogComponent
+    from qkvsearch.index.learned_models import PreferencesComponent
+
+T = TypeVar("T")
+# Facts that every build has, and their types.
+FACTS = {"n_items": int, "text_columns": list, "encoder": str, "head_weights": dict, "rows": list}
+
+
+class StoredModels:
+    """The models of one build.
+
+    Raises `DamagedError` where the facts in the build's manifest are incomplete or of other types.
+    """
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self._check_facts()
+        self.n_items: int = snapshot.facts["n_items"]
+        self._loaded: dict[IndexComponent[Any], Any] = {}
+        self._user_directions: np.ndarray | None = None
+
+    def _check_facts(self) -> None:
+        facts = self.snapshot.facts
+        try:
+            weights = [float(weight) for weight in facts["head_weights"].values()]
+            fits = all(isinstance(facts[name], kind) for name, kind in FACTS.items())
+            for of_head in facts.get(COLUMN_WEIGHTS, {}).values():
+                fits &= all(float(of_head[name]) >= 0 for name in facts["text_columns"])
+        except MISFIT:
+            fits = False
+        if not fits or not weights:
+            raise self._damaged("its facts are not those of a build")
+
+    def _damaged(self, what: str) -> DamagedError:
+        return DamagedError(self.snapshot.segments[-1].folder / MANIFEST, what)
+
+    def load(self, component: IndexComponent[T]) -> T:
+        """Load a component that the build has, or return it if it is loaded. Raises `DamagedError`
+        where its arrays do not fit together.
+        """
+        if component not in self._loaded:
+            try:
+                self._loaded[component] = component.load(self)
+            except QkvError:
+                raise
+            except MISFIT as error:
+                what = f"{component.group} does not fit together: {type(error).__name__}: {error}"
+                raise self._damaged(what) from error
+        loaded: T = self._loaded[component]
+        return loaded
+
+    def find(self, component: IndexComponent[T]) -> T | None:
+        """Load a component; return None where the build is without it."""
+        return self.load(component) if component.is_in(self.snapshot) else None
+
+    # --- search ---
+
+    @cached_property
+    def head_weights(self) -> dict[str, float]:
+        """Weight of each head of a search, the lexical one first. The weights add up to 1."""
+        return dict(self.snapshot.facts["head_weights"])
+
+    @cached_property
+    def main_head(self) -> str:
+        """The dense head that represents meaning where only one head can be used."""
+        return main_head(self.snapshot.facts)
+
+    def column_weights(self, head: str) -> list[float] | None:
+        """Return the weight of each text column in the keys of a dense head, in the order of the
+        columns; None where all have the same weight.
+        """
+        weights = self.snapshot.facts.get(COLUMN_WEIGHTS, {}).get(head)
+        columns = self.snapshot.facts["text_columns"]
+        return None if weights is None else [float(weights[name]) for name in columns]
+
+    @cached_property
+    def analyzer(self) -> Analyzer:
+        """The analyzer that turns texts into terms."""
+        return Analyzer(self.snapshot.facts[LANGUAGE])
+
+    @cached_property
+    def answerability(self) -> Answerability:
+        """The thresholds below which a query counts as not answered by any item."""
+        try:
+            return Answerability.of(self.snapshot.facts)
+        except MISFIT:
+            raise self._damaged("its facts are not those of a build") from None
+
+    @cached_property
+    def lexical_keys(self) -> TermKeys:
+        """The items' keys of the lexical head."""
+        return self.load(LexicalComponent())
+
+    @cached_property
+    def code_keys(self) -> TermKeys:
+        """The items' ids and other codes."""
+        return self.load(CodesComponent())
+
+    @cached_property
+    def words(self) -> WordIndex:
+        """The items' words in order."""
+        return self.load(WordsComponent())
+
+    def encoder(self, head: str) -> TextEncoder:
+        """Return the encoder of a dense head. Raises as `StoredHead.encoder` does."""
+        return self._dense(head).encoder
+
+    def dense_keys(self, head: str) -> DenseKeys | RemoteKeys:
+        """Return the items' keys of a dense head."""
+        return self._dense(head).keys
+
+    def _dense(self, head: str) -> StoredHead:
+        if head not in self._heads:
+            self._heads[head] = self.load(DenseComponent(head))
+        return self._heads[head]
+
+    @cached_property
+    def _heads(self) -> dict[str, StoredHead]:
+        return {}
+
+    @cached_property
+    def key_store(self) -> KeyStore | None:
+        """The server that has the keys; None where they are local."""
+        if KeyPlace.of(self.snapshot.facts) is None:
+            return None
+        keys = self.dense_keys(self.main_head)
+        return keys.vectors.store if isinstance(keys, RemoteKeys) else None
+
+    @cached_property
+    def has_tokens(self) -> bool:
+        """Whether the items' tokens are stored; this needs no encoder."""
+        return TokensComponent(self.main_head).is_in(self.snapshot)
+
+    @cached_property
+    def token_keys(self) -> TokenKeys:
+        """The items' tokens. Only where `has_tokens`."""
+        return self.load(TokensComponent(self.main_head))
+
+    # --- recommendations ---
+
+    @property
+    def implicit(self) -> ImplicitFactors | None:
+        """The preferences, with cold items placed by their text; None without interactions."""
+        preferences = self.find(self._preferences)
+        return None if preferences is None else preferences.factors
+
+    def user_directions(self, progress: Progress | None = None) -> np.ndarray:
+        """Return the users' embeddings at length 1, as `PreferencesComponent.user_directions` does;
+        they are computed at most once.
+        """
+        if self._user_directions is None:
+            directions = self._preferences.user_directions(self, progress or silent)
+            self._user_directions = directions
+        return self._user_directions
+
+    @property
+    def item_counts(self) -> np.ndarray:
+        """How many users of the log interacted with each item, (n_items,)."""
+        return self.load(self._preferences).item_counts
+
+    @property
+    def strength(self) -> Strength | None:
+        """The test of whether a recommendation rests on too little; None without interactions."""
+        preferences = self.find(self._preferences)
+        return None if preferences is None else preferences.strength
+
+    def require_interactions(self, purpose: str) -> None:
+        """Raise `WorkspaceError` where the build has no interactions."""
+        if not self._log.is_in(self.snapshot):
+            raise WorkspaceError(
+                f"{self.snapshot.workspace}: nobody's interactions are here to {purpose}; "
+                "build with `interactions`"
+            )
+
+    def log(self, purpose: str = "learn from") -> Interactions:
+        """Return the interactions that the build learned from, in the owner's ids. Raises
+        `WorkspaceError` where there are none.
+        """
+        self.require_interactions(purpose)
+        return self.load(self._log).interactions()
+
+    @property
+    def rating_scale(self) -> Scale:
+        """The lowest and the highest rating; None without ratings."""
+        return self.snapshot.facts.get("rating_scale")
+
+    @property
+    def feedback(self) -> Feedback:
+        """The rule that turns ratings and weights into confidences."""
+        from qkvsearch.collaborative.confidences import Feedback
+
+        log = self.find(self._log)
+        return Feedback() if log is None else log.feedback
+
+    @property
+    def last_time(self) -> int | None:
+        """The time of the latest interaction in the log; None without times."""
+        log = self.find(self._log)
+        return None if log is None else log.last_time
+
+    def history(self, user: int | None) -> History:
+        """Return the log's history of the user in this row; an empty one for None."""
+        from qkvsearch.collaborative.user_history import NOTHING
+
+        log = self.find(self._log)
+        return NOTHING if log is None else log.history(user)
+
+    @property
+    def _log(self) -> LogComponent:
+        from qkvsearch.index.interaction_log import LogComponent
+
+        return LogComponent()
+
+    @property
+    def _preferences(self) -> PreferencesComponent:
+        from qkvsearch.index.learned_models import PreferencesComponent
+
+        return PreferencesComponent()
