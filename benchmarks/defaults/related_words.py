@@ -19,7 +19,7 @@ from benchmarks.support.script import main
 from qkvsearch.retrieval import head_weights
 from qkvsearch.retrieval.head_weights import lexical_scores, standardized
 from qkvsearch.retrieval.keys import LexicalKeys
-from qkvsearch.text import families as related
+from qkvsearch.text import related_words
 from qkvsearch.text.analysis import Analyzer
 from qkvsearch.text.encoders import fitted_encoder, prior_weights
 from qkvsearch.text.text_encoder import item_keys
@@ -46,9 +46,9 @@ def families() -> list[Row]:
     rows = []
     for fewest, share in [(FEWEST[0], NONE), *((n, s) for n in FEWEST for s in SHARES)]:
         with (
-            patch.object(related, "SHORTEST", fewest),
-            patch.object(head_weights, "SHORTEST", fewest),
-            patch.object(related, "LEAST", share),
+            patch.object(related_words, "MIN_PREFIX", fewest),
+            patch.object(head_weights, "MIN_PREFIX", fewest),
+            patch.object(related_words, "MIN_SIMILARITY", share),
         ):
             scores = standardized(lexical_scores(words, queries, Analyzer()))
         system = "none" if share == NONE else f"{fewest} letters, share {share:g}"

@@ -145,7 +145,7 @@ class CommandContext:
         from qkvsearch._utils.user_files import samples_folder
         from qkvsearch.data.samples import sample
         from qkvsearch.storage import FORMAT_VERSION
-        from qkvsearch.text.choice import installed
+        from qkvsearch.text.encoder_choice import installed
 
         fingerprint = sample(name).fingerprint()
         encoders = installed() or ("corpus",)

@@ -30,7 +30,7 @@ from qkvsearch.retrieval.made_queries import Columns, MadeQueries, made_queries
 from qkvsearch.text.analysis import Analyzer, Token, known_tokens
 from qkvsearch.text.analyzed import AnalyzedTexts
 from qkvsearch.text.encoders import LEARNED, FittedEncoder, TextEncoder, learned_encoder
-from qkvsearch.text.families import LONGEST, SHORTEST, related_terms
+from qkvsearch.text.related_words import MAX_MEAN_LENGTH, MIN_PREFIX, related_terms
 
 # More say little more; a sample of them is asked.
 MOST_JUDGED = 1000
@@ -375,11 +375,11 @@ def lexical_scores(keys: LexicalKeys, texts: Sequence[str], analyzer: Analyzer) 
     """BM25 (queries, n_items) of words, and of their families where texts are short; zeros for a
     query of unknown words."""
     scores = np.zeros((len(texts), keys.n_items), dtype=np.float32)
-    is_short = len(keys.indices) <= LONGEST * keys.n_items
+    is_short = len(keys.indices) <= MAX_MEAN_LENGTH * keys.n_items
 
     @cache
     def asked(token: Token) -> QueryTerm:
-        others = keys.vocabulary.beginning(token.term[:SHORTEST]) if is_short else []
+        others = keys.vocabulary.beginning(token.term[:MIN_PREFIX]) if is_short else []
         related = related_terms(token.term, others).items()
         return QueryTerm.of(token).also(Expansion(other, other, w) for other, w in related)
 

@@ -12,8 +12,8 @@ from itertools import count
 import numpy as np
 
 from qkvsearch.text.analysis import MAX_TERM, Analyzer
-from qkvsearch.text.families import SHORTEST
 from qkvsearch.text.language.word_patterns import HAS_CJK
+from qkvsearch.text.related_words import MIN_PREFIX
 from qkvsearch.text.spelling import LetterIndex
 from qkvsearch.text.vocabulary import KEPT_ROWS, Vocabulary
 
@@ -275,7 +275,7 @@ class WordIndex:
         >>> WordIndex([(sea, np.arange(1))], 1).terms_beginning("sea")
         {'sea': 'sea', 'season': 'season'}
         """
-        is_kept = len(prefix) == SHORTEST and len(self.spellings) <= KEPT_ROWS
+        is_kept = len(prefix) == MIN_PREFIX and len(self.spellings) <= KEPT_ROWS
         if is_kept and next(self._n_asked) >= FEW:
             return self._by_beginning.get(prefix, {})
         found: dict[str, str] = {}
@@ -294,7 +294,7 @@ class WordIndex:
         every: defaultdict[str, dict[str, str]] = defaultdict(dict)
         for words, _ in self.pieces:
             for spelling, term in words.matched(slice(None)):
-                found = every[spelling[:SHORTEST]]
+                found = every[spelling[:MIN_PREFIX]]
                 found[term] = min(spelling, found.get(term, spelling))
         return dict(every)
 

@@ -14,8 +14,8 @@ from qkvsearch._utils.caching import kept_by_word
 from qkvsearch.index import StoredModels
 from qkvsearch.search.synonyms import SYNONYM, OwnSynonyms
 from qkvsearch.text.analysis import MAX_TERM, Token, fold
-from qkvsearch.text.compounds import parts_of
 from qkvsearch.text.language.word_patterns import HAS_CJK
+from qkvsearch.text.related_words import split_compound
 from qkvsearch.text.spelling import PER_ERROR, halves, has_dictionary, is_a_word, near_words
 
 # A name that no item has is rarely a misspelling of a short word.
@@ -189,7 +189,7 @@ class _Mended:
         if not is_known:
             if others := list(filter(known.has, self.synonyms.of(word))):
                 return Change(typed, others[0], SYNONYM, "synonym")
-            if two := parts_of(word, index.spellings, language):
+            if two := split_compound(word, index.spellings, language):
                 return Change(typed, " ".join(two), COMPOUND, "compound")
         if typed[0].isupper() and len(word) < SHORTEST_NAME:
             return None

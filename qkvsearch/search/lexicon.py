@@ -14,8 +14,13 @@ from qkvsearch.retrieval.keys import Expansion, QueryTerm
 from qkvsearch.search.expansion import COMPOUND, KEPT_CHANGES, KEPT_WORDS, Changes
 from qkvsearch.search.synonyms import OwnSynonyms
 from qkvsearch.text.analysis import Token
-from qkvsearch.text.compounds import LINKS, compounds_of
-from qkvsearch.text.families import LONGEST, SHORTEST, related_terms
+from qkvsearch.text.related_words import (
+    LINKS,
+    MAX_MEAN_LENGTH,
+    MIN_PREFIX,
+    compounds_of,
+    related_terms,
+)
 
 # The words that `word*` is looked up by.
 MAX_EXPANSION = 50
@@ -59,9 +64,9 @@ class _Words:
     def _related(self, token: Token) -> Sequence[Expansion]:
         """The words of its family that the catalog has."""
         index = self.models.words
-        if index.mean_length > LONGEST or len(token.term) < SHORTEST:
+        if index.mean_length > MAX_MEAN_LENGTH or len(token.term) < MIN_PREFIX:
             return ()
-        there = index.terms_beginning(token.term[:SHORTEST])
+        there = index.terms_beginning(token.term[:MIN_PREFIX])
         related = related_terms(token.term, there) if there else {}
         return [Expansion(term, there[term], share) for term, share in related.items()]
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from qkvsearch.retrieval.word_index import FEW, WordIndex, WordSequences
 from qkvsearch.text.analysis import Analyzer
-from qkvsearch.text.families import SHORTEST
+from qkvsearch.text.related_words import MIN_PREFIX
 
 FIELDS = [
     ["Rain jacket", "Jacket potatoes", "The rain", "", "注意力"],
@@ -53,7 +53,7 @@ def test_terms_that_begin_alike_are_the_same_read_at_once_or_looked_for(monkeypa
     index = WordIndex(pieces, 6)
     looked_for = [index.terms_beginning(beginning) for _ in range(FEW)]
     at_once = index.terms_beginning(beginning)
-    assert ("_by_beginning" in vars(index)) is (len(beginning) == SHORTEST)
+    assert ("_by_beginning" in vars(index)) is (len(beginning) == MIN_PREFIX)
     assert looked_for == [at_once] * FEW
     assert [list(found) for found in looked_for] == [list(at_once)] * FEW
     monkeypatch.setattr("qkvsearch.retrieval.word_index.KEPT_ROWS", 0)

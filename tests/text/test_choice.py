@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from qkvsearch.text import choice
-from qkvsearch.text.choice import choose, encoding_seconds, installed
+from qkvsearch.text.encoder_choice import choose, encoding_seconds, installed
 
 FEW = [["deep sea", "red kettle"], ["sea", ""]]
 # Two minutes of minilm.

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qkvsearch.text.compounds import Compound, compounds_of, parts_of
+from qkvsearch.text.related_words import Compound, compounds_of, split_compound
 
 
 def catalog(text):
@@ -92,13 +92,13 @@ def test_languages_have_their_own_links(word, language, words, expected):
     ],
 )
 def test_a_word_of_the_query_is_taken_apart_into_known_words(word, parts):
-    assert parts_of(word, GERMAN, "german") == parts
+    assert split_compound(word, GERMAN, "german") == parts
 
 
 def test_without_a_link_comes_before_with_one():
     words = catalog("gast stube gasts tube haus hauser erhaltung haltung")
-    assert parts_of("hauserhaltung", words, "german") == ("haus", "erhaltung")
-    assert parts_of("hauserhaltung", words, "english") is None
+    assert split_compound("hauserhaltung", words, "german") == ("haus", "erhaltung")
+    assert split_compound("hauserhaltung", words, "english") is None
 
 
 @given(
@@ -110,10 +110,10 @@ def test_any_word_of_any_catalog(texts, word):
     for one in compounds_of(word, words, "german"):
         assert one.word.encode() in words.tolist()
         assert len(one.other) >= 4
-    parts = parts_of(word, words, "german")
+    parts = split_compound(word, words, "german")
     assert parts is None or parts[0].encode() in words.tolist()
     assert compounds_of(word, words[:0], "german") == []
-    assert parts_of(word, words[:0], "german") is None
+    assert split_compound(word, words[:0], "german") is None
 
 
 def test_a_match_across_two_words_of_the_array_is_none():

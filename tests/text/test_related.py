@@ -9,7 +9,7 @@ import qkvsearch as qkv
 from qkvsearch.retrieval.head_weights import lexical_scores
 from qkvsearch.retrieval.keys import LexicalKeys
 from qkvsearch.text.analysis import Analyzer
-from qkvsearch.text.families import LEAST, alike, related_terms
+from qkvsearch.text.related_words import MIN_SIMILARITY, prefix_similarity, related_terms
 from qkvsearch.text.vocabulary import Vocabulary, count_terms
 
 ITEMS = pd.DataFrame(
@@ -38,7 +38,7 @@ ITEMS = pd.DataFrame(
     ],
 )
 def test_the_share_is_of_the_letters_that_both_begin_with(one, other, share):
-    assert alike(one, other) == alike(other, one) == pytest.approx(share)
+    assert prefix_similarity(one, other) == prefix_similarity(other, one) == pytest.approx(share)
 
 
 def test_a_word_is_no_relative_of_itself_and_numbers_have_none():
@@ -46,7 +46,7 @@ def test_a_word_is_no_relative_of_itself_and_numbers_have_none():
     assert related_terms("guitarist", others) == {"guitar": pytest.approx(0.8)}
     assert related_terms("123456", others) == {}
     assert related_terms("gui", others) == {}
-    assert all(LEAST <= share < 1 for share in related_terms("photon", others).values())
+    assert all(MIN_SIMILARITY <= share < 1 for share in related_terms("photon", others).values())
 
 
 def test_terms_that_begin_so_are_found_in_order():
