@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from qkvsearch.text import choice
+from qkvsearch.text import encoder_choice
 from qkvsearch.text.encoder_choice import choose, encoding_seconds, installed
 
 FEW = [["deep sea", "red kettle"], ["sea", ""]]
@@ -13,7 +13,7 @@ MANY = [["a title of about twenty-five characters"] * 38_000]
 
 
 @pytest.mark.parametrize(
-    ("there", "fields", "taken", "why"),
+    ("available", "columns", "encoder", "why"),
     [
         (("static", "minilm"), FEW, "minilm", "encodes this in about 1 s"),
         (("minilm",), FEW, "minilm", "is installed"),
@@ -25,11 +25,11 @@ MANY = [["a title of about twenty-five characters"] * 38_000]
         ((), MANY, "corpus", "no other is installed"),
     ],
 )
-def test_the_best_that_is_installed_and_quick_enough(monkeypatch, there, fields, taken, why):
-    monkeypatch.setattr(choice, "installed", lambda: there)
-    found = choose(fields)
-    assert found.encoder == taken
-    assert why in found.why
+def test_the_best_that_is_installed_and_quick_enough(monkeypatch, available, columns, encoder, why):
+    monkeypatch.setattr(encoder_choice, "installed", lambda: available)
+    choice = choose(columns)
+    assert choice.encoder == encoder
+    assert why in choice.why
 
 
 def test_time_grows_with_bytes_but_not_beyond_the_limit_of_a_text():
@@ -51,10 +51,14 @@ def test_all_of_an_item_is_read_once_more_for_the_second_pass():
 
 
 def test_without_what_reads_them_nothing_is_installed(monkeypatch):
-    monkeypatch.setattr(choice, "find", lambda name: "somewhere")
-    monkeypatch.setattr(choice, "find_spec", lambda name: object())
+    monkeypatch.setattr(encoder_choice, "find", lambda name: "somewhere")
+    monkeypatch.setattr(encoder_choice, "find_spec", lambda name: object())
     assert installed() == ("static", "minilm")
-    monkeypatch.setattr(choice, "find", lambda name: None if name == "minilm" else "somewhere")
+    monkeypatch.setattr(
+        encoder_choice, "find", lambda name: None if name == "minilm" else "somewhere"
+    )
     assert installed() == ("static",)
-    monkeypatch.setattr(choice, "find_spec", lambda name: None if name == "tokenizers" else "there")
+    monkeypatch.setattr(
+        encoder_choice, "find_spec", lambda name: None if name == "tokenizers" else "there"
+    )
     assert installed() == ()
