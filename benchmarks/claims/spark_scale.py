@@ -43,7 +43,7 @@ PAIRS, USERS, ITEMS, D = 10_000_000, 200_000, 20_000, 64
 ML_1M_SHAPE = (6040, 3883)
 TURNS, ITERATIONS = 3, 2
 GIGABYTES = 3
-SENT = "on Spark, rows sent where they are asked for"
+SENT = "on Spark, users sent to the blocks that need them"
 NO_LONGER = "share of one machine's scores within 1e-3"
 
 
@@ -109,7 +109,7 @@ def iterations() -> list[Row]:
 
         systems = {
             "on Spark, two executors": on_spark,
-            SENT: lambda n: with_rows_sent(lambda: on_spark(n)),
+            SENT: lambda n: with_users_sent(lambda: on_spark(n)),
             "on one machine, two threads": lambda n: ImplicitALS(
                 D, max_iter=n, n_threads=2, random_state=0
             ).fit(matrix),
@@ -126,8 +126,8 @@ def iterations() -> list[Row]:
     ]
 
 
-def with_rows_sent(fit: Callable[[], Any]) -> None:
-    """As where there are too many users and items for a broadcast."""
+def with_users_sent(fit: Callable[[], Any]) -> None:
+    """As where there are too many users for a broadcast."""
     os.environ[BROADCAST_VARIABLE] = "0"
     try:
         fit()
@@ -311,25 +311,25 @@ def model() -> list[Row]:
             f"{items // 10**6} million items, {executors} executors of {CORES} cores"
         )
         hours = N_ITERATIONS * a_pair * pairs / cores / 3600
-        sent = asked_for(pairs, users, blocks) + asked_for(pairs, items, blocks)
+        sent = needed(pairs, users, blocks) + executors * items
         memory = (16 * pairs + 4 * D * users * 2) / executors
         rows += [
             Row(task, "ten iterations", "hours", hours),
             Row(task, "ten iterations", "hours of a core", hours * cores),
-            Row(task, "rows asked for, an iteration", "GB", 4 * D * sent / 1e9),
+            Row(task, "embeddings sent, an iteration", "GB", 4 * D * sent / 1e9),
             Row(task, "blocks kept, an executor", "GB", memory / 1e9),
             Row(task, "the driver's item embeddings", "GB", 4 * D * items / 1e9),
         ]
     return rows
 
 
-def asked_for(pairs: int, rows: int, blocks: int) -> float:
-    """Rows of a side that all blocks of the other ask for, each row of as many pairs as the mean,
-    which fall to any block; none where the side is broadcast.
+def needed(pairs: int, users: int, blocks: int) -> float:
+    """Users that all blocks of items need, each user with as many pairs as the mean, which fall to
+    any block; none where users are broadcast.
     """
-    if 4 * D * rows <= MAX_BROADCAST:
+    if 4 * D * users <= MAX_BROADCAST:
         return 0.0
-    return rows * blocks * -np.expm1(pairs / rows * np.log1p(-1 / blocks))
+    return users * blocks * -np.expm1(pairs / users * np.log1p(-1 / blocks))
 
 
 PARTS = {
