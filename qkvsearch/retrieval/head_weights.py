@@ -27,7 +27,7 @@ from qkvsearch.retrieval.column_weights import (
 from qkvsearch.retrieval.fusion import mean_and_deviation
 from qkvsearch.retrieval.keys import Expansion, LexicalKeys, QueryTerm
 from qkvsearch.retrieval.made_queries import Columns, MadeQueries, made_queries
-from qkvsearch.text.analysis import Analyzer, Token, known_tokens
+from qkvsearch.text.analysis import Analyzer, Token, resolve_code
 from qkvsearch.text.analyzed import AnalyzedTexts
 from qkvsearch.text.encoders import LEARNED, FittedEncoder, TextEncoder, learned_encoder
 from qkvsearch.text.related_words import MAX_MEAN_LENGTH, MIN_PREFIX, related_terms
@@ -384,7 +384,7 @@ def lexical_scores(keys: LexicalKeys, texts: Sequence[str], analyzer: Analyzer) 
         return QueryTerm.of(token).also(Expansion(other, other, w) for other, w in related)
 
     for row, text in zip(scores, texts, strict=True):
-        tokens = known_tokens(analyzer.query_tokens(text), keys.has)
+        tokens = resolve_code(analyzer.query_tokens(text), keys.has)
         if (head := keys.head([asked(token) for token in tokens])) is not None:
             row[:] = head.scores
     return scores

@@ -16,7 +16,7 @@ from qkvsearch._utils.caching import kept_by_word
 from qkvsearch.retrieval.fusion import Scores
 from qkvsearch.retrieval.score_components import Components, PartsOf, ScoreComponent, Source
 from qkvsearch.retrieval.term_counts import TermCounts
-from qkvsearch.text.analysis import Analyzer, Token, known_tokens
+from qkvsearch.text.analysis import Analyzer, Token, resolve_code
 from qkvsearch.text.labelled import LabelledVectors
 from qkvsearch.text.vocabulary import Vocabulary
 
@@ -149,7 +149,7 @@ class TermKeys(ABC):
         keys = weakref.proxy(self)
 
         def rarity(word: str, analyzer: Analyzer) -> float:
-            tokens = known_tokens(analyzer.tokens(word), keys.has)
+            tokens = resolve_code(analyzer.tokens(word), keys.has)
             rarest = min((keys.n_with(token.term) for token in tokens), default=None)
             return 0.0 if rarest is None else _rarity(rarest, keys.n_items)
 

@@ -17,7 +17,7 @@ from qkvsearch.data.ids import id_text
 from qkvsearch.index import StoredModels
 from qkvsearch.query.language import Clause
 from qkvsearch.storage import Tables
-from qkvsearch.text.analysis import SHORT, Analyzer, fold, known_tokens
+from qkvsearch.text.analysis import MAX_CACHED_TEXT, Analyzer, fold, resolve_code
 from qkvsearch.text.language.word_patterns import HAS_CJK
 
 YES = frozenset(["yes", "true", "1", "y"])
@@ -92,7 +92,7 @@ class _ConditionReader:
         index = self.models.words
         if clause.kind == "prefix":
             return self._beginning(clause.text, items, column)
-        tokens = known_tokens(
+        tokens = resolve_code(
             self.models.analyzer.tokens(clause.text), self.models.lexical_keys.has
         )
         terms = [token.term for token in tokens]
@@ -162,7 +162,7 @@ def _terms(entry: str, analyzer: Analyzer) -> tuple[str, ...]:
     """The terms of a text. Several conditions read the same cells, so those of short ones are
     cached.
     """
-    read = _cached_terms if len(entry) <= SHORT else _cached_terms.__wrapped__
+    read = _cached_terms if len(entry) <= MAX_CACHED_TEXT else _cached_terms.__wrapped__
     return read(entry, analyzer)
 
 

@@ -185,7 +185,7 @@ class _Mended:
         if not word.isalpha() or HAS_CJK(word) or len(word) > MAX_TERM:
             return None
         language = self.models.analyzer.language
-        is_known = any(map(self.models.lexical_keys.has, (token.term, *token.also)))
+        is_known = any(map(self.models.lexical_keys.has, (token.term, *token.variants)))
         if not is_known:
             if others := list(filter(known.has, self.synonyms.of(word))):
                 return Change(typed, others[0], SYNONYM, "synonym")

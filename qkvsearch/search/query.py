@@ -18,7 +18,7 @@ from qkvsearch.search.conditions import Conditions
 from qkvsearch.search.expansion import COMPLETED, MOST_LOOKED_UP, Change, with_changes
 from qkvsearch.search.lexicon import MAX_EXPANSION, Lexicon
 from qkvsearch.storage import Tables
-from qkvsearch.text.analysis import Token, fold, known_tokens
+from qkvsearch.text.analysis import Token, fold, resolve_code
 from qkvsearch.text.labelled import NEGLIGIBLE, LabelledVectors
 from qkvsearch.text.language.word_patterns import HAS_CJK
 from qkvsearch.text.text_encoder import EncodedQuery
@@ -139,7 +139,7 @@ class Query:
         """The words that the lexical head looks for, stop words left out unless there are no
         others; of code that no item has, the bare words.
         """
-        return known_tokens(
+        return resolve_code(
             self.models.analyzer.query_tokens(self.text), self.models.lexical_keys.has
         )
 

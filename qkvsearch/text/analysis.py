@@ -1,4 +1,4 @@
-"""Text to terms: what the lexical keys match and the corpus encoder has vectors for."""
+"""Text analysis: split texts into words, and words into the terms that search matches."""
 
 from __future__ import annotations
 
@@ -25,35 +25,37 @@ ACCENTS = re.compile("[\u0300-\u036f]")
 MAX_TERM = 32
 # The vowels and finals of Korean syllables that are written letter by letter.
 JAMO = re.compile("[\u1160-\u11ff]")
-# The words of texts up to this many characters are kept, of as many texts as take some 20 MB: texts
-# share their words. Character pairs are too many for that.
-SHORT = 200
-# Where in a text: (start, end).
+# The tokens of texts up to this many characters are cached (20 MB at most), since titles and tags
+# are analyzed several times. Texts of character pairs have too many tokens for that.
+MAX_CACHED_TEXT = 200
+# (start, end) in a text.
 Span = tuple[int, int]
 
 
 class Token(NamedTuple):
-    """A word, folded, and the term that it is matched by.
+    """A folded word and its term.
 
-    also: what a text with this word can be found by besides. parts: of a word that looks like code,
-    such as "c++" or "ac/dc", its bare words, which count where nobody knows the whole: see
-    `known_tokens`.
+    variants: further terms under which a text with this word is indexed. subtokens: the bare words
+    of a word that looks like code, such as "ac/dc"; they replace it in a query if no text has the
+    whole (see `resolve_code`).
     """
 
     text: str
     term: str
     is_stop_word: bool = False
-    also: tuple[str, ...] = ()
-    parts: tuple[Token, ...] = ()
+    variants: tuple[str, ...] = ()
+    subtokens: tuple[Token, ...] = ()
 
 
 @dataclass(frozen=True)
 class Analyzer:
-    """Unicode words, lower case, accents folded, and what the language, by Snowball's name, says:
-    its stop words are left out, its articles before an apostrophe taken off ("l'amour"), its
-    endings by Snowball stems (Porter 1980, revised as "English" in Snowball). Character pairs for
-    Chinese, Japanese, Korean. Words that look like code, such as C++, AC/DC, 3.5mm or .NET, stay
-    whole. A language that nobody knows has neither stop words nor stems.
+    """An analyzer of texts in one language, given by Snowball's name.
+
+    Words are runs of Unicode letters in lower case without accents. The language determines the
+    stop words, the elided articles that are removed ("l'amour") and the stemmer (Snowball; for
+    English Porter 1980, revised). Chinese, Japanese and Korean text becomes pairs of characters.
+    Words that look like code, such as C++, AC/DC, 3.5mm or .NET, stay whole. An unknown language
+    has neither stop words nor stems.
 
     >>> Analyzer().terms("The Cafés of Montréal aren't running 注意力")
     ['cafe', 'montreal', 'run', '注意', '意力']
@@ -64,33 +66,34 @@ class Analyzer:
     language: str = ENGLISH
 
     def tokens(self, text: str) -> list[Token]:
-        """All words in order. A lone CJK character is a word; a longer run is its pairs."""
-        if len(text) > SHORT or HAS_CJK(text):
-            return list(_last_read(text, self.language))
-        return list(_kept(text, self.language))
+        """Return all words in order. A single CJK character is a word; a longer run is pairs."""
+        if len(text) > MAX_CACHED_TEXT or HAS_CJK(text):
+            return list(_recent_tokens(text, self.language))
+        return list(_cached_tokens(text, self.language))
 
     def query_tokens(self, text: str) -> list[Token]:
-        """What a query is matched by: its words but the stop words, unless it has no others.
+        """Return the words of a query without stop words, unless it has no others.
 
         >>> [token.term for token in Analyzer().query_tokens("It")]
         ['it']
         """
-        return list(_last_told(text, self.language))
+        return list(_query_tokens(text, self.language))
 
     def meaningful_tokens(self, text: str) -> list[Token]:
-        """What an embedding is made of: the query's words but the numbers. A year in a title would
-        otherwise outweigh what the title is about.
+        """Return the words of an embedding: those of `query_tokens` without numbers. A year in a
+        title would otherwise outweigh the topic.
         """
-        return list(_last_meant(text, self.language))
+        return list(_meaningful_tokens(text, self.language))
 
     def terms(self, text: str) -> list[str]:
-        """The terms of `meaningful_tokens`."""
+        """Return the terms of `meaningful_tokens`."""
         return [token.term for token in self.meaningful_tokens(text)]
 
     def key_terms(self, text: str) -> list[str]:
-        """What a key can be found by: stop words too, for the film "It"; single CJK characters, for
-        the query "猫"; the bare words of code; and a word as it is typed without accents, where
-        these change its stem.
+        """Return the terms under which a text is indexed.
+
+        They include stop words (for the film "It"), single CJK characters (for the query "猫"), the
+        bare words of code, and stems of words typed without accents, where these differ.
 
         >>> Analyzer().key_terms("C++, AC/DC")
         ['c++', 'c', 'ac/dc', 'ac', 'dc']
@@ -98,68 +101,65 @@ class Analyzer:
         terms: list[str] = []
         for token in self.tokens(text):
             terms.append(token.term)
-            terms += token.also
+            terms += token.variants
         if text.isascii():
             return terms
         return terms + [char for run in re.findall(f"[{CJK}]{{2,}}", fold(text)) for char in run]
 
     def spans(self, text: str, terms: Container[str]) -> list[Span]:
-        """Where a text, as it is written, has words of these of its `key_terms`: (start, end), in
-        order.
+        """Return where the words with these `key_terms` are in the original text, in order.
 
         >>> Analyzer().spans("The Cafés of Montréal", {"cafe"})
         [(4, 9)]
         """
-        return _merged([span for span, term in self._placed(text, every=True) if term in terms])
+        return _merged([span for span, term in self._located(text, all_keys=True) if term in terms])
 
     def token_spans(self, text: str) -> list[Span]:
-        """Where each of `tokens` stands in a text as it is written: (start, end).
+        """Return where each of `tokens` is in the original text.
 
         >>> Analyzer().token_spans("Über 注意力")
         [(0, 4), (5, 7), (6, 8)]
         """
-        if text.isascii():  # folded, each character is where it was
+        if text.isascii():  # folding keeps the position of each character
             runs = CODED.finditer(text.lower())
             return [(run.start() + _elided(run[0], self.language), run.end()) for run in runs]
-        return [span for span, _ in self._placed(text)]
+        return [span for span, _ in self._located(text)]
 
-    def _placed(self, text: str, every: bool = False) -> Iterator[tuple[Span, str]]:
-        """The terms of `tokens` and where they stand; `every` one of `key_terms`."""
-        read, places = _fold_placed(text, _normal(self.language))
-        for run in CODED.finditer(read):
+    def _located(self, text: str, all_keys: bool = False) -> Iterator[tuple[Span, str]]:
+        """Yield the terms of `tokens`, or all of `key_terms`, with their spans."""
+        folded, spans = _fold_with_spans(text, _normalizer(self.language))
+        for run in CODED.finditer(folded):
             for begin, end, token in _split(run[0], self.language):
-                first, last = run.start() + begin, run.start() + end
-                yield (places[first][0], places[last - 1][1]), token.term
-                if every:
-                    for a, b, term in _others(read[first:last], token, self.language):
-                        yield (places[first + a][0], places[first + b - 1][1]), term
+                start, stop = run.start() + begin, run.start() + end
+                yield (spans[start][0], spans[stop - 1][1]), token.term
+                if all_keys:
+                    for a, b, term in _further_keys(folded[start:stop], token, self.language):
+                        yield (spans[start + a][0], spans[start + b - 1][1]), term
 
 
-def telling(tokens: Sequence[Token]) -> list[Token]:
-    """Those that are no stop words, or all where there are no others."""
+def _drop_stop_words(tokens: Sequence[Token]) -> list[Token]:
+    """Return the tokens that are no stop words, or all if there are no others."""
     return [token for token in tokens if not token.is_stop_word] or list(tokens)
 
 
-def known_tokens(tokens: Iterable[Token], is_known: Callable[[str], bool]) -> list[Token]:
-    """A query's tokens with, in the place of code whose whole term nobody knows, its bare words;
-    but for single letters, which mean anything: C++ is not found by the C of C major.
+def resolve_code(tokens: Iterable[Token], is_known: Callable[[str], bool]) -> list[Token]:
+    """Replace each code-like token whose term is unknown by its bare words.
+
+    Single letters are dropped, since they are ambiguous: "C++" must not match the C of C major.
 
     >>> tokens = Analyzer().query_tokens("AC/DC in C++")
-    >>> [token.term for token in known_tokens(tokens, {"in"}.__contains__)]
+    >>> [token.term for token in resolve_code(tokens, {"in"}.__contains__)]
     ['ac', 'dc', 'c++']
     """
-    return [found for token in tokens for found in _resolved(token, is_known)]
-
-
-def _resolved(token: Token, is_known: Callable[[str], bool]) -> Sequence[Token]:
-    if not token.parts:
-        return [token]
-    parts = [part for part in telling(token.parts) if len(part.text) > 1]
-    return parts if parts and not is_known(token.term) else [token]
+    resolved: list[Token] = []
+    for token in tokens:
+        bare = [word for word in _drop_stop_words(token.subtokens) if len(word.text) > 1]
+        resolved += bare if bare and not is_known(token.term) else [token]
+    return resolved
 
 
 def words(text: str) -> list[str]:
-    """The words of a text, folded, whatever its language.
+    """Return the folded words of a text in any language.
 
     >>> words("L’Été, là-bas")
     ["l'ete", 'la', 'bas']
@@ -167,9 +167,9 @@ def words(text: str) -> list[str]:
     return RUNS.findall(fold(text))
 
 
-def _read(text: str, language: str) -> list[Token]:
+def _tokenize(text: str, language: str) -> list[Token]:
     tokens: list[Token] = []
-    for run in CODED.findall(_normal(language)(text)):
+    for run in CODED.findall(_normalizer(language)(text)):
         if not run.isascii() and IS_CJK(run):
             tokens += [Token(pair, pair) for pair in _pairs(run)]
         else:
@@ -178,7 +178,7 @@ def _read(text: str, language: str) -> list[Token]:
 
 
 def _split(run: str, language: str) -> list[tuple[int, int, Token]]:
-    """The tokens of a run, and where in it each begins and ends."""
+    """Return the tokens of a run of letters, with start and end in it."""
     if IS_CJK(run):
         return [(i, i + len(pair), Token(pair, pair)) for i, pair in enumerate(_pairs(run))]
     return [(_elided(run, language), len(run), _word(run, language))]
@@ -189,7 +189,7 @@ def _pairs(run: str) -> list[str]:
 
 
 def _merged(spans: list[Span]) -> list[Span]:
-    """Overlapping character pairs as one span."""
+    """Merge the spans of overlapping character pairs."""
     merged: list[Span] = []
     for start, end in spans:
         if merged and start < merged[-1][1]:
@@ -200,20 +200,20 @@ def _merged(spans: list[Span]) -> list[Span]:
 
 
 def fold(text: str) -> str:
-    """Lower case without accents, in one Unicode form, with one kind of apostrophe.
+    """Return lower case without accents, in one Unicode form, with one kind of apostrophe.
 
     >>> fold("Beyoncé’s ＤＪ")
     "beyonce's dj"
     """
     if text.isascii():
         return text.lower()
-    # Decomposed before as well: "𝐀" has no lower case, but the "A" that it stands for has.
+    # Decompose first: "𝐀" has no lower case, but the "A" that it represents has.
     plain = unicodedata.normalize("NFKD", text.replace("’", "'")).casefold()
     return unicodedata.normalize("NFC", ACCENTS.sub("", unicodedata.normalize("NFKD", plain)))
 
 
 def lower(text: str) -> str:
-    """As `fold`, with the accents that are part of a letter, which stems go by.
+    """Do the same as `fold`, but keep the accents that are part of a letter, for stemmers.
 
     >>> lower("Informações")
     'informações'
@@ -224,83 +224,84 @@ def lower(text: str) -> str:
     return unicodedata.normalize("NFC", ACCENTS.sub("", unicodedata.normalize("NFKC", plain)))
 
 
-def _normal(language: str) -> Callable[[str], str]:
-    """English stems go by no accents."""
+def _normalizer(language: str) -> Callable[[str], str]:
+    """Return `fold` or `lower`; the English stemmer needs no accents."""
     return fold if language == ENGLISH else lower
 
 
-def _fold_placed(text: str, normal: Callable[[str], str]) -> tuple[str, list[Span]]:
-    """The `normal` text, and of each of its characters which of the text it was made of."""
+def _fold_with_spans(text: str, normalize: Callable[[str], str]) -> tuple[str, list[Span]]:
+    """Normalize a text, and return for each resulting character its span in the original."""
     if text.isascii():
-        return normal(text), [(i, i + 1) for i in range(len(text))]
-    # A character is folded with the marks and vowels after it, which are all that can change it.
+        return normalize(text), [(i, i + 1) for i in range(len(text))]
+    # Only the marks and vowels that follow a character can change how it is folded.
     starts = [i for i, char in enumerate(text) if not (i and _joins(char))]
     folded: list[str] = []
-    places: list[Span] = []
+    spans: list[Span] = []
     for start, end in pairwise([*starts, len(text)]):
-        piece = _normal_piece(text[start:end], normal)
+        piece = _normalize_piece(text[start:end], normalize)
         folded.append(piece)
-        places += [(start, end)] * len(piece)
-    return "".join(folded), places
+        spans += [(start, end)] * len(piece)
+    return "".join(folded), spans
 
 
 @lru_cache(maxsize=1 << 14)
 def _joins(char: str) -> bool:
-    """Whether a character may become one with those before it."""
+    """Return whether a character may combine with those before it."""
     first = unicodedata.normalize("NFKD", char)[0]
     return unicodedata.category(first)[0] == "M" or JAMO.match(first) is not None
 
 
 @lru_cache(maxsize=1 << 14)
-def _normal_piece(piece: str, normal: Callable[[str], str]) -> str:
-    return normal(piece)
+def _normalize_piece(piece: str, normalize: Callable[[str], str]) -> str:
+    return normalize(piece)
 
 
-# A build reads each text many times; of more texts than are kept, each is read anew.
+# A build analyzes each text several times.
 @lru_cache(maxsize=1 << 15)
-def _kept(text: str, language: str) -> tuple[Token, ...]:
-    return tuple(_read(text, language))
+def _cached_tokens(text: str, language: str) -> tuple[Token, ...]:
+    return tuple(_tokenize(text, language))
 
 
-# A long query is read by each head.
+# Each head analyzes a long query, and each encoder takes its words without stop words and numbers.
 @lru_cache(maxsize=64)
-def _last_read(text: str, language: str) -> tuple[Token, ...]:
-    return tuple(_read(text, language))
-
-
-# And by each encoder.
-@lru_cache(maxsize=64)
-def _last_told(text: str, language: str) -> tuple[Token, ...]:
-    return tuple(telling(Analyzer(language).tokens(text)))
+def _recent_tokens(text: str, language: str) -> tuple[Token, ...]:
+    return tuple(_tokenize(text, language))
 
 
 @lru_cache(maxsize=64)
-def _last_meant(text: str, language: str) -> tuple[Token, ...]:
-    return tuple(token for token in _last_told(text, language) if not NUMBER(token.term))
+def _query_tokens(text: str, language: str) -> tuple[Token, ...]:
+    return tuple(_drop_stop_words(Analyzer(language).tokens(text)))
 
 
-# Texts repeat their words.
+@lru_cache(maxsize=64)
+def _meaningful_tokens(text: str, language: str) -> tuple[Token, ...]:
+    return tuple(token for token in _query_tokens(text, language) if not NUMBER(token.term))
+
+
+# Words repeat across texts.
 @lru_cache(maxsize=1 << 17)
 def _word(run: str, language: str) -> Token:
-    """The token of a run that is no CJK, without what is elided."""
-    if run.isascii() and run.isalpha() and run.islower():  # as most are: nothing to fold
+    """Return the token of a run that is not CJK, without an elided article."""
+    if run.isascii() and run.isalpha() and run.islower():  # the common case: nothing to fold
         return Token(run, _term(run, language), run in _folded_stop_words(language))
     word = run[_elided(run, language) :]
     text = fold(word)
     if RUNS.fullmatch(word):
         term = _term(word, language)
-        plain = term if text == word else _term(text, language)
-        also: tuple[str, ...] = (plain,) if plain != term else ()
-        return Token(text, term, text in _folded_stop_words(language), also)
-    parts = tuple(token for part in RUNS.findall(word) for _, _, token in _split(part, language))
-    # "And/or" says nothing, but "C++" does where "c" is an article.
-    is_empty = all(part.is_stop_word and len(part.text) > 1 for part in parts)
-    also = tuple(term for part in parts for term in (part.term, *part.also))
-    return Token(text, text[:MAX_TERM], is_empty, also, parts)
+        unaccented = term if text == word else _term(text, language)
+        is_stop_word = text in _folded_stop_words(language)
+        return Token(text, term, is_stop_word, (unaccented,) * (unaccented != term))
+    subtokens = tuple(
+        token for bare in RUNS.findall(word) for _, _, token in _split(bare, language)
+    )
+    # "and/or" is a stop word, but "C++" is not, even where "c" is an article.
+    is_stop_word = all(token.is_stop_word and len(token.text) > 1 for token in subtokens)
+    variants = tuple(term for token in subtokens for term in (token.term, *token.variants))
+    return Token(text, text[:MAX_TERM], is_stop_word, variants, subtokens)
 
 
 def _elided(run: str, language: str) -> int:
-    """How many characters of a word are an article or the like before an apostrophe."""
+    """Return how many characters of a word are an elided article before an apostrophe."""
     if "'" not in run:
         return 0
     first, _, rest = run.partition("'")
@@ -313,17 +314,17 @@ def _elided(run: str, language: str) -> int:
     return len(first) + 1
 
 
-def _others(word: str, token: Token, language: str) -> Iterator[tuple[int, int, str]]:
-    """Those of `key_terms` that are not the token's own, and where in the word they stand."""
+def _further_keys(word: str, token: Token, language: str) -> Iterator[tuple[int, int, str]]:
+    """Yield the `key_terms` of a word besides the token's term, with start and end in the word."""
     if IS_CJK(word):
         yield from ((i, i + 1, char) for i, char in enumerate(word) if len(word) > 1)
-    elif not token.parts:
-        yield from ((0, len(word), term) for term in token.also)
+    elif not token.subtokens:
+        yield from ((0, len(word), term) for term in token.variants)
     else:
         for run in RUNS.finditer(word):
-            for first, last, part in _split(run[0], language):
-                for term in (part.term, *part.also):
-                    yield run.start() + first, run.start() + last, term
+            for start, end, subtoken in _split(run[0], language):
+                for term in (subtoken.term, *subtoken.variants):
+                    yield run.start() + start, run.start() + end, term
 
 
 @lru_cache(maxsize=8)
@@ -332,14 +333,14 @@ def _folded_stop_words(language: str) -> frozenset[str]:
 
 
 def _term(word: str, language: str) -> str:
-    # Of a word that is all ending, Arabic stems leave nothing.
-    found = stem(word, language) or word
-    return (found if found.isascii() and found.islower() else fold(found))[:MAX_TERM]
+    # The Arabic stemmer leaves nothing of a word that is all ending.
+    root = stem(word, language) or word
+    return (root if root.isascii() and root.islower() else fold(root))[:MAX_TERM]
 
 
 def stem(word: str, language: str = ENGLISH) -> str:
-    """Snowball's stem; words in other scripts than the language's come back as they are, and so do
-    all of a language that it has no stems for.
+    """Return Snowball's stem. Words in a script that is not the language's, and words of a language
+    without a stemmer, are returned unchanged.
 
     >>> stem("running"), stem("informações", "portuguese"), stem("running", "klingon")
     ('run', 'inform', 'running')
@@ -356,7 +357,7 @@ def stem(word: str, language: str = ENGLISH) -> str:
         return word
 
 
-# A stemmer keeps the word that it is at in itself, and engines are asked by several threads.
+# A stemmer is not thread-safe: it stores the word that it works on.
 _STEMMING = Lock()
 
 
@@ -367,30 +368,30 @@ def _stemmer(language: str) -> Any:
     return Stemmer.Stemmer(language, 0) if language in Stemmer.algorithms() else None
 
 
-# --- which words of a text a query's terms match ---
+# --- words of a text that match a query ---
 
-# Of each column that has any: its own words that match, as they are written there.
+# Column name to its matching words, as they are written there; only columns that have any.
 Matches = dict[str, list[str]]
 
 
 def matching_words(
     terms: Iterable[str], texts: Mapping[str, str], analyzer: Analyzer | None = None
 ) -> Matches:
-    """The words of each text by which the lexical head finds it, in order, each once.
+    """Return the distinct words of each text that match the terms, in order.
 
     >>> matching_words({"run"}, {"title": "Running, run by run", "tags": "sport"})
     {'title': ['Running', 'run']}
     """
-    wanted, analyzer = set(terms), analyzer or Analyzer()
-    found = {
-        name: list(dict.fromkeys(text[start:end] for start, end in analyzer.spans(text, wanted)))
+    query_terms, analyzer = set(terms), analyzer or Analyzer()
+    matches = {
+        name: list(dict.fromkeys(text[a:b] for a, b in analyzer.spans(text, query_terms)))
         for name, text in texts.items()
     }
-    return {name: words for name, words in found.items() if words}
+    return {name: words for name, words in matches.items() if words}
 
 
 def word_spans(words: Iterable[str], text: str) -> list[tuple[int, int]]:
-    """Where a text has these words of `matching_words`, or others of the same terms: (start, end).
+    """Return where a text has words of the same terms as these, (start, end) each.
 
     >>> word_spans(["注意力"], "什么是注意力机制")
     [(3, 6)]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from qkvsearch.text.analysis import NUMBER, Analyzer, Token, fold, known_tokens, lower
+from qkvsearch.text.analysis import NUMBER, Analyzer, Token, fold, lower, resolve_code
 from qkvsearch.text.language.languages import ENGLISH
 from qkvsearch.text.language.word_patterns import CODED
 from qkvsearch.text.vocabulary import Vocabulary
@@ -95,7 +95,7 @@ class Runs:
 
     def known_in(self, vocabulary: Vocabulary) -> csr_matrix:
         """How often each run has each term that is known, float32 (n_runs, n_terms): of code whose
-        whole term is not, its bare words, as `known_tokens` has them.
+        whole term is not, its bare words, as `resolve_code` has them.
         """
         if self._last is None or self._last[0] is not vocabulary:
             self._last = vocabulary, self._known_in(vocabulary)
@@ -109,8 +109,8 @@ class Runs:
         terms = [known[known >= 0]]
         runs = [np.repeat(np.arange(len(self.tokens)), np.diff(self.meaning.indptr))[known >= 0]]
         for run, (token, *_) in enumerate(self.tokens):
-            if token.parts and not NUMBER(token.term) and vocabulary.row(token.term) < 0:
-                parts = known_tokens([token], lambda term: vocabulary.row(term) >= 0)
+            if token.subtokens and not NUMBER(token.term) and vocabulary.row(token.term) < 0:
+                parts = resolve_code([token], lambda term: vocabulary.row(term) >= 0)
                 bare = vocabulary.rows(part.term for part in parts if not NUMBER(part.term))
                 terms.append(bare[bare >= 0])
                 runs.append(np.full(len(terms[-1]), run))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from qkvsearch._utils.progress import Progress
-from qkvsearch.text.analysis import NUMBER, Analyzer, Token, known_tokens
+from qkvsearch.text.analysis import NUMBER, Analyzer, Token, resolve_code
 from qkvsearch.text.labelled import NEGLIGIBLE, LabelledVectors
 from qkvsearch.text.text_encoder import PADDING, EncodedQuery, EncodedTexts
 from qkvsearch.text.vocabulary import Vocabulary
@@ -142,9 +142,9 @@ class TokenEncoder:
     def meaningful_tokens(self, text: str) -> list[Token]:
         """Those of the analyzer; of code that has no vector, such as "ac/dc", the bare words."""
         tokens = self.analyzer.meaningful_tokens(text)
-        if not any(token.parts for token in tokens):
+        if not any(token.subtokens for token in tokens):
             return tokens
-        found = known_tokens(tokens, lambda term: self.vocabulary.row(term) >= 0)
+        found = resolve_code(tokens, lambda term: self.vocabulary.row(term) >= 0)
         return [token for token in found if not NUMBER(token.term)]
 
     def terms(self, text: str) -> list[str]:

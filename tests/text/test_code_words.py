@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from qkvsearch.text.analysis import Analyzer, fold, known_tokens, matching_words, word_spans
+from qkvsearch.text.analysis import Analyzer, fold, matching_words, resolve_code, word_spans
 
 analyzer = Analyzer()
 signs = st.lists(
@@ -63,7 +63,7 @@ def test_code_is_a_word_of_its_own_and_its_bare_words(text, keys):
 )
 def test_the_end_of_a_sentence_and_other_signs_are_no_code(text, words):
     assert [token.text for token in analyzer.tokens(text)] == words
-    assert not any(token.parts for token in analyzer.tokens(text))
+    assert not any(token.subtokens for token in analyzer.tokens(text))
 
 
 def test_words_that_say_nothing_say_nothing_between_them():
@@ -77,12 +77,12 @@ def test_a_number_with_a_point_means_as_little_as_one_without():
 
 def test_code_that_nobody_knows_counts_by_its_bare_words():
     tokens = analyzer.query_tokens("AC/DC tests in C++")
-    assert [token.term for token in known_tokens(tokens, {"c++"}.__contains__)] == [
+    assert [token.term for token in resolve_code(tokens, {"c++"}.__contains__)] == [
         "ac", "dc", "test", "c++",
     ]  # fmt: skip
-    assert known_tokens(tokens, {"c++", "ac/dc"}.__contains__) == tokens
+    assert resolve_code(tokens, {"c++", "ac/dc"}.__contains__) == tokens
     # A letter may mean anything.
-    assert known_tokens(tokens[-1:], {"c"}.__contains__) == tokens[-1:]
+    assert resolve_code(tokens[-1:], {"c"}.__contains__) == tokens[-1:]
 
 
 def test_both_spellings_are_marked_where_they_stand():
