@@ -63,13 +63,13 @@ def of_column(
     if len(sample) < max(n_wanted, FEWEST_QUERIES):
         return None
     queries, rest = zip(*(passage(texts[i], rng, analyzer) for i in sample), strict=True)
-    keys: list[Sequence[str]] = [each.taken(sample) for each in columns]
+    keys: list[Sequence[str]] = [each.take(sample) for each in columns]
     others = [each for j, each in enumerate(keys) if j != column]
     if overlap(queries, others, analyzer) >= MOST_OVERLAP:
         return None
     keys[column] = list(rest)
     outside = np.setdiff1d(np.arange(n_items), sample)
-    return MadeQueries(list(queries), keys, [each.taken(outside) for each in columns])
+    return MadeQueries(list(queries), keys, [each.take(outside) for each in columns])
 
 
 def passage(text: str, rng: np.random.Generator, analyzer: Analyzer) -> tuple[str, str]:

@@ -72,8 +72,8 @@ def test_columns_of_items_are_joined_and_taken(titles, tags, language):
     assert_same(whole.term_counts(), count_terms(list(whole), analyzer.terms))
     rows = np.arange(n)[::-2]
     taken = [whole[row] for row in rows.tolist()]
-    assert list(whole.taken(rows)) == taken
-    assert_same(whole.taken(rows).key_counts(), count_terms(taken, analyzer.key_terms))
+    assert list(whole.take(rows)) == taken
+    assert_same(whole.take(rows).key_counts(), count_terms(taken, analyzer.key_terms))
 
 
 def test_columns_read_apart_are_joined_by_reading_them_again():

@@ -74,7 +74,7 @@ class ContrastiveLearning:
             return columns
         rng = np.random.default_rng(self.random_state)
         chosen = np.sort(rng.choice(n_items, self.max_items, replace=False))
-        return [column.taken(chosen) for column in columns]
+        return [column.take(chosen) for column in columns]
 
     def _choose_epochs(self, columns: Sequence[AnalyzedTexts]) -> None:
         """Train without some items for as long as that helps to find them."""
@@ -88,7 +88,7 @@ class ContrastiveLearning:
         if not self.epochs or n_held_out < FEWEST_HELD_OUT:
             return
         asked, rest = (
-            [column.taken(rows) for column in columns]
+            [column.take(rows) for column in columns]
             for rows in (order[:n_held_out], order[n_held_out:])
         )
         # Learned without them: a word that one item alone has would give it away.

@@ -259,9 +259,9 @@ class StaticEncoder:
 
         if not isinstance(texts, AnalyzedTexts):
             return self._cut(texts)
-        if self.tokenizer not in texts.read_by:
-            texts.read_by[self.tokenizer] = list(self._cut(texts))
-        found: list[CutTexts] = texts.read_by[self.tokenizer]
+        if self.tokenizer not in texts.cache:
+            texts.cache[self.tokenizer] = list(self._cut(texts))
+        found: list[CutTexts] = texts.cache[self.tokenizer]
         return found
 
     def _cut(self, texts: Sequence[str]) -> Iterator[CutTexts]:
