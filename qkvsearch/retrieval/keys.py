@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -30,6 +31,8 @@ B = 0.75
 # Terms of which it is kept how many items have them, and entries that are kept of words: 256 MB if
 # each word were in every item.
 KEPT_TERMS, MOST_KEPT = 1 << 14, 1 << 25
+# The words of a query whose items are in memory together.
+WORDS_AT_ONCE = 16
 
 
 class Expansion(NamedTuple):
@@ -180,21 +183,27 @@ class TermKeys(ABC):
 
     def head(self, words: Sequence[Token | QueryTerm], name: str = "lexical") -> Scores | None:
         """Scores of all items, or None where no item has any of the words. An item that has a word
-        in several ways counts the best of them.
+        in several ways counts the best of them; a word that is asked n times counts n times.
         """
-        asked = [word if isinstance(word, QueryTerm) else QueryTerm.of(word) for word in words]
-        found = [(word.text, self._known_words(word)) for word in asked]
-        found = [(text, word) for text, word in found if word.ways]
+        terms = (word if isinstance(word, QueryTerm) else QueryTerm.of(word) for word in words)
+        counted = [(term.text, n, self._known_words(term)) for term, n in Counter(terms).items()]
+        found = [(text, n, matches) for text, n, matches in counted if matches.ways]
         if not found:
             return None
-        items = np.concatenate([word.items for _, word in found])
-        weights = np.concatenate([word.weights for _, word in found])
-        scores = np.bincount(items, weights, self.n_items).astype(np.float32)
+        total = np.zeros(self.n_items)
+        for start in range(0, len(found), WORDS_AT_ONCE):
+            some = found[start : start + WORDS_AT_ONCE]
+            items = np.concatenate([matches.items for _, _, matches in some])
+            weights = np.concatenate([np.float32(n) * matches.weights for _, n, matches in some])
+            total += np.bincount(items, weights, self.n_items)
+        scores = total.astype(np.float32)
 
         def parts(position: int) -> Components:
-            best = ((text, *word.best_at(position)) for text, word in found)
+            best = ((text, n, *matches.best_at(position)) for text, n, matches in found)
             return Components.of(
-                ScoreComponent(name, text, shown, value) for text, shown, value in best if value
+                ScoreComponent(name, text, shown, n * value)
+                for text, n, shown, value in best
+                if value
             )
 
         return Scores(name, scores, parts, answers=scores > 0)

@@ -64,8 +64,19 @@ def test_lexical_parts_add_up_and_name_only_words_that_the_item_has(documents, q
     for position, document in enumerate(documents) if head else ():
         parts = head.parts(position)
         assert sum(part.value for part in parts) == pytest.approx(head.scores[position], abs=1e-4)
-        assert [part.query for part in parts] == [word for word in query if word in document]
+        different = dict.fromkeys(query)
+        assert [part.query for part in parts] == [word for word in different if word in document]
         assert all(part.value > 0 for part in parts)
+
+
+def test_many_words_are_added_up_some_at_a_time(monkeypatch):
+    """Each counts as often as it is asked."""
+    keys, query = keys_of([["a", "b"], ["b", "c"], ["a"]]), tokens("abcabaab")
+    head = keys.head(query)
+    monkeypatch.setattr("qkvsearch.retrieval.keys.WORDS_AT_ONCE", 1)
+    np.testing.assert_allclose(keys.head(query).scores, head.scores, rtol=1e-6)
+    once = [keys.head(tokens(word)).scores for word in "abc"]
+    np.testing.assert_allclose(head.scores, np.array([4, 3, 1]) @ np.array(once), rtol=1e-6)
 
 
 def test_unknown_words_have_no_head():
