@@ -183,7 +183,9 @@ def _write_focus(reading: EncodedText, question: Question, output: Output) -> No
     if question.plot is not None:
         from qkvsearch.cli.plot import write_maps
 
-        write_maps(question.plot, [found.map], f"{found.shown.query} attends to {found.shown.key}")
+        write_maps(
+            question.plot, [found.map], f"{found.selected.query} attends to {found.selected.key}"
+        )
     fields = (*FIELDS, *PLACE) if reading.has_layers else FIELDS
     output.write([one.to_record() for one in found.attended], lambda: focus_table(found), fields)
 

@@ -8,8 +8,7 @@ from rich.text import Text
 
 from qkvsearch.cli.render import GAP, abreast, terminal_width, to_table
 from qkvsearch.terminal import printable
-from qkvsearch.text.encoded_text import Comparison, Focus
-from qkvsearch.text.self_attention import AttentionMap
+from qkvsearch.text.encoded_text import AttentionMap, Comparison, Focus
 
 # Darkness by symbol, so that the map reads without colour too; each step is a fifth.
 SHADES = " ░▒▓█"
@@ -82,9 +81,9 @@ def focus_table(focus: Focus) -> str:
     """What a word attends to most, each in the head where that is most; and all that it attends to
     in the head that was chosen.
     """
-    shown = focus.shown
-    in_layers = shown.layer is not None
-    columns = [(f"{shown.query} attends to", "left"), ("weight", "right")]
+    selected = focus.selected
+    in_layers = selected.layer is not None
+    columns = [(f"{selected.query} attends to", "left"), ("weight", "right")]
     if in_layers:
         columns += [("layer", "right"), ("head", "right")]
     rows = [
@@ -97,7 +96,7 @@ def focus_table(focus: Focus) -> str:
         return listed
     weights = zip(focus.words, focus.row, strict=True)
     bars = [[word, f"{weight:.1%}", "█" * round(BAR * weight)] for word, weight in weights]
-    heading = f"{shown.query} in layer {shown.layer}, head {shown.head}"
+    heading = f"{selected.query} in layer {selected.layer}, head {selected.head}"
     return f"{listed}\n{to_table([(heading, 'left'), ('weight', 'right'), ('', 'left')], bars)}"
 
 

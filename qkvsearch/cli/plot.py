@@ -12,8 +12,7 @@ from qkvsearch._utils.files import write_file
 from qkvsearch.errors import QkvError, need
 from qkvsearch.lessons.exports.page.markup import Html, element, grid, joined
 from qkvsearch.terminal import printable
-from qkvsearch.text.encoded_text import Comparison
-from qkvsearch.text.self_attention import AttentionMap
+from qkvsearch.text.encoded_text import AttentionMap, Comparison
 
 # Tried for letters that the font before them lacks; those that are not installed are passed over.
 FONTS = (

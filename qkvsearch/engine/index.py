@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from qkvsearch.engine.projection import ItemMap
     from qkvsearch.query.where import Where
     from qkvsearch.recommend.batch import Exported
-    from qkvsearch.text.self_attention import AttentionMap
+    from qkvsearch.text.encoded_text import AttentionMap
 
 
 class Index(OpenedContents):
@@ -85,8 +85,8 @@ class Index(OpenedContents):
         head, a user or `where` that cannot be used.
         """
         check(k=k, offset=offset, min_weight=min_weight)
-        columns = own_columns(self.tables, fields)
-        counted = own_columns(self.tables, facets, "facets")
+        columns = own_columns(self.catalog, fields)
+        counted = own_columns(self.catalog, facets, "facets")
 
         def preferences() -> Scores | None:
             recommender = self.recommender
@@ -94,16 +94,16 @@ class Index(OpenedContents):
 
         names, last = None if heads is None else as_list(heads), last_place(k, offset)
         asked = self.texts.asked(query, prefix)
-        left = candidates(self.tables, self.n_items, where)
+        left = candidates(self.catalog, self.n_items, where)
         mask, emptied = asked.leave(left, anyway), None if left.any() else where
         personal = None if user is None else preferences
         fused = self.texts.fused(asked, names, fusion, personal, mask, anyway, where, last)
         if fused is not None and asked.text.strip() and not anyway:
             fused = fused.above_mean()
         ranking = ranked(
-            fused, self.tables.names, k, temperature, mask, emptied, offset, min_weight
+            fused, self.catalog.names, k, temperature, mask, emptied, offset, min_weight
         )
-        ranking = with_fields(ranking, self.tables, columns)
+        ranking = with_fields(ranking, self.catalog, columns)
         ranking = replace(ranking, reasoning=WordReasons(query))
         if not ranking and not (ranking.notes or asked.notes):
             ranking = ranking.noted(none_found(fused, ranking, k))
@@ -116,7 +116,7 @@ class Index(OpenedContents):
             from qkvsearch.search.facets import facets as count_values
 
             is_match = self.texts.matching(asked, names, mask, ranking)
-            ranking = ranking.with_facets(count_values(self.tables, counted, is_match))
+            ranking = ranking.with_facets(count_values(self.catalog, counted, is_match))
         ranking = self.texts.with_snippets(ranking, asked) if snippet else ranking
         return self.texts.with_matches(ranking, asked) if explain else ranking
 
@@ -178,22 +178,22 @@ class Index(OpenedContents):
         check(k=k, temperature=temperature, damping=damping, diversity=diversity, because=because)
         check(offset=offset, min_weight=min_weight)
         check_model(model, recent)
-        columns = own_columns(self.tables, fields)
+        columns = own_columns(self.catalog, fields)
         recommender = self.recommender
         given = GivenHistory(user, as_list(likes), ratings or {}, as_list(without))
         history, notes = given.read(self.workspace, recommender.histories, recent)
-        excluded, more = positions_of(self.tables, as_list(exclude))
+        excluded, more = positions_of(self.catalog, as_list(exclude))
         known = () if seen else history.positions
-        mask = candidates(self.tables, self.n_items, where, [*known, *excluded], only)
+        mask = candidates(self.catalog, self.n_items, where, [*known, *excluded], only)
         last = last_place(k, offset)
         wanted = pool_size(last, diversity)
         head = recommender.head(history, model, damping, Allowed(mask, where, wanted))
-        pool = ranked(head, self.tables.names, wanted, temperature, mask, where)
+        pool = ranked(head, self.catalog.names, wanted, temperature, mask, where)
         ranking = diverse(pool, self.models, diversity, last).page(offset, min_weight)
-        ranking = with_fields(ranking, self.tables, columns)
-        ranking = replace(ranking, reasoning=HistoryReasons(history, self.tables))
+        ranking = with_fields(ranking, self.catalog, columns)
+        ranking = replace(ranking, reasoning=HistoryReasons(history, self.catalog))
         if explain:
-            ranking = with_reasons(ranking, history, self.tables, because)
+            ranking = with_reasons(ranking, history, self.catalog, because)
         ranking = with_strength(ranking, history, self.models)
         return with_facts(ranking, history, self.models).noted([*notes, *more])
 
@@ -223,13 +223,13 @@ class Index(OpenedContents):
         from qkvsearch.recommend.batch import BatchRecommendations
 
         check(k=k)
-        columns = own_columns(self.tables, fields)
+        columns = own_columns(self.catalog, fields)
         recommender = self.recommender
-        mask = candidates(self.tables, self.n_items, where, only=only)
+        mask = candidates(self.catalog, self.n_items, where, only=only)
         batch = BatchRecommendations(
             recommender, min(k, self.n_items), mask, seen, recent, damping, model, columns, raw
         )
-        state = f"{self.snapshot.name} {self.tables.records.state}"
+        state = f"{self.snapshot.name} {self.catalog.records.state}"
         if engine is None:
             return batch.write(Path(path), format, state, progress)
         from qkvsearch.engine.remote_export import Elsewhere, write_elsewhere
@@ -282,15 +282,15 @@ class Index(OpenedContents):
         from qkvsearch.recommend.similar import NeighbourReasons, Neighbours
 
         check(k=k, offset=offset, min_weight=min_weight)
-        columns = own_columns(self.tables, fields)
-        positions, notes = named_once(self.tables, as_list(items))
-        excluded, more = positions_of(self.tables, as_list(exclude))
-        mask = candidates(self.tables, self.n_items, where, [*positions, *excluded])
+        columns = own_columns(self.catalog, fields)
+        positions, notes = named_once(self.catalog, as_list(items))
+        excluded, more = positions_of(self.catalog, as_list(exclude))
+        mask = candidates(self.catalog, self.n_items, where, [*positions, *excluded])
         head = Neighbours(self.texts, positions).fused(Allowed(mask, where, last_place(k, offset)))
-        ranking = ranked(head, self.tables.names, k, temperature, mask, where, offset, min_weight)
+        ranking = ranked(head, self.catalog.names, k, temperature, mask, where, offset, min_weight)
         reasoning = NeighbourReasons(self.texts, self.histories, positions)
         ranking = replace(ranking, reasoning=reasoning).noted([*notes, *more])
-        return with_fields(ranking, self.tables, columns)
+        return with_fields(ranking, self.catalog, columns)
 
     def attend(
         self, text: str, mask: str = "none", layer: int | None = None, head: int | None = None

@@ -1,30 +1,84 @@
-"""What an encoder's attention makes of a text: maps, what a word attends to, how vectors move."""
+"""Attention within a text: attention maps, what a word attends to, how vectors change."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from qkvsearch._utils.limits import ATTENDED
+from qkvsearch.attention import attention, look_ahead_mask
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.text.analysis import fold
 from qkvsearch.text.labelled import LabelledVectors
 from qkvsearch.text.language.languages import stop_words
 from qkvsearch.text.pretrained.subwords import sum_rows
-from qkvsearch.text.self_attention import AttentionMap, self_attend
+from qkvsearch.text.text_encoder import PADDING
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MASKS = ("none", "padding", "causal")
+# Term vectors are compared by their cosine, so that a frequent word does not win by its length.
+# Doubled, the cosine leaves an unrelated word 1/e² of a word's attention to itself: enough to be
+# visible in a short text.
+COSINE_SCALE = 2.0
+
+
+@dataclass(frozen=True)
+class AttentionMap:
+    """The attention weights between the n tokens of a text, and its outputs.
+
+    weights (n, n), row = the attending token, column = the attended one; outputs (n, d); mask
+    bool (n, n), True = may attend; left_out: words without a vector. layer and head of a
+    transformer count from 0: both are None for attention without parameters, head alone is None
+    for the mean over the layer's heads.
+    """
+
+    tokens: list[str]
+    weights: np.ndarray
+    outputs: np.ndarray
+    mask: np.ndarray
+    left_out: list[str]
+    layer: int | None = None
+    head: int | None = None
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return one dictionary for each pair of tokens, with positions from 0; maps of a layer
+        include the layer and head.
+        """
+        where = {} if self.layer is None else {"layer": self.layer, "head": self.head}
+        return [
+            {
+                "query_position": i,
+                "query": query,
+                "key_position": j,
+                "key": key,
+                "weight": float(self.weights[i, j]),
+                "visible": bool(self.mask[i, j]),
+                **where,
+            }
+            for i, query in enumerate(self.tokens)
+            for j, key in enumerate(self.tokens)
+        ]
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the weights as a table with the tokens as index and columns."""
+        import pandas as pd
+
+        return pd.DataFrame(self.weights, index=self.tokens, columns=self.tokens)
 
 
 @dataclass(frozen=True, eq=False)
 class EncodedText:
-    """What attention made of a text of n tokens that are pieces of m words.
+    """The result of attention for a text of n tokens that are pieces of m words.
 
     tokens (n), words (m); owners int64 (n,), ascending, the word of each token. hidden
-    (n_layers + 1, n, d), before any layer and after each. weights (n_layers, n_heads, n, n), row =
-    the token that attends; mask bool (n, n), True = may attend. `encoder` is its kind. Without
-    `has_layers` the one layer and head are the attention without parameters.
+    (n_layers + 1, n, d), before the first layer and after each. weights (n_layers, n_heads, n, n),
+    row = the attending token; mask bool (n, n), True = may attend. encoder: the encoder's kind.
+    Without `has_layers`, the only layer and head are the attention without parameters.
     """
 
     tokens: list[str]
@@ -38,24 +92,29 @@ class EncodedText:
     has_layers: bool
 
     def map(self, layer: int | None = None, head: int | None = None) -> AttentionMap:
-        """One head's map. Without `head` the mean over the layer's heads; without `layer` the last.
+        """Return the map of one head; by default of the last layer, as the mean of its heads.
 
-        Raises `QkvError` for a layer or head that is not there, naming those that are.
+        Raises `QkvError` for a layer or head that does not exist.
         """
         self._check(layer, head)
-        n = len(self.weights) - 1 if layer is None else layer
-        heads = self.weights[n]
+        index = len(self.weights) - 1 if layer is None else layer
+        heads = self.weights[index]
         weights = heads.mean(axis=0) if head is None else heads[head]
-        found = AttentionMap(self.tokens, weights, self.hidden[n + 1], self.mask, self.left_out)
-        return replace(found, layer=n, head=head) if self.has_layers else found
+        hidden = self.hidden[index + 1]
+        if not self.has_layers:
+            return AttentionMap(self.tokens, weights, hidden, self.mask, self.left_out)
+        return AttentionMap(self.tokens, weights, hidden, self.mask, self.left_out, index, head)
 
     def heads(self, layer: int | None = None) -> list[AttentionMap]:
-        """The map of every head of a layer; without one, of all layers. Raises `QkvError`."""
-        return [self.map(*place) for place in self.places(layer)]
+        """Return the map of each head of a layer, by default of all layers. Raises `QkvError`."""
+        return [self.map(*index) for index in self.head_indices(layer)]
 
-    def places(self, layer: int | None = None, head: int | None = None) -> list[tuple[int, int]]:
-        """(layer, head) of each head there is; of that layer, or that head of each layer. Raises
-        `QkvError` where there are no layers, or not these.
+    def head_indices(
+        self, layer: int | None = None, head: int | None = None
+    ) -> list[tuple[int, int]]:
+        """Return (layer, head) of all heads, of the heads of a layer, or of one head of each layer.
+
+        Raises `QkvError` where there are no layers, or not these.
         """
         self._check(0 if layer is None else layer, head)
         n_layers, n_heads = self.weights.shape[:2]
@@ -64,8 +123,10 @@ class EncodedText:
         return [(i, j) for i in layers for j in heads]
 
     def word_weights(self) -> np.ndarray:
-        """(n_layers, n_heads, m, m): from a word the mean of its pieces, to a word their sum, so
-        that rows still add up to 1. Clark et al. 2019 (What does BERT look at?), section 4.1.
+        """Return the weights between words, (n_layers, n_heads, m, m).
+
+        The rows of a word's pieces are averaged and the columns are added, so that rows still add
+        up to 1. Clark et al. 2019 ("What does BERT look at?"), section 4.1.
         """
         starts = np.searchsorted(self.owners, np.arange(len(self.words)))
         if not len(starts):
@@ -75,59 +136,100 @@ class EncodedText:
         return means
 
     def word_vectors(self) -> np.ndarray:
-        """(n_layers + 1, m, d): the mean of each word's pieces."""
+        """Return the mean vector of each word's pieces, (n_layers + 1, m, d)."""
         sums = [sum_rows(vectors, self.owners, len(self.words)) for vectors in self.hidden]
         return np.stack(sums) / np.maximum(np.bincount(self.owners), 1)[:, None]
 
     def position(self, word: str) -> int:
-        """Which of the words it is first, whatever its case. Raises `QkvError` for none."""
+        """Return the index of the first occurrence of a word, in any case. Raises `QkvError`."""
         folded = [fold(name) for name in self.words]
         if fold(word) not in folded:
-            known = list(dict.fromkeys(self.words))
-            near = suggest(word, known) or f" (there are {', '.join(known[:12]) or 'none'})"
+            words = list(dict.fromkeys(self.words))
+            near = suggest(word, words) or f" (there are {', '.join(words[:12]) or 'none'})"
             raise QkvError(f"no word {word!r} in the text{near}")
         return folded.index(fold(word))
 
     def _check(self, layer: int | None, head: int | None) -> None:
+        """Raise `QkvError` for a layer or head that does not exist."""
         if not self.has_layers and (layer, head) != (None, None):
             raise QkvError(
                 f"the encoder here is {self.encoder}, whose attention has no layers and heads to "
                 "choose from; add `encoder` minilm, which has"
             )
-        asked = zip(("layer", "head"), (layer, head), self.weights.shape[:2], strict=True)
-        for name, given, n in asked:
-            if given is not None and not 0 <= given < n:
-                raise QkvError(f"no {name} {given}: there are {name}s 0 to {n - 1}")
+        requested = {"layer": layer, "head": head}
+        for (name, index), n in zip(requested.items(), self.weights.shape[:2], strict=True):
+            if index is not None and not 0 <= index < n:
+                raise QkvError(f"no {name} {index}: there are {name}s 0 to {n - 1}")
 
 
-def without_layers(
+def self_attend(
+    tokens: LabelledVectors, mask: str = "none", left_out: Sequence[str] = ()
+) -> AttentionMap:
+    """Compute softmax(2 · cos(X, X) + mask) · X: the tokens are queries, keys and values.
+
+    mask: "none", "padding" (nothing attends to `<PAD>`) or "causal" (nothing attends to later
+    tokens). Raises `QkvError` for another.
+
+    >>> text = LabelledVectors(["a", "b"], np.eye(2))
+    >>> self_attend(text, "causal").weights.round(3)
+    array([[1.   , 0.   ],
+           [0.119, 0.881]])
+    """
+    keep = mask_of(tokens.labels, mask)
+    vectors = tokens.vectors
+    outputs, weights = attention(
+        vectors, vectors, vectors,
+        mask=keep, score="cosine", scale=COSINE_SCALE, return_weights=True,
+    )  # fmt: skip
+    return AttentionMap(list(tokens.labels), weights, outputs, keep, list(left_out))
+
+
+def mask_of(labels: Sequence[str], mask: str) -> np.ndarray:
+    """Return one of `MASKS` for these tokens: bool (n, n), True = may attend. Raises `QkvError`.
+
+    >>> mask_of(["a", "<PAD>"], "padding")
+    array([[ True, False],
+           [ True, False]])
+    """
+    if mask not in MASKS:
+        raise QkvError(f"no mask {mask!r}; there are {', '.join(MASKS)}")
+    if mask == "causal":
+        return look_ahead_mask(len(labels))
+    keep = np.ones((len(labels), len(labels)), dtype=bool)
+    if mask == "padding":
+        keep &= np.array([label != PADDING for label in labels], dtype=bool)
+    return keep
+
+
+def attend_without_layers(
     tokens: LabelledVectors, mask: str, left_out: Sequence[str], encoder: str
 ) -> EncodedText:
-    """What attention without parameters makes of word vectors. Raises `QkvError` for an unknown
-    mask, and for too many words.
+    """Apply attention without parameters to word vectors.
+
+    Raises `QkvError` for an unknown mask, and for too many words.
 
     >>> text = LabelledVectors(["dog", "cat"], np.eye(2))
-    >>> without_layers(text, "none", [], "corpus").map().weights.round(3)
+    >>> attend_without_layers(text, "none", [], "corpus").map().weights.round(3)
     array([[0.881, 0.119],
            [0.119, 0.881]])
     """
     check_length(len(tokens))
-    found = self_attend(tokens, mask, left_out)
+    attended = self_attend(tokens, mask, left_out)
     return EncodedText(
-        tokens=found.tokens,
-        words=found.tokens,
+        tokens=attended.tokens,
+        words=attended.tokens,
         owners=np.arange(len(tokens)),
-        hidden=np.stack([tokens.vectors, found.outputs]),
-        weights=found.weights[None, None],
-        mask=found.mask,
-        left_out=found.left_out,
+        hidden=np.stack([tokens.vectors, attended.outputs]),
+        weights=attended.weights[None, None],
+        mask=attended.mask,
+        left_out=attended.left_out,
         encoder=encoder,
         has_layers=False,
     )
 
 
 def check_length(n: int) -> None:
-    """Raises `QkvError` for more words than are shown."""
+    """Raise `QkvError` for more words than can be shown."""
     if n > ATTENDED.most:
         raise QkvError(f"{n:,} words are too many to show; {ATTENDED.most} at most")
 
@@ -137,7 +239,10 @@ def check_length(n: int) -> None:
 
 @dataclass(frozen=True)
 class AttendedWord:
-    """How much a word attends to another; of a transformer, in the head where that is most."""
+    """The weight with which one word attends to another; for a transformer, in its strongest head.
+
+    Positions are those of the words' first tokens.
+    """
 
     query_position: int
     query: str
@@ -149,18 +254,20 @@ class AttendedWord:
     head: int | None
 
     def to_record(self) -> dict[str, Any]:
-        """As of a map: positions are those of the words' first tokens."""
-        return {name: x for name, x in vars(self).items() if x is not None}
+        """Return a dictionary as in `AttentionMap.to_records`."""
+        return {name: value for name, value in vars(self).items() if value is not None}
 
 
 @dataclass(frozen=True)
 class Focus:
-    """What one word attends to: `attended`, strongest first; `shown`, the one that was asked for,
-    or else the first; `words` (m) and `row` (m,), all weights in that head, whose map is `map`.
+    """What one word attends to.
+
+    attended: the words, strongest first; selected: the requested one, or else the first; words (m)
+    and row (m,): all weights in the head of the selected word, whose map is `map`.
     """
 
     attended: list[AttendedWord]
-    shown: AttendedWord
+    selected: AttendedWord
     words: list[str]
     row: np.ndarray
     map: AttentionMap
@@ -168,7 +275,7 @@ class Focus:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Cosines of words with themselves in another text, (n_layers + 1, n_words), first before any
+    """Cosines of words with themselves in another text, (n_layers + 1, n_words): first without
     attention, then after each layer.
     """
 
@@ -176,7 +283,7 @@ class Comparison:
     cosines: np.ndarray
 
     def to_records(self) -> list[dict[str, Any]]:
-        """One dictionary a word and depth: how many layers it went through, 0 for none."""
+        """Return one dictionary for each word and depth; depth 0 is before the first layer."""
         return [
             {"word": word, "after_layers": depth, "cosine": float(self.cosines[depth, i])}
             for i, word in enumerate(self.words)
@@ -185,77 +292,84 @@ class Comparison:
 
 
 def focus(
-    reading: EncodedText,
+    text: EncodedText,
     word: str,
     at: str | None = None,
     layer: int | None = None,
     head: int | None = None,
 ) -> Focus:
-    """What a word attends to, and the head in which it attends most to another: to the word `at`,
-    else to any that is neither itself, a special token, a sign, nor, where there are others, a stop
-    word.
+    """Return what a word attends to, each other word in the head where its weight is largest.
 
-    Only heads of `layer`, or of number `head`, count where those are given. Raises `QkvError` for
-    words that are not in the text, and where there is nothing else to attend to.
+    By default the word itself, special tokens, punctuation and, if there are others, stop words are
+    left out; the word `at` is always included. layer, head: only these heads count. Raises
+    `QkvError` for words that are not in the text, and if there is nothing else to attend to.
 
     >>> from qkvsearch.text.token_encoder import TokenEncoder
     >>> from qkvsearch.text.vocabulary import Vocabulary
     >>> encoder = TokenEncoder(Vocabulary.of(["cat", "dog"]), np.eye(2), np.ones(2))
-    >>> shown = focus(encoder.attend("a dog, a cat"), "dog").shown
-    >>> shown.key, round(shown.weight, 3)
+    >>> selected = focus(encoder.attend("a dog, a cat"), "dog").selected
+    >>> selected.key, round(selected.weight, 3)
     ('cat', 0.119)
     """
-    i = reading.position(word)
-    target = None if at is None else reading.position(at)
-    places = [(0, 0)]
-    if reading.has_layers or (layer, head) != (None, None):
-        places = reading.places(layer, head)
-    weights = reading.word_weights()
-    rows = np.stack([weights[place][i] for place in places])
-    firsts = np.searchsorted(reading.owners, np.arange(len(reading.words)))
-    attended, best = [], rows.argmax(axis=0)
-    for j, name in enumerate(reading.words):
-        if j == target or (is_word(name) and fold(name) != fold(word)):
-            where = places[best[j]] if reading.has_layers else (None, None)
-            visible = bool(reading.mask[firsts[i], firsts[j]])
-            seen = (int(firsts[i]), reading.words[i], int(firsts[j]), name)
-            attended.append(AttendedWord(*seen, float(rows[best[j], j]), visible, *where))
+    i = text.position(word)
+    target = None if at is None else text.position(at)
+    heads = [(0, 0)]
+    if text.has_layers or (layer, head) != (None, None):
+        heads = text.head_indices(layer, head)
+    weights = text.word_weights()
+    rows = np.stack([weights[index][i] for index in heads])
+    first_tokens = np.searchsorted(text.owners, np.arange(len(text.words)))
+    strongest = rows.argmax(axis=0)
+    attended = [
+        AttendedWord(
+            int(first_tokens[i]), text.words[i], int(first_tokens[j]), name,
+            float(rows[strongest[j], j]),
+            bool(text.mask[first_tokens[i], first_tokens[j]]),
+            *(heads[strongest[j]] if text.has_layers else (None, None)),
+        )
+        for j, name in enumerate(text.words)
+        if j == target or (is_word(name) and fold(name) != fold(word))
+    ]  # fmt: skip
     if not attended:
         raise QkvError(f"{word!r} has no other word to look at")
-    attended.sort(key=lambda one: -one.weight)
-    wanted = None if target is None else firsts[target]
-    # Heads that attend to the word before or after give all to whatever stands there.
-    telling = [
-        one for one in attended if one.key_position == wanted or fold(one.key) not in stop_words()
+    attended.sort(key=lambda other: -other.weight)
+    target_token = None if target is None else first_tokens[target]
+    # Heads that attend to the previous or next word give all weight to it, even to a stop word.
+    content = [
+        other
+        for other in attended
+        if other.key_position == target_token or fold(other.key) not in stop_words()
     ]
-    attended = telling or attended
-    shown = next((one for one in attended if one.key_position == wanted), attended[0])
-    row = rows[places.index((shown.layer or 0, shown.head or 0))]
-    return Focus(attended, shown, reading.words, row, reading.map(shown.layer, shown.head))
+    attended = content or attended
+    selected = next(
+        (other for other in attended if other.key_position == target_token), attended[0]
+    )
+    row = rows[heads.index((selected.layer or 0, selected.head or 0))]
+    head_map = text.map(selected.layer, selected.head)
+    return Focus(attended, selected, text.words, row, head_map)
 
 
-def compare(one: EncodedText, other: EncodedText, word: str | None = None) -> Comparison:
-    """How much each word that two texts share stays itself, layer by layer; or one of them.
+def compare(a: EncodedText, b: EncodedText, word: str | None = None) -> Comparison:
+    """Compare the vectors of each word that two texts share, or of one word, layer by layer.
 
-    Of a repeated word the first counts, of a word of several pieces their mean. Raises `QkvError`
-    where no word is shared, or not this one.
+    The first occurrence of a word counts, and the mean of its pieces. Raises `QkvError` if no word
+    is shared, or not this one.
     """
-    theirs = {fold(name) for name in other.words}
-    shared = [name for name in one.words if is_word(name) and fold(name) in theirs]
+    folded = {fold(name) for name in b.words}
+    shared = [name for name in a.words if is_word(name) and fold(name) in folded]
     if word is not None:
-        other.position(word)
-        shared = [one.words[one.position(word)]]
+        b.position(word)
+        shared = [a.words[a.position(word)]]
     names = list({fold(name): name for name in reversed(shared)}.values())[::-1]
     if not names:
         raise QkvError("no word is in both texts")
-    pairs = [(one.position(name), other.position(name)) for name in names]
-    a = one.word_vectors()[:, [i for i, _ in pairs]]
-    b = other.word_vectors()[:, [j for _, j in pairs]]
-    lengths = np.linalg.norm(a, axis=-1) * np.linalg.norm(b, axis=-1)
-    cosines = (a * b).sum(axis=-1) / np.where(lengths > 0, lengths, 1)
+    x = a.word_vectors()[:, [a.position(name) for name in names]]
+    y = b.word_vectors()[:, [b.position(name) for name in names]]
+    lengths = np.linalg.norm(x, axis=-1) * np.linalg.norm(y, axis=-1)
+    cosines = (x * y).sum(axis=-1) / np.where(lengths > 0, lengths, 1)
     return Comparison(names, cosines)
 
 
 def is_word(label: str) -> bool:
-    """Neither a special token such as [CLS] or <PAD>, nor a sign."""
+    """Return whether a token is neither special, such as [CLS] or <PAD>, nor punctuation."""
     return label[:1] not in "[<" and any(char.isalnum() for char in label)

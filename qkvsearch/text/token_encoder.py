@@ -111,9 +111,9 @@ class TokenEncoder:
 
     def attend(self, text: str, mask: str = "none") -> EncodedText:
         """As `TextEncoder` says: of `sequence`, by attention without parameters."""
-        from qkvsearch.text.encoded_text import without_layers
+        from qkvsearch.text.encoded_text import attend_without_layers
 
-        return without_layers(self.sequence(text), mask, self.unknown(text), self.kind)
+        return attend_without_layers(self.sequence(text), mask, self.unknown(text), self.kind)
 
     def sequence(self, text: str) -> LabelledVectors:
         """One vector for each known word in reading order, repeats included, unweighted.

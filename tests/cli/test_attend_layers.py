@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from qkvsearch.cli.heatmap import focus_table
-from qkvsearch.text.encoded_text import AttendedWord, Focus
+from qkvsearch.text.encoded_text import AttendedWord, AttentionMap, Focus
 from qkvsearch.text.encoders import pretrained
-from qkvsearch.text.self_attention import AttentionMap
 
 TEXT = "deep season didn't redder sea"
 TOKENS = ["[CLS]", "deep", "sea", "##son", "didn", "'", "t", "red", "##der", "sea", "[SEP]"]

@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 from qkvsearch.cli.plot import _draw_maps, write_comparison, write_maps
-from qkvsearch.text.encoded_text import Comparison
-from qkvsearch.text.self_attention import AttentionMap
+from qkvsearch.text.encoded_text import AttentionMap, Comparison
 
 TEXT = "guitar bass fishing"
 TITLE = "costs $5 or $6 注意"

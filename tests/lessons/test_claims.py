@@ -12,7 +12,7 @@ from qkvsearch.lessons.course.heads import learned
 from qkvsearch.lessons.course.masks import one_layer
 from qkvsearch.lessons.course.recommender import descent
 from qkvsearch.lessons.course.search import key_rows
-from qkvsearch.text.encoded_text import without_layers
+from qkvsearch.text.encoded_text import attend_without_layers
 from qkvsearch.text.labelled import LabelledVectors
 
 
@@ -61,10 +61,10 @@ def test_what_is_attended_to_is_learned_from_the_task():
 
 def test_without_weight_matrices_the_nearest_are_attended_to():
     vectors = np.array([[1.0, 0.1], [0.9, 0.2], [0.0, 1.0]])
-    near = without_layers(LabelledVectors(["a", "b", "c"], vectors), "none", [], "static")
+    near = attend_without_layers(LabelledVectors(["a", "b", "c"], vectors), "none", [], "static")
     assert near.weights[0, 0, 0, 1] > near.weights[0, 0, 0, 2]
     turned = vectors[[0, 2, 1]]  # b and c change their meanings
-    other = without_layers(LabelledVectors(["a", "b", "c"], turned), "none", [], "static")
+    other = attend_without_layers(LabelledVectors(["a", "b", "c"], turned), "none", [], "static")
     assert other.weights[0, 0, 0, 1] < other.weights[0, 0, 0, 2]
 
 

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from qkvsearch._utils.limits import ATTENDED
 from qkvsearch.attention import look_ahead_mask
 from qkvsearch.errors import QkvError
-from qkvsearch.text.encoded_text import compare, focus
+from qkvsearch.text.encoded_text import MASKS, compare, focus, self_attend
 from qkvsearch.text.encoders import pretrained
 from qkvsearch.text.pretrained import fetch as models
-from qkvsearch.text.self_attention import MASKS, self_attend
 from qkvsearch.text.token_encoder import TokenEncoder
 from qkvsearch.text.vocabulary import Vocabulary
 
@@ -151,18 +150,18 @@ def test_focus_finds_the_head_that_looks_most(tiny):
         assert look.weight == pytest.approx(weights[:, :, 2, j].max(), rel=1e-6)
         assert look.weight == weights[look.layer, look.head, 2, j]
         assert TOKENS[look.key_position] == look.key[:3] or TOKENS[look.key_position] == look.key
-    assert found.shown == found.attended[0]
-    np.testing.assert_array_equal(found.row, weights[found.shown.layer, found.shown.head, 2])
-    assert (found.map.layer, found.map.head) == (found.shown.layer, found.shown.head)
+    assert found.selected == found.attended[0]
+    np.testing.assert_array_equal(found.row, weights[found.selected.layer, found.selected.head, 2])
+    assert (found.map.layer, found.map.head) == (found.selected.layer, found.selected.head)
 
 
 def test_focus_at_a_word_and_in_some_heads_only(tiny):
     reading = read(tiny, TEXT)
     weights = reading.word_weights()
-    assert focus(reading, "deep", "didn't").shown.key == "didn't"
-    assert focus(reading, "deep", "[CLS]").shown.key == "[CLS]"
+    assert focus(reading, "deep", "didn't").selected.key == "didn't"
+    assert focus(reading, "deep", "[CLS]").selected.key == "[CLS]"
     assert {look.layer for look in focus(reading, "deep", layer=1).attended} == {1}
-    one = focus(reading, "deep", "sea", layer=0, head=2).shown
+    one = focus(reading, "deep", "sea", layer=0, head=2).selected
     assert (one.layer, one.head, one.weight) == (0, 2, weights[0, 2, 1, 5])
 
 
@@ -173,7 +172,7 @@ def test_focus_without_layers_is_a_row_of_the_map(plain):
         "guitar": reading.map().weights[1, 0],
         "fish": reading.map().weights[1, 2],
     }
-    assert not {"layer", "head"} & set(found.shown.to_record())
+    assert not {"layer", "head"} & set(found.selected.to_record())
     with pytest.raises(QkvError, match="corpus"):
         focus(reading, "bass", head=0)
 
@@ -226,10 +225,10 @@ def test_an_encoder_that_is_not_there_says_what_to_do(monkeypatch, tmp_path):
 def test_minilm_has_a_head_where_it_looks_at_the_animal(minilm):
     reading = read(minilm, ANIMAL)
     assert reading.words[3:5] == ["didn't", "cross"]
-    shown = focus(reading, "it", "animal").shown
-    assert (shown.layer, shown.head) == (5, 11)
-    assert shown.weight == pytest.approx(0.647, abs=1e-3)
-    assert focus(reading, "it").shown.key == "tired"
+    selected = focus(reading, "it", "animal").selected
+    assert (selected.layer, selected.head) == (5, 11)
+    assert selected.weight == pytest.approx(0.647, abs=1e-3)
+    assert focus(reading, "it").selected.key == "tired"
 
 
 def test_minilm_tells_a_river_bank_from_a_bank_loan(minilm):

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qkvsearch.errors import QkvError
+from qkvsearch.text.encoded_text import COSINE_SCALE, MASKS, self_attend
 from qkvsearch.text.labelled import LabelledVectors
-from qkvsearch.text.self_attention import COSINE_SCALE, MASKS, PADDING, self_attend
+from qkvsearch.text.text_encoder import PADDING
 
 
 def text_of(labels):

@@ -166,9 +166,9 @@ class StaticEncoder:
         """As `TextEncoder` says: of `sequence`, by attention without parameters. No word is
         unknown: every one is made of pieces, of single bytes if need be.
         """
-        from qkvsearch.text.encoded_text import without_layers
+        from qkvsearch.text.encoded_text import attend_without_layers
 
-        return without_layers(self.sequence(text), mask, [], self.kind)
+        return attend_without_layers(self.sequence(text), mask, [], self.kind)
 
     def unread(self, text: str) -> list[str]:
         """As `TextEncoder` says: none, for every word is made of pieces."""

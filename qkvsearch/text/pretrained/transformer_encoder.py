@@ -17,7 +17,7 @@ from qkvsearch._utils.query_lock import released
 from qkvsearch.attention.layers.packed import Chunk, encode_one, encode_packed
 from qkvsearch.attention.layers.transformer_layers import Encoder, LayerOutput
 from qkvsearch.errors import QkvError
-from qkvsearch.text.encoded_text import EncodedText, check_length
+from qkvsearch.text.encoded_text import EncodedText, check_length, mask_of
 from qkvsearch.text.labelled import LabelledVectors, quantize_int8, unit_rows
 from qkvsearch.text.pretrained.bert import TokenEmbedding, read_bert
 from qkvsearch.text.pretrained.subwords import (
@@ -31,8 +31,7 @@ from qkvsearch.text.pretrained.subwords import (
     words_beyond,
     words_of,
 )
-from qkvsearch.text.self_attention import PADDING, mask_of
-from qkvsearch.text.text_encoder import EncodedQuery, EncodedTexts
+from qkvsearch.text.text_encoder import PADDING, EncodedQuery, EncodedTexts
 
 # Texts that the tokenizer is given at a time.
 BATCH = 4096

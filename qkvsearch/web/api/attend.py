@@ -139,7 +139,7 @@ def _read(name: str) -> TextEncoder:
 
 def _maps(reading: EncodedText, layer: int | None, head: int | None) -> list[dict[str, Any]]:
     if reading.has_layers or (layer, head) != (None, None):
-        places = reading.places(layer, head)
+        places = reading.head_indices(layer, head)
     else:
         places = [(0, 0)]
     m = len(reading.words)

@@ -48,14 +48,14 @@ def steps(given: Given) -> list[Step]:
     reading = encoder.attend(sentence)
     word = word_to_ask(reading)
     at = focus(reading, word, TARGET if given.sentence is None else None)
-    about = {"encoder": name, "sentence": sentence, "word": word, "target": at.shown.key}
+    about = {"encoder": name, "sentence": sentence, "word": word, "target": at.selected.key}
     if not reading.has_layers:
         return [
-            _of_the_table({**about, "words": at.words, "row": at.row}, at.shown.weight, problem)
+            _of_the_table({**about, "words": at.words, "row": at.row}, at.selected.weight, problem)
         ]
     twin = ANIMAL if given.sentence is None and evidence.are_read(encoder) else None
-    found = evidence.measured(encoder, sentence, word, at.shown.key, twin)
-    drawn = heads_of(reading, reading.position(word), reading.position(at.shown.key))
+    found = evidence.measured(encoder, sentence, word, at.selected.key, twin)
+    drawn = heads_of(reading, reading.position(word), reading.position(at.selected.key))
     return of_layers({**found, **about, "is_recorded": False}, problem, drawn)
 
 
