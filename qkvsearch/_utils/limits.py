@@ -73,6 +73,7 @@ QUERY_SECONDS = Limit(
     "seconds without a row of a SQLite file", 60, "stopped", "QKVSEARCH_MAX_QUERY_SECONDS"
 )
 QUERY_MEMORY = Limit("bytes of memory that a query of a SQLite file takes", 500_000_000, "stopped")
+QUERY_TEXT = Limit("bytes of a text in a query of a SQLite file that computes", 1_000_000)
 # Styles and the like, which are read as a whole, and take 50 times as much memory.
 WORKBOOK_PARTS = Limit("bytes of a spreadsheet beside its cells", 10_000_000)
 

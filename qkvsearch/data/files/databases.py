@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from qkvsearch._utils.limits import CELL, QUERY_MEMORY, QUERY_SECONDS
+from qkvsearch._utils.limits import CELL, QUERY_MEMORY, QUERY_SECONDS, QUERY_TEXT
 from qkvsearch.data.files.frames import (
     Piece,
     Row,
@@ -36,7 +36,9 @@ READS = {
 SQLITE = b"SQLite format 3\0"
 # Operations of SQLite's machine between two looks at the clock.
 OPERATIONS = 1_000
-MOST_BYTES_A_LETTER = 4
+# How operations of functions begin.
+COMPUTING = ("Function", "PureFunc", "Agg")
+MAX_LETTER_BYTES = 4
 
 
 def is_url(source: str) -> bool:
@@ -47,13 +49,13 @@ def is_url(source: str) -> bool:
 def read_sqlite(place: Place) -> Iterator[Piece]:
     """Read the table that `place.part` names, or its SELECT, or the only table. Raises `DataError`.
 
-    A view is a program of whoever made the file, so it has limits of time and memory.
+    A view is a program of whoever made the file, so that it has limits of time and memory.
     """
-    watch = _Watch()
+    watch, longest = _Watch(), MAX_LETTER_BYTES * CELL.most
     try:
         uri = f"{place.path.absolute().as_uri()}?mode=ro"
         with closing(sqlite3.connect(uri, uri=True)) as database:
-            _guard(database, watch)
+            _limit(database, watch)
             tables = [
                 name
                 for (name,) in database.execute(
@@ -65,6 +67,11 @@ def read_sqlite(place: Place) -> Iterator[Piece]:
             if not QUERY.match(query):
                 table = picked(query, tables, "table", place.label).replace('"', '""')
                 query = f'SELECT * FROM "{table}"'
+            steps = [step for _, step, *_ in database.execute(f"EXPLAIN {query}")]
+            # One function of long texts may take hours, and nothing can stop it.
+            if any(step.startswith(COMPUTING) for step in steps):
+                longest = QUERY_TEXT.most
+            database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, longest)
             cursor = database.execute(query)
             names = [column[0] for column in cursor.description]
             name = Path(place.label.partition("#")[0]).name
@@ -72,18 +79,19 @@ def read_sqlite(place: Place) -> Iterator[Piece]:
             yield from _pieces(watch.restarted(cursor), names, place.label, report)
     except MemoryError:
         most = f"{QUERY_MEMORY.most:,} bytes of memory"
-        raise DataError(
-            f"{place.label}: the query takes more than {most}, and was stopped"
-        ) from None
+        raise DataError(f"{place.label}: the query takes more than {most}") from None
     except (sqlite3.Error, sqlite3.Warning, OverflowError, ValueError) as error:
         if isinstance(error, DataError):
             raise
+        reason = f"{error}"
         if watch.is_late():
-            raise DataError(
-                f"{place.label}: no row came in {QUERY_SECONDS.most:,} seconds, and the query was "
-                f"stopped ({QUERY_SECONDS.raised_by}=N in the environment allows more)"
-            ) from None
-        raise DataError(f"{place.label}: {error}") from None
+            reason = (
+                f"no row came in {QUERY_SECONDS.most:,} seconds, and the query was stopped "
+                f"({QUERY_SECONDS.raised_by}=N in the environment allows more)"
+            )
+        elif isinstance(error, sqlite3.DataError):
+            reason = f"{error}: more than {longest:,} bytes"
+        raise DataError(f"{place.label}: {reason}") from None
 
 
 class _Watch:
@@ -102,15 +110,13 @@ class _Watch:
             self._since = time.monotonic()
 
 
-def _guard(database: sqlite3.Connection, watch: _Watch) -> None:
+def _limit(database: sqlite3.Connection, watch: _Watch) -> None:
     """Limit what statements may do to reading, some time, and some memory."""
     database.text_factory = lambda text: text.decode(errors="replace")
-    database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_BYTES_A_LETTER * CELL.most)
-    # A sort that does not fit into memory would fill the disk. The limit is of all connections of
-    # this process.
-    for setting in (f"hard_heap_limit = {QUERY_MEMORY.most}", "temp_store = MEMORY",
-                    "trusted_schema = OFF"):  # fmt: skip
-        database.execute(f"PRAGMA {setting}")
+    # It is of all connections of this process. What is sorted stays in memory, or it would fill
+    # the disk.
+    database.execute(f"PRAGMA hard_heap_limit = {QUERY_MEMORY.most}")
+    database.execute("PRAGMA temp_store = MEMORY")
     database.set_authorizer(
         lambda action, *_: sqlite3.SQLITE_OK if action in READS else sqlite3.SQLITE_DENY
     )

@@ -97,6 +97,7 @@ def read_parquet(place: Place, most: Limit) -> Iterator[tuple[ArrowPiece, ReadRe
             groups = range(metadata.num_row_groups)
             batches = (file.iter_batches(rows, [group], use_threads=False) for group in groups)
             for batch in chain.from_iterable(batches):
+                most.check(report.read + batch.num_rows, place.label)
                 batch.validate(full=True)
                 arrays = [batch.column(i) for i in kept]
                 _note_nested(names, arrays, report)
