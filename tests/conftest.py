@@ -29,7 +29,6 @@ from qkvsearch.cli import main
 from qkvsearch.data.samples import sample
 from qkvsearch.engine import Engine
 from qkvsearch.storage import BuildEntry, Workspace
-from qkvsearch.storage.verify import damaged_files
 
 # A slow machine is no failure; other runs draw other examples.
 settings.register_profile(
@@ -186,7 +185,7 @@ def former_builds_stay(monkeypatch) -> None:
 
     def checked(self: Workspace, *args: Any, **kwargs: Any) -> BuildEntry:
         entry = publish(self, *args, **kwargs)
-        assert damaged_files(self.path) == []
+        assert self.damaged_files() == []
         return entry
 
     monkeypatch.setattr(Workspace, "publish", checked)

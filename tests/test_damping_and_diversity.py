@@ -34,13 +34,13 @@ def ids(ranking):
 
 
 def met_of(engine, user):
-    return set(engine.tables.names(engine.build.recommender.histories.of(user).positions)[0])
+    return set(engine.catalog.names(engine.index.recommender.histories.of(user).positions)[0])
 
 
 def liked_by(engine, user):
     """What counts for anything: no dislikes."""
-    history = engine.build.recommender.histories.of(user)
-    return set(engine.tables.names(history.positions[history.confidences > 0])[0])
+    history = engine.index.recommender.histories.of(user)
+    return set(engine.catalog.names(history.positions[history.confidences > 0])[0])
 
 
 # --- the parts of a score, whatever is asked for ---
@@ -80,7 +80,7 @@ def test_one_interaction_is_enough(films, assert_adds_up, options):
 
 @pytest.mark.parametrize("options", OPTIONS[:-1], ids=str)
 def test_someone_who_met_everything_is_left_with_nothing_new(films, assert_adds_up, options):
-    everything = list(films.tables.ids("items"))
+    everything = list(films.catalog.ids("items"))
     assert ids(films.recommend(likes=everything, **options)) == []
     ranking = films.recommend(likes=everything, seen=True, explain=True, k=3, **options)
     assert [len([r for r in hit.because if r["id"]]) for hit in ranking] == [len(everything)] * 3
@@ -141,7 +141,7 @@ def test_only_keeps_to_its_ids_and_passes_over_unknown_ones(movies):
 
 
 def test_only_and_where_hold_together(movies):
-    listed = movies.tables.names(range(100))[0]
+    listed = movies.catalog.names(range(100))[0]
     found = ids(movies.recommend(likes=["m200"], only=listed, where="year >= 2000", k=999))
     assert set(found) <= set(listed)
     assert set(found) <= set(ids(movies.recommend(likes=["m200"], where="year >= 2000", k=999)))
@@ -157,7 +157,7 @@ def test_only_unknown_ids_is_an_error(movies, only):
 
 
 def test_recent_halves_for_every_so_many_later_ones(movies):
-    people = movies.build.recommender
+    people = movies.index.recommender
     plain, weighed = people.histories.of("u005"), people.histories.of("u005", recent=4)
     later = [(plain.times > time).sum() for time in plain.times]
     np.testing.assert_allclose(
@@ -170,12 +170,12 @@ def test_the_latest_counts_most_and_the_score_is_still_exact(films):
         films.record("shifting", title, 5)
     with qkv.open(films.workspace.path) as engine:
         ranking = engine.recommend(user="shifting", recent=1, likes=["Heat"], explain=True, k=3)
-        heat = engine.tables.item_position("Heat")
-        history = engine.build.recommender.histories.of("shifting", [heat], recent=1)
+        heat = engine.catalog.item_position("Heat")
+        history = engine.index.recommender.histories.of("shifting", [heat], recent=1)
         embedding = engine.models.implicit.fold_in(history.positions, history.confidences)
         expected = engine.models.implicit.item_embeddings[ranking.positions] @ embedding
         np.testing.assert_allclose([hit.score for hit in ranking], expected, atol=1e-5)
-        heat = engine.tables.item_position("Heat")
+        heat = engine.catalog.item_position("Heat")
         assert history.confidences[history.positions == heat] == [1.0]
         assert (history.confidences[history.positions != heat] <= 0.5).all()
 
@@ -187,7 +187,7 @@ def test_times_that_order_within_a_user_are_enough(tmp_path):
     )
     engine = qkv.build(tmp_path / "ranks", items=items, interactions=log, encoder="corpus")
     engine.record("a", 3)
-    history = engine.build.recommender.histories.of("a", recent=1)
+    history = engine.index.recommender.histories.of("a", recent=1)
     weights = dict(zip(history.positions.tolist(), history.confidences.tolist(), strict=True))
     assert weights == {2: 1.0, 0: 0.5, 1: 0.25}
 
@@ -321,7 +321,7 @@ def test_the_score_of_a_similar_user_is_the_cosine_of_what_is_solved_now(films):
     films.record("u002", "Alien", 5)
 
     def solved(user):
-        history = films.build.recommender.histories.of(user)
+        history = films.index.recommender.histories.of(user)
         vector = films.models.implicit.fold_in(history.positions, history.confidences)
         return vector / np.linalg.norm(vector)
 

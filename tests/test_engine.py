@@ -29,11 +29,11 @@ def answers(ranking):
 
 def met_by_user(movies):
     """Every user of the sample with the ids of what they met."""
-    users = list(movies.tables.ids("users"))
+    users = list(movies.catalog.ids("users"))
     indptr = movies.snapshot.array("interactions.indptr")
     items = movies.snapshot.array("interactions.items")
     return {
-        user: set(movies.tables.names(items[indptr[i] : indptr[i + 1]])[0])
+        user: set(movies.catalog.names(items[indptr[i] : indptr[i + 1]])[0])
         for i, user in enumerate(users)
     }
 
@@ -111,7 +111,7 @@ def test_where_keeps_only_what_it_says_and_shares_the_weight_among_it(videos):
 
 
 def ranking_ids(engine, condition):
-    (catalog,) = engine.tables.catalogs
+    (catalog,) = engine.catalog.catalogs
     return [id_ for _, id_ in catalog.all_cells(["id"], condition)]
 
 
@@ -199,7 +199,7 @@ def test_reasons_name_what_was_met_by_id_and_title_the_largest_first(shop):
 
 def test_the_score_is_the_exact_solve_on_the_history(movies):
     ranking = movies.recommend(user="u007", k=3)
-    user = movies.tables.user_position("u007")
+    user = movies.catalog.user_position("u007")
     start, end = movies.snapshot.array("interactions.indptr")[user : user + 2]
     positions = movies.snapshot.array("interactions.items")[start:end]
     ratings = movies.snapshot.array("interactions.ratings")[start:end]

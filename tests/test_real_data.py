@@ -110,7 +110,7 @@ def test_talks_are_found_by_their_words(talks):
         lambda text, k: [hit.id for hit in talks.search(text, k=k, heads="lexical")],
         read_queries(Path(DATA, "ted", "queries_dev.tsv")),
         read_judgements(Path(DATA, "ted", "qrels_dev.tsv")),
-        catalog=talks.tables.ids("items"),
+        catalog=talks.catalog.ids("items"),
     )
     assert found.facts["items_not_in_catalog"] == []
     assert found.metrics["mrr@10"] >= 0.36

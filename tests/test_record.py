@@ -45,9 +45,9 @@ def test_a_recorded_history_answers_like_the_same_likes(films):
 
 
 def test_the_score_is_the_exact_solve_on_the_longer_history(films):
-    before = films.models.history(films.tables.user_position("u002"))
+    before = films.models.history(films.catalog.user_position("u002"))
     position = int(np.setdiff1d(np.arange(films.n_items), before.positions)[0])
-    ids, _ = films.tables.names([position])
+    ids, _ = films.catalog.names([position])
     films.record("u002", ids[0], 3)
     confidences = np.append(before.confidences, ((3 - 1) / (5 - 1)) ** 2)
     embedding = films.models.implicit.fold_in(np.append(before.positions, position), confidences)
@@ -192,13 +192,13 @@ def test_meeting_an_item_again_without_a_rating_makes_it_the_latest(tmp_path):
     engine.record("a", "x")
     assert rated_of(engine, "a", "x") == 5
     assert order_of(engine, "a") == ["y", "x"]
-    history = engine.build.histories.of("a", recent=1)
+    history = engine.index.histories.of("a", recent=1)
     halves = dict(zip(order_of(engine, "a"), [0.5, 1.0], strict=True))
-    plain = engine.build.histories.of("a")
+    plain = engine.index.histories.of("a")
     np.testing.assert_allclose(
         history.confidences,
         [
-            c * halves[engine.tables.names([p])[0][0]]
+            c * halves[engine.catalog.names([p])[0][0]]
             for p, c in zip(plain.positions, plain.confidences, strict=True)
         ],
     )
@@ -210,16 +210,16 @@ def test_records_of_one_second_stay_in_their_order(tmp_path, monkeypatch):
     for item in ("z", "y", "x", "z"):
         engine.record("a", item, 5)
     assert order_of(engine, "a") == ["y", "x", "z"]
-    history = engine.build.histories.of("a", recent=1)
+    history = engine.index.histories.of("a", recent=1)
     weights = dict(zip(history.positions.tolist(), history.confidences.tolist(), strict=True))
-    assert [weights[engine.tables.item_position(item)] for item in "yxz"] == [0.25, 0.5, 1]
+    assert [weights[engine.catalog.item_position(item)] for item in "yxz"] == [0.25, 0.5, 1]
 
 
 def order_of(engine, user):
-    return engine.tables.names(in_order(engine.build.histories.of(user)))[0]
+    return engine.catalog.names(in_order(engine.index.histories.of(user)))[0]
 
 
 def rated_of(engine, user, item):
-    history = engine.build.histories.of(user)
+    history = engine.index.histories.of(user)
     ratings = dict(zip(history.positions.tolist(), history.ratings.tolist(), strict=True))
-    return ratings[engine.tables.item_position(item)]
+    return ratings[engine.catalog.item_position(item)]

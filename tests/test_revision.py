@@ -21,7 +21,7 @@ from qkvsearch.index import StoredModels, add
 from qkvsearch.index import merge as merging
 from qkvsearch.index.merge import merged_contents
 from qkvsearch.storage import Workspace, arrays, publish
-from qkvsearch.storage.arrays import read_array
+from qkvsearch.storage.array_files import read_array
 from qkvsearch.text.pretrained.static import find_package
 
 pytestmark = pytest.mark.usefixtures("former_builds_stay")
@@ -64,14 +64,14 @@ def assert_same_arrays(one: dict[str, np.ndarray], other: dict[str, np.ndarray])
 
 
 def ids_of(engine: Engine) -> list:
-    return list(engine.tables.ids("items"))
+    return list(engine.catalog.ids("items"))
 
 
 def histories(engine: Engine) -> dict:
     """What each user met, by ids: {user: {item: rating}}."""
-    ids = engine.tables.ids("items").texts
+    ids = engine.catalog.ids("items").texts
     found = {}
-    for row, user in enumerate(engine.tables.ids("users")):
+    for row, user in enumerate(engine.catalog.ids("users")):
         met = engine.models.history(row)
         assert (np.diff(met.positions) > 0).all()
         found[user] = {ids[i]: float(r) for i, r in zip(met.positions, met.ratings, strict=True)}
@@ -118,8 +118,8 @@ def test_catalog_and_words_are_those_of_a_fresh_build(tmp_path_factory, first, m
         qkv.build(folder / "fresh", items=frame(everyone), encoder="corpus") as fresh,
         Engine(folder / "ws") as revised,
     ):
-        assert revised.tables.cells() == fresh.tables.cells()
-        assert revised.tables.columns == fresh.tables.columns
+        assert list(revised.catalog.all_cells()) == list(fresh.catalog.all_cells())
+        assert revised.catalog.columns == fresh.catalog.columns
         assert_same_arrays(stored_arrays(revised, "lexical"), stored_arrays(fresh, "lexical"))
 
 
@@ -156,7 +156,7 @@ def test_who_comes_and_goes_again_leaves_the_build_as_it_was(path, shop):
     remove_items(path, [0, "copper kettle"])
     with Engine(path) as engine:
         assert_same_arrays(stored_arrays(engine), stored_arrays(shop))
-        assert engine.tables.cells() == shop.tables.cells()
+        assert list(engine.catalog.all_cells()) == list(shop.catalog.all_cells())
 
 
 def test_a_number_keeps_its_spelling_whatever_joins(tmp_path):
@@ -250,7 +250,7 @@ def test_recommendations_are_the_exact_solve_among_the_items_that_are_left(path,
         former.n_items - 1,
     )  # fmt: skip
     with Engine(path) as engine:
-        met = engine.models.history(engine.tables.user_position(101))
+        met = engine.models.history(engine.catalog.user_position(101))
         scores = embeddings @ left.fold_in(met.positions, met.confidences)
         for hit in engine.recommend(user=101, k=20):
             assert hit.score == pytest.approx(scores[ids_of(engine).index(hit.id)], abs=1e-6)
@@ -262,7 +262,7 @@ def test_one_film_less_leaves_everyone_elses_first_ten_as_they_were(movies_path,
     gone = ids_of(movies)[rarest]
     remove_items(path, gone)
     with Engine(path) as engine:
-        for user in list(movies.tables.ids("users"))[:20]:
+        for user in list(movies.catalog.ids("users"))[:20]:
             before = movies.recommend(user=user, where=f"id <> {gone!r}")
             after = engine.recommend(user=user)
             assert [hit.id for hit in after] == [hit.id for hit in before]
@@ -284,11 +284,11 @@ def test_what_was_recorded_stays_and_counts_again_when_its_item_is_back(path):
     remove_items(path, "steel hammer")
     with Engine(path) as engine:
         assert engine.info()["recorded"] == 1
-        assert engine.tables.records.of("eve") == []
+        assert engine.catalog.records.of("eve") == []
     add_items(path, pd.DataFrame({"id": [4], "title": ["steel hammer"], "made": [2004]}))
     with Engine(path) as engine:
-        position = engine.tables.item_position(4)
-        assert [row[:2] for row in engine.tables.records.of("eve")] == [(position, 5.0)]
+        position = engine.catalog.item_position(4)
+        assert [row[:2] for row in engine.catalog.records.of("eve")] == [(position, 5.0)]
 
 
 def test_a_text_id_makes_all_ids_text_from_then_on(path, shop):
@@ -310,7 +310,7 @@ def test_a_text_id_makes_all_ids_text_from_then_on(path, shop):
 
 
 def test_an_addition_costs_what_is_added(path, monkeypatch):
-    monkeypatch.setattr(merging, "LARGEST_SHARE", 1)
+    monkeypatch.setattr(merging, "MAX_CHANGED_SHARE", 1)
 
     def size():
         return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
@@ -440,7 +440,7 @@ def test_columns_by_other_names_are_told_in_the_builds_order(path):
     done = add_items(path, more, qkv.Columns(id="sku", text=["label"]))
     assert done.notes == ["items: 1 row read = 1 kept + 0 merged + 0 skipped; 0 repaired"]
     with Engine(path) as engine:
-        assert engine.tables.cells()[-1] == (50, "brass bell", 1999)
+        assert list(engine.catalog.all_cells())[-1] == (50, "brass bell", 1999)
 
 
 def test_rows_are_reported_and_other_columns_said(path):
@@ -454,21 +454,24 @@ def test_rows_are_reported_and_other_columns_said(path):
         "left empty, for the file has no such column: made"
     )
     with Engine(path) as engine:
-        assert engine.tables.cells()[-1] == (50, "b", None)
+        assert list(engine.catalog.all_cells())[-1] == (50, "b", None)
 
 
 def test_a_year_comes_from_the_title_as_in_a_build(tmp_path):
     qkv.build(tmp_path / "ws", items=pd.DataFrame({"id": [1], "title": ["Heat (1995)"]})).close()
     add_items(tmp_path / "ws", pd.DataFrame({"id": [2], "title": ["Fargo (1996)"]}))
     with Engine(tmp_path / "ws") as engine:
-        assert engine.tables.cells() == [(1, "Heat (1995)", 1995), (2, "Fargo (1996)", 1996)]
+        assert list(engine.catalog.all_cells()) == [
+            (1, "Heat (1995)", 1995),
+            (2, "Fargo (1996)", 1996),
+        ]
 
 
 def test_a_catalog_titled_by_its_ids_takes_bare_ids(shop_log, tmp_path):
     qkv.build(tmp_path / "ws", interactions=shop_log).close()
     add_items(tmp_path / "ws", pd.DataFrame({"id": [77]}))
     with Engine(tmp_path / "ws") as engine:
-        assert engine.tables.cells()[-1] == (77, "77")
+        assert list(engine.catalog.all_cells())[-1] == (77, "77")
 
 
 def test_the_facts_count_all_revisions_below_the_rows_of_the_build(path, shop):

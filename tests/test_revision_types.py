@@ -41,7 +41,7 @@ def path(tmp_path):
 
 def cells(path):
     with Engine(path) as engine:
-        return engine.tables.cells()
+        return list(engine.catalog.all_cells())
 
 
 def types(path):

@@ -308,7 +308,7 @@ def test_a_word_typed_whole_ranks_as_it_is(typed_of):
 
 
 def test_the_words_before_and_operators_keep_their_meaning(typed_of):
-    asked = typed_of.build.texts.asked("bre* gui", True)
+    asked = typed_of.index.texts.asked("bre* gui", True)
     ways = {word.text: {way.term for way in word.ways} for word in asked.words}
     first, last = ways.values()
     assert {"bread", "breakfast"} <= first
@@ -317,5 +317,5 @@ def test_the_words_before_and_operators_keep_their_meaning(typed_of):
 
 
 def test_without_typing_nothing_is_completed(typed_of):
-    asked = typed_of.build.texts.asked("bre", False)
+    asked = typed_of.index.texts.asked("bre", False)
     assert (asked.certainty, asked._completions) == (1.0, [])

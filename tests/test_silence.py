@@ -275,7 +275,7 @@ def test_the_sample_is_silent_about_what_it_does_not_have(videos_path):
             assert not engine.search(query), query
         for query in ("sourdough", "learn the guitar", "machine learning", "泡沫"):
             assert len(engine.search(query)), query
-        _, titles = engine.snapshot.tables.names(range(0, engine.models.n_items, 7))
+        _, titles = engine.snapshot.catalog.names(range(0, engine.models.n_items, 7))
         assert all(asked(engine, title).answers for title in titles)
 
 

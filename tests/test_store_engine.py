@@ -46,7 +46,7 @@ def answers(shop) -> dict:
 def never_merged_by_itself():
     """The shop has so few items that two more would be too many for a segment."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(merging, "LARGEST_SHARE", 9)
+        patch.setattr(merging, "MAX_CHANGED_SHARE", 9)
         yield
 
 

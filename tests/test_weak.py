@@ -23,7 +23,7 @@ def test_a_film_that_few_liked_is_too_little_and_two_known_ones_are_enough(movie
     assert is_said(few)
     assert "one item that 8 people of the log liked; the best score is 0.01" in few.notes[0]
     popular = int(np.argmax(movies.models.strength.n_liking))
-    known = movies.tables.names([popular])[0][0]
+    known = movies.catalog.names([popular])[0][0]
     assert not is_said(movies.recommend(likes=[known]))
     assert not is_said(movies.recommend(likes=[known, "The Godfather"]))
 
@@ -36,7 +36,7 @@ def test_what_one_or_two_people_liked_is_always_too_little(movies):
     n_liking = movies.models.strength.n_liking
     rows = np.flatnonzero((n_liking > 0) & (n_liking < 3))
     assert len(rows)
-    for id_ in movies.tables.names(rows)[0]:
+    for id_ in movies.catalog.names(rows)[0]:
         assert is_said(movies.recommend(likes=[id_], k=3))
 
 
@@ -49,7 +49,7 @@ def test_a_condition_damping_and_diversity_make_nothing_weak(movies):
 
 
 def test_by_text_or_without_hits_nothing_is_said(things, movies):
-    video = things.tables.names([0])[0][0]
+    video = things.catalog.names([0])[0][0]
     assert not is_said(things.recommend(likes=[video]))
     assert not movies.recommend(likes="The Godfather", k=0).notes
 
@@ -73,7 +73,7 @@ def changing(movies_path, tmp_path):
 def test_updates_keep_it_and_learning_finds_it_again(changing):
     def state():
         strength = changing.models.strength
-        godfather = changing.tables.item_position("The Godfather")
+        godfather = changing.catalog.item_position("The Godfather")
         return strength.level, int(strength.n_liking[godfather])
 
     before = state()

@@ -44,7 +44,7 @@ import qkvsearch
 engine = qkvsearch.open(sys.argv[1])
 if "remove" in sys.argv:
     counts = engine.models.item_counts
-    engine.remove([engine.snapshot.tables.ids("items")[int(counts.argmax())]])
+    engine.remove([engine.snapshot.catalog.ids("items")[int(counts.argmax())]])
 found = []
 for user in json.loads(sys.argv[2]):
     began = time.process_time()

@@ -38,7 +38,7 @@ def by_weights(choice: str) -> list[Row]:
     ):
         used = engine.models.head_weights
         learned = {name: 2 * used[name] - prior[name] for name in prior}
-        ids = list(engine.tables.ids("items"))
+        ids = list(engine.catalog.ids("items"))
         found = {
             query: [head for name in prior if (head := engine.head(name, text)) is not None]
             for query, text in data.queries.items()

@@ -58,7 +58,7 @@ def of_tokens(engine: qkv.Engine, choice: str, head: str) -> list[Row]:
     the time of a query's second pass, and the size of what is stored.
     """
     data = ted("dev")
-    ids = list(map(id_text, engine.tables.ids("items")))
+    ids = list(map(id_text, engine.catalog.ids("items")))
     models = engine.models
     encoder, names = models.encoder(head), models.head_weights
     fields = list(map(list, zip(*map(engine.texts.texts, range(len(ids))), strict=True)))

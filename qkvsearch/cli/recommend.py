@@ -134,7 +134,7 @@ def command(all_users: bool, only: Path | None, output: Output, **options: Any) 
     engine = run.open(sample=None if is_own else "movies")
     ids = None if only is None else _ids(only)
     if ids is not None:
-        run.say_notes(listed_positions(engine.tables, ids)[1])
+        run.say_notes(listed_positions(engine.catalog, ids)[1])
     if all_users:
         _recommend_all(run, engine, output, only=ids, **options)
         return

@@ -22,7 +22,7 @@ def command(item: str, output: Output) -> None:
     """
     run = settings()
     engine = run.open()
-    note = engine.tables.item_named(item)[1]
+    note = engine.catalog.find_item(item)[1]
     run.say_notes([note] if note else [])
     card = engine.show(item)
     output.write_one(card, [card], lambda: _table(card))

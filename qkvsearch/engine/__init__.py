@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
-from qkvsearch._utils.checked import checked, checked_methods
-from qkvsearch.engine.asked import AskedEngine
-from qkvsearch.errors import QkvError
+from qkvsearch.engine.index import Index
+from qkvsearch.errors import DamagedError, QkvError
 from qkvsearch.search.candidates import as_list
 from qkvsearch.storage import Workspace
 from qkvsearch.storage.segments import BUILDS_FOLDER
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from qkvsearch.data.judgements import Judgements, Queries
     from qkvsearch.data.readers import Source
     from qkvsearch.data.synonyms import Synonyms
+    from qkvsearch.engine.rows import ItemRows, UserRows
     from qkvsearch.evaluation.results import Evaluation
     from qkvsearch.evaluation.tuning import Trial, Tuning
     from qkvsearch.index.add import Revision
@@ -37,8 +39,27 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-@checked_methods
-class Engine(AskedEngine):
+def _question(
+    question: Callable[Concatenate[Index, P], T],
+) -> Callable[Concatenate[Engine, P], T]:
+    """Return the method of `Engine` that asks `question` of one index from its beginning to its
+    end, whatever is published meanwhile.
+    """
+
+    @wraps(question)
+    def ask(engine: Engine, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        index = engine.index
+        try:
+            return question(index, *args, **kwargs)
+        except DamagedError as error:
+            from qkvsearch.engine.damage import explained
+
+            raise explained(error, index.snapshot) from None
+
+    return ask
+
+
+class Engine:
     """The workspace at `path`, ready to answer from the build that is current when it is opened,
     as long as the engine lives, whatever is published later; with `follow` each question is
     answered from the build that is current when it is asked.
@@ -47,6 +68,123 @@ class Engine(AskedEngine):
     a change waits for another writer of the workspace, by default as long as it takes; `say` is
     told whom it waits for. Engines may be asked by several threads. Raises `WorkspaceError`.
     """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        follow: bool = False,
+        trust: bool = False,
+        wait: float | None = None,
+        say: Callable[[str], None] | None = None,
+    ) -> None:
+        self.workspace = Workspace(path, trust=trust, wait=wait, say=say)
+        self._follows, self._lock = follow, Lock()
+        self._open()
+
+    def _open(self) -> None:
+        # Looked at first: what is published while a build is opened is noticed next time.
+        state = self.workspace.state()
+        self._index = Index(self.workspace)
+        self._state = state
+
+    def _reopen(self) -> None:
+        """The newest build from now on; a question that runs keeps the one it began with."""
+        with self._lock:
+            self._open()
+
+    @property
+    def index(self) -> Index:
+        """The build that the next question is answered from."""
+        if self._follows:
+            with self._lock:
+                if self.workspace.state() != self._state:
+                    self._open()
+        return self._index
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the workspace's files."""
+        self._index.close()
+
+    def __repr__(self) -> str:
+        return repr(self.index)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The build's files."""
+        return self.index.snapshot
+
+    @property
+    def catalog(self) -> StoredCatalog:
+        """Look-ups in the catalog."""
+        return self.index.catalog
+
+    @property
+    def models(self) -> StoredModels:
+        """What was learned."""
+        return self.index.models
+
+    @property
+    def texts(self) -> TextSearch:
+        """The heads that a text is answered by."""
+        return self.index.texts
+
+    @property
+    def n_items(self) -> int:
+        """How many items there are."""
+        return self.index.n_items
+
+    @property
+    def items(self) -> ItemRows:
+        """The catalog: `items["m042"]` is a row by column, `items.to_frame()` all of them."""
+        return self.index.items
+
+    @property
+    def users(self) -> UserRows:
+        """The users, those recorded since the build as well, in the same way as `items`."""
+        return self.index.users
+
+    # --- questions ---
+
+    search = _asked(Index.search)
+    head = _asked(Index.head)
+    recommend = _asked(Index.recommend)
+    recommend_all = _asked(Index.recommend_all)
+    similar = _asked(Index.similar)
+    similar_users = _asked(Index.similar_users)
+    show = _asked(Index.show)
+    history = _asked(Index.history)
+    records = _asked(Index.records)
+    attend = _asked(Index.attend)
+    encode = _asked(Index.encode)
+    map = _asked(Index.map)
+    export_embeddings = _asked(Index.export_embeddings)
+    _facts = _asked(Index.info)
+
+    def info(self, *, verify: bool = False) -> dict[str, Any]:
+        """What was built, when, and from what. With `verify` every file of the workspace, of former
+        builds too, is compared with its checksum; raises `DamagedError`, which lists those that
+        are not as they were written, what still works, and what to do.
+        """
+        from qkvsearch.engine.damage import verified
+
+        checked = {"checksums": verified(self.workspace)} if verify else {}
+        return {**self._facts(), **checked}
+
+    def builds(self) -> Listing:
+        """The builds that `rollback` can return to, the latest first: the `id` of each, when it was
+        `created` and by which `command`, its `items`, of how many `segments` it is, how many
+        `megabytes` it added on disk, and which one is `current`. The notes name damaged ones.
+        """
+        from qkvsearch.engine.facts import build_rows
+
+        return build_rows(self.workspace)
 
     # --- changes ---
 
@@ -81,7 +219,7 @@ class Engine(AskedEngine):
     def _recording(self) -> Recording:
         from qkvsearch.recommend.recording import Recording
 
-        return Recording(self.workspace, self.build.histories)
+        return Recording(self.workspace, self.index.histories)
 
     def add(
         self, items: Source, columns: Columns | None = None, *, progress: Progress | None = None
@@ -182,15 +320,15 @@ class Engine(AskedEngine):
         from qkvsearch.evaluation.search_protocol import evaluate_heads
 
         names = None if heads is None else as_list(heads)
-        build = self.build
+        index = self.index
         if against is not None:
             from qkvsearch.engine.measure import evaluate_against
 
-            return evaluate_against(build, against, queries, names, progress)
+            return evaluate_against(index, against, queries, names, progress)
         if qrels is None:
             raise QkvError("`qrels`: give the right answers, or compare with `against`")
-        known = build.snapshot.facts.get(LEARNED_FROM, "")
-        return evaluate_heads(build.search, queries, qrels, names, build.items.ids, progress, known)
+        known = index.snapshot.facts.get(LEARNED_FROM, "")
+        return evaluate_heads(index.search, queries, qrels, names, index.items.ids, progress, known)
 
     def evaluate_recommend(
         self,
@@ -266,7 +404,6 @@ class Engine(AskedEngine):
         self._changed(learn_preferences, tuned, progress, estimator)
 
 
-@checked
 def build(
     path: str | Path,
     source: Source | None = None,
@@ -330,7 +467,6 @@ def build(
     return Engine(path, wait=wait)
 
 
-@checked
 def repair(
     path: str | Path,
     *,

@@ -15,7 +15,7 @@ from qkvsearch.data.columns.facts import LIST_SEPARATOR
 from qkvsearch.data.columns.names import NUMBERS, named, words_of
 from qkvsearch.errors import QkvError, listed_names, suggest
 from qkvsearch.index.interaction_log import Histories
-from qkvsearch.storage import Tables
+from qkvsearch.storage import StoredCatalog
 from qkvsearch.text.analysis import fold
 
 USERS = "users"
@@ -43,7 +43,7 @@ def in_order(histories: Histories, rows: np.ndarray, sort: str) -> tuple[np.ndar
     the greatest; by "users" those that most interacted with first. Empty cells are last, equal ones
     stay as they are. Raises `QkvError`, which names `sort`, for a column that is not there.
     """
-    columns = histories.tables.catalog_columns
+    columns = histories.catalog.catalog_columns
     if sort == USERS:
         counts = histories.user_counts[rows]
         notes = [] if counts.any() else ["`sort`: nobody's interactions with these items are here."]
@@ -55,39 +55,39 @@ def in_order(histories: Histories, rows: np.ndarray, sort: str) -> tuple[np.ndar
         raise QkvError(
             f"`sort`: no column {name!r}{near} (columns: {listed_names(columns.names)}; or {USERS})"
         )
-    cells = histories.tables.column_cells(columns.find(name).stored)
+    cells = histories.catalog.column_cells(columns.find(name).stored)
     keys = {
         code: (isinstance(cell, str), fold(cell) if isinstance(cell, str) else cell)
-        for code, cell in enumerate(cells.different)
+        for code, cell in enumerate(cells.distinct)
         if cell is not None
     }
     places = {key: place for place, key in enumerate(sorted(set(keys.values())))}
-    ranks = np.full(len(cells.different), len(places))
+    ranks = np.full(len(cells.distinct), len(places))
     for code, key in keys.items():
         ranks[code] = len(places) - 1 - places[key] if is_descending else places[key]
     return rows[np.argsort(ranks[cells.codes[rows]], kind="stable")], []
 
 
-def facet_columns(tables: Tables) -> list[str]:
+def facet_columns(catalog: StoredCatalog) -> list[str]:
     """As `ItemRows.facet_columns`."""
     found = []
-    for place, column in enumerate(tables.catalog_columns):
+    for place, column in enumerate(catalog.catalog_columns):
         if column.stored in ("id", "title") or column.role in ("id", "title"):
             continue
-        if column.type in ("list", "text") and _has_long_values(tables, column):
+        if column.type in ("list", "text") and _has_long_values(catalog, column):
             continue
-        cells = tables.column_cells(column.stored)
+        cells = catalog.column_cells(column.stored)
         counts = cells.counts(np.ones(len(cells.codes), dtype=bool))
         if len(counts) > 1 and _is_worth_counting(column, counts):
             found.append((KINDS.index(column.type), -sum(counts.values()), place, column.name))
     return [name for *_, name in sorted(found)[:MOST_COLUMNS]]
 
 
-def _has_long_values(tables: Tables, column: StoredColumn) -> bool:
+def _has_long_values(catalog: StoredCatalog, column: StoredColumn) -> bool:
     """Whether some of the items say so already: all texts would be long to read, and to keep."""
-    n_items = len(tables.ids("items"))
+    n_items = len(catalog.ids("items"))
     rows = np.unique(np.linspace(0, n_items - 1, min(n_items, LOOKED_AT)).astype(np.int64))
-    cells = [cell for (cell,) in tables.cells_of(rows, [column.stored]) if cell is not None]
+    cells = [cell for (cell,) in catalog.cells(rows, [column.stored]) if cell is not None]
     return any(map(_is_long, (value for cell in cells for value in _values(column, cell))))
 
 

@@ -11,7 +11,6 @@ from qkvsearch.errors import DamagedError, WorkspaceError
 from qkvsearch.index.component import main_head
 from qkvsearch.index.remote_vectors import damaged_keys
 from qkvsearch.storage import Snapshot, Workspace
-from qkvsearch.storage.verify import damaged_files
 
 # What a question needs of a build, by the first word of its arrays' names; see `_need`.
 WORDS, PEOPLE = {"lexical", "codes", "words"}, {"interactions", "implicit", "ratings", "records"}
@@ -35,7 +34,7 @@ def explained(error: DamagedError, build: Snapshot) -> WorkspaceError:
 
 def verified(workspace: Workspace) -> str:
     """That every file is as it was written. Raises `DamagedError`, one for all that are not."""
-    path, damaged = workspace.path, damaged_files(workspace.path)
+    path, damaged = workspace.path, workspace.damaged_files()
     with suppress(WorkspaceError), closing(workspace.open()) as build:
         damaged += damaged_keys(build)
     if not damaged:
@@ -68,7 +67,7 @@ def _need(error: DamagedError, build: Snapshot) -> str:
         return TOKENS
     if array == "user_directions":  # only `similar` of a user reads them
         return USERS
-    is_part = file.suffix == ".npy" and group not in ("rows", "departed")
+    is_part = file.suffix == ".npy" and group not in ("rows", "tombstones")
     return group if is_part else ALL
 
 

@@ -106,7 +106,7 @@ def embedding_table(recommender: Recommender, of: str, head: str | None) -> Embe
         for start in range(0, len(vectors), BLOCK):
             yield np.ascontiguousarray(vectors[start : start + BLOCK], dtype=np.float32)
 
-    return EmbeddingTable(ITEMS, head, recommender.tables.ids("items"), vectors.shape[1], stored)
+    return EmbeddingTable(ITEMS, head, recommender.catalog.ids("items"), vectors.shape[1], stored)
 
 
 def export_embeddings(

@@ -10,21 +10,21 @@ from qkvsearch.errors import DamagedError
 from qkvsearch.index.component import LANGUAGE
 from qkvsearch.index.tokens import LEFT_OUT
 from qkvsearch.search.listing import Listing
-from qkvsearch.storage import Snapshot, Tables, Workspace
-from qkvsearch.storage.remote_collections import KeyPlace
+from qkvsearch.storage import Snapshot, StoredCatalog, Workspace
+from qkvsearch.storage.remote_collections import RemoteCollection
 
 BUILD_NAMES = ("id", "created", "command", "items", "segments", "megabytes", "current")
 
 
 def build_facts(snapshot: Snapshot) -> dict[str, Any]:
     """By the names that `info` shows."""
-    facts, tables = snapshot.facts, snapshot.tables
+    facts, catalog = snapshot.facts, snapshot.catalog
     return {
         "built": snapshot.created,
         "items": facts["n_items"],
         "users": facts.get("n_users", 0),
         "interactions": facts.get("n_interactions", 0),
-        "recorded": tables.records.count(),
+        "recorded": catalog.records.count(),
         "tuned": facts.get("tuned"),
         "next_item": facts.get("next_item"),
         "rating_scale": facts.get("rating_scale"),
@@ -33,12 +33,12 @@ def build_facts(snapshot: Snapshot) -> dict[str, Any]:
         "language": facts[LANGUAGE],
         "language_chosen": facts.get("language_chosen"),
         "head_weights": facts["head_weights"],
-        **({"keys": place.uri} if (place := KeyPlace.of(facts)) is not None else {}),
+        **({"keys": place.uri} if (place := RemoteCollection.of(facts)) is not None else {}),
         **({"column_weights": facts["column_weights"]} if "column_weights" in facts else {}),
         "weights_from": facts.get("weights_from"),
         "texts_cut": facts.get("texts_cut"),
         **({LEFT_OUT: facts[LEFT_OUT]} if LEFT_OUT in facts else {}),
-        "columns": _columns(facts["columns"], tables),
+        "columns": _columns(facts["columns"], catalog),
         "interaction_columns": facts.get("interaction_columns", []),
         "searched_columns": facts["text_columns"],
         "rows": facts["rows"],
@@ -49,10 +49,10 @@ def build_facts(snapshot: Snapshot) -> dict[str, Any]:
     }
 
 
-def _columns(records: list[dict[str, Any]], tables: Tables) -> list[dict[str, Any]]:
+def _columns(records: list[dict[str, Any]], catalog: StoredCatalog) -> list[dict[str, Any]]:
     """What is known of the columns, with the share of cells that are empty now."""
-    empty = tables.empty_counts()
-    n_items = max(len(tables.rows), 1)
+    empty = catalog.empty_counts()
+    n_items = max(len(catalog.rows), 1)
     return [
         {**record, "empty": round(empty[record.get("stored") or record["name"]] / n_items, 4)}
         for record in records

@@ -102,7 +102,7 @@ def evaluate_recommend(
             f"With the settings that tune found by `protocol` {tuned['protocol']}; under another "
             "protocol or seed they may have been chosen by what is held out here."
         )
-    if n_recorded := models.snapshot.tables.records.count():
+    if n_recorded := models.snapshot.catalog.records.count():
         notes.append(f"Left out: {n_recorded:,} recorded interactions.")
     return replace(found, notes=[*notes, *found.notes])
 

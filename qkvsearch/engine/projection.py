@@ -160,7 +160,7 @@ def _with_point(
     if not parts.vectors.any():
         return replace(found, notes=[*found.notes, f"Nothing of it is known by {found.head}."])
     head = next(scored({found.head: keys.head(found.head, parts)}, Allowed(k=k)))[found.head]
-    hits = ranked(head, texts.tables.names, k, None, np.ones(texts.models.n_items, dtype=bool))
+    hits = ranked(head, texts.catalog.names, k, None, np.ones(texts.models.n_items, dtype=bool))
     (position,) = found.place(parts.total)
     places = found.place(keys.vectors[hits.positions])
     return replace(found, point=MapPoint(position, hits, places))

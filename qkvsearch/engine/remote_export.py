@@ -45,13 +45,13 @@ class Elsewhere:
         if not Path(self.workspace).is_dir():
             raise QkvError(NOT_SHARED.format(self.workspace))
         snapshot = Workspace(self.workspace).open()
-        models, tables = StoredModels(snapshot), snapshot.tables
-        if f"{snapshot.name} {tables.records.state}" != self.state:
+        models, catalog = StoredModels(snapshot), snapshot.catalog
+        if f"{snapshot.name} {catalog.records.state}" != self.state:
             raise WorkspaceError(f"{self.workspace}: changed meanwhile; start again")
         mask = np.unpackbits(np.frombuffer(self.allowed, np.uint8), count=models.n_items) > 0
-        columns = own_columns(tables, list(self.fields))
+        columns = own_columns(catalog, list(self.fields))
         return BatchRecommendations(
-            Recommender(models, tables), self.k, mask, self.seen, self.recent, self.damping,
+            Recommender(models, catalog), self.k, mask, self.seen, self.recent, self.damping,
             self.model, columns,
         )  # fmt: skip
 

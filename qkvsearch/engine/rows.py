@@ -22,7 +22,7 @@ from qkvsearch.search.candidates import candidates
 from qkvsearch.search.facets import Facets
 from qkvsearch.search.facets import facets as count_values
 from qkvsearch.search.listing import Listing, item_rows, own_columns, page_of
-from qkvsearch.storage import Tables
+from qkvsearch.storage import StoredCatalog
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,9 +72,9 @@ class ItemRows(RowsById):
     kind: ClassVar = "items"
 
     @property
-    def tables(self) -> Tables:
+    def catalog(self) -> StoredCatalog:
         """Look-ups in the catalog."""
-        return self.histories.tables
+        return self.histories.catalog
 
     @property
     def _n_items(self) -> int:
@@ -82,15 +82,15 @@ class ItemRows(RowsById):
 
     @cached_property
     def ids(self) -> Ids:  # type: ignore[override]
-        return self.tables.ids("items")
+        return self.catalog.ids("items")
 
     def __getitem__(self, id_: Any) -> dict[str, Any]:
-        return self.tables.row(self.tables.item_position(id_of("item", id_)))
+        return self.catalog.row(self.catalog.item_position(id_of("item", id_)))
 
     def to_frame(self) -> pd.DataFrame:
         import pandas as pd
 
-        return pd.DataFrame(self.tables.cells(), columns=self.tables.columns)
+        return pd.DataFrame(list(self.catalog.all_cells()), columns=self.catalog.columns)
 
     def list(
         self,
@@ -108,11 +108,11 @@ class ItemRows(RowsById):
         most interacted with, recorded or built. Items without a cell are last, equal ones in the
         order of the ids, as are all without `sort`. Raises `QkvError`.
         """
-        columns = own_columns(self.tables, fields)
-        found = np.flatnonzero(candidates(self.tables, self._n_items, where))
+        columns = own_columns(self.catalog, fields)
+        found = np.flatnonzero(candidates(self.catalog, self._n_items, where))
         found, notes = (found, []) if sort is None else in_order(self.histories, found, sort)
         return replace(
-            item_rows(self.tables, page_of(found, k, offset), columns),
+            item_rows(self.catalog, page_of(found, k, offset), columns),
             total=len(found),
             offset=offset,
             notes=notes,
@@ -122,8 +122,8 @@ class ItemRows(RowsById):
         """By each column that is named, how many of the items for which `where` holds have each
         value, in the form of a search's facets. Raises `QkvError`.
         """
-        named = own_columns(self.tables, columns, "columns")
-        return count_values(self.tables, named, candidates(self.tables, self._n_items, where))
+        named = own_columns(self.catalog, columns, "columns")
+        return count_values(self.catalog, named, candidates(self.catalog, self._n_items, where))
 
     def facet_columns(self) -> builtins.list[str]:
         """The columns that are worth counting, the best first, 6 at most.
@@ -133,13 +133,13 @@ class ItemRows(RowsById):
         is over 40 characters or an address. Then numbers that are no codes, dates, and yes/no.
         Among equals what more items have comes first.
         """
-        return facet_columns(self.tables)
+        return facet_columns(self.catalog)
 
     def newest_column(self) -> str | None:
         """The column that says when an item came: the first of dates whose name says so, or the
         only one of dates, or else the first of numbers that is called a year; None where none does.
         """
-        return newest_column(self.tables.catalog_columns)
+        return newest_column(self.catalog.catalog_columns)
 
 
 @dataclass(eq=False, repr=False)
@@ -191,6 +191,6 @@ class UserRows(RowsById):
 
 def item_card(histories: Histories, position: int) -> dict[str, Any]:
     """An item's row by the owner's names of the columns, and how many users interacted with it."""
-    tables = histories.tables
-    (row,) = item_rows(tables, np.array([position]), own_columns(tables, tables.columns))
+    catalog = histories.catalog
+    (row,) = item_rows(catalog, np.array([position]), own_columns(catalog, catalog.columns))
     return {**row, "users": histories.n_users(position)}

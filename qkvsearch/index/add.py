@@ -17,7 +17,7 @@ from qkvsearch.errors import QkvError, quantity
 from qkvsearch.index import StoredModels
 from qkvsearch.index.component import Addition
 from qkvsearch.index.merge import merge_if_many
-from qkvsearch.index.registry import each_part
+from qkvsearch.index.registry import each_component
 from qkvsearch.index.tokens import LEFT_OUT
 from qkvsearch.query.where import Where
 from qkvsearch.storage import BuildContents, CatalogRows, Snapshot, Workspace
@@ -66,7 +66,7 @@ def add_items(
         n_items = build.facts["n_items"] + n_added
         done = Revision(n_added, len(joining.positions) - n_added, 0, 0, n_items, [str(report)])
         contents = _with_rows(build, joining, done)
-        for part in each_part(joining.former, "revising", progress):
+        for part in each_component(joining.former, "revising", progress):
             part.extend(contents, joining, progress)
         return _published(workspace, contents, "add", done, progress)
 
@@ -100,7 +100,7 @@ def remove_items(
             return done
         reader, contents = StoredModels(build), _segment(build, done)
         contents.tombstones = np.union1d(build.tombstones, build.rows.stored[leaving])
-        for part in each_part(reader, "revising", progress):
+        for part in each_component(reader, "revising", progress):
             part.withdraw(contents, reader, leaving)
         return _published(workspace, contents, "remove", done, progress)
 
@@ -112,18 +112,18 @@ def _leaving(
     where no item would be left.
     """
     n_items: int = snapshot.facts["n_items"]
-    found = [snapshot.tables.item_named(item) for item in named]
+    found = [snapshot.catalog.find_item(item) for item in named]
     if where is None:
         mask = ~exclusion_mask(n_items, [position for position, _ in found])
     else:
-        mask = snapshot.tables.mask(where, n_items)
+        mask = snapshot.catalog.mask(where)
     if mask.all():
         raise QkvError(
             f"{snapshot.workspace}: that is every item, and a workspace has at least one; "
             "build it again from other items, or delete the folder"
         )
     leaving = np.flatnonzero(mask)
-    rows = snapshot.tables.cells_of(leaving, ["id", "title"])
+    rows = snapshot.catalog.cells(leaving, ["id", "title"])
     return leaving, Revision(
         added=0,
         replaced=0,
@@ -139,7 +139,7 @@ def _n_interactions(snapshot: Snapshot, leaving: np.ndarray) -> int:
     """How many the log has with the items for which `leaving` (bool, n_items) is True."""
     if "interactions.items" not in snapshot:
         return 0
-    places = snapshot.rows.place_of_base[snapshot.array("interactions.items")]
+    places = snapshot.rows.item_rows_of_base[snapshot.array("interactions.items")]
     return int(leaving[places[places >= 0]].sum())
 
 
@@ -147,7 +147,7 @@ def _with_rows(snapshot: Snapshot, joining: Addition, done: Revision) -> BuildCo
     """A segment with the new items, each with its place among those of the base."""
     contents, rows, replaced = _segment(snapshot, done), snapshot.rows, joining.positions
     ids = joining.catalog.ids
-    contents.catalog = CatalogRows.of_segment(joining.catalog, snapshot.tables)
+    contents.catalog = CatalogRows.of_segment(joining.catalog, snapshot.catalog)
     contents.arrays[AFTER] = snapshot.base.catalog.rows_before(ids)
     contents.arrays[ORIGIN] = np.where(replaced >= 0, rows.origin[replaced], -1)
     contents.tombstones = np.union1d(snapshot.tombstones, rows.stored[replaced[replaced >= 0]])

@@ -38,7 +38,7 @@ def addition(
     """
     texts = _rows_as_here(frame, columns, report, snapshot)
     rows, facts = _as_types_here(texts, snapshot, report)
-    known = snapshot.tables.find_items(rows["id"])
+    known = snapshot.catalog.find_items(rows["id"])
     rows["id"] = _spelled_as_here(snapshot, rows["id"], known)
     ids = Ids.sorted(rows["id"], snapshot.facts.get("fold_ids", False))
     place = pd.Series(range(len(rows)), index=rows["id"])[ids.texts].to_numpy()
@@ -55,7 +55,7 @@ def addition(
 def _spelled_as_here(snapshot: Snapshot, texts: Sequence[str], known: dict[str, int]) -> list[str]:
     """Ids that are there are those of the build, whose case may be another."""
     there = list(known)
-    ids, _ = snapshot.tables.names([known[text] for text in there])
+    ids, _ = snapshot.catalog.names([known[text] for text in there])
     spelled = dict(zip(there, map(str, ids), strict=True))
     return [spelled.get(text, text) for text in texts]
 
@@ -65,7 +65,7 @@ def _unread(snapshot: Snapshot, catalog: Catalog, positions: np.ndarray) -> np.n
     unread = positions < 0
     kept = np.flatnonzero(~unread)
     names = list(catalog.text_columns)
-    before = snapshot.tables.cells_of(positions[kept], names)
+    before = snapshot.catalog.cells(positions[kept], names)
     now = catalog.frame[names].astype(object).fillna("").astype(str).to_numpy(object)
     for row, cells in zip(kept, before, strict=True):
         unread[row] = ["" if cell is None else str(cell) for cell in cells] != list(now[row])
@@ -73,7 +73,7 @@ def _unread(snapshot: Snapshot, catalog: Catalog, positions: np.ndarray) -> np.n
 
 
 def column_facts(snapshot: Snapshot) -> dict[str, ColumnFacts]:
-    """What is known of each column, by the name that the tables have for it."""
+    """What is known of each column, by its stored name."""
     records = {fact.get("stored") or fact["name"]: fact for fact in snapshot.facts["columns"]}
     return {
         column.stored: ColumnFacts(
@@ -86,7 +86,7 @@ def column_facts(snapshot: Snapshot) -> dict[str, ColumnFacts]:
             stored="" if column.stored == column.name else column.stored,
             convention=records.get(column.stored, {}).get("convention", ""),
         )
-        for column in snapshot.tables.catalog_columns
+        for column in snapshot.catalog.catalog_columns
     }
 
 
@@ -106,7 +106,7 @@ def _rows_as_here(
     frame = _with_search_columns(frame, columns.text, searched, report.file)
     names = list(frame.columns)
     named = None if columns.text and "title" in searched else columns.title
-    usual = {column.role: column.name for column in snapshot.tables.catalog_columns}
+    usual = {column.role: column.name for column in snapshot.catalog.catalog_columns}
     id_column = require_column("id", columns.id or _among(names, usual["id"]), names, report.file)
     title = (
         find_column("title", named or _among(names, usual["title"]), names, report.file)
@@ -116,8 +116,8 @@ def _rows_as_here(
     about = Columns(id=id_column, title=title, text=[title], fold_ids=folds)
     items = item_texts(frame, about, report)
     rows = items.frame if title != id_column else items.frame.drop(columns="title")
-    here = {column.name.casefold(): column.stored for column in snapshot.tables.catalog_columns}
-    here |= {name.casefold(): name for name in snapshot.tables.columns}
+    here = {column.name.casefold(): column.stored for column in snapshot.catalog.catalog_columns}
+    here |= {name.casefold(): name for name in snapshot.catalog.columns}
     rows = rows.rename(columns={name: here.get(name.casefold(), name) for name in rows})
     year = here.get("year")
     if year and year not in rows and "title" in rows:
@@ -125,8 +125,8 @@ def _rows_as_here(
         if years.notna().any():
             rows[year] = years
     _require_search_columns(rows, snapshot, report.file, names)
-    _note_differences(rows, snapshot.tables.columns, report)
-    return rows.reindex(columns=snapshot.tables.columns)
+    _note_differences(rows, snapshot.catalog.columns, report)
+    return rows.reindex(columns=snapshot.catalog.columns)
 
 
 def _among(names: Sequence[str], usual: str) -> str | None:
@@ -176,7 +176,7 @@ def _require_search_columns(
     lacking = [
         name
         for name in searched
-        if name not in rows and not (name == "title" and snapshot.tables.is_titled_by_id())
+        if name not in rows and not (name == "title" and snapshot.catalog.is_titled_by_id())
     ]
     if lacking:
         raise DataError(

@@ -44,7 +44,7 @@ from qkvsearch.retrieval.head_weights import (
 from qkvsearch.retrieval.keys import LexicalKeys
 from qkvsearch.storage import BuildContents, CatalogRows, Workspace
 from qkvsearch.storage.remote_collections import FACT as KEYS
-from qkvsearch.storage.remote_collections import KeyPlace
+from qkvsearch.storage.remote_collections import RemoteCollection
 from qkvsearch.text.analysis import Analyzer, words
 from qkvsearch.text.analyzed import AnalyzedTexts
 from qkvsearch.text.encoder_choice import AUTO, Choice, choose
@@ -111,7 +111,7 @@ def build_workspace(
         former = current_facts(workspace)
         contents = _contents(dataset, encoder, chosen.why, spoken)
         if keys is not None:
-            contents.facts[KEYS] = KeyPlace.new(keys, former).to_fact()
+            contents.facts[KEYS] = RemoteCollection.new(keys, former).to_fact()
         if synonyms:
             contents.facts[SYNONYMS] = synonyms
         fields = AnalyzedTexts.of_columns(fields, Analyzer(spoken.name))

@@ -15,7 +15,7 @@ import numpy as np
 from qkvsearch._utils.progress import Progress
 from qkvsearch.errors import DamagedError
 from qkvsearch.storage import BuildContents, Snapshot
-from qkvsearch.storage.arrays import read_array
+from qkvsearch.storage.array_files import read_array
 from qkvsearch.storage.segments import Segment
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from qkvsearch.index.remote_vectors import PRODUCTS, key_store, remote_keys, sum
 from qkvsearch.retrieval import DenseKeys
 from qkvsearch.retrieval.remote_keys import RemoteKeys, RemoteRows, Rows
 from qkvsearch.storage import BuildContents, Snapshot
-from qkvsearch.storage.remote_collections import SUM, KeyPlace
+from qkvsearch.storage.remote_collections import SUM, RemoteCollection
 from qkvsearch.text.analysis import Analyzer
 from qkvsearch.text.encoders import restored_encoder
 from qkvsearch.text.text_encoder import TextEncoder, encode_items
@@ -125,7 +125,7 @@ class DenseComponent(IndexComponent[StoredHead]):
         longer than the encoder reads, or None for an encoder without a limit.
         """
         self.put(contents, keys=keys, cut=cut)
-        if KeyPlace.of(contents.facts) is not None:
+        if RemoteCollection.of(contents.facts) is not None:
             self.put(contents, **sums(keys))
         elif len(keys) >= MANY:
             self.put(contents, **_quantized(keys))
@@ -149,10 +149,10 @@ class DenseComponent(IndexComponent[StoredHead]):
 
     def is_here(self, snapshot: Snapshot) -> bool:
         """Whether the keys are on this machine."""
-        return KeyPlace.of(snapshot.facts) is None
+        return RemoteCollection.of(snapshot.facts) is None
 
     def pending(self, contents: BuildContents, array: str) -> np.ndarray:
-        place = KeyPlace.of(contents.facts)
+        place = RemoteCollection.of(contents.facts)
         if array == "keys" and place is not None and not self.is_pending(contents, array):
             width = len(self.pending(contents, SUM))
             n_items = contents.facts["n_items"]

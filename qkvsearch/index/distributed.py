@@ -17,7 +17,7 @@ from qkvsearch.data.interactions import Interactions
 from qkvsearch.index.interaction_log import LogComponent
 from qkvsearch.index.learned_models import TUNED, USERS, PreferencesComponent, RatingsComponent
 from qkvsearch.storage import BuildContents
-from qkvsearch.storage.arrays import ArrayFile
+from qkvsearch.storage.array_files import ArrayFile
 
 if TYPE_CHECKING:
     from qkvsearch.engines.spark.log import SparkLog

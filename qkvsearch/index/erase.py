@@ -52,21 +52,21 @@ def forget_user(
     progress = progress or silent
     with workspace.writing("forget"):
         with closing(workspace.open()) as build:
-            models, row = StoredModels(build), build.tables.user_position(user)
-            is_known = row is not None or build.tables.records.has(user)
+            models, row = StoredModels(build), build.catalog.user_position(user)
+            is_known = row is not None or build.catalog.records.has(user)
             # A run that was killed, or a build from other files, left them to former builds alone.
             if not (is_known or _is_in_folders(workspace, user)):
-                raise build.tables.unknown_user(user)
-            text, n_interactions = build.tables.user_text(user), 0
+                raise build.catalog.unknown_user(user)
+            text, n_interactions = build.catalog.user_text(user), 0
             stays = row is None and not _is_told(build, text)
             n_builds = len(workspace.builds()) - stays
             if dry_run:
-                n_records = build.tables.records.page(user, 0, 0)[1]
+                n_records = build.catalog.records.page(user, 0, 0)[1]
                 return Forgotten(len(models.history(row)), n_records, n_builds, [])
             if not stays:
                 contents, n_interactions = _without(models, row, text, progress)
                 workspace.publish(contents, "forget")
-            n_records = workspace.forget_records(build.tables, user)
+            n_records = workspace.forget_records(build.catalog, user)
         workspace.drop_builds(though_held=True)
         notes = [LEARNED] if n_interactions else []
         return Forgotten(n_interactions, n_records, n_builds, [*notes, *_left(workspace, text)])
@@ -93,7 +93,7 @@ def _is_in_folders(workspace: Workspace, user: Id) -> bool:
 
 def _is_told(snapshot: Snapshot, text: str) -> bool:
     """Whether the facts of any segment have the id."""
-    fold = snapshot.tables.fold_ids
+    fold = snapshot.catalog.fold_ids
     return any(
         segment.facts != _scrubbed(segment.facts, text, fold) for segment in snapshot.segments
     )
@@ -103,7 +103,7 @@ def _without(
     models: StoredModels, row: int | None, text: str, progress: Progress
 ) -> tuple[BuildContents, int]:
     """A base without the user in this row, if any, and how many interactions they had."""
-    contents, fold = merged_contents(models, progress), models.snapshot.tables.fold_ids
+    contents, fold = merged_contents(models, progress), models.snapshot.catalog.fold_ids
     contents.facts = dict(_scrubbed(contents.facts, text, fold))
     if row is None:
         return contents, 0
@@ -118,7 +118,7 @@ def _without(
     PreferencesComponent().put(contents, item_counts=counts)
     PreferencesComponent().forget_user(contents, row)
     contents.shared.pop(CATALOG, None)
-    contents.catalog = CatalogRows.of_tables(models.snapshot.tables)
+    contents.catalog = CatalogRows.of_stored(models.snapshot.catalog)
     return contents, int((~stays).sum())
 
 

@@ -16,7 +16,7 @@ from qkvsearch.data.ids import Ids, are_integers
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import QkvError
 from qkvsearch.index.component import ArraySpec, LearnedComponent
-from qkvsearch.storage import BuildContents, Snapshot, Tables
+from qkvsearch.storage import BuildContents, Snapshot, StoredCatalog
 
 if TYPE_CHECKING:
     from qkvsearch.index import StoredModels
@@ -46,8 +46,8 @@ class StoredLog:
         log = Interactions(
             users=np.repeat(np.arange(len(lengths), dtype=np.int32), lengths),
             items=self._arrays["items"],
-            user_ids=self._build.tables.ids("users"),
-            item_ids=self._build.tables.ids("items"),
+            user_ids=self._build.catalog.ids("users"),
+            item_ids=self._build.catalog.ids("items"),
             ratings=self._arrays.get("ratings"),
             times=self._arrays.get("times"),
             times_comparable=self._build.facts.get("times_comparable", True),
@@ -109,7 +109,7 @@ class StoredLog:
     @cached_property
     def _places(self) -> np.ndarray:
         """The row number of each of the base's items now, −1 for one that left."""
-        return self._build.rows.place_of_base
+        return self._build.rows.item_rows_of_base
 
     @cached_property
     def _is_placed(self) -> bool:
@@ -191,7 +191,7 @@ class LogComponent(LearnedComponent[StoredLog]):
 
     def merge(self, contents: BuildContents, models: StoredModels, progress: Progress) -> None:
         super().merge(contents, models, progress)
-        if not unmoved(models.snapshot.rows.place_of_base):
+        if not unmoved(models.snapshot.rows.item_rows_of_base):
             self.store(contents, models.load(self).interactions())
 
 
@@ -205,15 +205,15 @@ class Histories:
     """The users of a build in its order, then those recorded since, and what each did."""
 
     models: StoredModels
-    tables: Tables
+    catalog: StoredCatalog
 
     @cached_property
     def _built(self) -> Ids:
-        return self.tables.ids("users")
+        return self.catalog.ids("users")
 
     @cached_property
     def _recorded(self) -> dict[str, list[Interaction]]:
-        return self.tables.records.by_user()
+        return self.catalog.records.by_user()
 
     @cached_property
     def ids(self) -> Ids:
@@ -252,7 +252,7 @@ class Histories:
     def n_users(self, item: int) -> int:
         """How many interacted with the item in this row, those recorded since included."""
         known = 0 if self.models.implicit is None else int(self.models.item_counts[item])
-        since = (self.tables.user_position(user) for user in self.tables.records.users_of(item))
+        since = (self.catalog.user_position(user) for user in self.catalog.records.users_of(item))
         return known + sum(
             row is None or item not in self.models.history(row).positions for row in since
         )
@@ -273,7 +273,7 @@ class Histories:
         """Rows of `ids`: the users who like the item in this row, those recorded since included."""
         log = self.models.find(LogComponent())
         found = set() if log is None else set(log.liking(item).tolist())
-        for name in self.tables.records.users_of(item):
+        for name in self.catalog.records.users_of(item):
             row = self.ids.find(name)
             found.discard(row)
             if item in self.at(row).liked.positions:
@@ -295,11 +295,11 @@ class Histories:
         """
         if user is None and not likes and not rated:
             raise QkvError("nobody to recommend to: name a user, or something they like")
-        row = None if user is None else self.tables.user_position(user)
-        recorded = [] if user is None else self.tables.records.of(user)
+        row = None if user is None else self.catalog.user_position(user)
+        recorded = [] if user is None else self.catalog.records.of(user)
         is_new = user is not None and row is None and not recorded
-        if is_new and not self.tables.records.has(user):
-            raise self.tables.unknown_user(user)
+        if is_new and not self.catalog.records.has(user):
+            raise self.catalog.unknown_user(user)
         liked = [Interaction(item, None, NOW) for item in likes]
         history = self._of_row(row, [*recorded, *rated]).then(liked, self.models.feedback)
         return history if recent is None else history.recent(recent)

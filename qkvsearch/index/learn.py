@@ -51,8 +51,8 @@ def learn(workspace: Workspace, progress: Progress | None = None) -> Learned:
     progress = progress or silent
     with workspace.writing("learn"), closing(workspace.open()) as build:
         models = StoredModels(build)
-        n_recorded, last = build.tables.records.unlearned()
-        n_stray = build.tables.records.n_stray()
+        n_recorded, last = build.catalog.records.unlearned()
+        n_stray = build.catalog.records.n_stray()
         n_recorded -= n_stray
         log = log_with_records(models)
         learned = list(FROM_INTERACTIONS)
@@ -69,7 +69,7 @@ def learn(workspace: Workspace, progress: Progress | None = None) -> Learned:
         for part in learned:
             part.learn(contents, log, progress)
         if contents.shared.pop(CATALOG, None):
-            contents.catalog = CatalogRows.of_tables(build.tables)
+            contents.catalog = CatalogRows.of_stored(build.catalog)
         workspace.publish(contents, "learn")
     return Learned(n_recorded, len(log.user_ids), len(log), notes)
 
@@ -79,7 +79,7 @@ def log_with_records(models: StoredModels) -> Interactions:
     `WorkspaceError` where there is none.
     """
     snapshot = models.snapshot
-    histories = Histories(models, snapshot.tables)
+    histories = Histories(models, snapshot.catalog)
     texts = histories.ids.texts
     found = [(texts[row], histories.at(row)) for row in range(len(histories))]
     found = [(user, history) for user, history in found if len(history)]
@@ -88,7 +88,7 @@ def log_with_records(models: StoredModels) -> Interactions:
             f"{snapshot.workspace}: nobody's interactions are here to learn from; record some, or "
             "build with `interactions`"
         )
-    items = snapshot.tables.ids("items")
+    items = snapshot.catalog.ids("items")
     positions = _joined(found, "positions")
     times, weights = _joined(found, "times"), None
     if all(history.weights is not None for _, history in found):

@@ -78,7 +78,7 @@ class TermsComponent(IndexComponent[TermKeys]):
         start = 0
         for segment in snapshot.with_items:
             end = start + segment.n_rows
-            yield self.segment_counts(segment), snapshot.rows.place[start:end]
+            yield self.segment_counts(segment), snapshot.rows.item_rows[start:end]
             start = end
 
 

@@ -13,13 +13,13 @@ from qkvsearch._utils.progress import Progress, silent
 from qkvsearch.errors import WorkspaceError
 from qkvsearch.index import StoredModels
 from qkvsearch.index.component import IndexComponent
-from qkvsearch.index.registry import each_part, parts_of
+from qkvsearch.index.registry import components_of, each_component
 from qkvsearch.storage import BuildContents, CatalogRows, Snapshot, Workspace
 from qkvsearch.storage.catalog.file import CATALOG
 
 # Above so many segments, or so large a share of the base's rows that joined or departed, an update
 # merges. Each segment costs a query a little, and each departed row some room on disk.
-MOST_SEGMENTS, LARGEST_SHARE = 32, 0.2
+MAX_SEGMENTS, MAX_CHANGED_SHARE = 32, 0.2
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def merge_if_many(workspace: Workspace, command: str, progress: Progress) -> lis
             workspace.publish(contents, command, instead_of=build.name)
         except WorkspaceError as error:
             return [f"What {command} did is done; its segments were not merged: {error}"]
-        is_text = was_whole and not build.tables.are_whole("items")
+        is_text = was_whole and not build.catalog.are_whole("items")
     return ["All ids are text from now on."] if is_text else []
 
 
@@ -72,14 +72,14 @@ def merged_contents(
     snapshot = models.snapshot
     contents = BuildContents(facts=dict(snapshot.facts))
     for name in snapshot.array_names:
-        if not any(part.owns(name) for part in parts_of(models)):
+        if not any(part.owns(name) for part in components_of(models)):
             raise LookupError(name)
     if snapshot.rows.is_plain:
         contents.shared[CATALOG] = snapshot.base.file(CATALOG)
     else:
-        contents.catalog = CatalogRows.of_tables(snapshot.tables)
-        contents.users = snapshot.tables.ids("users")
-    for part in each_part(models, "merging", progress):
+        contents.catalog = CatalogRows.of_stored(snapshot.catalog)
+        contents.users = snapshot.catalog.ids("users")
+    for part in each_component(models, "merging", progress):
         if part not in but:
             part.merge(contents, models, progress)
     return contents
@@ -91,7 +91,7 @@ def _is_due(snapshot: Snapshot) -> bool:
     changed = rows.n_stored - rows.n_base + n_departed
     kinds = {segment.catalog.whole_ids for segment in snapshot.with_items}
     return (
-        len(snapshot.segments) > MOST_SEGMENTS
-        or changed > LARGEST_SHARE * rows.n_base
+        len(snapshot.segments) > MAX_SEGMENTS
+        or changed > MAX_CHANGED_SHARE * rows.n_base
         or len(kinds) > 1
     )

@@ -1,6 +1,7 @@
-"""Every part that a build can have.
+"""All components that a build can have.
 
-A new one is named in `FROM_INTERACTIONS` where it is learned from them, otherwise in `parts_of`.
+A new one is added to `FROM_INTERACTIONS` if it is learned from interactions, otherwise to
+`components_of`.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ FROM_INTERACTIONS: tuple[LearnedComponent[Any], ...] = (
 )
 
 
-def parts_of(models: StoredModels) -> list[IndexComponent[Any]]:
+def components_of(models: StoredModels) -> list[IndexComponent[Any]]:
     """Every part that a build can have, in the order in which it stores them."""
     heads = map(DenseComponent, list(models.head_weights)[1:])
     return [
@@ -43,11 +44,11 @@ def parts_of(models: StoredModels) -> list[IndexComponent[Any]]:
     ]
 
 
-def each_part(
+def each_component(
     models: StoredModels, stage: str, progress: Progress
 ) -> Iterator[IndexComponent[Any]]:
     """The parts that a build has, one after the other; progress: told how many are done."""
-    parts = [part for part in parts_of(models) if part.is_in(models.snapshot)]
+    parts = [part for part in components_of(models) if part.is_in(models.snapshot)]
     for done, part in enumerate(parts):
         progress(stage, done, len(parts))
         yield part

@@ -8,7 +8,7 @@ import numpy as np
 
 from qkvsearch.errors import DamagedError, WorkspaceError
 from qkvsearch.retrieval.remote_keys import BLOCK, DRAWN, RemoteKeys, RemoteRows
-from qkvsearch.storage.remote_collections import SUM, KeyPlace, filter_of
+from qkvsearch.storage.remote_collections import SUM, RemoteCollection, filter_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,7 +37,7 @@ def damaged_keys(snapshot: Snapshot) -> list[DamagedError]:
     """What is not as it was written of keys that are elsewhere: all of them are read, and compared
     with their sums. None where they are here.
     """
-    if KeyPlace.of(snapshot.facts) is None:
+    if RemoteCollection.of(snapshot.facts) is None:
         return []
     found = []
     for head in list(snapshot.facts["head_weights"])[1:]:
@@ -61,24 +61,24 @@ def key_store(snapshot: Snapshot, widths: dict[str, int]) -> MilvusKeys | None:
     """Where the keys of a build are; None where they are here. widths: of each dense head. Raises
     `WorkspaceError` where they are not what was written.
     """
-    place = KeyPlace.of(snapshot.facts)
+    place = RemoteCollection.of(snapshot.facts)
     if place is None:
         return None
     from qkvsearch.engines.milvus.store import MilvusKeys, StoredPiece
 
     parts, start = [], 0
     for segment in snapshot.with_items:
-        own = KeyPlace.of(segment.facts)
+        own = RemoteCollection.of(segment.facts)
         assert own is not None
         parts.append(StoredPiece(own.collection, segment.n_rows, start))
         start += segment.n_rows
-    tables = snapshot.tables
+    catalog = snapshot.catalog
 
     def condition_of(where: Where, fields: Mapping[str, str]) -> str | None:
-        return filter_of(where, tables.catalog_columns, fields)
+        return filter_of(where, catalog.catalog_columns, fields)
 
     rows = snapshot.rows
-    store = MilvusKeys(place.uri, parts, rows.place, rows.stored, widths, condition_of)
+    store = MilvusKeys(place.uri, parts, rows.item_rows, rows.stored, widths, condition_of)
     store.check()
     return store
 

@@ -20,12 +20,12 @@ from qkvsearch.index.dense import ENCODER, DenseComponent
 from qkvsearch.index.interaction_log import LogComponent
 from qkvsearch.index.learned_models import NextItemComponent, PreferencesComponent
 from qkvsearch.index.merge import merged_contents
-from qkvsearch.index.registry import FROM_INTERACTIONS, parts_of
+from qkvsearch.index.registry import FROM_INTERACTIONS, components_of
 from qkvsearch.index.remote_vectors import damaged_keys
 from qkvsearch.index.texts import store_head, store_tokens, store_words
 from qkvsearch.storage import BuildContents, BuildEntry, Snapshot, Workspace
-from qkvsearch.storage.checksummed import checksum_of, read_signed
-from qkvsearch.storage.records.repair import repair_records
+from qkvsearch.storage.checksummed import checksum_of, read_checksummed
+from qkvsearch.storage.records.recovery import repair_records
 from qkvsearch.storage.root import Root, read_root
 from qkvsearch.storage.segments import BUILDS_FOLDER, MANIFEST, OWN_NAME
 from qkvsearch.text.analyzed import AnalyzedTexts
@@ -98,7 +98,7 @@ def _root(workspace: Workspace, done: Repaired) -> Root:
     builds = []
     for path in (workspace.path / BUILDS_FOLDER).glob(f"*/{MANIFEST}"):
         with suppress(QkvError, LookupError, TypeError):
-            content = read_signed(path)
+            content = read_checksummed(path)
             entry = BuildEntry(**{**content["build"], "manifest": checksum_of(content)})
             if OWN_NAME.fullmatch(path.parent.name) and entry.name == path.parent.name:
                 builds.append(entry)
@@ -120,7 +120,7 @@ def _readable(workspace: Workspace, root: Root) -> Iterator[BuildEntry]:
     others = [build for build in reversed(root.builds) if build.name != root.current]
     for entry in [root.current_build, *others]:
         with suppress(DamagedError), closing(Snapshot.of(workspace.path, entry)) as build:
-            if len(build.rows) == build.facts["n_items"] and build.tables.columns:
+            if len(build.rows) == build.facts["n_items"] and build.catalog.columns:
                 yield entry
 
 
@@ -140,7 +140,7 @@ def _derived(
 ) -> BuildContents:
     """A base of the parts that are sound, and of the others made again. damaged: arrays."""
     models = StoredModels(snapshot)
-    broken = [part for part in parts_of(models) if any(map(part.owns, damaged))]
+    broken = [part for part in components_of(models) if any(map(part.owns, damaged))]
     contents = merged_contents(models, progress, but=broken)
     _derive_texts(contents, models, broken, damaged, done, progress)
     _derive_interactions(contents, models, broken, done, progress)
@@ -234,9 +234,9 @@ def _catalog(snapshot: Snapshot) -> Catalog:
     """All items of a build, as the file had them that it was built from."""
     import pandas as pd
 
-    tables = snapshot.tables
-    frame = pd.DataFrame(tables.cells(), columns=tables.columns, dtype=object)
-    ids = tables.ids("items")
+    catalog = snapshot.catalog
+    frame = pd.DataFrame(list(catalog.all_cells()), columns=catalog.columns, dtype=object)
+    ids = catalog.ids("items")
     searched = tuple(snapshot.facts["text_columns"])
     return Catalog(
         ids, frame.assign(id=ids.texts), searched, tuple(column_facts(snapshot).values())

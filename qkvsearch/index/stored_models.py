@@ -20,7 +20,7 @@ from qkvsearch.retrieval.late_interaction import TokenKeys
 from qkvsearch.retrieval.remote_keys import KeyStore, RemoteKeys
 from qkvsearch.retrieval.word_index import WordIndex
 from qkvsearch.storage import Snapshot
-from qkvsearch.storage.remote_collections import KeyPlace
+from qkvsearch.storage.remote_collections import RemoteCollection
 from qkvsearch.storage.segments import MANIFEST
 from qkvsearch.text.analysis import Analyzer
 from qkvsearch.text.text_encoder import TextEncoder
@@ -156,7 +156,7 @@ class StoredModels:
     @cached_property
     def key_store(self) -> KeyStore | None:
         """The server that has the keys; None where they are local."""
-        if KeyPlace.of(self.snapshot.facts) is None:
+        if RemoteCollection.of(self.snapshot.facts) is None:
             return None
         keys = self.dense_keys(self.main_head)
         return keys.vectors.store if isinstance(keys, RemoteKeys) else None

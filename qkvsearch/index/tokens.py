@@ -14,7 +14,7 @@ from qkvsearch.index.component import Addition, ArraySpec, IndexComponent
 from qkvsearch.index.dense import DenseComponent
 from qkvsearch.retrieval.late_interaction import TokenKeys, item_tokens
 from qkvsearch.storage import BuildContents, Snapshot
-from qkvsearch.storage.arrays import end_to_end
+from qkvsearch.storage.array_files import end_to_end
 from qkvsearch.storage.publish import NO_SPACE
 
 if TYPE_CHECKING:

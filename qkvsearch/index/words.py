@@ -57,7 +57,7 @@ class WordsComponent(IndexComponent[WordIndex]):
         start = 0
         for segment in snapshot.with_items:
             end = start + segment.n_rows
-            yield self._sequences(segment), snapshot.rows.place[start:end]
+            yield self._sequences(segment), snapshot.rows.item_rows[start:end]
             start = end
 
     def _sequences(self, segment: Segment) -> WordSequences:

@@ -127,9 +127,9 @@ class BatchRecommendations:
     @cached_property
     def types(self) -> dict[str, str]:
         """Of the columns, in SQL."""
-        tables, users = self.recommender.tables, self.recommender.histories
+        catalog, users = self.recommender.catalog, self.recommender.histories
         types = {**TYPES, **{own_key(one.name): one.sql_type for one in self.columns}}
-        return types | {"user": _id_type(users.ids), "id": _id_type(tables.ids("items"))}
+        return types | {"user": _id_type(users.ids), "id": _id_type(catalog.ids("items"))}
 
     def arrow_table(self, start: int, stop: int) -> Any:
         """The k best of the users in these rows, as a table in Arrow."""
@@ -220,7 +220,7 @@ class BatchRecommendations:
     def _table(self, best: Best) -> Table:
         found, places = np.unique(best.items, return_inverse=True)
         own = [column.stored for column in self.columns]
-        cells = self.recommender.tables.cells_of(found, ["id", "title", *own])
+        cells = self.recommender.catalog.cells(found, ["id", "title", *own])
         picked = [cells[place] for place in places.tolist()]
         ids, titles, *others = zip(*picked, strict=True) if picked else [()] * (2 + len(own))
         return {

@@ -32,7 +32,7 @@ from qkvsearch.retrieval.reasons import KINDS, KindsOfItems, group
 from qkvsearch.retrieval.remote_keys import EVERY, Allowed, scored
 from qkvsearch.retrieval.score_components import OTHERS, Source
 from qkvsearch.search.candidates import NEXT_ITEM, PREFERENCES, positions_of
-from qkvsearch.storage import Tables, Workspace
+from qkvsearch.storage import StoredCatalog, Workspace
 from qkvsearch.text.labelled import LabelledVectors
 
 if TYPE_CHECKING:
@@ -70,23 +70,25 @@ class GivenHistory:
         """
         from qkvsearch.recommend.recording import Recording
 
-        tables = histories.tables
+        catalog = histories.catalog
         rated, told = Recording(workspace, histories).as_if_recorded(self.ratings)
-        liked, notes = positions_of(tables, self.likes)
-        self._check_once(liked, [one.position for one in rated], tables)
-        left_out, more = positions_of(tables, self.without)
+        liked, notes = positions_of(catalog, self.likes)
+        self._check_once(liked, [one.position for one in rated], catalog)
+        left_out, more = positions_of(catalog, self.without)
         history = histories.of(self.user, liked, rated=rated)
-        unmet = tables.names([row for row in left_out if row not in history.positions])
+        unmet = catalog.names([row for row in left_out if row not in history.positions])
         if named := ", ".join(f"{title} ({id_})" for id_, title in zip(*unmet, strict=True)):
             more.append(f"`without`: not in this history, so nothing changes: {named}.")
         history = history.without(left_out)
         history = history if recent is None else history.recent(recent)
         return history, [*told, *notes, *more]
 
-    def _check_once(self, liked: Sequence[int], rated: Sequence[int], tables: Tables) -> None:
+    def _check_once(
+        self, liked: Sequence[int], rated: Sequence[int], catalog: StoredCatalog
+    ) -> None:
         """Raise `QkvError` for an item that is both liked, which counts in full, and rated."""
         if both := sorted({*liked} & {*rated}):
-            (id_, *_), _ = tables.names(both)
+            (id_, *_), _ = catalog.names(both)
             raise QkvError(f"{id_text(id_)!r} is among `likes` and `ratings`: leave it out of one")
 
 
@@ -95,7 +97,7 @@ class Recommender:
     """What turns a history into a head: by preferences, or by text where none were learned."""
 
     models: StoredModels
-    tables: Tables
+    catalog: StoredCatalog
 
     @property
     def factors(self) -> ImplicitFactors:
@@ -118,7 +120,7 @@ class Recommender:
 
     @cached_property
     def histories(self) -> Histories:
-        return Histories(self.models, self.tables)
+        return Histories(self.models, self.catalog)
 
     def embeddings(self, histories: Sequence[History]) -> np.ndarray:
         """Of users with these histories, (n, d), float64, solved as exactly as a single one's."""
@@ -159,7 +161,7 @@ class Recommender:
     def embedding(self, history: History) -> LabelledVectors:
         """The user's, as the sum of what each item that they like adds to it."""
         liked = history.liked
-        ids, _ = self.tables.names(liked.positions)
+        ids, _ = self.catalog.names(liked.positions)
         vectors = self.factors.history_vectors(liked.positions, liked.confidences)
         return LabelledVectors(ids, vectors)
 
@@ -176,7 +178,7 @@ class Recommender:
         """The mean of the items' keys by a dense head, weighed by confidence."""
         keys = self.models.dense_keys(head)
         shares = history.confidences / max(float(history.confidences.sum()), 1e-9)
-        ids, _ = self.tables.names(history.positions)
+        ids, _ = self.catalog.names(history.positions)
         return LabelledVectors(ids, keys.vectors[history.positions] * shares[:, None])
 
     def _by_sequence(self, history: History) -> Scores | None:
@@ -186,7 +188,7 @@ class Recommender:
         model, rows = self.next_item, in_order(history)
         if not model.known[rows].any():
             return None
-        ids, _ = self.tables.names(rows)
+        ids, _ = self.catalog.names(rows)
 
         sources = [*(Source(NEXT_ITEM, id_) for id_ in ids), Source(CONSTANT, None)]
 
@@ -230,7 +232,7 @@ def damped(head: Scores, popularity: np.ndarray, damping: float) -> Scores:
 def with_reasons(
     ranking: Ranking,
     history: History,
-    tables: Tables,
+    catalog: StoredCatalog,
     because: int | None = None,
     shared_with: Sequence[Container[int]] = (),
 ) -> Ranking:
@@ -241,7 +243,7 @@ def with_reasons(
     entry. By default all that count for anything. shared_with: where hits are users, the row
     numbers of each one's items, so that each item of the history says whether it is `shared`.
     """
-    ids, titles = tables.names(history.positions)
+    ids, titles = catalog.names(history.positions)
     known = dict(zip(ids, zip(titles, history.positions.tolist(), strict=True), strict=True))
 
     def reason(part: ScoreComponent, theirs: Container[int] | None) -> dict[str, Any]:
@@ -274,22 +276,22 @@ class HistoryReasons:
     def __init__(
         self,
         history: History,
-        tables: Tables,
+        catalog: StoredCatalog,
         shared_with: Mapping[int, Container[int]] | None = None,
     ) -> None:
-        self.tables, self.positions = tables, history.positions
+        self.catalog, self.positions = catalog, history.positions
         self.shared_with = shared_with
 
     @cached_property
     def _numbers(self) -> dict[Any, int]:
         """The place of each item in the history, by id."""
-        ids, _ = self.tables.names(self.positions)
+        ids, _ = self.catalog.names(self.positions)
         return {id_: number for number, id_ in enumerate(ids)}
 
     @cached_property
     def _kinds(self) -> KindsOfItems:
-        _, titles = self.tables.names(self.positions)
-        return KindsOfItems(titles, item_kinds(self.tables, self.positions))
+        _, titles = self.catalog.names(self.positions)
+        return KindsOfItems(titles, item_kinds(self.catalog, self.positions))
 
     def __call__(self, position: int, parts: Components) -> list[Reason]:
         numbers = [self._numbers.get(source.query, -1) for source in parts.sources]
@@ -303,7 +305,7 @@ class HistoryReasons:
             for row in np.flatnonzero(~is_item).tolist()
         ]
         if self.shared_with is None:
-            (own,) = item_kinds(self.tables, [position])
+            (own,) = item_kinds(self.catalog, [position])
             return [*self._kinds.reasons(values, which, own), *whole]
         theirs = self.shared_with[position]
         is_shared = np.array([row in theirs for row in self.positions.tolist()], dtype=bool)
@@ -316,16 +318,16 @@ class HistoryReasons:
         return [*found, *whole]
 
 
-def item_kinds(tables: Tables, positions: Sequence[int] | np.ndarray) -> list[list[str]]:
+def item_kinds(catalog: StoredCatalog, positions: Sequence[int] | np.ndarray) -> list[list[str]]:
     """Of each item the entries of its lists, and its short texts but id and title: its genres, its
     channel.
     """
     columns = [
         column
-        for column in tables.catalog_columns
+        for column in catalog.catalog_columns
         if column.type in ("list", "text") and column.stored not in ("id", "title")
     ]
-    rows = tables.cells_of(positions, [column.stored for column in columns])
+    rows = catalog.cells(positions, [column.stored for column in columns])
     found = []
     for row in rows:
         kinds = []

@@ -22,7 +22,7 @@ def record_file(recording: Recording, source: Source, columns: Columns | None = 
     """Read as a build reads a log, then written all at once. The notes say what became of every
     row. Raises `DataError` where no row can be used.
     """
-    models, tables = recording.histories.models, recording.histories.tables
+    models, catalog = recording.histories.models, recording.histories.catalog
     table, report = load_encoded(source, "interactions")
     facts = models.snapshot.facts
     names = list(table.columns)
@@ -30,7 +30,7 @@ def record_file(recording: Recording, source: Source, columns: Columns | None = 
     given = replace(given, fold_ids=bool(facts.get("fold_ids")))
     if find_column("rating", given.rating, names, report.file) is not None:
         given = replace(given, rating_scale=models.rating_scale)
-    found = rows_from_table(table, given, report, tables.ids("items"))
+    found = rows_from_table(table, given, report, catalog.ids("items"))
     rows = _rows(recording, found, report)
     report.note(
         _in_log(recording, rows),
@@ -52,7 +52,7 @@ def _rows(recording: Recording, found: LogRows, report: ReadReport) -> list[Reco
     """One by one, since a refund takes back what only the build's log has. Raises `DataError`
     where none can be used.
     """
-    ids = recording.histories.tables.ids("items")
+    ids = recording.histories.catalog.ids("items")
     codes, _ = found.items.numbered(ids, ids.fold)
     ratings = _column("ratings", found, recording.rated, report)
     weights = _column("weights", found, recording.has_weights, report)
@@ -84,8 +84,8 @@ def _rows(recording: Recording, found: LogRows, report: ReadReport) -> list[Reco
 
 def _in_log(recording: Recording, rows: list[Recorded]) -> int:
     """How many the log of the build has already, or something later in their place."""
-    models, tables = recording.histories.models, recording.histories.tables
-    users, items, found = tables.ids("users"), tables.ids("items"), 0
+    models, catalog = recording.histories.models, recording.histories.catalog
+    users, items, found = catalog.ids("users"), catalog.ids("items"), 0
     log = {user: models.history(user) for user in {users.find(row.user) for row in rows} - {-1}}
     for row in rows:
         history = log.get(users.find(row.user))

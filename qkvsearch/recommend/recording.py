@@ -16,7 +16,7 @@ from qkvsearch.errors import QkvError
 from qkvsearch.index.interaction_log import Histories
 from qkvsearch.search.candidates import positions_of
 from qkvsearch.search.listing import Listing
-from qkvsearch.storage import Tables, Workspace
+from qkvsearch.storage import StoredCatalog, Workspace
 from qkvsearch.storage.records import Recorded
 
 RECORDED_NAMES = ("user", "id", "title", "rating", "weight", "time")
@@ -49,7 +49,7 @@ class Recording:
         """
         rows, notes = self._checked(given)
         for user, item, _ in given:
-            if self.histories.tables.item_position(item) not in self.histories.of(user).positions:
+            if self.histories.catalog.item_position(item) not in self.histories.of(user).positions:
                 raise QkvError(f"user {id_text(user)!r} has no item {id_text(item)!r}")
         return self.listed(rows, notes)
 
@@ -64,16 +64,16 @@ class Recording:
         if not id_text(user):
             raise QkvError("a user needs an id")
         self.check_value(value)
-        tables = self.histories.tables
-        position, note = tables.item_named(item)
-        (id_,), _ = tables.names([position])
+        catalog = self.histories.catalog
+        position, note = catalog.find_item(item)
+        (id_,), _ = catalog.names([position])
         rating, weight = (None, value) if self.weighed else (value, None)
-        return Recorded(tables.user_text(user), id_text(id_), rating, weight), note
+        return Recorded(catalog.user_text(user), id_text(id_), rating, weight), note
 
     def write(self, rows: Sequence[Recorded], notes: Sequence[str] = ()) -> Listing:
         """Interactions that were checked, all or none. Raises `WorkspaceError`."""
         histories = self.histories
-        self.workspace.record(rows, histories.models.last_time, histories.tables.records.learned)
+        self.workspace.record(rows, histories.models.last_time, histories.catalog.records.learned)
         return self.listed(rows, notes)
 
     def undo(self) -> Listing:
@@ -81,7 +81,7 @@ class Recording:
         learned from it.
         """
         with closing(self.workspace.open()) as current:
-            learned = current.tables.records.learned
+            learned = current.catalog.records.learned
         records = self.workspace.undo_record(learned)
         if not records:
             raise QkvError(f"{self.workspace.path}: nothing is recorded here that could be undone")
@@ -107,7 +107,7 @@ class Recording:
         it; and notes on names that can be read in two ways. Raises `QkvError`, which names the
         item, for a value that cannot be.
         """
-        positions, notes = positions_of(self.histories.tables, ratings)
+        positions, notes = positions_of(self.histories.catalog, ratings)
         for item, value in ratings.items():
             try:
                 self.check_value(value)
@@ -135,7 +135,7 @@ class Recording:
 
     def listed(self, rows: Sequence[Recorded], notes: Sequence[str] = ()) -> Listing:
         """What was recorded, with titles; an item that has left the catalog has none."""
-        known = self.histories.tables.known({row.item for row in rows})
+        known = self.histories.catalog.ids_and_titles({row.item for row in rows})
         found = []
         for row in rows:
             id_, title = known.get(row.item, (row.item, None))
@@ -144,20 +144,20 @@ class Recording:
         return _listing(RECORDED_NAMES, found, notes, always=3)
 
 
-def record_rows(tables: Tables, user: Any, k: int | None, offset: int) -> Listing:
+def record_rows(catalog: StoredCatalog, user: Any, k: int | None, offset: int) -> Listing:
     """What was recorded, the last first, of one user or of all; `learned` where the log of the
     build contains it. Raises `UnknownIdError` for a user who is not there.
     """
-    records, total = tables.records.page(user, k, offset)
-    if user is not None and not total and tables.user_position(user) is None:
-        raise tables.unknown_user(user)
-    known = tables.known({record.item for record in records})
+    records, total = catalog.records.page(user, k, offset)
+    if user is not None and not total and catalog.user_position(user) is None:
+        raise catalog.unknown_user(user)
+    known = catalog.ids_and_titles({record.item for record in records})
     rows = [
         {
             **record._asdict(),
             "title": known.get(record.item, (None, None))[1],
             "time": readable_time(record.time),
-            "learned": record.number <= tables.records.learned,
+            "learned": record.number <= catalog.records.learned,
         }
         for record in records
     ]
@@ -167,9 +167,9 @@ def record_rows(tables: Tables, user: Any, k: int | None, offset: int) -> Listin
 
 def history_rows(histories: Histories, user: Any) -> Listing:
     """All that is known of a user, the latest first. Raises `UnknownIdError`."""
-    history, tables = histories.of(user), histories.tables
-    recorded = {position for position, *_ in tables.records.of(user)}
-    ids, titles = tables.names(history.positions)
+    history, catalog = histories.of(user), histories.catalog
+    recorded = {position for position, *_ in catalog.records.of(user)}
+    ids, titles = catalog.names(history.positions)
     rows = [
         [
             ids[i],
@@ -182,7 +182,7 @@ def history_rows(histories: Histories, user: Any) -> Listing:
         ]
         for i in np.argsort(history.times, kind="stable")[::-1].tolist()
     ]
-    gone = tables.records.strays(user)
+    gone = catalog.records.strays(user)
     said = f"Recorded as well, of items that are not in the catalog: {', '.join(map(repr, gone))}."
     return _listing(HISTORY_NAMES, rows, [said] if gone else (), always=4)
 

@@ -76,17 +76,17 @@ class Neighbours:
             return None
 
         @cache
-        def parts_of() -> PartsOf:
+        def components_of() -> PartsOf:
             if len(self.positions) <= MAX_BY_WORD:
                 return product_parts("semantic", self._words(), partial(self.texts.pieces, head))
             of_items = keys.vectors[list(self.positions)] / len(self.positions)
-            _, titles = self.texts.tables.names(self.positions)
+            _, titles = self.texts.catalog.names(self.positions)
             query = LabelledVectors(list(enumerate(titles)), of_items)
             of_one = lambda other: LabelledVectors([None], keys.vectors[[other]])  # noqa: E731
             return product_parts("semantic", query, of_one)
 
         whole = keys.head("semantic", LabelledVectors([None], mean))
-        return whole and replace(whole, parts=lambda other: parts_of()(other))
+        return whole and replace(whole, parts=lambda other: components_of()(other))
 
     def _words(self) -> LabelledVectors:
         """The words of all the items, labelled (which of the items, word)."""
@@ -97,13 +97,13 @@ class Neighbours:
 
     def _directions(self, positions: Sequence[int]) -> LabelledVectors:
         """Items' embeddings at length 1, labelled with their titles."""
-        _, titles = self.texts.tables.names(positions)
+        _, titles = self.texts.catalog.names(positions)
         vectors = self.texts.models.load(PreferencesComponent()).unit_rows.vectors[list(positions)]
         return LabelledVectors(titles, np.asarray(vectors))
 
     def _named(self, head: Scores) -> Scores:
         """With the word or the title alone as the query of a part; of several items its id too."""
-        ids, _ = self.texts.tables.names(self.positions)
+        ids, _ = self.texts.catalog.names(self.positions)
         items = ids if len(ids) > 1 else [None]
 
         def named(source: Source) -> Source:
@@ -121,7 +121,7 @@ class NeighbourReasons:
     """A `Reasoning` by the people who like both items, and by the words that both texts have."""
 
     def __init__(self, texts: TextSearch, histories: Histories, positions: Sequence[int]) -> None:
-        ids, titles = texts.tables.names(positions)
+        ids, titles = texts.catalog.names(positions)
         items = ids if len(ids) > 1 else [None]
         self.items = dict(zip(items, zip(positions, titles, strict=True), strict=True))
         self.liking = cache(histories.liking)
@@ -223,18 +223,18 @@ def similar_users(
 
     head = None
     if length:
-        ids, _ = recommender.tables.names(liked.positions)
+        ids, _ = recommender.catalog.names(liked.positions)
         head = DenseKeys(embeddings).head("taste", LabelledVectors(ids, vectors / length))
     ranking = ranked(head, names, k, temperature, others)
     theirs = [set(users.at(int(row)).positions.tolist()) for row in ranking.positions]
     shared = [sum(item in of_one for item in history.positions.tolist()) for of_one in theirs]
     ranking = ranking.annotated(shared=shared)
     known = dict(zip(ranking.positions.tolist(), theirs, strict=True))
-    reasoning = HistoryReasons(history, recommender.tables, known)
+    reasoning = HistoryReasons(history, recommender.catalog, known)
     ranking = replace(ranking, reasoning=reasoning)
     if not explain:
         return ranking
-    return with_reasons(ranking, history, recommender.tables, shared_with=theirs)
+    return with_reasons(ranking, history, recommender.catalog, shared_with=theirs)
 
 
 def _user_directions(recommender: Recommender, progress: Progress | None) -> np.ndarray:

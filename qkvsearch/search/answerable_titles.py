@@ -41,5 +41,5 @@ def _titles_with(models: StoredModels, term: str) -> list[list[str]]:
         return []
     best = items[np.argsort(-weights, kind="stable")[:MOST_TITLES]]
     analyzer = models.analyzer
-    _, titles = models.snapshot.tables.names(best)
+    _, titles = models.snapshot.catalog.names(best)
     return [analyzer.key_terms(title) for title in titles]

@@ -17,11 +17,11 @@ from qkvsearch.data.ids import Id, Ids, id_text
 from qkvsearch.errors import QkvError, UnknownIdError, suggest
 from qkvsearch.retrieval import Ranking, Scores, rank
 from qkvsearch.retrieval.ranking import Names
-from qkvsearch.storage.catalog.titles import as_form
+from qkvsearch.storage.catalog.titles import split_prefix
 
 if TYPE_CHECKING:
     from qkvsearch.query.where import Where
-    from qkvsearch.storage import Tables
+    from qkvsearch.storage import StoredCatalog
 
 PREFERENCES, NEXT_ITEM = MODELS = ("preferences", "next-item")
 
@@ -93,7 +93,7 @@ def check_model(model: str, recent: int | None) -> None:
 
 
 def candidates(
-    tables: Tables,
+    catalog: StoredCatalog,
     n_items: int,
     where: Where | None = None,
     excluded: Any = (),
@@ -105,19 +105,19 @@ def candidates(
     """
     mask = exclusion_mask(n_items, excluded) if len(excluded) else np.ones(n_items, dtype=bool)
     if only is not None:
-        mask &= ~exclusion_mask(n_items, listed_positions(tables, only)[0])
+        mask &= ~exclusion_mask(n_items, listed_positions(catalog, only)[0])
     if where is None:
         return mask
     with released():  # what a condition compares may take seconds
-        return mask & tables.mask(where, n_items)
+        return mask & catalog.mask(where)
 
 
-def listed_positions(tables: Tables, only: Iterable[Id]) -> tuple[list[int], list[str]]:
+def listed_positions(catalog: StoredCatalog, only: Iterable[Id]) -> tuple[list[int], list[str]]:
     """Row numbers of items by id, or by `title:…`; and notes on names that are not in the catalog,
     which are passed over, and on ids that are titles as well. Raises `QkvError` where none is.
     """
-    ids, wanted = tables.ids("items"), as_list(only)
-    rows = {name: _listed(tables, ids, name) for name in dict.fromkeys(wanted)}
+    ids, wanted = catalog.ids("items"), as_list(only)
+    rows = {name: _listed(catalog, ids, name) for name in dict.fromkeys(wanted)}
     unknown = [id_text(name) for name in wanted if rows[name] < 0]
     if len(unknown) == len(wanted):
         example = f", such as {unknown[0]!r}" if unknown else ""
@@ -128,7 +128,7 @@ def listed_positions(tables: Tables, only: Iterable[Id]) -> tuple[list[int], lis
             f"`only`: {len(unknown):,} of {len(wanted):,} ids, such as {unknown[0]!r}, are not in "
             "the catalog and were passed over."
         )
-    if twice := tables.also_titles({id_text(name): row for name, row in rows.items()}):
+    if twice := catalog.also_titles({id_text(name): row for name, row in rows.items()}):
         notes.append(
             f"`only`: {len(twice):,} of its ids, such as {twice[0]!r}, are titles of other items "
             f"as well, and were read as ids; title:{twice[0]} names the other."
@@ -136,12 +136,12 @@ def listed_positions(tables: Tables, only: Iterable[Id]) -> tuple[list[int], lis
     return [row for row in rows.values() if row >= 0], notes
 
 
-def _listed(tables: Tables, ids: Ids, name: Any) -> int:
+def _listed(catalog: StoredCatalog, ids: Ids, name: Any) -> int:
     """The row number of an item in a list, −1 for one that is not in the catalog."""
-    if name in ids or not as_form(id_text(name))[0]:
+    if name in ids or not split_prefix(id_text(name))[0]:
         return ids.find(name)
     try:
-        return tables.item_position(name)
+        return catalog.item_position(name)
     except UnknownIdError:
         return -1
 
@@ -173,25 +173,25 @@ def last_place(k: int, offset: int) -> int:
     return k + offset if k else 0
 
 
-def positions_of(tables: Tables, items: Iterable[Any]) -> tuple[list[int], list[str]]:
+def positions_of(catalog: StoredCatalog, items: Iterable[Any]) -> tuple[list[int], list[str]]:
     """Row numbers of items by id or title, and notes on names that can be read in two ways. Raises
     `UnknownIdError`.
     """
-    found = [tables.item_named(item) for item in items]
+    found = [catalog.find_item(item) for item in items]
     return [position for position, _ in found], [note for _, note in found if note]
 
 
-def named_once(tables: Tables, items: Iterable[Any]) -> tuple[list[int], list[str]]:
+def named_once(catalog: StoredCatalog, items: Iterable[Any]) -> tuple[list[int], list[str]]:
     """`positions_of`, each item once, with a note on those that are named more often. Raises
     `QkvError` where none is named.
     """
-    found, notes = positions_of(tables, items)
+    found, notes = positions_of(catalog, items)
     positions = list(dict.fromkeys(found))
     if not positions:
         raise QkvError("`items`: name at least one item")
     again = [position for position in positions if found.count(position) > 1]
     if again:
-        ids, _ = tables.names(again)
+        ids, _ = catalog.names(again)
         named = ", ".join(map(id_text, ids))
         notes = [*notes, f"Named more than once, and counted once: {named}."]
     return positions, notes

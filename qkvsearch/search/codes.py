@@ -11,7 +11,7 @@ import numpy as np
 from qkvsearch.index import StoredModels
 from qkvsearch.retrieval import Components, ScoreComponent, Scores, TermKeys
 from qkvsearch.retrieval.late_interaction import idf
-from qkvsearch.storage import Tables
+from qkvsearch.storage import StoredCatalog
 from qkvsearch.text.analysis import Token, fold
 from qkvsearch.text.product_codes import codes_in, whole_as_id, without_codes
 
@@ -50,7 +50,7 @@ class QueryCodes:
         as_word = idf([whole.text], models.lexical_keys, models.analyzer)[0] / 2
         return cls([whole], float(as_word / as_code) or 1, rest, keys)
 
-    def head(self, tables: Tables) -> Scores | None:
+    def head(self, catalog: StoredCatalog) -> Scores | None:
         """Scores of all items, in the units of words; each part says in which column the code is,
         None where no item has one.
         """
@@ -63,26 +63,26 @@ class QueryCodes:
             return Components.of(map(partial(placed, position), found.parts(position)))
 
         def placed(position: int, part: ScoreComponent) -> ScoreComponent:
-            place = self._place(tables, position, part.query)
+            place = self._place(catalog, position, part.query)
             return part._replace(key=place, value=weight * part.value)
 
         return replace(found, scores=np.float32(weight) * found.scores, parts=parts)
 
-    def cells(self, tables: Tables, position: int) -> dict[str, list[str]]:
+    def cells(self, catalog: StoredCatalog, position: int) -> dict[str, list[str]]:
         """An item's cells that are these codes, by column."""
         terms = {token.term for token in self.tokens}
         if not terms:
             return {}
-        row = tables.row(position)
+        row = catalog.row(position)
         return {name: [str(cell)] for name, cell in row.items() if _term(cell) in terms}
 
-    def _place(self, tables: Tables, position: int, word: str) -> str:
+    def _place(self, catalog: StoredCatalog, position: int, word: str) -> str:
         """Where an item has a code, as in "SKU 000467"; the word itself where no cell is it."""
         term = next(token.term for token in self.tokens if token.text == word)
-        row = tables.row(position)
+        row = catalog.row(position)
         places = (
             f"{column.name} {row[column.stored]}"
-            for column in tables.catalog_columns
+            for column in catalog.catalog_columns
             if _term(row[column.stored]) == term
         )
         return next(places, word)

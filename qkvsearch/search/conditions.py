@@ -16,7 +16,7 @@ from qkvsearch.data.columns.facts import LIST_SEPARATOR
 from qkvsearch.data.ids import id_text
 from qkvsearch.index import StoredModels
 from qkvsearch.query.language import Clause
-from qkvsearch.storage import Tables
+from qkvsearch.storage import StoredCatalog
 from qkvsearch.text.analysis import MAX_CACHED_TEXT, Analyzer, fold, resolve_code
 from qkvsearch.text.language.word_patterns import HAS_CJK
 
@@ -33,12 +33,14 @@ class Conditions:
     notes: Sequence[str] = ()
 
     @classmethod
-    def of(cls, clauses: Sequence[Clause], models: StoredModels, tables: Tables) -> Conditions:
+    def of(
+        cls, clauses: Sequence[Clause], models: StoredModels, catalog: StoredCatalog
+    ) -> Conditions:
         """What these clauses demand, one after the other."""
         conditions = [clause for clause in clauses if clause.is_condition]
         if not conditions:
             return cls(None)
-        reader = _ConditionReader(models, tables)
+        reader = _ConditionReader(models, catalog)
         every = np.ones(models.n_items, dtype=bool)
         mask, notes = every, []
         has_text = len(conditions) < len(clauses)
@@ -67,7 +69,7 @@ class Conditions:
 @dataclass(frozen=True)
 class _ConditionReader:
     models: StoredModels
-    tables: Tables
+    catalog: StoredCatalog
 
     def holds(self, clause: Clause, items: np.ndarray) -> np.ndarray:
         """bool (n_items,): which of these items have what the clause says, without its minus."""
@@ -78,14 +80,14 @@ class _ConditionReader:
             return self._in_texts(clause, items, self._searched.index(column.stored))
         # Of the cells of a column that search does not read.
         fits = _cell_test(clause, column, self.models.analyzer)
-        return self.tables.column_cells(column.stored).holds(fits, items)
+        return self.catalog.column_cells(column.stored).holds(fits, items)
 
     @property
     def _searched(self) -> list[str]:
         return list(self.models.snapshot.facts["text_columns"])
 
     def _column(self, clause: Clause) -> StoredColumn:
-        return self.tables.catalog_columns.find(clause.field)
+        return self.catalog.catalog_columns.find(clause.field)
 
     def _in_texts(self, clause: Clause, items: np.ndarray, column: int | None) -> np.ndarray:
         """Of all that search reads, or of one column of it."""

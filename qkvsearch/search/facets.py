@@ -11,7 +11,7 @@ import numpy as np
 from qkvsearch.data.catalog_columns import StoredColumn
 from qkvsearch.data.columns.facts import LIST_SEPARATOR
 from qkvsearch.data.ids import id_text
-from qkvsearch.storage import Tables
+from qkvsearch.storage import StoredCatalog
 
 # Values that are told of a column, the most frequent first.
 MOST_VALUES = 20
@@ -22,20 +22,20 @@ STEPS = (1, 2, 2.5, 5, 10)
 Facets = dict[str, dict[str, int]]
 
 
-def facets(tables: Tables, columns: Sequence[StoredColumn], matches: np.ndarray) -> Facets:
+def facets(catalog: StoredCatalog, columns: Sequence[StoredColumn], matches: np.ndarray) -> Facets:
     """By column, how many of the items that match have each value, the most frequent first; numbers
     of many values, and dates, by ranges in their order. matches: bool (n_items,).
 
     An item with a list counts for each entry of it. Empty cells are not counted.
     """
-    return {column.name: _counted(tables, column, matches) for column in columns}
+    return {column.name: _counted(catalog, column, matches) for column in columns}
 
 
-def _counted(tables: Tables, column: StoredColumn, matches: np.ndarray) -> dict[str, int]:
-    cells = tables.column_cells(column.stored)
+def _counted(catalog: StoredCatalog, column: StoredColumn, matches: np.ndarray) -> dict[str, int]:
+    cells = catalog.column_cells(column.stored)
     counts = cells.counts(matches)
     if column.type == "number":
-        return _numbers(counts, is_whole(cells.different))
+        return _numbers(counts, is_whole(cells.distinct))
     if column.type == "date":
         return _dates([(str(cell), n) for cell, n in counts.items()])
     if column.type == "yes/no":

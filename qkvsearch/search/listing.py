@@ -13,7 +13,7 @@ from qkvsearch.errors import quantity
 from qkvsearch.retrieval import Ranking
 from qkvsearch.retrieval.ranking import own_key
 from qkvsearch.search.candidates import as_list, check
-from qkvsearch.storage import Tables
+from qkvsearch.storage import StoredCatalog
 from qkvsearch.terminal import in_one_line
 
 if TYPE_CHECKING:
@@ -88,14 +88,14 @@ class Listing(Sequence[dict[str, Any]]):
 
 
 def own_columns(
-    tables: Tables, fields: str | Iterable[str], parameter: str = "fields"
+    catalog: StoredCatalog, fields: str | Iterable[str], parameter: str = "fields"
 ) -> list[StoredColumn]:
-    """Columns by the names that their owner or the tables have for them, each once; one name or a
+    """Columns by the names that their owner or the catalog have for them, each once; one name or a
     text of several with commas between them. Raises `QkvError`, which names the parameter, with
     near matches.
     """
     words = [fields] if isinstance(fields, str) else as_list(fields)
-    columns = tables.catalog_columns
+    columns = catalog.catalog_columns
     names = [
         name
         for word in words
@@ -107,19 +107,23 @@ def own_columns(
     return [column for column in found if column.name not in ("id", "title")]
 
 
-def with_fields(ranking: Ranking, tables: Tables, columns: Sequence[StoredColumn]) -> Ranking:
+def with_fields(
+    ranking: Ranking, catalog: StoredCatalog, columns: Sequence[StoredColumn]
+) -> Ranking:
     """Each hit with the cells of these columns, None where one is empty."""
     if not columns:
         return ranking
-    rows = tables.cells_of(ranking.positions, [column.stored for column in columns])
+    rows = catalog.cells(ranking.positions, [column.stored for column in columns])
     names = [column.name for column in columns]
     return ranking.annotated(fields=[dict(zip(names, row, strict=True)) for row in rows])
 
 
-def item_rows(tables: Tables, positions: np.ndarray, columns: Sequence[StoredColumn]) -> Listing:
+def item_rows(
+    catalog: StoredCatalog, positions: np.ndarray, columns: Sequence[StoredColumn]
+) -> Listing:
     """Id, title and these columns of items, in the order of `positions`."""
     names = ["id", "title", *(own_key(column.name) for column in columns)]
-    cells = tables.cells_of(positions, ["id", "title", *(column.stored for column in columns)])
+    cells = catalog.cells(positions, ["id", "title", *(column.stored for column in columns)])
     rows = [dict(zip(names, row, strict=True)) for row in cells]
     return Listing(rows, len(rows), list(dict.fromkeys(names)))
 

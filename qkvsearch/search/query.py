@@ -17,7 +17,7 @@ from qkvsearch.search.codes import QueryCodes
 from qkvsearch.search.conditions import Conditions
 from qkvsearch.search.expansion import COMPLETED, MOST_LOOKED_UP, Change, with_changes
 from qkvsearch.search.lexicon import MAX_EXPANSION, Lexicon
-from qkvsearch.storage import Tables
+from qkvsearch.storage import StoredCatalog
 from qkvsearch.text.analysis import Token, fold, resolve_code
 from qkvsearch.text.labelled import NEGLIGIBLE, LabelledVectors
 from qkvsearch.text.language.word_patterns import HAS_CJK
@@ -42,13 +42,13 @@ class Query:
 
     typed: str
     models: StoredModels
-    tables: Tables
+    catalog: StoredCatalog
     lexicon: Lexicon
     is_typing: bool = False
 
     @cached_property
     def _parsed(self) -> ParsedQuery:
-        return parsed(self.typed, self.tables.catalog_columns.has)
+        return parsed(self.typed, self.catalog.catalog_columns.has)
 
     @property
     def clauses(self) -> list[Clause]:
@@ -60,7 +60,7 @@ class Query:
     @cached_property
     def conditions(self) -> Conditions:
         """What the operators demand of an item."""
-        return Conditions.of(self.clauses, self.models, self.tables)
+        return Conditions.of(self.clauses, self.models, self.catalog)
 
     @cached_property
     def stop_words_mask(self) -> np.ndarray | None:
@@ -79,17 +79,17 @@ class Query:
         if found.any():
             return found
         phrase = Clause(self.text, "phrase")
-        found = Conditions.of([phrase], self.models, self.tables).leave(~found)
+        found = Conditions.of([phrase], self.models, self.catalog).leave(~found)
         return found if found.mean() <= MOST_SHARE else np.zeros_like(found)
 
     def _titles_of(self, words: list[str]) -> Iterator[tuple[int, str]]:
         """Row number and folded title of items whose title is a word, or begins with several."""
         index, columns = self.models.words, self.models.snapshot.facts["text_columns"]
         if columns[0] != "title":
-            yield from ((i, fold(str(title))) for i, title in self.tables.column("title"))
+            yield from ((i, fold(str(title))) for i, title in self.catalog.column("title"))
             return
         rows = np.flatnonzero(index.beginning_with(words, is_whole=len(words) == 1))
-        _, titles = self.tables.names(rows)
+        _, titles = self.catalog.names(rows)
         yield from zip(rows.tolist(), map(fold, titles), strict=True)
 
     def leave(self, mask: np.ndarray, anyway: bool = False) -> np.ndarray:
@@ -129,7 +129,7 @@ class Query:
         if clause.excluded:
             return False
         searched = self.models.snapshot.facts["text_columns"]
-        columns = self.tables.catalog_columns
+        columns = self.catalog.catalog_columns
         return not clause.field or columns.find(clause.field).stored in searched
 
     # --- by words ---
@@ -320,7 +320,7 @@ class Query:
         """What may be meant by a condition that holds of nothing, by a column that is not there,
         and by a number that another column has.
         """
-        columns = self.tables.catalog_columns
+        columns = self.catalog.catalog_columns
         for clause in self.clauses:
             if clause.is_condition and not clause.excluded and self.conditions.notes:
                 found = list(self.lexicon.changes.of_text(clause.text, False))
@@ -339,7 +339,7 @@ class Query:
     def _has_cell(self, column: str, word: str) -> bool:
         if self.models.lexical_keys.has(word) or len(word) > MOST_DIGITS:
             return False
-        return int(word) in self.tables.column_cells(column).different
+        return int(word) in self.catalog.column_cells(column).distinct
 
     @cached_property
     def _missing(self) -> list[str]:

@@ -27,7 +27,7 @@ from qkvsearch.search.answerable import NEAREST, NOTHING, answerable, matches
 from qkvsearch.search.lexicon import Lexicon
 from qkvsearch.search.query import Query
 from qkvsearch.search.snippets import cut, passages, snippet, weighed_terms
-from qkvsearch.storage import Tables
+from qkvsearch.storage import StoredCatalog
 from qkvsearch.text.analysis import matching_words
 from qkvsearch.text.encoders import SECOND_PASS
 from qkvsearch.text.labelled import LabelledVectors
@@ -50,11 +50,11 @@ class TextSearch:
     """The heads that a build can answer a text by."""
 
     models: StoredModels
-    tables: Tables
+    catalog: StoredCatalog
 
     def asked(self, query: str, is_typing: bool = False) -> Query:
         """A query as this build reads it."""
-        return Query(query, self.models, self.tables, self._lexicon, is_typing)
+        return Query(query, self.models, self.catalog, self._lexicon, is_typing)
 
     @cached_property
     def _lexicon(self) -> Lexicon:
@@ -148,7 +148,10 @@ class TextSearch:
         word of it.
         """
         if name == LEXICAL:
-            words, codes = self.models.lexical_keys.head(asked.words), asked.codes.head(self.tables)
+            words, codes = (
+                self.models.lexical_keys.head(asked.words),
+                asked.codes.head(self.catalog),
+            )
             known = [head for head in (words, codes) if head is not None]
             if not known or self.models.key_store is None:
                 return summed(known) if known else None
@@ -207,7 +210,7 @@ class TextSearch:
 
     def texts(self, position: int) -> list[str]:
         """What is searched of an item, column by column."""
-        row, columns = self.tables.row(position), self.tables.catalog_columns
+        row, columns = self.catalog.row(position), self.catalog.catalog_columns
         return [text_read(row[name], columns.find(name).type) for name in self.columns]
 
     def matching(
@@ -267,7 +270,7 @@ class TextSearch:
         found = []
         for position in map(int, ranking.positions):
             texts = dict(zip(self.columns, self.texts(position), strict=True))
-            cells = asked.codes.cells(self.tables, position)
+            cells = asked.codes.cells(self.catalog, position)
             found.append(cells | matching_words(terms, texts, analyzer))
         return ranking.annotated(matches=found)
 

@@ -1,13 +1,13 @@
 """The workspace on disk: segments under a root that is written last, read without unpickling."""
 
 from qkvsearch.storage.catalog.file import CatalogRows
+from qkvsearch.storage.catalog.stored import StoredCatalog
 from qkvsearch.storage.publish import BuildContents, Workspace
 from qkvsearch.storage.root import BuildEntry
 from qkvsearch.storage.segments import FORMAT_VERSION
 from qkvsearch.storage.snapshot import Snapshot
-from qkvsearch.storage.tables import Tables
 
 __all__ = [
-    "FORMAT_VERSION", "BuildContents", "BuildEntry", "CatalogRows", "Snapshot", "Tables",
+    "FORMAT_VERSION", "BuildContents", "BuildEntry", "CatalogRows", "Snapshot", "StoredCatalog",
     "Workspace",
 ]  # fmt: skip

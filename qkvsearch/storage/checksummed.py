@@ -16,7 +16,7 @@ from qkvsearch.errors import DamagedError
 MOST_BYTES = 256 * 1024**2
 
 
-def write_signed(path: Path, content: Any, mode: int = 0o666) -> str:
+def write_checksummed(path: Path, content: Any, mode: int = 0o666) -> str:
     """Write `content` beside its place, on the disk, then rename it; its checksum comes back.
     mode: the permissions of a new file.
     """
@@ -25,7 +25,7 @@ def write_signed(path: Path, content: Any, mode: int = 0o666) -> str:
     return found
 
 
-def read_signed(path: Path, checksum: str | None = None) -> Any:
+def read_checksummed(path: Path, checksum: str | None = None) -> Any:
     """What was written, if every byte is as it was, and the checksum the one that is expected.
 
     Raises `DamagedError`, and `FileNotFoundError` where there is no such file.

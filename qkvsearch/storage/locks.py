@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -12,7 +13,17 @@ from pathlib import Path
 from typing import IO, Any
 
 from qkvsearch.errors import WorkspaceError
-from qkvsearch.storage.file_lock import lock, unlock
+
+if sys.platform == "win32":
+    import portalocker as system
+
+    REFUSED: tuple[type[Exception], ...] = (system.LockException, OSError)
+    take = system.lock
+else:
+    import fcntl as system
+
+    REFUSED = (OSError,)
+    take = system.flock
 
 WRITER = "writer.lock"
 # In seconds: how often a lock is asked for where waiting for it has an end, and after how long
@@ -143,3 +154,20 @@ def _owner(path: Path) -> str:
         return f"{found['command']} (process {found['pid']}, since {found['since']})"
     except (OSError, ValueError, LookupError, TypeError):
         return "another writer"
+
+
+def lock(file: IO[Any], *, shared: bool = False, wait: bool = True) -> bool:
+    """Whether the lock was had: alone, or together with others who share it. wait: until it is
+    free. False as well on a file system without locks.
+    """
+    flags = (system.LOCK_SH if shared else system.LOCK_EX) | (0 if wait else system.LOCK_NB)
+    try:
+        take(file, flags)
+    except REFUSED:
+        return False
+    return True
+
+
+def unlock(file: IO[Any]) -> None:
+    """Let go of it; whoever closes the file lets go of it as well."""
+    take(file, system.LOCK_UN)

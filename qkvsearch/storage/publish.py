@@ -6,7 +6,7 @@ import errno
 import shutil
 import sqlite3
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -19,9 +19,9 @@ from qkvsearch._utils.files import sync_directory
 from qkvsearch.data.ids import id_text
 from qkvsearch.errors import DamagedError, QkvError, WorkspaceError, listed_names
 from qkvsearch.storage import records
-from qkvsearch.storage.arrays import StoredFile, file_entry, share_file, write_array
+from qkvsearch.storage.array_files import StoredFile, file_entry, share_file, write_array
 from qkvsearch.storage.catalog.file import CATALOG, CatalogRows, write_catalog
-from qkvsearch.storage.checksummed import read_signed, write_signed
+from qkvsearch.storage.checksummed import read_checksummed, write_checksummed
 from qkvsearch.storage.locks import is_held, writer_lock
 from qkvsearch.storage.records import Record, Recorded, RecordsDatabase
 from qkvsearch.storage.remote_collections import drop_keys, places_in, write_keys
@@ -39,7 +39,7 @@ from qkvsearch.storage.snapshot import Snapshot, open_current
 
 if TYPE_CHECKING:
     from qkvsearch.data.ids import Ids
-    from qkvsearch.storage.tables import Tables
+    from qkvsearch.storage import StoredCatalog
 
 # What a rollback can return to: builds of the current base and of so many others, at most so many.
 KEPT_BASES, KEPT_BUILDS = 2, 50
@@ -52,12 +52,12 @@ NO_SPACE = (None, errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOS
 
 @dataclass
 class BuildContents:
-    """What a build publishes: catalog, users, arrays by name, facts for the manifest.
+    """Contents of a new build: catalog, users, arrays by name, facts for the manifest.
 
-    base: the build that it is a segment behind, None where it is whole. A segment's catalog and
-    arrays are of its own items alone, with `tombstones`, the stored rows (int32, ascending) that
-    are no items from now on, whatever segment they are in. shared: files of other builds, by name, that
-    this one has in common with them.
+    base: the build that a new segment is added to; None for a whole build. The catalog and the
+    arrays of a segment have its own items only. tombstones: the stored rows, of any segment, that
+    are no items any more, int32, ascending. shared: files of other builds that this one links to,
+    by name.
     """
 
     catalog: CatalogRows | None = None
@@ -207,9 +207,34 @@ class Workspace:
             "facts": contents.facts,
             "files": files,
         }
-        checksum = write_signed(folder / MANIFEST, manifest)
+        checksum = write_checksummed(folder / MANIFEST, manifest)
         sync_directory(folder.parent)
         return replace(entry, manifest=checksum)
+
+    # --- verification ---
+
+    def damaged_files(self) -> list[DamagedError]:
+        """Read every file of the root, the records and all builds, and return an error for each
+        that differs from what was written. Where the root cannot be read, the builds are those that
+        have a folder. Raises `WorkspaceError` for another format.
+        """
+        errors: list[DamagedError] = []
+        folders = self.path / BUILDS_FOLDER
+        checksums: dict[str, str | None] = {}
+        try:
+            root = read_root(self.path)
+            if root is None:
+                return []
+            checksums.update((build.name, build.manifest) for build in root.builds)
+        except DamagedError as error:
+            errors.append(error)
+            names = (path.name for path in folders.glob("*"))
+            checksums.update((name, None) for name in names if OWN_NAME.fullmatch(name))
+        try:
+            self.records.check()
+        except DamagedError as error:
+            errors.append(error)
+        return [*errors, *_damaged_segments(folders, checksums)]
 
     # --- records ---
 
@@ -235,12 +260,12 @@ class Workspace:
         """
         return records.undo(self.records, learned)
 
-    def forget_records(self, tables: Tables, user: Any) -> int:
+    def forget_records(self, catalog: StoredCatalog, user: Any) -> int:
         """Delete the records of a user, in every spelling that a build takes for one, and every
         trace of them: how many there were. Raises `WorkspaceError`.
         """
-        text = id_text(user, tables.are_whole("users"))
-        return records.forget(self.records, text, fold=tables.fold_ids)
+        text = id_text(user, catalog.are_whole("users"))
+        return records.forget(self.records, text, fold=catalog.fold_ids)
 
     def known_facts(self) -> tuple[dict[str, Any], list[str]]:
         """What the current build knows of itself, whatever else of it is damaged; and what a build
@@ -251,7 +276,7 @@ class Workspace:
             if root is None:
                 return {}, []
             path = self.path / BUILDS_FOLDER / root.current / MANIFEST
-            return dict(read_signed(path, root.current_build.manifest)["facts"]), []
+            return dict(read_checksummed(path, root.current_build.manifest)["facts"]), []
         except DamagedError as error:
             return {}, [f"{LOST_FACTS} ({error.file}: {error.what})"]
 
@@ -332,6 +357,25 @@ class Workspace:
         for path in [*self.path.glob(".root.json-*"), *folders.glob("*/.manifest.json-*")]:
             path.unlink(missing_ok=True)
         drop_keys(elsewhere, self.path)
+
+
+def _damaged_segments(folders: Path, checksums: Mapping[str, str | None]) -> Iterator[DamagedError]:
+    """Read every file of these builds and of the segments below them. checksums: of each build's
+    manifest, by name; None where it is not known.
+    """
+    queue, seen = list(checksums.items()), set()
+    while queue:
+        name, checksum = queue.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        try:
+            segment = Segment(folders / name, checksum)
+        except DamagedError as error:
+            yield error
+        else:
+            queue += segment.below
+            yield from segment.damaged()
 
 
 def _create_folder(builds: Path) -> Path:

@@ -13,9 +13,9 @@ import numpy as np
 import xxhash
 
 from qkvsearch.errors import QkvError, WorkspaceError
-from qkvsearch.storage.arrays import read_array
+from qkvsearch.storage.array_files import read_array
 from qkvsearch.storage.catalog.file import CATALOG
-from qkvsearch.storage.checksummed import read_signed
+from qkvsearch.storage.checksummed import read_checksummed
 from qkvsearch.storage.segments import BUILDS_FOLDER, MANIFEST
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ WORDS = ("terms", "indptr", "indices", "counts", "lengths")
 
 
 @dataclass(frozen=True)
-class KeyPlace:
+class RemoteCollection:
     """uri: as the client is told it. prefix: how the names of the workspace's collections begin.
     collection: of the segment whose fact this is. index: of dense heads, "" for one that leaves no
     key out.
@@ -43,7 +43,7 @@ class KeyPlace:
     index: str = ""
 
     @classmethod
-    def new(cls, given: str, former: Mapping[str, Any]) -> KeyPlace:
+    def new(cls, given: str, former: Mapping[str, Any]) -> RemoteCollection:
         """As `milvus:URI` names it, for a build in the place of one with these facts. Raises
         `QkvError`, also where nobody answers there.
         """
@@ -57,7 +57,7 @@ class KeyPlace:
         return cls(uri, prefix, index=index)
 
     @classmethod
-    def of(cls, facts: Mapping[str, Any]) -> KeyPlace | None:
+    def of(cls, facts: Mapping[str, Any]) -> RemoteCollection | None:
         """As a build has it among its facts; None where its keys are here. Raises `WorkspaceError`
         for facts that nobody wrote.
         """
@@ -78,7 +78,7 @@ def write_keys(name: str, folder: Path, contents: BuildContents) -> None:
     """Write those of a segment to a collection that is named by its build, if it has any: they are
     no arrays of the build any more. folder: where its catalog is already.
     """
-    place = KeyPlace.of(contents.facts)
+    place = RemoteCollection.of(contents.facts)
     if place is None or not any(array.endswith(ARRAY) for array in contents.arrays):
         return
     # Most builds have their keys here, and need none of this.
@@ -89,10 +89,12 @@ def write_keys(name: str, folder: Path, contents: BuildContents) -> None:
     words = {array: _pending(contents, f"lexical.{array}") for array in WORDS}
     found = SegmentKeys(keys, words, folder / CATALOG)
     write(place.uri, collection, found, place.index)
-    contents.facts[FACT] = KeyPlace(place.uri, place.prefix, collection, place.index).to_fact()
+    contents.facts[FACT] = RemoteCollection(
+        place.uri, place.prefix, collection, place.index
+    ).to_fact()
 
 
-def _keys(contents: BuildContents, head: str, place: KeyPlace) -> Any:
+def _keys(contents: BuildContents, head: str, place: RemoteCollection) -> Any:
     """A head's keys, which leave the arrays; those that stay as they are, from where they are."""
     keys = contents.arrays.pop(f"{head}{ARRAY}", None)
     if keys is not None:
@@ -110,20 +112,20 @@ def _pending(contents: BuildContents, name: str) -> np.ndarray:
     return read_array(contents.shared[f"{name}.npy"])
 
 
-def places_in(workspace: Path) -> list[KeyPlace]:
+def places_in(workspace: Path) -> list[RemoteCollection]:
     """Of all builds that have a folder, whoever lists them, but for what cannot be read."""
-    return [place for place in _places(workspace) if isinstance(place, KeyPlace)]
+    return [place for place in _places(workspace) if isinstance(place, RemoteCollection)]
 
 
-def _places(workspace: Path) -> Iterator[KeyPlace | QkvError | None]:
+def _places(workspace: Path) -> Iterator[RemoteCollection | QkvError | None]:
     for path in (workspace / BUILDS_FOLDER).glob(f"*/{MANIFEST}"):
         try:
-            yield KeyPlace.of(read_signed(path)["facts"])
+            yield RemoteCollection.of(read_checksummed(path)["facts"])
         except (QkvError, OSError, LookupError, TypeError, ValueError) as error:
             yield WorkspaceError(f"{path}: {error}")
 
 
-def drop_keys(before: Iterable[KeyPlace], workspace: Path) -> None:
+def drop_keys(before: Iterable[RemoteCollection], workspace: Path) -> None:
     """Drop the collections that no build of the workspace needs any more. before: what its builds
     had when there were more of them.
     """
@@ -133,7 +135,7 @@ def drop_keys(before: Iterable[KeyPlace], workspace: Path) -> None:
         return  # nobody can tell what it needs
     from qkvsearch.engines.milvus.collections import drop_others
 
-    kept = {place.collection for place in there if isinstance(place, KeyPlace)}
+    kept = {place.collection for place in there if isinstance(place, RemoteCollection)}
     for uri, prefix in former:
         drop_others(uri, _owned(prefix, workspace), kept)
 

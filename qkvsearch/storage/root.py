@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from qkvsearch.errors import DamagedError
-from qkvsearch.storage.checksummed import read_signed, write_signed
+from qkvsearch.storage.checksummed import read_checksummed, write_checksummed
 from qkvsearch.storage.segments import FORMAT_VERSION, OWN_NAME, require_readable
 
 ROOT = "root.json"
@@ -58,7 +58,7 @@ def read_root(workspace: Path) -> Root | None:
     """None where there is none. Raises `DamagedError`, `WorkspaceError` for another format."""
     path = workspace / ROOT
     try:
-        content: Any = read_signed(path)
+        content: Any = read_checksummed(path)
     except FileNotFoundError:
         return None
     try:
@@ -81,7 +81,7 @@ def write_root(workspace: Path, root: Root) -> None:
     """The moment in which another build becomes the current one: a file is renamed."""
     builds = [asdict(build) for build in root.builds]
     content = {"format": FORMAT_VERSION, "current": root.current, "builds": builds}
-    write_signed(workspace / ROOT, content)
+    write_checksummed(workspace / ROOT, content)
 
 
 def _root(content: Any) -> Root:

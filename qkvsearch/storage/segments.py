@@ -11,21 +11,21 @@ from typing import Any
 import numpy as np
 
 from qkvsearch.errors import DamagedError, WorkspaceError
-from qkvsearch.storage.arrays import StoredFile, read_array
+from qkvsearch.storage.array_files import StoredFile, read_array
 from qkvsearch.storage.catalog.file import CATALOG
 from qkvsearch.storage.catalog.segment import SegmentCatalog
-from qkvsearch.storage.checksummed import checksum_of, read_signed
+from qkvsearch.storage.checksummed import checksum_of, read_checksummed
 from qkvsearch.storage.checksums import check_file, compare
 
 # A workspace of another format is refused.
-FORMAT_VERSION = 6
+FORMAT_VERSION = 7
 MANIFEST = "manifest.json"
 BUILDS_FOLDER = "builds"
 # A workspace may share its folder with other things, such as other folders in `builds/`.
 OWN_NAME = re.compile(r"\d{8}-\d{6}-[0-9a-f]{6}")
 # By the first two a segment's rows find their places among those of the base; the third one holds
 # the stored rows, of whatever segment, that are no items of the build.
-AFTER, ORIGIN, TOMBSTONES = "rows.after", "rows.origin", "departed"
+AFTER, ORIGIN, TOMBSTONES = "rows.after", "rows.origin", "tombstones"
 
 
 class Segment:
@@ -52,7 +52,7 @@ class Segment:
         if folder.is_symlink():
             raise DamagedError(folder, "it is a link, and was written as a folder")
         try:
-            manifest = read_signed(path, checksum)
+            manifest = read_checksummed(path, checksum)
             self.checksum = checksum or checksum_of(manifest)
             require_readable(folder, manifest["format"])
             self.manifest: Mapping[str, Any] = manifest

@@ -11,11 +11,12 @@ from typing import IO, Any
 import numpy as np
 
 from qkvsearch.errors import DamagedError, WorkspaceError
-from qkvsearch.storage.arrays import StoredFile
+from qkvsearch.storage.array_files import StoredFile
+from qkvsearch.storage.catalog.stored import StoredCatalog
 from qkvsearch.storage.locks import hold_build, is_writing
 from qkvsearch.storage.records import RecordsDatabase
 from qkvsearch.storage.root import BuildEntry, read_root
-from qkvsearch.storage.rows import Rows
+from qkvsearch.storage.row_map import RowMap
 from qkvsearch.storage.segments import (
     AFTER,
     BUILDS_FOLDER,
@@ -24,7 +25,6 @@ from qkvsearch.storage.segments import (
     TOMBSTONES,
     Segment,
 )
-from qkvsearch.storage.tables import Tables
 
 # A build may be removed between reading which one is current and opening it.
 ATTEMPTS = 5
@@ -91,7 +91,7 @@ class Snapshot:
         return own.row_numbers(TOMBSTONES, None, 0, n_stored - 1)
 
     @cached_property
-    def rows(self) -> Rows:
+    def rows(self) -> RowMap:
         """Which stored rows are the items. Raises `DamagedError`."""
         try:
             rows = self._joined_rows()
@@ -103,10 +103,10 @@ class Snapshot:
             raise DamagedError(manifest, "it has another number of items than its segments")
         return rows
 
-    def _joined_rows(self) -> Rows:
+    def _joined_rows(self) -> RowMap:
         base, *others = self.with_items
         if not others and not len(self.tombstones):
-            return Rows.plain(base.n_rows)
+            return RowMap.plain(base.n_rows)
         after, origin = (
             np.concatenate(
                 [
@@ -118,16 +118,16 @@ class Snapshot:
         )
         ids: list[Any] = [id_ for segment in others for id_ in segment.catalog.ids()]
         if len({segment.catalog.whole_ids for segment in self.with_items}) == 1:
-            return Rows.joined(base.n_rows, self.tombstones, after, origin, ids)
+            return RowMap.joined(base.n_rows, self.tombstones, after, origin, ids)
         # Text has joined whole numbers, which from now on are sorted as text.
         texts = list(map(str, [*base.catalog.ids(), *ids]))
-        rows = Rows.joined(base.n_rows, self.tombstones, after, origin, texts[base.n_rows :])
+        rows = RowMap.joined(base.n_rows, self.tombstones, after, origin, texts[base.n_rows :])
         return rows.sorted_by([texts[row] for row in rows.stored])
 
     @cached_property
-    def tables(self) -> Tables:
-        """Look-ups in the catalog, and of users. Raises `DamagedError`."""
-        return Tables(
+    def catalog(self) -> StoredCatalog:
+        """The items and users of the build. Raises `DamagedError`."""
+        return StoredCatalog(
             [segment.catalog for segment in self.with_items],
             self.rows,
             self.facts,
@@ -177,8 +177,8 @@ class Snapshot:
         """Close the catalog, and let go of the files."""
         for segment in self.segments:
             segment.close()
-        if "tables" in self.__dict__:
-            self.tables.close()
+        if "catalog" in self.__dict__:
+            self.catalog.close()
         if self._held is not None:
             self._held.close()
 

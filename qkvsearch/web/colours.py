@@ -10,7 +10,7 @@ import numpy as np
 
 from qkvsearch.data.catalog_columns import StoredColumn
 from qkvsearch.data.columns.facts import LIST_SEPARATOR
-from qkvsearch.storage import Tables
+from qkvsearch.storage import StoredCatalog
 from qkvsearch.terminal import shorten
 
 # Colours that people tell apart, whatever their eyes; and shades.
@@ -21,16 +21,16 @@ NONE = -1
 DAY = len("2024-01-01")
 
 
-def colours(tables: Tables, column: StoredColumn, items: np.ndarray) -> dict[str, Any]:
+def colours(catalog: StoredCatalog, column: StoredColumn, items: np.ndarray) -> dict[str, Any]:
     """`kind`, "values" or "ranges", their `labels`, and of each of these rows its code among them,
     -1 for another value or none.
     """
-    cells = tables.column_cells(column.stored)
+    cells = catalog.column_cells(column.stored)
     codes = cells.codes[items]
-    counts = np.bincount(codes, minlength=len(cells.different))
+    counts = np.bincount(codes, minlength=len(cells.distinct))
     is_ordered = column.type in ("number", "date")
     of_cells = _by_ranges if is_ordered else _by_values
-    labels, found = of_cells(cells.different, counts, _reading(column))
+    labels, found = of_cells(cells.distinct, counts, _reading(column))
     return {
         "kind": "ranges" if is_ordered else "values",
         "labels": labels,

@@ -106,7 +106,7 @@ def warm(build: Index, ends: Event) -> None:
     that. Raises `DamagedError`.
     """
     positions = np.unique(np.linspace(0, build.n_items - 1, QUESTIONS).astype(int))
-    ids, titles = build.tables.names(positions)
+    ids, titles = build.catalog.names(positions)
     columns = [name for name in build.items.facet_columns() if "," not in name]
     asked: list[Callable[[], object]] = [
         lambda: build.items.list(k=QUESTIONS),

@@ -19,7 +19,7 @@ from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import Multiprocess
 
 from qkvsearch.errors import QkvError
-from qkvsearch.storage.file_lock import lock
+from qkvsearch.storage.locks import lock
 from qkvsearch.web.settings import LOOPBACK, Settings
 from qkvsearch.web.slow_clients import BoundedProtocol
 from qkvsearch.web.token import BearerToken

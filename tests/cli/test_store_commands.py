@@ -27,7 +27,7 @@ READERS = {
 @pytest.fixture
 def shop_here(surroundings, shop_path, monkeypatch) -> Path:
     """The shop as the workspace of this folder."""
-    monkeypatch.setattr(merging, "LARGEST_SHARE", 9)
+    monkeypatch.setattr(merging, "MAX_CHANGED_SHARE", 9)
     return Path(shutil.copytree(shop_path, ".qkvsearch"))
 
 

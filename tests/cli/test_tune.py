@@ -105,7 +105,7 @@ def test_all_else_of_the_build_stays(ws):
     assert {n: f for n, f in before.facts.items() if n not in changed} == {
         n: f for n, f in after.facts.items() if n not in changed
     }
-    assert before.tables.cells() == after.tables.cells()
+    assert list(before.catalog.all_cells()) == list(after.catalog.all_cells())
 
 
 def test_reset_goes_back_to_what_a_build_learns(qkv, ws):

@@ -139,8 +139,8 @@ CONSTANTS = [
     ("storage", "KEPT_BASES", 2),
     ("storage", "KEPT_BUILDS", 50),
     ("storage", "FORMAT_VERSION", 6),
-    ("index", "MOST_SEGMENTS", 32),
-    ("index", "LARGEST_SHARE", 0.2),
+    ("index", "MAX_SEGMENTS", 32),
+    ("index", "MAX_CHANGED_SHARE", 0.2),
 ]
 
 

@@ -88,7 +88,7 @@ def test_a_text_whose_tokens_all_vanish_has_no_vector_and_spoils_no_other(encode
 
 
 def test_texts_beyond_a_batch_are_as_one_by_one(encoder, monkeypatch):
-    for module in (static, transformer):
+    for module in (static, transformer_encoder):
         monkeypatch.setattr(module, "BATCH", 3)
     texts = [*TEXTS, "deep " * 30, *TEXTS, "sea " * 30]
     steps: list[tuple[str, int, int]] = []
@@ -105,7 +105,7 @@ def test_texts_beyond_a_batch_are_as_one_by_one(encoder, monkeypatch):
 
 
 def test_one_reading_of_many_texts_gives_embeddings_and_tokens(encoder, monkeypatch):
-    for module in (static, transformer):
+    for module in (static, transformer_encoder):
         monkeypatch.setattr(module, "BATCH", 3)
     texts = [*TEXTS, "deep " * 30, *TEXTS, "sea " * 30]
     steps: list[tuple[str, int, int]] = []

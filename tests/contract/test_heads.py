@@ -36,7 +36,7 @@ def semantic(engine: Engine, query: str) -> Scores | None:
 def collaborative(engine: Engine, history: list[int]) -> Scores | None:
     factors = engine.models.implicit
     vectors = factors.history_vectors(np.array(history, dtype=np.int64))
-    ids, _ = engine.tables.names(history)
+    ids, _ = engine.catalog.names(history)
     keys = DenseKeys(factors.item_embeddings)
     return keys.head("collaborative", LabelledVectors(ids, vectors))
 
@@ -91,7 +91,7 @@ def test_every_head_of_the_engine_is_under_this_contract(movies):
 def test_what_a_head_knows_nothing_of_is_none_and_ranks_nothing(movies, name):
     make, _, unknown = HEADS[name]
     assert make(movies, unknown) is None
-    assert len(rank(None, movies.tables.names, k=5)) == 0
+    assert len(rank(None, movies.catalog.names, k=5)) == 0
 
 
 def test_there_is_one_finite_score_for_each_item(head, movies):
@@ -126,7 +126,7 @@ def test_answers_mask_what_has_no_part_in_the_answer(head):
 
 def test_only_answers_that_the_mask_leaves_are_ranked(head, movies):
     mask = np.arange(movies.n_items) % 3 > 0
-    ranking = rank(head, movies.tables.names, k=movies.n_items, mask=mask)
+    ranking = rank(head, movies.catalog.names, k=movies.n_items, mask=mask)
     allowed = mask if head.answers is None else mask & head.answers
     assert sorted(ranking.positions.tolist()) == np.flatnonzero(allowed).tolist()
     assert ranking.n_candidates == allowed.sum()
@@ -136,7 +136,7 @@ def test_ties_go_to_the_smaller_id(head, movies):
     """Scores rounded so coarsely that many are equal, or all; ids of the films sort as text."""
     for scores in (np.round(head.scores, 1), np.zeros_like(head.scores)):
         coarse = Scores(head.name, scores, head.parts, head.answers)
-        hits = rank(coarse, movies.tables.names, k=movies.n_items)
+        hits = rank(coarse, movies.catalog.names, k=movies.n_items)
         order = [(-hit.score, hit.id) for hit in hits]
         assert order == sorted(order)
 

@@ -34,7 +34,7 @@ from qkvsearch.index.learn import learn_preferences
 from qkvsearch.index.learned_models import NextItemComponent, PreferencesComponent, RatingsComponent
 from qkvsearch.index.lexical import CodesComponent, LexicalComponent
 from qkvsearch.index.merge import merge_segments, merged_contents
-from qkvsearch.index.registry import parts_of
+from qkvsearch.index.registry import components_of
 from qkvsearch.index.tokens import TokensComponent
 from qkvsearch.index.words import WordsComponent
 from qkvsearch.retrieval import DenseKeys, LexicalKeys
@@ -128,7 +128,7 @@ def whole(whole_path) -> Iterator[StoredModels]:
 
 
 def kinds(build: StoredModels) -> set[type[IndexComponent]]:
-    return {type(part) for part in parts_of(build)}
+    return {type(part) for part in components_of(build)}
 
 
 # --- whose the arrays are ---
@@ -147,13 +147,13 @@ def built(request, tmp_path_factory) -> Iterator[StoredModels]:
 
 
 def test_every_array_of_a_build_belongs_to_one_part(built):
-    parts = parts_of(built)
+    parts = components_of(built)
     for name in built.snapshot.array_names:
         assert [part.owns(name) for part in parts].count(True) == 1, name
 
 
 def test_the_whole_build_has_every_part(whole):
-    assert all(part.is_in(whole.snapshot) for part in parts_of(whole))
+    assert all(part.is_in(whole.snapshot) for part in components_of(whole))
     assert "implicit.text_map" in whole.snapshot
 
 
@@ -430,7 +430,7 @@ def everything(models: StoredModels, terms: list[str]) -> dict[str, list[Any]]:
 
 
 def answers(engine: Any) -> list[Any]:
-    some_item = engine.snapshot.tables.ids("items").texts[5]
+    some_item = engine.snapshot.catalog.ids("items").texts[5]
     rankings = [
         *(engine.search(query, k=99) for query in (*QUERIES, "sku-507", "squid zanzibar")),
         *(engine.recommend(user="u3", k=99, model=model) for model in ("preferences", "next-item")),
@@ -449,7 +449,7 @@ def assert_equal(one: dict[str, list[Any]], other: dict[str, list[Any]], where: 
 def assert_as_afresh(models: StoredModels, whole: StoredModels, items: pd.DataFrame) -> None:
     """What is not learned is as in a build of these items."""
     snapshot, titles = models.snapshot, items["title"].tolist()
-    assert [str(i) for i in snapshot.tables.ids("items").texts] == items["id"].tolist()
+    assert [str(i) for i in snapshot.catalog.ids("items").texts] == items["id"].tolist()
     fresh = LexicalKeys.from_counts(*count_terms(titles, Analyzer().key_terms))
     for term in (*fresh.vocabulary.terms.tolist(), b"zzqx"):
         found = models.lexical_keys.postings(term.decode())
@@ -480,7 +480,7 @@ def assert_what_was_learned_stays(
     models: StoredModels, whole: StoredModels, items: pd.DataFrame, had: set[str]
 ) -> None:
     """Items that were always there, replaced or not, keep what was learned of them."""
-    before = {str(i): row for row, i in enumerate(whole.snapshot.tables.ids("items").texts)}
+    before = {str(i): row for row, i in enumerate(whole.snapshot.catalog.ids("items").texts)}
     rows = [before[i] if i in had else -1 for i in items["id"]]
     learned = [
         (PreferencesComponent(), "item_embeddings"), (PreferencesComponent(), "unit_rows"),
@@ -518,7 +518,7 @@ def test_segments_answer_as_their_merged_base_and_as_a_fresh_build(
 ):
     """After every one of a random sequence of updates, to the last bit."""
     monkeypatch.setattr(tokens, "item_tokens", vectors_of_words)
-    monkeypatch.setattr(merging, "LARGEST_SHARE", 99)
+    monkeypatch.setattr(merging, "MAX_CHANGED_SHARE", 99)
     monkeypatch.setattr(tokens, "BLOCK", 7)
     rng, workspace = np.random.default_rng(seed), Workspace(path)
     items, had = after(ITEMS, ITEMS[:0]), set(ITEMS["id"])
@@ -538,7 +538,7 @@ def test_segments_answer_as_their_merged_base_and_as_a_fresh_build(
         with qkv.open(path) as segments, qkv.open(copy) as merged:
             assert merged.snapshot.rows.is_plain
             assert not segments.snapshot.rows.is_plain
-            for part in parts_of(merged.models):
+            for part in components_of(merged.models):
                 assert part.is_in(merged.snapshot)
                 assert set(part.names_in(merged.snapshot)) == set(part.names_in(whole.snapshot))
             found, like = (everything(e.models, terms) for e in (segments, merged))
@@ -718,7 +718,7 @@ def test_the_list_of_arrays_to_spoil_has_them_all(whole):
 
 @pytest.mark.parametrize(("group", "name"), ARRAYS)
 def test_an_array_that_does_not_go_with_the_others_is_named(group, name, path, whole):
-    part = next(part for part in parts_of(whole) if part.owns(f"{group}.{name}"))
+    part = next(part for part in components_of(whole) if part.owns(f"{group}.{name}"))
     array = np.array(whole.snapshot.array(f"{group}.{name}"))
     for values in spoiled(array, part.arrays[name]):
 
@@ -748,7 +748,7 @@ def test_preferences_learned_anew_replace_their_own_arrays_alone(path, whole):
     with qkv.open(path) as engine:
         assert engine.snapshot.damaged() == []
         assert engine.models.implicit.item_embeddings.shape == (len(ITEMS), 4)
-        for part in parts_of(engine.models):
+        for part in components_of(engine.models):
             if not isinstance(part, PreferencesComponent):
                 for name, array in part.read(engine.snapshot).items():
                     np.testing.assert_array_equal(array, part.read(whole.snapshot, name)[name])

@@ -45,7 +45,7 @@ def titles(qkv):
     def look():
         from qkvsearch.storage import Workspace
 
-        return [title for _, title, *_ in Workspace("ws").open().tables.cells()]
+        return [title for _, title, *_ in Workspace("ws").open().catalog.all_cells()]
 
     return look
 

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from qkvsearch.storage import FORMAT_VERSION, Workspace
-from qkvsearch.storage.checksummed import write_signed
+from qkvsearch.storage.checksummed import write_checksummed
 
 posix = pytest.mark.skipif(os.name == "nt", reason="Windows has other modes, limits and signals")
 QUESTIONS = [
@@ -56,7 +56,7 @@ def assert_each_answers_or_names(qkv, workspace: Path, *names: str) -> None:
 
 @pytest.mark.parametrize("difference", [-1, 1])
 def test_another_format_says_to_build_again(qkv, shop_copy, difference):
-    write_signed(shop_copy / "root.json", {"format": FORMAT_VERSION + difference})
+    write_checksummed(shop_copy / "root.json", {"format": FORMAT_VERSION + difference})
     for args in QUESTIONS:
         answer = qkv("-w", shop_copy, *args)
         assert (answer.code, answer.stdout) == (1, "")

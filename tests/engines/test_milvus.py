@@ -16,8 +16,8 @@ from qkvsearch.errors import QkvError, WorkspaceError
 from qkvsearch.index import remote_vectors as remote
 from qkvsearch.retrieval import remote_keys as elsewhere
 from qkvsearch.retrieval.remote_keys import Allowed
-from qkvsearch.storage.checksummed import read_signed, write_signed
-from qkvsearch.storage.remote_collections import KeyPlace, filter_of
+from qkvsearch.storage.checksummed import read_checksummed, write_checksummed
+from qkvsearch.storage.remote_collections import RemoteCollection, filter_of
 
 # One worker builds what they ask.
 pytestmark = pytest.mark.xdist_group("milvus")
@@ -121,14 +121,14 @@ def test_a_condition_leaves_the_same(both, where):
 @pytest.mark.parametrize("where", CONDITIONS)
 def test_a_condition_of_milvus_says_the_same_as_sqlite(both, where):
     _, there = both
-    store, tables = there.models.key_store, there.snapshot.tables
+    store, catalog = there.models.key_store, there.snapshot.catalog
     (part,) = store.parts
-    said = filter_of(where, tables.catalog_columns, store._fields[part.collection])
+    said = filter_of(where, catalog.catalog_columns, store._fields[part.collection])
     assert said is not None
     from qkvsearch.engines.milvus.connection import connect
 
     rows = connect(store.uri).query(part.collection, filter=said, output_fields=["row"], limit=999)
-    assert sorted(row["row"] for row in rows) == np.flatnonzero(tables.mask(where, 160)).tolist()
+    assert sorted(row["row"] for row in rows) == np.flatnonzero(catalog.mask(where)).tolist()
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_a_condition_of_milvus_says_the_same_as_sqlite(both, where):
 def test_what_milvus_would_read_otherwise_is_not_asked_of_it(both, where):
     _, there = both
     fields = {f"c{i}": "INT64" if i == 3 else "VARCHAR" for i in range(6)}
-    assert filter_of(where, there.snapshot.tables.catalog_columns, fields) is None
+    assert filter_of(where, there.snapshot.catalog.catalog_columns, fields) is None
 
 
 def test_neighbours_facets_the_map_and_an_export_are_the_same(both, tmp_path):
@@ -249,13 +249,13 @@ def test_a_token_goes_to_no_address_that_only_the_workspace_names(both, tmp_path
 
     uri, workspace, sent = "http://127.0.0.1:1", tmp_path / "ws", []
     shutil.copytree(both[1].workspace.path, workspace)
-    contents = read_signed(workspace / "root.json")
+    contents = read_checksummed(workspace / "root.json")
     for build in contents["builds"]:
         manifest = workspace / "builds" / build["name"] / "manifest.json"
-        content = read_signed(manifest)
+        content = read_checksummed(manifest)
         content["facts"]["keys"]["uri"] = uri
-        build["manifest"] = write_signed(manifest, content)
-    write_signed(workspace / "root.json", contents)
+        build["manifest"] = write_checksummed(manifest, content)
+    write_checksummed(workspace / "root.json", contents)
 
     def client(uri, token, **_):
         sent.append((uri, token))
@@ -285,7 +285,7 @@ def test_a_token_goes_to_no_address_that_only_the_workspace_names(both, tmp_path
 @pytest.mark.parametrize("keys", [3, {"uri": "http://127.0.0.1:1"}])
 def test_keys_that_nobody_wrote_are_an_error(keys):
     with pytest.raises(WorkspaceError, match="does not say where its keys are"):
-        KeyPlace.of({"keys": keys})
+        RemoteCollection.of({"keys": keys})
 
 
 def test_no_env_file_is_read(tmp_path):
@@ -302,7 +302,7 @@ def test_no_env_file_is_read(tmp_path):
 
 
 def test_a_collection_that_is_there_stays(both):
-    place = KeyPlace.of(both[1].snapshot.facts)
+    place = RemoteCollection.of(both[1].snapshot.facts)
     keys = SegmentKeys({}, {}, both[1].snapshot.base.folder / "items.db")
     with pytest.raises(WorkspaceError, match="is there already"):
         write(place.uri, place.collection, keys, "")
@@ -315,7 +315,7 @@ def test_a_collection_that_is_there_stays(both):
 def collections(engine: qkv.Engine) -> set[str]:
     from qkvsearch.engines.milvus.connection import connect
 
-    place = KeyPlace.of(engine.snapshot.facts)
+    place = RemoteCollection.of(engine.snapshot.facts)
     return {name for name in connect(place.uri).list_collections() if place.prefix in name}
 
 
@@ -387,7 +387,7 @@ def test_a_collection_that_is_gone_is_told_of_and_repaired(own):
     from qkvsearch.engines.milvus.connection import connect
 
     local, there = own
-    place = KeyPlace.of(there.snapshot.facts)
+    place = RemoteCollection.of(there.snapshot.facts)
     connect(place.uri).drop_collection(place.collection)
     with qkv.open(there.workspace.path) as engine:
         with pytest.raises(WorkspaceError, match="is not there") as raised:

@@ -51,8 +51,8 @@ def workspace(tmp_path, make_contents):
 
 
 @pytest.fixture(scope="session")
-def tables(tmp_path_factory, make_contents):
+def catalog(tmp_path_factory, make_contents):
     """Look-ups in the films above; in the order of the ids: 4, 7, 8, 30, 100."""
     workspace = Workspace(tmp_path_factory.mktemp("films"))
     workspace.publish(make_contents(), "build")
-    return workspace.open().tables
+    return workspace.open().catalog

@@ -15,7 +15,13 @@ from hypothesis.extra import numpy as npst
 
 from qkvsearch.errors import DamagedError
 from qkvsearch.storage import checksums
-from qkvsearch.storage.arrays import StoredFile, end_to_end, read_array, share_file, write_array
+from qkvsearch.storage.array_files import (
+    StoredFile,
+    end_to_end,
+    read_array,
+    share_file,
+    write_array,
+)
 from qkvsearch.storage.checksums import check_file, checksum
 
 

@@ -16,11 +16,11 @@ import pytest
 
 from qkvsearch.errors import DamagedError, QkvError, WorkspaceError
 from qkvsearch.storage import records
-from qkvsearch.storage.checksummed import read_signed
+from qkvsearch.storage.checksummed import read_checksummed
 from qkvsearch.storage.records import Recorded, RecordsDatabase, database
 from qkvsearch.storage.records.changes import is_user
-from qkvsearch.storage.records.repair import repair_records
-from qkvsearch.storage.records.rows import RECORD
+from qkvsearch.storage.records.record_rows import RECORD
+from qkvsearch.storage.records.recovery import repair_records
 
 posix = pytest.mark.skipif(os.name != "posix", reason="a process is forked and killed")
 
@@ -244,7 +244,7 @@ def test_a_killed_writer_leaves_all_or_nothing(tmp_path, step, rows_written, fir
     expected = [] if first else write(tmp_path, ["a", "b"])
     expected = [record.item for record in expected]
     kill_in(tmp_path, step, rows_written)
-    assert read_signed(tmp_path / "records.json")["state"] == "writing"
+    assert read_checksummed(tmp_path / "records.json")["state"] == "writing"
     if step != "signed":
         assert (tmp_path / "records.db-journal").exists() == (step == "spilled")
     if step == "committed":
@@ -257,7 +257,7 @@ def test_a_killed_writer_leaves_all_or_nothing(tmp_path, step, rows_written, fir
     write(tmp_path, ["z"])
     assert items(tmp_path) == [*expected, "z"]
     assert [item for (item,) in reader.rows("SELECT item FROM recorded")] == [*expected, "z"]
-    assert read_signed(tmp_path / "records.json")["state"] == "clean"
+    assert read_checksummed(tmp_path / "records.json")["state"] == "clean"
 
 
 @posix
@@ -288,7 +288,7 @@ def test_a_writer_that_fails_leaves_what_was_signed(path, monkeypatch):
     assert files(path) == before
     with monkeypatch.context() as patch:
         patch.setattr(
-            database, "write_signed", lambda *_: (_ for _ in ()).throw(OSError(28, "full"))
+            database, "write_checksummed", lambda *_: (_ for _ in ()).throw(OSError(28, "full"))
         )
         with pytest.raises(WorkspaceError, match="cannot record"):
             write(path, ["g"])
@@ -368,7 +368,7 @@ def test_repair_ends_what_a_killed_writer_began(path, step):
     n = 6 if step == "spilled" else 40_006
     done = repair_records(path)
     assert (done.kept, done.lost, done.changed) == (n, 0, True)
-    assert read_signed(path / "records.json")["state"] == "clean"
+    assert read_checksummed(path / "records.json")["state"] == "clean"
     assert not (path / "records.db-journal").exists()
     assert len(rows(path)) == n
 

@@ -1,4 +1,4 @@
-"""Rows: items in the order of their ids, whichever segments they are in."""
+"""RowMap: items in the order of their ids, whichever segments they are in."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qkvsearch.storage.rows import Rows
+from qkvsearch.storage.row_map import RowMap
 
 
 class Model:
@@ -37,7 +37,7 @@ class Model:
         tombstones, after, origin = (
             np.array(x, dtype=np.int64) for x in (sorted(self.tombstones), self.after, self.origin)
         )
-        return Rows.joined(len(self.base), tombstones, after, origin, self.keys)
+        return RowMap.joined(len(self.base), tombstones, after, origin, self.keys)
 
 
 ids = st.sets(st.integers(-20, 20), min_size=1, max_size=8)
@@ -58,26 +58,26 @@ def test_items_are_in_the_order_of_ids_and_keep_their_rows(base, changes):
     pieces = [stored_ids[: len(model.base)], stored_ids[len(model.base) :]]
     assert rows.take(pieces).tolist() == sorted(model.items)
     places = {row: place for place, (row, _) in enumerate(expected)}
-    assert rows.place.tolist() == [places.get(row, -1) for row in range(len(stored_ids))]
+    assert rows.item_rows.tolist() == [places.get(row, -1) for row in range(len(stored_ids))]
     with_origin = {origin: place for place, (_, origin) in enumerate(expected) if origin >= 0}
-    assert rows.place_of_base.tolist() == [with_origin.get(row, -1) for row in range(len(base))]
+    assert rows.item_rows_of_base.tolist() == [with_origin.get(row, -1) for row in range(len(base))]
     values = np.arange(1, len(base) + 1)
     assert rows.by_origin(values).tolist() == [origin + 1 for _, origin in expected]
 
 
 def test_a_base_alone_is_read_without_a_copy():
-    rows, values = Rows.plain(3), np.arange(3)
+    rows, values = RowMap.plain(3), np.arange(3)
     assert rows.is_plain
     assert rows.take([values]) is values
     assert rows.by_origin(values) is values
-    joined = Rows.joined(3, np.array([1]), np.array([], int), np.array([], int), [])
+    joined = RowMap.joined(3, np.array([1]), np.array([], int), np.array([], int), [])
     assert not joined.is_plain
     assert joined.take([values]).tolist() == [0, 2]
 
 
 def test_rows_can_be_put_in_another_order():
-    rows, values = Rows.plain(5).sorted_by(["b", "a", "e", "d", "c"]), np.arange(10).reshape(5, 2)
+    rows, values = RowMap.plain(5).sorted_by(["b", "a", "e", "d", "c"]), np.arange(10).reshape(5, 2)
     assert not rows.is_plain
     assert rows.take([values]).tolist() == values[[1, 0, 4, 3, 2]].tolist()
     assert rows.by_origin(values).tolist() == values[[1, 0, 4, 3, 2]].tolist()
-    assert rows.place.tolist() == [1, 0, 4, 3, 2]
+    assert rows.item_rows.tolist() == [1, 0, 4, 3, 2]

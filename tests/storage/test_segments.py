@@ -13,13 +13,13 @@ import pytest
 from qkvsearch.data.catalog import Catalog
 from qkvsearch.data.ids import Ids
 from qkvsearch.errors import DamagedError, QkvError, WorkspaceError
-from qkvsearch.storage import Tables
-from qkvsearch.storage.catalog import composed
+from qkvsearch.storage import StoredCatalog
+from qkvsearch.storage.catalog import stored as stored_catalog
 from qkvsearch.storage.catalog.file import CatalogRows, write_catalog
 from qkvsearch.storage.catalog.segment import SegmentCatalog
 from qkvsearch.storage.catalog.titles import title_key
 from qkvsearch.storage.records import RecordsDatabase
-from qkvsearch.storage.rows import Rows
+from qkvsearch.storage.row_map import RowMap
 
 COLUMNS = [("title", "TEXT"), ("year", "INTEGER"), ("genres", "TEXT"), ('a "price"', "REAL")]
 IDS = {
@@ -52,7 +52,7 @@ class History:
         self.items, self.catalogs, self.tombstones = {}, [], set()
         self.after, self.origin, self.keys = [], [], []
         self.n_base = 0
-        self.place = {}  # id: (stored row, origin)
+        self.item_rows = {}  # id: (stored row, origin)
         self.add(self.random.sample(IDS[kind], self.random.randint(3, 10)))
         for _ in range(n_segments):
             if self.random.random() < 0.4 and len(self.items) > 1:
@@ -88,24 +88,24 @@ class History:
             self.n_base, self.base = len(ids), keys
         for row, id_ in enumerate(ids):
             origin = start + row if not self.catalogs[1:] else -1
-            if id_ in self.place:
-                self.tombstones.add(self.place[id_][0])
-                origin = self.place[id_][1]
+            if id_ in self.item_rows:
+                self.tombstones.add(self.item_rows[id_][0])
+                origin = self.item_rows[id_][1]
             if self.catalogs[1:]:
                 self.origin.append(origin)
-            self.place[id_] = (start + row, origin)
+            self.item_rows[id_] = (start + row, origin)
         self.items |= rows
 
     def remove(self, id_):
         del self.items[id_]
-        self.tombstones.add(self.place.pop(id_)[0])
+        self.tombstones.add(self.item_rows.pop(id_)[0])
 
     @property
     def rows(self):
         if not self.keys and not self.tombstones:
-            return Rows.plain(self.n_base)
+            return RowMap.plain(self.n_base)
         arrays = (sorted(self.tombstones), self.after, self.origin)
-        return Rows.joined(self.n_base, *(np.array(x, dtype=np.int64) for x in arrays), self.keys)
+        return RowMap.joined(self.n_base, *(np.array(x, dtype=np.int64) for x in arrays), self.keys)
 
     def ids(self):
         return sorted(self.items, key=self.key)
@@ -143,11 +143,11 @@ class History:
         rows = [self.items[id_] for id_ in self.ids()]
         write_catalog(path, CatalogRows(self.columns, rows, self.kind == "folded"),
                       Ids(USERS, self.kind == "folded"))  # fmt: skip
-        return opened([SegmentCatalog(path)], Rows.plain(len(rows)))
+        return opened([SegmentCatalog(path)], RowMap.plain(len(rows)))
 
 
 def opened(catalogs, rows):
-    return Tables(catalogs, rows, {}, RecordsDatabase(catalogs[0].path.parent))
+    return StoredCatalog(catalogs, rows, {}, RecordsDatabase(catalogs[0].path.parent))
 
 
 def said(ask, *given):
@@ -158,9 +158,9 @@ def said(ask, *given):
         return type(error), str(error)
 
 
-def answers(tables, kind):
+def answers(catalog, kind):
     """By what was asked."""
-    n_items = len(tables.ids("items"))
+    n_items = len(catalog.ids("items"))
     everyone = [*IDS[kind], *UNKNOWN]
     if kind == "folded":
         everyone += [id_.upper() for id_ in IDS[kind]]
@@ -169,33 +169,33 @@ def answers(tables, kind):
         30, None, "the anchr", "00007", "KETTLE", "STRASSE", "ANN", "x" * 60_000,
     ]  # fmt: skip
     order = Random(1).choices(range(n_items), k=9)
-    whole, folds = tables.are_whole("items"), tables.fold_ids
+    whole, folds = catalog.are_whole("items"), catalog.fold_ids
     return {
-        "columns": (tables.columns, tables.sql_types, whole, folds, tables.catalog_columns.names),
-        "ids": (tables.ids("items").texts, list(tables.ids("items")), tables.ids("items").fold),
-        "users": (list(tables.ids("users")), tables.users_known([*USERS, "x", "0700"])),
-        "cells": [(cells, list(map(type, cells))) for cells in tables.cells()],
-        "each": list(tables.each_cells()) == tables.cells(),
-        "names": tables.names(order),
-        "none": (tables.names([]), tables.find_items([])),
-        "cells of": tables.cells_of(np.array(order), ["genres", 'a "price"', "id"]),
-        "row": [tables.row(position) for position in range(n_items)],
-        "found": tables.find_items(everyone),
-        "known": tables.known(everyone),
-        "named": [said(tables.item_named, item) for item in named],
-        "also titles": sorted(tables.also_titles(tables.find_items(everyone))),
-        "masks": [np.array(said(tables.mask, where, n_items)).tolist() for where in CONDITIONS],
-        "user": [(tables.user_position(user), tables.user_text(user)) for user in (5, "12", "x")],
-        "unknown user": str(tables.unknown_user("70")),
-        "empty": tables.empty_counts(),
-        "titled by id": tables.is_titled_by_id(),
+        "columns": (catalog.columns, catalog.sql_types, catalog.catalog_columns.names),
+        "ids are": (whole, folds),
+        "ids": (catalog.ids("items").texts, list(catalog.ids("items")), catalog.ids("items").fold),
+        "users": (list(catalog.ids("users")), catalog.find_users([*USERS, "x", "0700"])),
+        "cells": [(cells, list(map(type, cells))) for cells in catalog.all_cells()],
+        "names": catalog.names(order),
+        "none": (catalog.names([]), catalog.find_items([])),
+        "cells of": catalog.cells(np.array(order), ["genres", 'a "price"', "id"]),
+        "row": [catalog.row(position) for position in range(n_items)],
+        "found": catalog.find_items(everyone),
+        "known": catalog.ids_and_titles(everyone),
+        "named": [said(catalog.find_item, item) for item in named],
+        "also titles": sorted(catalog.also_titles(catalog.find_items(everyone))),
+        "masks": [np.array(said(catalog.mask, where)).tolist() for where in CONDITIONS],
+        "user": [(catalog.user_position(user), catalog.user_text(user)) for user in (5, "12", "x")],
+        "unknown user": str(catalog.unknown_user("70")),
+        "empty": catalog.empty_counts(),
+        "titled by id": catalog.is_titled_by_id(),
     }  # fmt: skip
 
 
 @pytest.fixture(params=[0, 2, 1000])
 def small(request, monkeypatch):
     """Up to so many rows a segment is joined with others in memory."""
-    monkeypatch.setattr(composed, "SMALL", request.param)
+    monkeypatch.setattr(stored_catalog, "SMALL_SEGMENT", request.param)
 
 
 @pytest.mark.parametrize("kind", list(IDS))
@@ -204,16 +204,16 @@ def test_segments_answer_as_the_one_catalog_that_they_make(
     tmp_path, monkeypatch, small, kind, seed
 ):
     history = History(tmp_path, kind, seed, n_segments=2 * seed)
-    tables, merged = opened(history.catalogs, history.rows), history.merged()
-    assert tables.cells() == [history.items[id_] for id_ in history.ids()]
-    found, expected = answers(tables, kind), answers(merged, kind)
+    catalog, merged = opened(history.catalogs, history.rows), history.merged()
+    assert list(catalog.all_cells()) == [history.items[id_] for id_ in history.ids()]
+    found, expected = answers(catalog, kind), answers(merged, kind)
     # However small it is, a base is not copied.
-    assert tables._items.parts[0].catalog is history.catalogs[0]
+    assert catalog._databases[0] is history.catalogs[0]
     for question, answer in [*history.expected().items(), *expected.items()]:
         assert found[question] == answer, question
     path = tmp_path / "written.db"
-    write_catalog(path, CatalogRows.of_tables(tables), tables.ids("users"))
-    written = opened([SegmentCatalog(path)], Rows.plain(len(history.items)))
+    write_catalog(path, CatalogRows.of_stored(catalog), catalog.ids("users"))
+    written = opened([SegmentCatalog(path)], RowMap.plain(len(history.items)))
     assert answers(written, kind) == expected
 
 
@@ -226,75 +226,81 @@ def test_titles_may_all_be_ids(tmp_path):
     base, segment = catalog_of([(7, "7"), (8, "Eight")]), catalog_of([(8, "8"), (9, "9")])
     write_catalog(tmp_path / "0", CatalogRows.of(base), Ids([]))
     catalogs = [SegmentCatalog(tmp_path / name) for name in "01"]
-    alone = opened(catalogs[:1], Rows.plain(2))
+    alone = opened(catalogs[:1], RowMap.plain(2))
     write_catalog(tmp_path / "1", CatalogRows.of_segment(segment, alone))
-    rows = Rows.joined(2, np.array([1]), np.array([1, 2]), np.array([1, -1]), [8, 9])
+    rows = RowMap.joined(2, np.array([1]), np.array([1, 2]), np.array([1, -1]), [8, 9])
     assert not alone.is_titled_by_id()
     assert opened(catalogs, rows).is_titled_by_id()
 
 
 def test_text_ids_stay_text_where_only_whole_numbers_are_left(tmp_path):
     write_catalog(tmp_path / "0", CatalogRows.of(catalog_of([("10", "a"), ("9", "b"), ("x", "c")])))
-    tables = opened(
-        [SegmentCatalog(tmp_path / "0")], Rows.joined(3, np.array([2]), *[NONE] * 2, [])
+    catalog = opened(
+        [SegmentCatalog(tmp_path / "0")], RowMap.joined(3, np.array([2]), *[NONE] * 2, [])
     )
-    assert list(tables.ids("items")) == tables.names([0, 1])[0] == ["10", "9"]
+    assert list(catalog.ids("items")) == catalog.names([0, 1])[0] == ["10", "9"]
 
 
 def test_text_ids_that_join_whole_numbers_make_all_of_them_text(tmp_path, small):
     base = catalog_of([(7, "a"), (10, "b"), (100, "c")])
     write_catalog(tmp_path / "0", CatalogRows.of(base), Ids([]))
-    alone = opened([SegmentCatalog(tmp_path / "0")], Rows.plain(3))
+    alone = opened([SegmentCatalog(tmp_path / "0")], RowMap.plain(3))
     assert alone.are_whole("items")
     for name, rows in (("1", [("007", "d"), ("x", "e")]), ("2", [("8", "f")])):
         write_catalog(tmp_path / name, CatalogRows.of_segment(catalog_of(rows), alone))
     catalogs = [SegmentCatalog(tmp_path / name) for name in "012"]
     new = ["007", "x", "8"]
     before = np.concatenate([catalogs[0].rows_before(Ids(ids)) for ids in (new[:2], new[2:])])
-    rows = Rows.joined(3, np.array([1]), before, np.full(3, -1), new)
+    rows = RowMap.joined(3, np.array([1]), before, np.full(3, -1), new)
     assert [catalog.whole_ids for catalog in catalogs] == [True, False, True]
     ids = ["7", "10", "100", *new]
-    tables = opened(catalogs, rows.sorted_by([ids[row] for row in rows.stored]))
+    catalog = opened(catalogs, rows.sorted_by([ids[row] for row in rows.stored]))
     everyone = ["007", "100", "7", "8", "x"]
-    assert tables.ids("items").texts == list(tables.ids("items")) == everyone
-    assert tables.find_items([*everyone, "10"]) == {id_: i for i, id_ in enumerate(everyone)}
+    assert catalog.ids("items").texts == list(catalog.ids("items")) == everyone
+    assert catalog.find_items([*everyone, "10"]) == {id_: i for i, id_ in enumerate(everyone)}
     path = tmp_path / "merged"
-    write_catalog(path, CatalogRows.of_tables(tables), tables.ids("users"))
-    merged = opened([SegmentCatalog(path)], Rows.plain(5))
-    assert merged.cells() == [("007", "d"), ("100", "c"), ("7", "a"), ("8", "f"), ("x", "e")]
+    write_catalog(path, CatalogRows.of_stored(catalog), catalog.ids("users"))
+    merged = opened([SegmentCatalog(path)], RowMap.plain(5))
+    assert list(merged.all_cells()) == [
+        ("007", "d"),
+        ("100", "c"),
+        ("7", "a"),
+        ("8", "f"),
+        ("x", "e"),
+    ]
     assert not merged.are_whole("items")
 
 
 def test_cells_stay_what_they_are_in_a_column_of_the_base(tmp_path, make_catalog):
     base = make_catalog([(1, "One", 1999, "War", 5.5), (2, "Two", None, None, None)])
     write_catalog(tmp_path / "0", CatalogRows.of(base), Ids([]))
-    tables = opened([SegmentCatalog(tmp_path / "0")], Rows.plain(2))
+    stored = opened([SegmentCatalog(tmp_path / "0")], RowMap.plain(2))
     catalog = make_catalog([(3, "Three", 1999.5, "1", 5.0), (4, "Four", 2000, None, 5.0)])
-    write_catalog(tmp_path / "1", CatalogRows.of_segment(catalog, tables))
+    write_catalog(tmp_path / "1", CatalogRows.of_segment(catalog, stored))
     assert SegmentCatalog(tmp_path / "1").columns == SegmentCatalog(tmp_path / "0").columns
-    rows = Rows.joined(2, np.array([], int), np.array([2, 2]), np.array([-1, -1]), [3, 4])
+    rows = RowMap.joined(2, np.array([], int), np.array([2, 2]), np.array([-1, -1]), [3, 4])
     both = opened([SegmentCatalog(tmp_path / name) for name in "01"], rows)
-    assert repr(both.cells()[2:]) == repr(
+    assert repr(list(both.all_cells())[2:]) == repr(
         [(3, "Three", 1999.5, "1", 5.0), (4, "Four", 2000, None, 5.0)]
     )
     narrow = replace(catalog, frame=catalog.frame.drop(columns="genres"))
     with pytest.raises(LookupError, match="columns"):
-        CatalogRows.of_segment(narrow, tables)
+        CatalogRows.of_segment(narrow, stored)
 
 
 def test_a_file_that_sqlite_cannot_read_is_named(tmp_path):
     history = History(tmp_path, "whole", seed=2, n_segments=3)
     # Which have read nothing yet.
-    tables = opened([SegmentCatalog(catalog.path) for catalog in history.catalogs], history.rows)
+    catalog = opened([SegmentCatalog(one.path) for one in history.catalogs], history.rows)
     path = history.catalogs[0].path
     content = bytearray(path.read_bytes())
     content[4096:] = b"x" * (len(content) - 4096)
     path.write_bytes(content)
     for ask in (
-        lambda: tables.names([0]),
-        lambda: tables.mask("year > 1990", len(tables.rows)),
-        lambda: tables.item_position("Kettle"),
-        lambda: list(tables.each_cells()),
+        lambda: catalog.names([0]),
+        lambda: catalog.mask("year > 1990"),
+        lambda: catalog.item_position("Kettle"),
+        lambda: list(catalog.all_cells()),
     ):
         with pytest.raises(DamagedError, match=r"0\.db: damaged: .*malformed") as error:
             ask()
@@ -303,20 +309,19 @@ def test_a_file_that_sqlite_cannot_read_is_named(tmp_path):
 
 def test_a_catalog_is_asked_by_threads_at_once_and_closed(tmp_path):
     history = History(tmp_path, "text", seed=3, n_segments=5)
-    tables = opened(history.catalogs, history.rows)
-    n_items = len(tables.rows)
+    catalog = opened(history.catalogs, history.rows)
     merged = history.merged()
-    expected = merged.cells(), merged.mask("year > 1990", n_items).tolist()
+    expected = list(merged.all_cells()), merged.mask("year > 1990").tolist()
 
     def ask(_):
         for _ in range(10):
-            assert (tables.cells(), tables.mask("year > 1990", n_items).tolist()) == expected
+            assert (list(catalog.all_cells()), catalog.mask("year > 1990").tolist()) == expected
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(ask, range(4)))
-    tables.close()
-    for catalog in history.catalogs:
-        catalog.path.unlink()  # which Windows would refuse were it open
-    for ask in (lambda: tables.names([0]), lambda: tables.mask("year > 1990", n_items)):
+    catalog.close()
+    for segment in history.catalogs:
+        segment.path.unlink()  # which Windows would refuse were it open
+    for ask in (lambda: catalog.names([0]), lambda: catalog.mask("year > 1990")):
         with pytest.raises(WorkspaceError, match="closed"):
             ask()

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qkvsearch.errors import DamagedError
-from qkvsearch.storage.checksummed import checksum_of, read_signed, write_signed
+from qkvsearch.storage.checksummed import checksum_of, read_checksummed, write_checksummed
 
 texts = st.text(st.characters(codec=None), max_size=8)
 values = st.recursive(
@@ -23,13 +23,13 @@ values = st.recursive(
 @given(values)
 def test_what_is_written_is_read_back(tmp_path_factory, content):
     path = tmp_path_factory.mktemp("signed") / "a.json"
-    assert write_signed(path, content) == checksum_of(content)
-    assert read_signed(path, checksum_of(content)) == content
+    assert write_checksummed(path, content) == checksum_of(content)
+    assert read_checksummed(path, checksum_of(content)) == content
 
 
 def test_every_flipped_byte_and_every_cut_is_found(tmp_path):
     path = tmp_path / "a.json"
-    write_signed(path, {"numbers": [1, 2.5], "é": None, "deep": {"a": [True]}})
+    write_checksummed(path, {"numbers": [1, 2.5], "é": None, "deep": {"a": [True]}})
     sound = path.read_bytes()
     for place in range(len(sound)):
         for damaged in (
@@ -39,19 +39,19 @@ def test_every_flipped_byte_and_every_cut_is_found(tmp_path):
         ):
             path.write_bytes(damaged)
             with pytest.raises(DamagedError, match=r"a\.json") as caught:
-                read_signed(path)
+                read_checksummed(path)
             assert caught.value.file == path
     path.write_bytes(sound + b"\n")
     with pytest.raises(DamagedError):
-        read_signed(path)
+        read_checksummed(path)
 
 
 def test_a_sound_file_in_the_place_of_another_is_found(tmp_path):
     path = tmp_path / "a.json"
-    expected = write_signed(path, {"build": 1})
-    write_signed(path, {"build": 2})
+    expected = write_checksummed(path, {"build": 1})
+    write_checksummed(path, {"build": 2})
     with pytest.raises(DamagedError, match="belongs here"):
-        read_signed(path, expected)
+        read_checksummed(path, expected)
 
 
 @pytest.mark.parametrize(
@@ -61,18 +61,18 @@ def test_what_is_no_signed_file_is_refused(tmp_path, text):
     path = tmp_path / "a.json"
     path.write_text(text)
     with pytest.raises(DamagedError):
-        read_signed(path)
+        read_checksummed(path)
 
 
 def test_a_failed_write_keeps_the_file_and_leaves_nothing_beside_it(tmp_path, monkeypatch):
     path = tmp_path / "a.json"
-    write_signed(path, 1)
+    write_checksummed(path, 1)
 
     def full(*_):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.fsync", full)
     with pytest.raises(OSError, match="space"):
-        write_signed(path, 2)
+        write_checksummed(path, 2)
     assert json.loads(path.read_text())["content"] == 1
     assert list(tmp_path.iterdir()) == [path]

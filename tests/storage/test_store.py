@@ -29,7 +29,7 @@ def folders(workspace):
 def state(workspace):
     """What a new reader sees: titles, an array, and which builds lie on the disk."""
     snapshot = workspace.open()
-    found = snapshot.tables.names(range(snapshot.facts["n_items"])), snapshot.array("numbers")
+    found = snapshot.catalog.names(range(snapshot.facts["n_items"])), snapshot.array("numbers")
     snapshot.close()
     return found[0], found[1].tolist(), folders(workspace)
 
@@ -39,7 +39,7 @@ def segment(workspace, films, make_catalog, tombstones=()):
     base = workspace.open()
     catalog = make_catalog(films)
     contents = publish.BuildContents(
-        CatalogRows.of_segment(catalog, base.tables),
+        CatalogRows.of_segment(catalog, base.catalog),
         facts={**base.facts, "n_items": base.facts["n_items"] + len(films) - len(tombstones)},
         base=base,
         arrays={
@@ -55,11 +55,11 @@ def segment(workspace, films, make_catalog, tombstones=()):
 def test_what_was_published_is_opened(workspace):
     snapshot = workspace.open()
     assert workspace.exists
-    assert snapshot.tables.names([0, 4]) == (
+    assert snapshot.catalog.names([0, 4]) == (
         [4, 100],
         ["Teapot, The (1999)", "L'Été (bleu) (1980)"],
     )
-    assert snapshot.tables.columns == ["id", "title", "year", "genres", "score"]
+    assert snapshot.catalog.columns == ["id", "title", "year", "genres", "score"]
     assert snapshot.array("words").tolist() == ["a", "żó"]
     assert "words" in snapshot
     assert "other" not in snapshot
@@ -72,7 +72,7 @@ def test_a_segment_adds_its_items_and_rows_in_the_order_of_ids(workspace, make_c
     )
     segment(workspace, [(6, "Six", 2000, None, 1.0)], make_catalog, tombstones=[1, 6])
     snapshot = workspace.open()
-    assert snapshot.tables.names(range(6))[0] == [4, 5, 6, 8, 30, 100]
+    assert snapshot.catalog.names(range(6))[0] == [4, 5, 6, 8, 30, 100]
     assert snapshot.rows.stored.tolist() == [0, 5, 7, 2, 3, 4]
     assert snapshot.rows.origin.tolist() == [0, -1, -1, 2, 3, 4]
     assert snapshot.base.n_rows == 5
@@ -83,13 +83,13 @@ def test_a_segment_adds_its_items_and_rows_in_the_order_of_ids(workspace, make_c
 def test_a_reader_keeps_its_build_when_a_new_one_is_published(workspace, make_contents):
     old = workspace.open()
     workspace.publish(make_contents(NEW, ("99",), numbers=np.zeros(1)), "build")
-    assert old.tables.names([0])[0] == [4]
-    assert old.tables.user_position(12) == 1
-    assert old.tables.mask("year < 1960", 5).tolist() == [False, True, False, False, False]
+    assert old.catalog.names([0])[0] == [4]
+    assert old.catalog.user_position(12) == 1
+    assert old.catalog.mask("year < 1960").tolist() == [False, True, False, False, False]
     assert old.array("numbers").tolist() == [0, 1, 2, 3, 4]
     new = workspace.open()
-    assert new.tables.names([0]) == ([1], ["New (2020)"])
-    assert new.tables.user_position(12) is None
+    assert new.catalog.names([0]) == ([1], ["New (2020)"])
+    assert new.catalog.user_position(12) is None
 
 
 def test_the_builds_of_two_bases_stay_and_those_that_readers_hold(workspace, make_contents):
@@ -113,7 +113,7 @@ def test_at_most_so_many_builds_stay(workspace, make_catalog, monkeypatch):
     assert len(workspace.builds()) == 3
     assert base in folders(workspace), "the base of those that stay"
     assert len(folders(workspace)) == 7, "each stands on those before it"
-    assert workspace.open().tables.names([5, 10])[0] == [200, 205]
+    assert workspace.open().catalog.names([5, 10])[0] == [200, 205]
 
 
 def test_what_an_interrupted_writer_left_goes_and_what_is_not_ours_stays(workspace, make_contents):
@@ -235,7 +235,7 @@ def test_a_manifest_of_another_build_is_found(workspace, make_contents):
 
 
 def test_names_that_lead_out_of_the_workspace_are_refused_though_they_are_signed(workspace):
-    from qkvsearch.storage.checksummed import read_signed, write_signed
+    from qkvsearch.storage.checksummed import read_checksummed, write_checksummed
 
     found = read_root(workspace.path)
     for name in ("../../etc", "/etc", "20200101-000000-abcdef/../.."):
@@ -245,10 +245,10 @@ def test_names_that_lead_out_of_the_workspace_are_refused_though_they_are_signed
             workspace.open()
     root.write_root(workspace.path, found)
     manifest = workspace.open().base.folder / "manifest.json"
-    sound = read_signed(manifest)
+    sound = read_checksummed(manifest)
     files = {**sound["files"], "../../../secret.npy": {"bytes": 1, "xxh3": "0"}}
     for content in ({**sound, "files": files}, {**sound, "below": [["../../other", "0"]]}):
-        checksum = write_signed(manifest, content)
+        checksum = write_checksummed(manifest, content)
         bad = root.BuildEntry(**{**found.builds[0].__dict__, "manifest": checksum})
         root.write_root(workspace.path, root.Root([bad], bad.name))
         with pytest.raises(DamagedError, match="no manifest"):
@@ -273,7 +273,7 @@ def test_a_full_disk_keeps_the_former_build(workspace, make_contents, monkeypatc
     assert state(workspace) == before
 
 
-@pytest.mark.parametrize("function", ["write_signed", "write_catalog", "write_root"])
+@pytest.mark.parametrize("function", ["write_checksummed", "write_catalog", "write_root"])
 @pytest.mark.parametrize("error", [KeyboardInterrupt, sqlite3.OperationalError, OSError])
 def test_an_interruption_at_any_file_keeps_the_former_build(
     workspace, make_contents, monkeypatch, function, error
@@ -317,7 +317,7 @@ def test_two_writers_take_turns_and_none_is_lost(workspace, make_catalog):
         thread.start()
     for thread in threads:
         thread.join()
-    ids = workspace.open().tables.names(range(5, 13))[0]
+    ids = workspace.open().catalog.names(range(5, 13))[0]
     assert ids == [*range(200, 204), *range(300, 304)]
 
 

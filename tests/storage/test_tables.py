@@ -17,35 +17,35 @@ from qkvsearch.storage.catalog.titles import title_key
 
 
 @pytest.mark.parametrize("spelling", [30, "30", 30.0, " 30 "])
-def test_an_item_is_found_by_its_id_however_written(tables, spelling):
-    assert tables.item_position(spelling) == 3
+def test_an_item_is_found_by_its_id_however_written(catalog, spelling):
+    assert catalog.item_position(spelling) == 3
 
 
 @pytest.mark.parametrize(
     "title",
     ["Teapot, The (1999)", "Teapot, The", "The Teapot", "the teapot (1999)", "TEAPOT", " teapot "],
 )
-def test_an_item_is_found_by_its_title_without_year_article_and_case(tables, title):
-    assert tables.item_position(title) == 0
+def test_an_item_is_found_by_its_title_without_year_article_and_case(catalog, title):
+    assert catalog.item_position(title) == 0
 
 
 @pytest.mark.parametrize("title", ["l'été (BLEU)", "L'Été"])
-def test_brackets_at_the_end_of_a_title_may_be_left_out(tables, title):
-    assert tables.item_position(title) == 4
+def test_brackets_at_the_end_of_a_title_may_be_left_out(catalog, title):
+    assert catalog.item_position(title) == 4
 
 
 def test_a_title_that_is_all_brackets_keeps_them():
     assert title_key("(500)") == "(500)"
 
 
-def test_the_year_tells_two_equal_titles_apart(tables):
-    assert tables.item_position("Anchor (1950)") == 1
-    assert tables.item_position("Anchor (2004)") == 2
+def test_the_year_tells_two_equal_titles_apart(catalog):
+    assert catalog.item_position("Anchor (1950)") == 1
+    assert catalog.item_position("Anchor (2004)") == 2
 
 
-def test_an_ambiguous_title_lists_the_ids(tables):
+def test_an_ambiguous_title_lists_the_ids(catalog):
     with pytest.raises(UnknownIdError, match="title of 2 items; give an id") as error:
-        tables.item_position("the anchor")
+        catalog.item_position("the anchor")
     assert "7 = Anchor (1950), 8 = Anchor (2004)" in str(error.value)
 
 
@@ -53,82 +53,82 @@ def test_an_exact_title_that_two_items_have_lists_them(tmp_path, make_contents):
     rows = [(i, "Rope", 2000, "x", 1.0) for i in (3, 1)]
     Workspace(tmp_path).publish(make_contents(rows), "build")
     with pytest.raises(UnknownIdError, match=r"1 = Rope \(2000\), 3 = Rope \(2000\)"):
-        Workspace(tmp_path).open().tables.item_position("Rope")
+        Workspace(tmp_path).open().catalog.item_position("Rope")
 
 
 def test_an_id_without_its_zeros_names_the_one_with_them(tmp_path, make_contents):
     rows = [(i, f"Rope {i}", 2000, "x", 1.0) for i in ("0013", "0003")]
     Workspace(tmp_path).publish(make_contents(rows), "build")
     with pytest.raises(UnknownIdError, match="no item '00003'; did you mean 0003"):
-        Workspace(tmp_path).open().tables.item_position("00003")
+        Workspace(tmp_path).open().catalog.item_position("00003")
 
 
 @pytest.mark.parametrize("wanted", ["Ketle (1995)", "kettel (1995)", "the kettle (1996)x"])
-def test_an_unknown_title_names_near_ones(tables, wanted):
+def test_an_unknown_title_names_near_ones(catalog, wanted):
     with pytest.raises(UnknownIdError, match=r"no item .*did you mean Kettle \(1995\)"):
-        tables.item_position(wanted)
+        catalog.item_position(wanted)
 
 
 @pytest.mark.parametrize(
     "wanted", ["", None, float("nan"), "%", "zzz", "'; DROP", "9" * 40, "word " * 3000, "1e400"]
 )
-def test_an_unknown_item_like_no_other_is_just_unknown(tables, wanted):
+def test_an_unknown_item_like_no_other_is_just_unknown(catalog, wanted):
     with pytest.raises(UnknownIdError, match="no item"):
-        tables.item_position(wanted)
+        catalog.item_position(wanted)
 
 
 def test_text_ids_are_not_numbers(tmp_path, make_contents):
     films = [(name, "x" + name, 2000, "War", 1.0) for name in ("007", "7", "a b")]
     Workspace(tmp_path).publish(make_contents(films, users=("ann", "07")), "build")
-    tables = Workspace(tmp_path).open().tables
-    assert [tables.item_position(name) for name in ("007", "7", 7, "a b")] == [0, 1, 1, 2]
-    assert tables.names([2, 0, 2])[0] == ["a b", "007", "a b"]
-    assert tables.user_position("07") == 1
-    assert tables.user_position(7) is None
+    catalog = Workspace(tmp_path).open().catalog
+    assert [catalog.item_position(name) for name in ("007", "7", 7, "a b")] == [0, 1, 1, 2]
+    assert catalog.names([2, 0, 2])[0] == ["a b", "007", "a b"]
+    assert catalog.user_position("07") == 1
+    assert catalog.user_position(7) is None
 
 
-def test_names_are_the_same_read_at_once_or_as_they_are_asked_for(tables, monkeypatch):
-    monkeypatch.setattr("qkvsearch.storage.tables.FEW_ITEMS", 0)
-    tables._named.clear()
-    one_by_one = [tables.names([position]) for position in (2, 0)]
-    assert len(tables._named) == 2
-    tables._named.clear()
+def test_names_are_the_same_read_at_once_or_as_they_are_asked_for(catalog, monkeypatch):
+    monkeypatch.setattr("qkvsearch.storage.catalog.stored.FEW_ITEMS", 0)
+    catalog._names.clear()
+    one_by_one = [catalog.names([position]) for position in (2, 0)]
+    assert len(catalog._names) == 2
+    catalog._names.clear()
     monkeypatch.undo()
-    assert [tables.names([position]) for position in (2, 0)] == one_by_one
-    assert len(tables._named) == len(tables.rows.stored)
+    assert [catalog.names([position]) for position in (2, 0)] == one_by_one
+    assert len(catalog._names) == len(catalog.rows.stored)
 
 
-def test_names_follow_the_positions_asked_for(tables):
-    ids, titles = tables.names([3, 0, 3])
+def test_names_follow_the_positions_asked_for(catalog):
+    ids, titles = catalog.names([3, 0, 3])
     assert ids == [30, 4, 30]
     assert titles == ["Kettle (1995)", "Teapot, The (1999)", "Kettle (1995)"]
-    assert tables.names([]) == ([], [])
+    assert catalog.names([]) == ([], [])
 
 
-def test_text_is_what_the_catalog_says_search_reads(tables, make_catalog):
-    catalog = make_catalog()
+def test_text_is_what_the_catalog_says_search_reads(catalog, make_catalog):
+    written = make_catalog()
     columns = ["title", "genres"]
-    assert list(catalog.text_columns) == columns
-    rows = [tables.row(i) for i in range(5)]
+    assert list(written.text_columns) == columns
+    rows = [catalog.row(i) for i in range(5)]
     texts = [[(row[name] or "").replace("|", " ") for name in columns] for row in rows]
-    assert ["\n".join(text) for text in texts] == catalog.texts()
+    assert ["\n".join(text) for text in texts] == written.texts()
 
 
 @pytest.mark.parametrize("user", [12, "12", 12.0])
-def test_a_user_is_found_however_written(tables, user):
-    assert tables.user_position(user) == 1
+def test_a_user_is_found_however_written(catalog, user):
+    assert catalog.user_position(user) == 1
 
 
-def test_an_unknown_user_is_none_or_an_error_that_helps(tables):
-    assert tables.user_position(13) is None
-    assert "no user '112'; did you mean 12?" in str(tables.unknown_user(112))
-    assert "no user 'x'; such as" in str(tables.unknown_user("x"))
+def test_an_unknown_user_is_none_or_an_error_that_helps(catalog):
+    assert catalog.user_position(13) is None
+    assert "no user '112'; did you mean 12?" in str(catalog.unknown_user(112))
+    assert "no user 'x'; such as" in str(catalog.unknown_user("x"))
 
 
 def test_where_nobody_is_a_user_that_is_said(tmp_path, make_contents):
     Workspace(tmp_path).publish(make_contents(users=()), "build")
     assert "no user 'x'; nobody's interactions are here" in str(
-        Workspace(tmp_path).open().tables.unknown_user("x")
+        Workspace(tmp_path).open().catalog.unknown_user("x")
     )
 
 
@@ -157,45 +157,45 @@ def test_title_key_knows_no_case_year_or_place_of_the_article(name, year):
 
 
 @pytest.mark.parametrize("spelling", ["004", "4e0", "04.0", "+4"])
-def test_an_id_is_not_found_by_what_sqlite_takes_for_the_same_number(tables, spelling):
+def test_an_id_is_not_found_by_what_sqlite_takes_for_the_same_number(catalog, spelling):
     with pytest.raises(UnknownIdError):
-        tables.item_position(spelling)
-    assert tables.user_position("0" + "12") is None
+        catalog.item_position(spelling)
+    assert catalog.user_position("0" + "12") is None
 
 
-def test_what_was_typed_is_looked_for_inside_titles_and_without_the_year(tables):
+def test_what_was_typed_is_looked_for_inside_titles_and_without_the_year(catalog):
     with pytest.raises(UnknownIdError, match="did you mean Teapot, The"):
-        tables.item_position("teapt")
+        catalog.item_position("teapt")
     with pytest.raises(UnknownIdError, match="did you mean Anchor"):
-        tables.item_position("anch")
+        catalog.item_position("anch")
 
 
-def test_a_wrong_title_is_compared_with_all(tables):
+def test_a_wrong_title_is_compared_with_all(catalog):
     with pytest.raises(UnknownIdError, match="did you mean Kettle"):
-        tables.item_position("kettle x")
+        catalog.item_position("kettle x")
     with pytest.raises(UnknownIdError, match="did you mean Kettle"):
-        tables.item_position("ketle")
+        catalog.item_position("ketle")
     with pytest.raises(UnknownIdError, match=r"no item 'zzzzzz'$"):
-        tables.item_position("zzzzzz")
+        catalog.item_position("zzzzzz")
 
 
-def test_a_condition_asked_again_is_not_run_again_and_nobody_can_change_it(tables, monkeypatch):
-    first = tables.mask(("year > ?", [1990]), 5)
+def test_a_condition_asked_again_is_not_run_again_and_nobody_can_change_it(catalog, monkeypatch):
+    first = catalog.mask(("year > ?", [1990]))
     with pytest.raises(ValueError, match="read-only"):
         first[:] = True
-    monkeypatch.setattr(type(tables), "_mask", lambda *_: pytest.fail("run again"))
-    assert tables.mask(("year > ?", (1990,), 9), 5) is first
+    monkeypatch.setattr(type(catalog), "_compute_mask", lambda *_: pytest.fail("run again"))
+    assert catalog.mask(("year > ?", (1990,), 9)) is first
     for other in (("year > ?", [1990.0]), "year > 1990", ("year > ?", [1991])):
         with pytest.raises(pytest.fail.Exception):
-            tables.mask(other, 5)
+            catalog.mask(other)
 
 
-def test_a_condition_that_failed_fails_again(tables):
+def test_a_condition_that_failed_fails_again(catalog):
     for _ in range(2):
         with pytest.raises(QkvError, match="no such column"):
-            tables.mask("nothing > 1990", 5)
+            catalog.mask("nothing > 1990")
         with pytest.raises(QkvError, match="value 1"):
-            tables.mask(("year > ?", [object()]), 5)
+            catalog.mask(("year > ?", [object()]))
 
 
 ODD = [
@@ -220,11 +220,11 @@ def test_cells_are_the_ones_that_were_stored(tmp_path, monkeypatch, together, od
     assert found.texts("title")[0] == [title_key(row[1]) for row in rows]
 
 
-def test_a_condition_does_not_disturb_other_threads(tables):
+def test_a_condition_does_not_disturb_other_threads(catalog):
     def ask(_):
         for _ in range(50):
-            assert tables.mask("year > 1990", 5).any()
-            assert tables.names([0, 1])[1]
+            assert catalog.mask("year > 1990").any()
+            assert catalog.names([0, 1])[1]
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(ask, range(4)))

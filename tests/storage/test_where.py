@@ -22,10 +22,10 @@ IDS = CatalogColumns.of([("id", "INTEGER")], [])
 
 
 @pytest.fixture(scope="module")
-def kept(tables):
+def kept(catalog):
     """Ids of the items for which an expression holds."""
     return lambda expression: [
-        id_ for id_, keep in zip(ALL, tables.mask(expression, 5), strict=True) if keep
+        id_ for id_, keep in zip(ALL, catalog.mask(expression), strict=True) if keep
     ]
 
 
@@ -125,12 +125,12 @@ titles.key = 'kettle'
 """.strip().splitlines()
 
 
-def guarded(tables):
+def guarded(catalog):
     """Positions by the guard alone, for expressions that the parser would refuse before."""
 
     def run(expression):
-        with closing(tables.catalogs[0].separate()) as db:
-            used = {column.stored: column for column in tables.catalog_columns}
+        with closing(catalog.segments[0].separate()) as db:
+            used = {column.stored: column for column in catalog.catalog_columns}
             return positions(db, "items", used, expression, {}, TimeLimit(2))
 
     return run
@@ -150,34 +150,34 @@ year > 1) LIMIT 1 /*
 
 
 @pytest.mark.parametrize("expression", [a for a in ATTACKS if a not in REACHES_THE_CATALOG_ALONE])
-def test_the_guard_alone_refuses_what_reaches_beyond_the_catalog(tables, expression):
+def test_the_guard_alone_refuses_what_reaches_beyond_the_catalog(catalog, expression):
     with pytest.raises(QkvError):
-        guarded(tables)(expression)
+        guarded(catalog)(expression)
 
 
 @pytest.mark.parametrize("expression", ATTACKS)
-def test_an_attack_is_refused_and_the_connection_stays_usable(tables, kept, expression):
+def test_an_attack_is_refused_and_the_connection_stays_usable(catalog, kept, expression):
     with pytest.raises(QkvError, match="`where`"):
         kept(expression)
     assert kept("year > 2000") == [8]
-    assert tables.names([0])[0] == [4]
-    assert tables.user_position(12) == 1
+    assert catalog.names([0])[0] == [4]
+    assert catalog.user_position(12) == 1
 
 
-def test_the_guard_also_holds_where_an_expression_was_allowed_before(tables, kept):
+def test_the_guard_also_holds_where_an_expression_was_allowed_before(catalog, kept):
     statement = 'SELECT _position FROM "items" WHERE (hex(title) > 0\n) ORDER BY _position'
-    tables.catalogs[0].db.execute(statement).fetchall()  # compiled without a guard, and cached
+    catalog.segments[0].db.execute(statement).fetchall()  # compiled without a guard, and cached
     with pytest.raises(QkvError, match="not authorized"):
-        guarded(tables)("hex(title) > 0")
+        guarded(catalog)("hex(title) > 0")
 
 
 def test_a_reader_can_filter_after_another_build_was_published(tmp_path, make_contents):
     workspace = Workspace(tmp_path)
     workspace.publish(make_contents(), "build")
-    tables = workspace.open().tables
-    assert tables.mask("year > 2000", 5).sum() == 1
+    catalog = workspace.open().catalog
+    assert catalog.mask("year > 2000").sum() == 1
     workspace.publish(make_contents(), "build")
-    assert tables.mask("year > 2000", 5).sum() == 1
+    assert catalog.mask("year > 2000").sum() == 1
 
 
 years = st.lists(st.none() | st.integers(1880, 2030), min_size=1, max_size=12)

@@ -123,8 +123,8 @@ def test_the_time_is_that_of_all_tables_together(monkeypatch):
         monkeypatch.setattr(guarded.time, "monotonic", lambda: next(looks) / 1000)
         one, two = (db, "items"), (db, "others")
 
-        def ask(seconds, *tables):
-            return matching_in_all(tables, COLUMNS, Condition("price >= 0", (), seconds), no_cells)
+        def ask(seconds, *catalog):
+            return matching_in_all(catalog, COLUMNS, Condition("price >= 0", (), seconds), no_cells)
 
         assert [len(found) for found in ask(600, one, two)] == [1000, 1000]
         enough_for_one = next(looks) / 1000 * 0.75

@@ -43,8 +43,8 @@ def kept(tmp_path_factory):
     n_items = {"n_items": len(catalog), "columns": facts}
     contents = BuildContents(CatalogRows.of(catalog), Ids([]), facts=n_items)
     workspace.publish(contents, "build")
-    tables = workspace.open().tables
-    return lambda where: np.flatnonzero(tables.mask(where, 4)).tolist()
+    catalog = workspace.open().catalog
+    return lambda where: np.flatnonzero(catalog.mask(where)).tolist()
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from qkvsearch.errors import DamagedError, WorkspaceError
 from qkvsearch.index import add as joining
 from qkvsearch.index import build as builder
 from qkvsearch.storage import checksummed as signed
-from qkvsearch.storage.checksummed import read_signed, write_signed
+from qkvsearch.storage.checksummed import read_checksummed, write_checksummed
 from qkvsearch.storage.records import changes, database
 
 ITEMS = pd.DataFrame(
@@ -100,11 +100,11 @@ def test_a_segment_elsewhere_is_none_of_the_workspace(engine):
     path = engine.workspace.path
     engine.add(pd.DataFrame({"id": ["g"], "title": ["red sea"]}))
     own = engine.snapshot.segments[-1].folder
-    manifest: dict[str, Any] = read_signed(own / "manifest.json")
+    manifest: dict[str, Any] = read_checksummed(own / "manifest.json")
     manifest["below"][0][0] = f"../builds/{manifest['below'][0][0]}"
-    root = read_signed(path / "root.json")
-    root["builds"][-1]["manifest"] = write_signed(own / "manifest.json", manifest)
-    write_signed(path / "root.json", root)
+    root = read_checksummed(path / "root.json")
+    root["builds"][-1]["manifest"] = write_checksummed(own / "manifest.json", manifest)
+    write_checksummed(path / "root.json", root)
     with pytest.raises(DamagedError, match="no manifest"):
         qkv.open(path)
 
@@ -186,7 +186,7 @@ def test_text_ids_that_joined_whole_numbers_are_text_before_the_merge_too(tmp_pa
 def test_what_is_on_disk_is_acknowledged_where_the_disk_is_full_at_the_signature(
     engine, monkeypatch
 ):
-    write = database.write_signed
+    write = database.write_checksummed
 
     def full(path: Path, content: dict[str, Any], mode: int) -> None:
         if content["state"] == "clean":
@@ -194,7 +194,7 @@ def test_what_is_on_disk_is_acknowledged_where_the_disk_is_full_at_the_signature
         write(path, content, mode)
 
     with monkeypatch.context() as patch:
-        patch.setattr(database, "write_signed", full)
+        patch.setattr(database, "write_checksummed", full)
         engine.record("u", "f", 1)
     engine.record("u", "e", 1)
     assert len(engine.records()) == 2

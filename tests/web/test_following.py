@@ -69,7 +69,7 @@ def test_nobody_waits_until_it_is_open_and_has_answered(engine, path, monkeypatc
     assert {hit.id for hit in engine.search("kite")} == {1, 2}
     may_go_on.set()
     until(lambda: engine.n_items == 4)
-    assert engine.build in asked
+    assert engine.index in asked
 
 
 def test_a_question_waits_where_its_build_was_deleted(path):
@@ -126,7 +126,7 @@ def test_a_truncated_file_is_damage_and_a_removed_one_can_be_read_on(path, monke
     monkeypatch.setattr(following, "EVERY", 0)
     with FollowingEngine(path) as engine:
         engine.search("kite")
-        file = next(file.path for file in engine.build.snapshot.files if file.path.suffix == ".npy")
+        file = next(file.path for file in engine.index.snapshot.files if file.path.suffix == ".npy")
         content = file.read_bytes()
         file.write_bytes(content[:-1])
         with pytest.raises(DamagedError, match=r"truncated"):
@@ -152,5 +152,5 @@ def test_it_closes_once_nothing_reads_its_files(path, monkeypatch):
 def test_a_catalog_of_one_long_title_is_warmed(tmp_path):
     items = pd.DataFrame({"id": ["a,b"], "title": ["word " * 100_000]})
     with build(tmp_path / "ws", items=items, encoder="corpus") as engine:
-        warm(engine.build, threading.Event())
+        warm(engine.index, threading.Event())
         assert engine.n_items == 1

@@ -37,7 +37,7 @@ def test_items_are_where_the_engine_puts_them(asked, movies, head):
     wanted = movies.map(head)
     positions = np.stack([found["items"]["x"], found["items"]["y"]], axis=1)
     np.testing.assert_allclose(positions, wanted.positions, atol=6e-5)
-    ids, titles = movies.tables.names(wanted.items)
+    ids, titles = movies.catalog.names(wanted.items)
     assert (found["items"]["ids"], found["items"]["titles"]) == (ids, titles)
     assert (found["head"], found["n"]) == (wanted.head, len(wanted.items))
     np.testing.assert_allclose(found["explained"], wanted.explained, atol=6e-5)

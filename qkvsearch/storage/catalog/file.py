@@ -16,7 +16,7 @@ from qkvsearch.storage.catalog.titles import title_key
 
 if TYPE_CHECKING:
     from qkvsearch.data.catalog import Catalog
-    from qkvsearch.storage.tables import Tables
+    from qkvsearch.storage.catalog.stored import StoredCatalog
 
 CATALOG = "items.db"
 # Nobody reads the file before it is whole, and a crash leaves a folder that belongs to no build.
@@ -43,20 +43,20 @@ class CatalogRows:
         return cls([("id", id_type), *types], _cells(catalog), catalog.ids.fold)
 
     @classmethod
-    def of_segment(cls, catalog: Catalog, tables: Tables) -> CatalogRows:
-        """Of items that join those of `tables`, in columns of the same types; but ids may be text
+    def of_segment(cls, catalog: Catalog, stored: StoredCatalog) -> CatalogRows:
+        """Of items that join those of `stored`, in columns of the same types; but ids may be text
         where they were whole numbers. Raises `LookupError` where the columns are others.
         """
-        if list(catalog.frame.columns) != tables.columns:
-            raise LookupError(f"columns {list(catalog.frame.columns)}, not {tables.columns}")
-        (name, id_type), *others = tables.sql_types.items()
+        if list(catalog.frame.columns) != stored.columns:
+            raise LookupError(f"columns {list(catalog.frame.columns)}, not {stored.columns}")
+        (name, id_type), *others = stored.sql_types.items()
         id_type = id_type if catalog.ids.integer else "TEXT"
-        return cls([(name, id_type), *others], _cells(catalog), tables.fold_ids)
+        return cls([(name, id_type), *others], _cells(catalog), stored.fold_ids)
 
     @classmethod
-    def of_tables(cls, tables: Tables) -> CatalogRows:
+    def of_stored(cls, stored: StoredCatalog) -> CatalogRows:
         """All items of a build, for one base; cell by cell as they are stored."""
-        return cls(list(tables.sql_types.items()), tables.each_cells(), tables.fold_ids)
+        return cls(list(stored.sql_types.items()), stored.all_cells(), stored.fold_ids)
 
 
 def write_catalog(path: Path, contents: CatalogRows, users: Ids | None = None) -> None:

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, count
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Literal
 
@@ -38,11 +39,42 @@ class SegmentCatalog:
         self.path, self.uri = path, f"{path.absolute().as_uri()}?{IMMUTABLE}"
         self._db: sqlite3.Connection | None = None
         self._is_closed = False
-        # Where other segments have ids that are no whole numbers, all are text.
+        # Set where the catalog is a part of a build: the item row of each of its rows, int64, −1
+        # for a deleted one, and None where they are the same; and whether ids are read as text,
+        # because other segments have ids that are no whole numbers.
+        self.item_rows: np.ndarray | None = None
         self.ids_as_text = False
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.path)!r})"
+
+    def item_row(self, row: int) -> int:
+        """Return the item row of a row, −1 for a deleted one."""
+        return row if self.item_rows is None else int(self.item_rows.item(row))
+
+    def item_rows_of(self, rows: np.ndarray) -> np.ndarray:
+        """Return the item rows of rows, int64, −1 for deleted ones."""
+        return rows if self.item_rows is None else self.item_rows[rows]
+
+    def deleted_rows(self) -> list[int]:
+        """Return the rows that are no items of the build."""
+        return [] if self.item_rows is None else np.flatnonzero(self.item_rows < 0).tolist()
+
+    def by_item_row(self, rows: Iterator[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+        """Replace the row number that each tuple begins with by the item row, drop deleted rows,
+        and sort by it.
+        """
+        if self.item_rows is None:
+            return rows
+        item_row = self.item_rows.item
+        items = ((item, *row[1:]) for row in rows if (item := item_row(row[0])) >= 0)
+        return items if self._is_ascending else iter(sorted(items, key=itemgetter(0)))
+
+    @cached_property
+    def _is_ascending(self) -> bool:
+        """Whether items have the order of the rows: not where text ids joined whole numbers."""
+        rows = self.item_rows
+        return rows is None or bool(np.all(np.diff(rows[rows >= 0]) > 0))
 
     def require_rows(self, n: int) -> None:
         """Raise `DamagedError` where the rows of items, or of titles, do not end at `n`."""

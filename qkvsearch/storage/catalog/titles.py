@@ -13,13 +13,13 @@ MAX_SHOWN = 3
 # Zeros that an id may have before what was typed.
 MAX_ZEROS = 30
 # In hundredths.
-LEAST_ALIKE = 60
+MIN_SIMILARITY = 60
 
 
-def as_form(name: str) -> tuple[str, str]:
+def split_prefix(name: str) -> tuple[str, str]:
     """How a name of an item is to be read, "id", "title" or "" for either; and what is named.
 
-    >>> as_form("id:300"), as_form("Title: Heat"), as_form("Alien: Covenant")
+    >>> split_prefix("id:300"), split_prefix("Title: Heat"), split_prefix("Alien: Covenant")
     (('id', '300'), ('title', 'Heat'), ('', 'Alien: Covenant'))
     """
     form, _, named = name.partition(":")
@@ -60,7 +60,7 @@ def near_names(wanted: str, titles: Sequence[str], ids: Sequence[str]) -> list[t
         (-score, kind, i)
         for kind, names in (("title", titles), ("id", ids))
         for _, score, i in process.extract(
-            key, names, scorer=fuzz.ratio, limit=2 * MAX_SHOWN, score_cutoff=LEAST_ALIKE
+            key, names, scorer=fuzz.ratio, limit=2 * MAX_SHOWN, score_cutoff=MIN_SIMILARITY
         )
     ]
     return [

@@ -2,7 +2,7 @@
 
 from qkvsearch.storage.records.changes import append, forget, undo
 from qkvsearch.storage.records.database import RecordsDatabase
-from qkvsearch.storage.records.rows import Record, Recorded
+from qkvsearch.storage.records.record_rows import Record, Recorded
 
 __all__ = [
     "Record",

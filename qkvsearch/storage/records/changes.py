@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from qkvsearch.errors import QkvError
 from qkvsearch.storage.records.database import RecordsDatabase
-from qkvsearch.storage.records.rows import RECORD, Record, Recorded, delete, insert, totals
+from qkvsearch.storage.records.record_rows import RECORD, Record, Recorded, delete, insert, totals
 
 
 def append(

@@ -21,11 +21,10 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from qkvsearch.errors import DamagedError, WorkspaceError
-from qkvsearch.storage.checksummed import read_signed, write_signed
+from qkvsearch.storage.checksummed import read_checksummed, write_checksummed
 from qkvsearch.storage.checksums import checksum
-from qkvsearch.storage.file_lock import lock
-from qkvsearch.storage.locks import exclusive
-from qkvsearch.storage.records.rows import PAGE_SIZE, create, is_empty, require_whole
+from qkvsearch.storage.locks import exclusive, lock
+from qkvsearch.storage.records.record_rows import PAGE_SIZE, create, is_empty, require_whole
 
 NAME = "records.db"
 CASEFOLD = "casefold"
@@ -127,7 +126,7 @@ class RecordsDatabase:
 
     def write_state(self, state: str, entry: dict[str, Any]) -> None:
         """Write `records.json`: whether a writer is at work, and the file's size and checksum."""
-        write_signed(self.signature, {"state": state, **entry}, PRIVATE)
+        write_checksummed(self.signature, {"state": state, **entry}, PRIVATE)
 
     def close(self) -> None:
         """What was checked has to be checked again."""
@@ -207,7 +206,7 @@ class RecordsDatabase:
     def signed(self) -> dict[str, Any]:
         """What `records.json` says. Raises `DamagedError`."""
         try:
-            content = read_signed(self.signature)
+            content = read_checksummed(self.signature)
             if content["state"] in ("clean", "writing") and content.keys() >= NOTHING.keys():
                 return dict(content)
         except FileNotFoundError:

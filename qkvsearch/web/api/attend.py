@@ -227,7 +227,7 @@ async def encode_batch(service: Asked, questions: EncodeQuestions) -> Response:
 
 def encoded(engine: Engine, questions: EncodeQuestions) -> dict[str, Any]:
     """The answer. Raises `QkvError` for a head that is not there."""
-    build = engine.build  # one build for the name and for the vectors
+    build = engine.index  # one build for the name and for the vectors
     head = dense_head(build.models, questions.head)
     vectors = build.encode(questions.texts, head=head)
     return {"head": head, "components": vectors.shape[1], "vectors": _shortest(vectors)}

@@ -110,11 +110,11 @@ async def map_page(service: Asked, question: Annotated[MapPage, Query()]) -> Res
 
 def _mapped(engine: Engine, question: MapPage) -> Answer:
     if not question.item:
-        return map.mapped(engine.build, question)
+        return map.mapped(engine.index, question)
     alone = question.model_copy(update={"query": "", "user": ""})
     near = similar.SimilarQuestion(items=(question.item,), k=question.k)
     found = ranked(similar.ask(engine, near), near.explain)
-    return {**map.mapped(engine.build, alone), "similar": found}
+    return {**map.mapped(engine.index, alone), "similar": found}
 
 
 class AttendPage(attend.AttendQuestion):

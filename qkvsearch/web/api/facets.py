@@ -57,7 +57,7 @@ def answer(engine: Engine, question: FacetsQuestion) -> dict[str, Any]:
     items = engine.items
     # A name with a comma in it cannot be told from two where several are named.
     worth = [name for name in items.facet_columns() if "," not in name]
-    columns = own_columns(engine.tables, question.columns or worth, "columns")
+    columns = own_columns(engine.catalog, question.columns or worth, "columns")
     counted: dict[str, dict[str, int]] = {}
     for column in columns:
         where = condition(engine, question.filter, question.where, column.name)

@@ -42,8 +42,8 @@ def condition(
         return where
     expression = " AND ".join(expression for expression, _ in found)
     if where is not None:
-        build = engine.build  # one, though another may be published meanwhile
-        build.tables.mask(where, build.n_items)  # refused as it is, before it is put in brackets
+        build = engine.index  # one, though another may be published meanwhile
+        build.catalog.mask(where)  # refused as it is, before it is put in brackets
         expression += f" AND (\n{where}\n)"
     return expression, [value for _, values in found for value in values]
 
@@ -59,7 +59,7 @@ def by_column(engine: Engine, filters: Sequence[str]) -> dict[StoredColumn, list
 
 def _split(engine: Engine, text: str) -> tuple[StoredColumn, str]:
     """A column's name may have colons itself: the longest that is one counts."""
-    columns = engine.tables.catalog_columns
+    columns = engine.catalog.catalog_columns
     places = [place for place, letter in enumerate(text) if letter == ":"]
     for place in reversed(places):
         if columns.has(text[:place]):
@@ -79,7 +79,7 @@ def _clause(engine: Engine, column: StoredColumn, value: str) -> Clause:
         return f"{name} = ?", [int(value == "yes")]
     if column.type == "number":
         # Ranges of whole numbers end before the next one begins; others end where it does.
-        whole = is_whole(engine.tables.column_cells(column.stored).different)
+        whole = is_whole(engine.catalog.column_cells(column.stored).distinct)
         return _range(name, value, "<=" if whole else "<", lambda end: _number(column, end))
     if column.type == "date":
         return _range(name, value, "<=", str)

@@ -99,7 +99,7 @@ class Mapped(BaseModel):
 async def item_map(service: Asked, question: Annotated[MapQuestion, Query()]) -> Response:
     """What lies apart differs; what lies close together need not be alike."""
     check_count(service, question.k)
-    return await service.ask(lambda engine: as_json(mapped(engine.build, question)))
+    return await service.ask(lambda engine: as_json(mapped(engine.index, question)))
 
 
 def mapped(build: Index, question: MapQuestion) -> dict[str, Any]:
@@ -124,7 +124,7 @@ def mapped(build: Index, question: MapQuestion) -> dict[str, Any]:
 
 
 def _items(build: Index, found: ItemMap) -> dict[str, Any]:
-    ids, titles = build.tables.names(found.items)
+    ids, titles = build.catalog.names(found.items)
     return {
         "ids": ids,
         "titles": [shorten(title, LONGEST_TITLE) for title in titles],
@@ -139,10 +139,10 @@ def _colour(
     name = question.colour
     if name is None and columns:
         name = columns[0]
-    if name is None or (name == NO_COLOUR and not build.tables.catalog_columns.has(name)):
+    if name is None or (name == NO_COLOUR and not build.catalog.catalog_columns.has(name)):
         return None
-    column = build.tables.catalog_columns.find(name, "colour")
-    return {"column": column.name, **colours(build.tables, column, found.items)}
+    column = build.catalog.catalog_columns.find(name, "colour")
+    return {"column": column.name, **colours(build.catalog, column, found.items)}
 
 
 def _point(point: MapPoint) -> dict[str, Any]:

@@ -77,7 +77,7 @@ async def record(service: Asked, sent: Sent, idempotency_key: Key = None) -> Res
     rows = [(one.user, one.item, one.rating) for one in met]
 
     def do(engine: Engine) -> Any:
-        recording = Recording(engine.workspace, engine.build.histories)
+        recording = Recording(engine.workspace, engine.index.histories)
         keys = IdempotencyKeys(service.settings.shared, service.settings.seconds / 2)
         return keys.run_once(
             idempotency_key,

@@ -14,8 +14,8 @@ import numpy as np
 
 import qkvsearch
 from qkvsearch.errors import QkvError
-from qkvsearch.storage.arrays import file_entry
-from qkvsearch.storage.checksummed import read_signed, write_signed
+from qkvsearch.storage.array_files import file_entry
+from qkvsearch.storage.checksummed import read_checksummed, write_checksummed
 from tests.faults import fuzz, world
 from tests.faults.damage import damageable
 from tests.faults.runner import Trial
@@ -39,11 +39,11 @@ def signed_again(path: Path) -> None:
             content["below"] = [
                 [name, checksums.get(name, former)] for name, former in content["below"]
             ]
-        checksums[file.parent.name] = write_signed(file, content)
+        checksums[file.parent.name] = write_checksummed(file, content)
     with contextlib.suppress(AttributeError, KeyError, TypeError):
         for build in root["builds"]:
             build["manifest"] = checksums.get(build["name"], build["manifest"])
-    write_signed(root_file, root)
+    write_checksummed(root_file, root)
 
 
 # --- arrays ---
@@ -134,13 +134,13 @@ def change(path: Path, name: str, chance: random.Random) -> None:
     """A file of a workspace, by its path in it, becomes another one, and is signed."""
     file = path / name
     if name.endswith(".json"):
-        content = read_signed(file)
+        content = read_checksummed(file)
         for _ in range(chance.choice([1, 1, 2])):
             content = fuzz.changed_json(content, chance)
-        write_signed(file, content)
+        write_checksummed(file, content)
         signed_again(path)
         if name == "root.json":
-            write_signed(file, content)
+            write_checksummed(file, content)
         return
     kind = changed_array if name.endswith(".npy") else changed_database
     made = kind(file, chance)

@@ -1,0 +1,146 @@
+"""Arrays in files: `.npy`, written through to the disk, read checked and memory-mapped."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import IO, Any, NamedTuple, Self
+
+import numpy as np
+
+from qkvsearch._utils.files import sync
+from qkvsearch.errors import DamagedError
+from qkvsearch.storage.checksums import check_file, checksum, compare
+
+
+class StoredFile(NamedTuple):
+    """A file in a build's folder, and its entry in the manifest."""
+
+    path: Path
+    entry: Mapping[str, Any]
+
+
+def write_array(path: Path, array: np.ndarray) -> dict[str, Any]:
+    """Its entry in the manifest. The disk has all of it when this returns."""
+    array = np.ascontiguousarray(array)
+    with path.open("wb") as file:
+        np.save(_Stream(file), array, allow_pickle=False)
+        sync(file)
+    return _array_entry(path, array)
+
+
+class ArrayFile:
+    """An array (shape) that is written in pieces, its first rows first, in a file of its own.
+
+    >>> import tempfile
+    >>> with ArrayFile(Path(tempfile.mkdtemp(), "x.npy"), np.int64, (3,)) as file:
+    ...     file.append(np.array([1, 2]))
+    ...     file.append(np.array([3]))
+    >>> read_array(file.stored).tolist()
+    [1, 2, 3]
+    """
+
+    def __init__(self, path: Path, dtype: Any, shape: tuple[int, ...]) -> None:
+        self.path, self.dtype, self.shape, self.n_rows = path, np.dtype(dtype), shape, 0
+        self._file = path.open("wb")
+        header = {"descr": self.dtype.str, "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(self._file, header)
+
+    def append(self, rows: np.ndarray) -> None:
+        if rows.dtype != self.dtype or rows.shape[1:] != self.shape[1:]:
+            raise ValueError(f"{self.path}: rows {rows.dtype} {rows.shape} of {self.shape}")
+        self._file.write(np.ascontiguousarray(rows).data)
+        self.n_rows += len(rows)
+
+    def close(self) -> None:
+        """The disk has all of it when this returns. Raises `ValueError` where rows are missing."""
+        sync(self._file)
+        self._file.close()
+        if self.n_rows != self.shape[0]:
+            raise ValueError(f"{self.path}: {self.n_rows} rows instead of {self.shape[0]}")
+
+    @property
+    def stored(self) -> StoredFile:
+        """Once it is closed."""
+        entry = {**file_entry(self.path), "dtype": self.dtype.str, "shape": list(self.shape)}
+        return StoredFile(self.path, entry)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: Any, *_: Any) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self._file.close()
+
+
+def end_to_end(pieces: Iterable[np.ndarray], folder: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Where each of some arrays begins in all of them end to end, int64 (n_pieces + 1,), and these,
+    memory-mapped: no more than one piece is in memory. There is at least one piece.
+
+    They are in a file of `folder` without a name, which goes with the array, or with the process
+    where that is killed. Raises `OSError` where the disk is full.
+    """
+    ends = [0]
+    with tempfile.TemporaryFile(dir=folder) as file:
+        for piece in pieces:
+            file.write(piece.tobytes())
+            ends.append(ends[-1] + len(piece))
+        dtype, shape = piece.dtype, (ends[-1], *piece.shape[1:])
+        file.flush()
+        if not file.tell():  # no system maps an empty file
+            return np.array(ends, dtype=np.int64), np.zeros(shape, dtype)
+        mapped = np.memmap(file, dtype, mode="r", shape=shape)
+    return np.array(ends, dtype=np.int64), mapped.view(np.ndarray)
+
+
+def _array_entry(path: Path, array: np.ndarray) -> dict[str, Any]:
+    return {**file_entry(path), "dtype": array.dtype.str, "shape": list(array.shape)}
+
+
+class _Stream:
+    """No file to NumPy, which would write past Python, and not hear of an error that comes last."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.write = file.write
+
+
+def file_entry(path: Path) -> dict[str, Any]:
+    """What a manifest says of any file."""
+    return {"bytes": path.stat().st_size, "xxh3": checksum(path)}
+
+
+def read_array(file: StoredFile, *, trust: bool = False) -> np.ndarray:
+    """Read-only and memory-mapped. Nothing is unpickled. Raises `DamagedError`."""
+    path, entry = file
+    check_file(path, entry, trust=trust)
+    try:
+        array: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
+        shape, dtype = tuple(entry.get("shape", array.shape)), entry.get("dtype", array.dtype.str)
+    except Exception as error:  # a header is parsed as Python, and may fail in any way
+        raise DamagedError(path, f"cannot be read as an array: {error}") from None
+    if array.shape != shape or array.dtype.str != dtype:
+        raise DamagedError(
+            path, f"{array.dtype.str} {array.shape} instead of {dtype} {shape}, as was written"
+        )
+    # A plain view: each slice of the memmap type costs microseconds, and a query takes many.
+    return array.view(np.ndarray)
+
+
+def share_file(source: StoredFile, target: Path) -> Mapping[str, Any]:
+    """A second name for a file that was compared with its checksum just now; a copy where the file
+    system has no hard links. Its entry comes back. Raises `DamagedError`.
+    """
+    compare(*source)
+    try:
+        target.hardlink_to(source.path)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        shutil.copyfile(source.path, target)
+        with target.open("rb+") as file:
+            sync(file)
+    return source.entry
