@@ -111,7 +111,7 @@ def test_where_keeps_only_what_it_says_and_shares_the_weight_among_it(videos):
 
 
 def ranking_ids(engine, condition):
-    (catalog,) = engine.catalog.catalogs
+    (catalog,) = engine.catalog.segments
     return [id_ for _, id_ in catalog.all_cells(["id"], condition)]
 
 
