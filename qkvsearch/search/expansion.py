@@ -16,7 +16,13 @@ from qkvsearch.search.synonyms import SYNONYM, OwnSynonyms
 from qkvsearch.text.analysis import MAX_TERM, Token, fold
 from qkvsearch.text.language.word_patterns import HAS_CJK
 from qkvsearch.text.related_words import split_compound
-from qkvsearch.text.spelling import PER_ERROR, halves, has_dictionary, is_a_word, near_words
+from qkvsearch.text.spelling import (
+    ERROR_PENALTY,
+    is_dictionary_loaded,
+    is_in_dictionary,
+    near_words,
+    split_in_two,
+)
 
 # A name that no item has is rarely a misspelling of a short word.
 SHORTEST_NAME = 6
@@ -193,18 +199,18 @@ class _Mended:
                 return Change(typed, " ".join(two), COMPOUND, "compound")
         if typed[0].isupper() and len(word) < SHORTEST_NAME:
             return None
-        if has_dictionary() and is_a_word(typed, language):
+        if is_dictionary_loaded() and is_in_dictionary(typed, language):
             return None
         # Another form of a word that is there is no misspelling.
-        alike = near_words(word, index.by_letters.alike(word))
+        alike = near_words(word, index.by_letters.candidates(word))
         near = [pair for pair in alike if known.term(pair[0]) != token.term]
-        two = None if near or is_known else halves(word, known.has)
-        if not (near or two) or is_a_word(typed, language):
+        two = None if near or is_known else split_in_two(word, known.has)
+        if not (near or two) or is_in_dictionary(typed, language):
             return None
         if two:
-            return Change(typed, " ".join(two), PER_ERROR, "blank")
+            return Change(typed, " ".join(two), ERROR_PENALTY, "blank")
         best, errors = max(near, key=lambda pair: known.n_with(pair[0]))
-        return Change(typed, best, PER_ERROR**errors, "spelling")
+        return Change(typed, best, ERROR_PENALTY**errors, "spelling")
 
 
 def with_changes(text: str, changes: list[tuple[Span, Change]]) -> str:

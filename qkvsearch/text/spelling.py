@@ -1,4 +1,4 @@
-"""Words that a catalog does not have, and what they may be misspellings of.
+"""Spelling correction: words of the catalog that an unknown query word may be a misspelling of.
 
 Damerau 1964 ("A technique for computer detection and correction of spelling errors"): four in five
 errors are one letter too many, too few or wrong, or two that are swapped.
@@ -14,28 +14,28 @@ import numpy as np
 from qkvsearch.text.analysis import fold
 from qkvsearch.text.language.languages import CODES, ENGLISH
 
-# How many errors a word of so many letters may have: from 4 letters one, from 8 two.
-ONE_ERROR, TWO_ERRORS = 4, 8
-# What a word counts that was typed with so many errors.
-PER_ERROR = 0.8
-# The shortest half of a word that two were run together in.
-SHORTEST_HALF = 4
+# The lengths from which a word may have one error, and two.
+MIN_LENGTH_ONE_ERROR, MIN_LENGTH_TWO_ERRORS = 4, 8
+# The weight of a corrected word is multiplied by this for each error.
+ERROR_PENALTY = 0.8
+# The minimal length of both words that were typed without a space between them.
+MIN_HALF = 4
 
 
-def most_errors(word: str) -> int:
-    """How many errors are looked for in a word.
+def max_errors(word: str) -> int:
+    """Return how many errors a word may have.
 
-    >>> [most_errors(word) for word in ("tea", "bread", "beginers")]
+    >>> [max_errors(word) for word in ("tea", "bread", "beginers")]
     [0, 1, 2]
     """
-    return (len(word) >= ONE_ERROR) + (len(word) >= TWO_ERRORS)
+    return (len(word) >= MIN_LENGTH_ONE_ERROR) + (len(word) >= MIN_LENGTH_TWO_ERRORS)
 
 
 class LetterIndex:
-    """The words of a catalog by their letters, so that few have to be compared with a misspelled
-    one: each error brings in one letter at the most, and takes one away.
+    """An index of words by their letters, which leaves few words to compare with a misspelled one:
+    each error adds at most one letter and removes at most one.
 
-    >>> LetterIndex(["jacket", "packet", "rain"]).alike("jakcet")
+    >>> LetterIndex(["jacket", "packet", "rain"]).candidates("jakcet")
     ['jacket', 'packet']
     """
 
@@ -46,34 +46,34 @@ class LetterIndex:
         self._lengths = lengths[self._order]
         self._letters = _letters(words)[self._order]
 
-    def alike(self, word: str) -> list[str]:
-        """The words, in their order, that may differ from this one by as few errors as `near_words`
-        allows.
-        """
-        most, own = most_errors(word), np.uint32(sum({1 << (ord(char) & 31) for char in word}))
-        limits = np.array([len(word) - most, len(word) + most + 1])
-        as_long = slice(*self._lengths.searchsorted(limits))
-        theirs = self._letters[as_long]
-        near = np.bitwise_count(theirs & ~own) <= most
-        near &= np.bitwise_count(own & ~theirs) <= most
-        rows = np.sort(self._order[as_long][near])
+    def candidates(self, word: str) -> list[str]:
+        """Return the words, in order, that may differ from this one by at most `max_errors`."""
+        limit = max_errors(word)
+        letters = np.uint32(sum({1 << (ord(char) & 31) for char in word}))
+        lengths = np.array([len(word) - limit, len(word) + limit + 1])
+        similar_length = slice(*self._lengths.searchsorted(lengths))
+        others = self._letters[similar_length]
+        is_candidate = np.bitwise_count(others & ~letters) <= limit
+        is_candidate &= np.bitwise_count(letters & ~others) <= limit
+        rows = np.sort(self._order[similar_length][is_candidate])
         return [self.words[row] for row in rows.tolist()]
 
 
 def _letters(words: Sequence[str]) -> np.ndarray:
-    """Which letters each word has, uint32 (n,): a bit for each, shared by some of other scripts."""
+    """Return the letters of each word as bits, uint32 (n,); letters of other scripts share bits."""
     if not len(words):
         return np.zeros(0, np.uint32)
-    wide = np.array(words)
-    codes = wide.view(np.uint32).reshape(len(words), -1)
+    codes = np.array(words).view(np.uint32).reshape(len(words), -1)
     bits = np.where(codes > 0, np.uint32(1) << (codes & np.uint32(31)), np.uint32(0))
     return np.asarray(np.bitwise_or.reduce(bits, axis=1))
 
 
 def near_words(word: str, known: Sequence[str], limit: int = 50) -> list[tuple[str, int]]:
-    """The words of `known` that differ from `word` by the fewest errors, and by how many: letters
-    added, dropped, replaced, or two neighbours swapped. Another first letter counts as two errors,
-    for people seldom mistake that one. In a word of three letters only swapped ones count.
+    """Return the words of `known` that differ from `word` by the fewest errors, and their number.
+
+    An error is a letter added, dropped or replaced, or two neighbours swapped. A different first
+    letter counts as two errors, since people rarely mistype it. In words of three letters only
+    swaps are corrected.
 
     >>> near_words("jakcet", ["jacket", "packet", "rain"])
     [('jacket', 1)]
@@ -81,60 +81,63 @@ def near_words(word: str, known: Sequence[str], limit: int = 50) -> list[tuple[s
     from rapidfuzz import process
     from rapidfuzz.distance import OSA
 
-    most = most_errors(word)
-    if len(word) == ONE_ERROR - 1:
+    limit_errors = max_errors(word)
+    if len(word) == MIN_LENGTH_ONE_ERROR - 1:
         swapped = {word[1] + word[0] + word[2], word[0] + word[2] + word[1]}
         return [(other, 1) for other in known if other in swapped]
-    if not most:
+    if not limit_errors:
         return []
-    found = process.extract(word, known, scorer=OSA.distance, score_cutoff=most, limit=limit)
-    best = [(other, int(errors) + _begins_otherwise(word, other)) for other, errors, _ in found]
-    fewest = min((errors for _, errors in best), default=0)
-    return [(other, errors) for other, errors in best if errors == fewest <= most]
+    matches = process.extract(
+        word, known, scorer=OSA.distance, score_cutoff=limit_errors, limit=limit
+    )
+    counted = [
+        (other, int(errors) + _has_other_first_letter(word, other)) for other, errors, _ in matches
+    ]
+    fewest = min((errors for _, errors in counted), default=0)
+    return [(other, errors) for other, errors in counted if errors == fewest <= limit_errors]
 
 
-def _begins_otherwise(word: str, other: str) -> bool:
+def _has_other_first_letter(word: str, other: str) -> bool:
     return word[0] != other[0] and word[:2] != other[1::-1]
 
 
-def halves(word: str, is_known: Callable[[str], bool]) -> tuple[str, str] | None:
-    """The two known words that `word` is without the blank between them, the most even ones.
+def split_in_two(word: str, is_known: Callable[[str], bool]) -> tuple[str, str] | None:
+    """Split a word into two known words, typed without a space, as evenly as possible.
 
-    >>> halves("rainjacket", {"rain", "jacket"}.__contains__)
+    >>> split_in_two("rainjacket", {"rain", "jacket"}.__contains__)
     ('rain', 'jacket')
     """
-    places = range(SHORTEST_HALF, len(word) - SHORTEST_HALF + 1)
-    for place in sorted(places, key=lambda place: abs(2 * place - len(word))):
-        if is_known(word[:place]) and is_known(word[place:]):
-            return word[:place], word[place:]
+    cuts = range(MIN_HALF, len(word) - MIN_HALF + 1)
+    for cut in sorted(cuts, key=lambda cut: abs(2 * cut - len(word))):
+        if is_known(word[:cut]) and is_known(word[cut:]):
+            return word[:cut], word[cut:]
     return None
 
 
-def is_a_word(word: str, language: str = ENGLISH) -> bool:
-    """Whether a dictionary of the language, by Snowball's name, or of English has the word: it is
-    no misspelling then, though the catalog be without it.
+def is_in_dictionary(word: str, language: str = ENGLISH) -> bool:
+    """Return whether a dictionary of English or of a language, by Snowball's name, has the word.
+
+    Such a word is no misspelling, even if the catalog does not have it.
     """
-    folded, lower = fold(word), word.casefold()
-    known = _dictionaries(language)
-    return any(folded in words or lower in words for words in known)
+    spellings = {fold(word), word.casefold()}
+    return any(s in words for words in _dictionaries(language) for s in spellings)
 
 
-def has_dictionary() -> bool:
-    """Whether one is read already, which takes as long as many searches."""
+def is_dictionary_loaded() -> bool:
+    """Return whether a dictionary is in memory; loading one takes as long as many searches."""
     return _dictionaries.cache_info().currsize > 0
 
 
 @lru_cache(maxsize=4)
 def _dictionaries(language: str) -> list[Collection[str]]:
-    """Those of the language and of English that the package has."""
+    """Return the available dictionaries of the language and of English."""
     codes = [code for code, name in CODES.items() if name in (language, ENGLISH)]
-    found = map(_dictionary, codes)
-    return [words for words in found if words is not None]
+    return [words for words in map(_dictionary, codes) if words is not None]
 
 
 @lru_cache(maxsize=4)
 def _dictionary(code: str) -> Collection[str] | None:
-    """None where the package has none."""
+    """Return the words of a language, or None if the library has no dictionary of it."""
     from spellchecker import SpellChecker
 
     try:

@@ -352,7 +352,7 @@ def test_keys_and_tokens_of_items_come_from_one_reading(encoder, monkeypatch):
     fields, steps = [TITLES, TAGS], []
     tokens = [*late.item_tokens(encoder, fields)]
     whole = encode_items("head", encoder, fields, lambda *_: None)
-    monkeypatch.setattr(text_encoder, "TOGETHER", 4)
+    monkeypatch.setattr(text_encoder, "ITEMS_PER_BATCH", 4)
     pieces = [
         *encoded_with_tokens(
             "head", encoder, fields, late.LONGEST_ITEM, lambda *step: steps.append(step)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from qkvsearch.text.spelling import halves, is_a_word, most_errors, near_words
+from qkvsearch.text.spelling import is_in_dictionary, max_errors, near_words, split_in_two
 
 KNOWN = ["jacket", "packet", "guitar", "beginners", "the", "than", "cello", "seven", "bread"]
 
@@ -22,19 +22,22 @@ def test_near_words(typed, meant, errors):
 
 def test_a_word_is_no_misspelling_of_itself_and_longer_words_may_have_more_errors():
     assert near_words("jacket", ["jacket", "packet"]) == [("jacket", 0)]
-    assert [most_errors("a" * n) for n in (3, 4, 7, 8, 20)] == [0, 1, 1, 2, 2]
+    assert [max_errors("a" * n) for n in (3, 4, 7, 8, 20)] == [0, 1, 1, 2, 2]
 
 
 def test_two_words_without_their_blank():
     known = {"rain", "jacket", "rainj", "acket"}
-    assert halves("rainjacket", known.__contains__) in {("rain", "jacket"), ("rainj", "acket")}
-    assert halves("rainjacket", {"rain", "jacket"}.__contains__) == ("rain", "jacket")
-    assert halves("rainjacke", {"rain"}.__contains__) is None
+    assert split_in_two("rainjacket", known.__contains__) in {
+        ("rain", "jacket"),
+        ("rainj", "acket"),
+    }
+    assert split_in_two("rainjacket", {"rain", "jacket"}.__contains__) == ("rain", "jacket")
+    assert split_in_two("rainjacke", {"rain"}.__contains__) is None
 
 
 def test_words_of_the_language_are_no_misspellings():
-    assert is_a_word("jogging")
-    assert not is_a_word("jakcet")
-    assert is_a_word("Fahrrad", "german")
-    assert not is_a_word("Fahrrad")
-    assert not is_a_word("zzqx", "klingon")
+    assert is_in_dictionary("jogging")
+    assert not is_in_dictionary("jakcet")
+    assert is_in_dictionary("Fahrrad", "german")
+    assert not is_in_dictionary("Fahrrad")
+    assert not is_in_dictionary("zzqx", "klingon")
