@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from qkvsearch.engine.rows import ItemRows, UserRows
     from qkvsearch.evaluation.results import Evaluation
     from qkvsearch.evaluation.tuning import Trial, Tuning
+    from qkvsearch.index import StoredModels
     from qkvsearch.index.add import Revision
     from qkvsearch.index.erase import Forgotten
     from qkvsearch.index.learn import Learned
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
     from qkvsearch.query.where import Where
     from qkvsearch.recommend.recording import Recording
     from qkvsearch.search.listing import Listing
-    from qkvsearch.storage import BuildEntry
+    from qkvsearch.search.text_search import TextSearch
+    from qkvsearch.storage import BuildEntry, Snapshot, StoredCatalog
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -152,20 +154,20 @@ class Engine:
 
     # --- questions ---
 
-    search = _asked(Index.search)
-    head = _asked(Index.head)
-    recommend = _asked(Index.recommend)
-    recommend_all = _asked(Index.recommend_all)
-    similar = _asked(Index.similar)
-    similar_users = _asked(Index.similar_users)
-    show = _asked(Index.show)
-    history = _asked(Index.history)
-    records = _asked(Index.records)
-    attend = _asked(Index.attend)
-    encode = _asked(Index.encode)
-    map = _asked(Index.map)
-    export_embeddings = _asked(Index.export_embeddings)
-    _facts = _asked(Index.info)
+    search = _question(Index.search)
+    head = _question(Index.head)
+    recommend = _question(Index.recommend)
+    recommend_all = _question(Index.recommend_all)
+    similar = _question(Index.similar)
+    similar_users = _question(Index.similar_users)
+    show = _question(Index.show)
+    history = _question(Index.history)
+    records = _question(Index.records)
+    attend = _question(Index.attend)
+    encode = _question(Index.encode)
+    map = _question(Index.map)
+    export_embeddings = _question(Index.export_embeddings)
+    _facts = _question(Index.info)
 
     def info(self, *, verify: bool = False) -> dict[str, Any]:
         """What was built, when, and from what. With `verify` every file of the workspace, of former

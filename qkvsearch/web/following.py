@@ -47,18 +47,18 @@ class FollowingEngine(Engine):
                 self._follower.start()
 
     @property
-    def build(self) -> Index:
+    def index(self) -> Index:
         """The build that a question asked now is answered from."""
         state = self.workspace.state()
         if state not in (self._state, self._checked):
             with self._lock:
-                if not self._is_there(self._build):
+                if not self._is_there(self._index):
                     self._open()
                 self._checked = state
         if time.monotonic() > self._whole_until:
-            require_whole(self._build)
+            require_whole(self._index)
             self._whole_until = time.monotonic() + EVERY
-        return self._build
+        return self._index
 
     def close(self) -> None:
         """Follow no more, and let go of the workspace's files, which nothing may read any more."""
@@ -76,7 +76,7 @@ class FollowingEngine(Engine):
 
     def _follow(self) -> None:
         """What the thread does."""
-        self._tried(lambda: warm(self._build, self._ends))
+        self._tried(lambda: warm(self._index, self._ends))
         pause = EVERY
         while not self._ends.wait(pause):
             is_new = self.workspace.state() != self._state
@@ -98,7 +98,7 @@ class FollowingEngine(Engine):
         with self._lock:
             # A question, or a change by this engine, may have opened a newer one meanwhile.
             if self._state == before and self._is_there(build):
-                self._build, self._state = build, state
+                self._index, self._state = build, state
 
 
 def warm(build: Index, ends: Event) -> None:
