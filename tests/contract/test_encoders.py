@@ -12,7 +12,7 @@ from qkvsearch.text.encoded_text import EncodedText
 from qkvsearch.text.encoders import CHOICES, DENSE_HEADS, LEARNED, SECOND_PASS
 from qkvsearch.text.labelled import quantize_int8, unit_rows
 from qkvsearch.text.learned.svd import CorpusEncoder
-from qkvsearch.text.pretrained import static
+from qkvsearch.text.pretrained import static, transformer_encoder
 from qkvsearch.text.pretrained.static import StaticEncoder
 from qkvsearch.text.pretrained.transformer_encoder import TransformerEncoder
 from qkvsearch.text.text_encoder import EncodedItems, TextEncoder, encode_items
