@@ -8,7 +8,8 @@ import time
 import pytest
 
 from qkvsearch._utils import query_lock as turns
-from qkvsearch._utils.query_lock import query_lock, released, without_turns
+from qkvsearch._utils.deadline import DeadlineError, deadline
+from qkvsearch._utils.query_lock import pause, query_lock, released, without_turns
 
 pytestmark = pytest.mark.skipif(not turns._NEEDED, reason="threads run at once here")
 
@@ -76,6 +77,28 @@ def test_others_have_their_turn_where_one_lets_go_of_it():
     found: list[str] = []
     run_all([long, short])
     assert found == ["short", "long"]
+
+
+def test_who_waits_has_its_turn_between_two_steps_of_long_work():
+    began, order = threading.Event(), []
+
+    def long():
+        with query_lock():
+            began.set()
+            while not turns._waiting:
+                time.sleep(0.001)
+            pause()
+            order.append("long")
+
+    def short():
+        assert began.wait(timeout=300)
+        with query_lock():
+            order.append("short")
+
+    run_all([long, short])
+    assert order == ["short", "long"]
+    with deadline(-1), pytest.raises(DeadlineError):
+        pause()
 
 
 def test_who_comes_first_is_served_first():

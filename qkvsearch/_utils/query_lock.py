@@ -54,6 +54,16 @@ def released() -> Iterator[None]:
         _take()
 
 
+def pause() -> None:
+    """Let those who wait have their turn, between two steps of long work. Raises `DeadlineError`
+    after the deadline.
+    """
+    check_deadline()
+    if _waiting:
+        with released():
+            pass
+
+
 @contextmanager
 def without_turns() -> Iterator[None]:
     """The caller takes none until the end of the block: what nobody waits for holds up nobody."""

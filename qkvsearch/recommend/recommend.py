@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qkvsearch._utils.deadline import check_deadline
+from qkvsearch._utils.query_lock import pause
 from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.collaborative.strength import best_unseen
 from qkvsearch.collaborative.user_history import History
@@ -31,7 +31,8 @@ from qkvsearch.retrieval.fusion import plus
 from qkvsearch.retrieval.reasons import KINDS, KindsOfItems, group
 from qkvsearch.retrieval.remote_keys import EVERY, Allowed, scored
 from qkvsearch.retrieval.score_components import OTHERS, Source
-from qkvsearch.search.candidates import NEXT_ITEM, PREFERENCES, positions_of
+from qkvsearch.search.candidates import positions_of
+from qkvsearch.search.options import NEXT_ITEM, PREFERENCES
 from qkvsearch.storage import StoredCatalog, Workspace
 from qkvsearch.text.labelled import LabelledVectors
 
@@ -252,7 +253,7 @@ def with_reasons(
         return found if theirs is None else {**found, "shared": position in theirs}
 
     def reasons(index: int, theirs: Container[int] | None) -> list[dict[str, Any]]:
-        check_deadline()
+        pause()
         parts = ranking.parts(index)
         if because is None:
             return [reason(part, theirs) for part in parts.ordered()]

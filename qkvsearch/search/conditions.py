@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from qkvsearch._utils.deadline import check_deadline
+from qkvsearch._utils.query_lock import pause
 from qkvsearch.data.catalog_columns import StoredColumn
 from qkvsearch.data.columns.facts import LIST_SEPARATOR
 from qkvsearch.data.ids import id_text
@@ -45,7 +45,7 @@ class Conditions:
         mask, notes = every, []
         has_text = len(conditions) < len(clauses)
         for clause in conditions:
-            check_deadline()
+            pause()
             holds = reader.holds(clause, mask)
             if clause.excluded:
                 holds = mask & ~holds

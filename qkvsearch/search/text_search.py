@@ -8,6 +8,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
+from qkvsearch._utils.query_lock import pause
 from qkvsearch.data.columns.facts import text_read
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.index import StoredModels
@@ -248,6 +249,7 @@ class TextSearch:
         )
 
     def _snippet(self, position: int, terms: Mapping[str, float], asked: Query) -> str | None:
+        pause()
         texts = zip(self.columns, self.texts(position), strict=True)
         text = max((text for name, text in texts if name != "title"), key=len, default="")
         if not text.strip():
@@ -269,6 +271,7 @@ class TextSearch:
         analyzer = self.models.analyzer
         found = []
         for position in map(int, ranking.positions):
+            pause()
             texts = dict(zip(self.columns, self.texts(position), strict=True))
             cells = asked.codes.cells(self.catalog, position)
             found.append(cells | matching_words(terms, texts, analyzer))
