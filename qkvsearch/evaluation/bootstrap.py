@@ -1,4 +1,4 @@
-"""How far figures might be off by chance: intervals by the bootstrap over users."""
+"""Confidence intervals of metrics, by the bootstrap over users."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from qkvsearch._utils.threads import one_blas_thread
 
 N_RESAMPLES = 1000
 CONFIDENCE = 0.95
-# At most 4 million draws are held at a time, 32 MB.
-DRAWS_AT_ONCE = 1 << 22
+# Draws in memory at a time: 4 million, 32 MB.
+MAX_DRAWS = 1 << 22
 
 
 def resampled_means(
@@ -19,12 +19,12 @@ def resampled_means(
     n_resamples: int = N_RESAMPLES,
     random_state: int = 0,
 ) -> np.ndarray:
-    """Means (n_resamples, m) that other users might have given.
+    """Compute the means of m metrics over resampled users, (n_resamples, m).
 
-    sums: (n_users, m), each user's part of m figures. counts: (n_users,), how much of it there is,
-    1 by default. One resample draws n_users users with replacement, and its means are
-    Σ sums / Σ counts over those drawn. All m figures are of the same users, so that differences
-    between columns are paired. The same for the same `random_state`, whatever the threads.
+    sums: (n_users, m), each user's contribution to each metric. counts: (n_users,), how many values
+    it adds up, 1 by default. One resample draws n_users users with replacement, and its means are
+    Σ sums / Σ counts over them. All metrics use the same draws, so that differences between columns
+    are paired. The result depends on `random_state` alone, not on the number of threads.
 
     Efron 1979, "Bootstrap methods: another look at the jackknife".
 
@@ -34,12 +34,12 @@ def resampled_means(
     n = len(sums)
     table = np.column_stack([sums, np.ones(n) if counts is None else counts]).astype(np.float64)
     rng = np.random.default_rng(random_state)
-    at_once = max(1, DRAWS_AT_ONCE // n)
+    batch_size = max(1, MAX_DRAWS // n)
     totals = np.empty((n_resamples, table.shape[1]))
-    # One BLAS thread: the order of a sum must not depend on how many there are.
+    # One BLAS thread, so that the order of a sum does not depend on the number of threads.
     with one_blas_thread():
-        for start in range(0, n_resamples, at_once):
-            size = min(at_once, n_resamples - start)
+        for start in range(0, n_resamples, batch_size):
+            size = min(batch_size, n_resamples - start)
             drawn = rng.integers(n, size=(size, n)) + n * np.arange(size)[:, None]
             times = np.bincount(drawn.ravel(), minlength=size * n).reshape(size, n)
             totals[start : start + size] = times.astype(np.float64) @ table
@@ -48,7 +48,7 @@ def resampled_means(
 
 
 def interval(samples: np.ndarray) -> tuple[float, float]:
-    """The percentile interval: what lies between the 2.5th and the 97.5th percent of `samples`.
+    """Return the percentile interval: the 2.5th and the 97.5th percentile of `samples`.
 
     Efron and Tibshirani 1993, "An introduction to the bootstrap", section 13.3.
 

@@ -1,4 +1,4 @@
-"""The users who are judged: what they are known by, what they like, what is recommended to them."""
+"""The users on whom a recommender is evaluated: their histories, relevant items and rankings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from qkvsearch.collaborative.confidences import Feedback
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.data.ratings import Scale
 from qkvsearch.errors import DataError
-from qkvsearch.evaluation.splits import Split, places
+from qkvsearch.evaluation.splits import Split, ranks_within_users
 from qkvsearch.evaluation.systems import System
 from qkvsearch.retrieval import top_k
 
@@ -25,10 +25,11 @@ SCORES_AT_ONCE = 1 << 22
 
 @dataclass(frozen=True)
 class HeldOutUsers:
-    """users: rows (n,) of those judged. relevant: for each, the held-out items that count as a
-    hit, of grade 1. train: confidences (n_users, n_items) to learn from. liked, known: the users'
-    histories (n, n_items), by confidence and as ones. n_eligible: of how many users those are a
-    random sample, n where they are all.
+    """The users with relevant held-out items, or a random sample of them.
+
+    users: their rows (n,). relevant: for each user, the held-out items that count as hits, with
+    grade 1. train: confidences (n_users, n_items) to learn from. liked, known: the users' histories
+    (n, n_items), as confidences and as ones. n_eligible: the number of users sampled from.
     """
 
     users: np.ndarray
@@ -39,10 +40,14 @@ class HeldOutUsers:
     n_eligible: int
 
     @classmethod
-    def of(cls, parts: Split, scale: Scale, most: int | None = None, random_state: int = 0) -> Self:
-        """scale: of the whole log's ratings, whose upper half is relevant. Confidences are made as
-        a build makes them, from the train part alone. most: of more users so many are drawn, the
-        same for the same `random_state`. Raises `DataError` where nobody is left.
+    def of(
+        cls, parts: Split, scale: Scale, max_users: int | None = None, random_state: int = 0
+    ) -> Self:
+        """Collect the users of a split.
+
+        scale: of the whole log's ratings; held-out ratings in its upper half are relevant.
+        Confidences are computed as in a build, from the train part alone. max_users: the size of
+        the sample, which depends on `random_state` alone. Raises `DataError` if nobody is left.
         """
         relevant = relevant_items(parts.test, scale)
         if not relevant:
@@ -50,21 +55,21 @@ class HeldOutUsers:
                 "nothing to judge by: no rating held out is in the upper half of the scale"
             )
         users = eligible = np.array([*relevant])
-        if most is not None and len(eligible) > most:
-            drawn = np.random.default_rng(random_state).choice(len(eligible), most, replace=False)
-            users = eligible[np.sort(drawn)]
+        if max_users is not None and len(eligible) > max_users:
+            rng = np.random.default_rng(random_state)
+            users = eligible[np.sort(rng.choice(len(eligible), max_users, replace=False))]
         feedback = Feedback.of(parts.train)
         train, history = _matrices(
             parts,
             lambda log: log.matrix(feedback.confidences(log.items, log.ratings, log.weights)),
         )
         known = parts.history.matrix()[users]
-        chosen = [relevant[user] for user in users.tolist()]
-        return cls(users, chosen, train, history[users], known, len(eligible))
+        relevant_to = [relevant[user] for user in users.tolist()]
+        return cls(users, relevant_to, train, history[users], known, len(eligible))
 
     def in_order(self, parts: Split) -> HeldOutUsers:
-        """The same users, with each liked item's place in time, from 1 on, instead of a confidence.
-        The train part has all items in their order.
+        """Return the same users with each liked item's rank in time, from 1, as its confidence.
+        The train part has the ranks of all items.
         """
         train, history = _matrices(parts, _order)
         liked = history[self.users].multiply(self.liked > 0).tocsr()
@@ -73,13 +78,13 @@ class HeldOutUsers:
     def rankings(
         self, system: System, k: int, callback: Callable[[int], None] = lambda n: None
     ) -> list[list[int]]:
-        """Each user's k best items without their history, of the whole catalog; ties go to the
-        smaller row number. `callback` is called with the number of users done.
+        """Return each user's k best items of the whole catalog without their history; ties go to
+        the smaller row number. `callback` is called with the number of users done.
         """
         n, n_items = self.known.shape
         # At least two blocks, so that BLAS has one thread in each case.
         step = max(1, min(SCORES_AT_ONCE // n_items, -(-n // 2)))
-        found: list[list[int]] = [[] for _ in range(n)]
+        rankings: list[list[int]] = [[] for _ in range(n)]
         done, lock = 0, Lock()
 
         def rank(start: int) -> None:
@@ -87,24 +92,24 @@ class HeldOutUsers:
             span = slice(start, min(start + step, n))
             scores = system.scores(self.liked[span])
             scores[self.known[span].nonzero()] = -np.inf
-            for row, of_user in enumerate(scores, start):
-                found[row] = top_k(of_user, k, of_user > -np.inf).tolist()
+            for row, user_scores in enumerate(scores, start):
+                rankings[row] = top_k(user_scores, k, user_scores > -np.inf).tolist()
             with lock:
                 done += span.stop - start
                 callback(done)
 
         run_in_threads(lambda: rank, range(0, n, step))
-        return found
+        return rankings
 
 
 def relevant_items(test: Interactions, scale: Scale) -> dict[int, dict[int, int]]:
-    """Users to the held-out items that count as a hit, each of grade 1: what was neither taken back
-    nor rated in the lower half of the scale.
+    """Return for each user the held-out items that count as hits, with grade 1: those neither
+    refunded nor rated in the lower half of the scale.
     """
     counts = np.ones(len(test), dtype=bool) if test.weights is None else test.weights > 0
-    # One rating for everything cannot tell likes from dislikes.
+    # If all ratings are equal, they do not distinguish likes from dislikes.
     if test.ratings is not None and scale is not None and scale[0] < scale[1]:
-        counts &= ~(test.ratings <= sum(scale) / 2)  # what was not rated counts
+        counts &= ~(test.ratings <= sum(scale) / 2)  # unrated items count
     relevant: dict[int, dict[int, int]] = {}
     for user, item in zip(test.users[counts].tolist(), test.items[counts].tolist(), strict=True):
         relevant.setdefault(user, {})[item] = 1
@@ -113,12 +118,12 @@ def relevant_items(test: Interactions, scale: Scale) -> dict[int, dict[int, int]
 
 def _order(log: Interactions) -> csr_matrix:
     assert log.times is not None
-    return log.matrix(places(log, log.times)[0] + 1)
+    return log.matrix(ranks_within_users(log, log.times)[0] + 1)
 
 
 def _matrices(
     parts: Split, matrix: Callable[[Interactions], csr_matrix]
 ) -> tuple[csr_matrix, csr_matrix]:
-    """Of the train part, and of the histories, which may be the same."""
+    """Apply a function to the train part and to the histories, once if they are the same."""
     train = matrix(parts.train)
     return train, train if parts.history is parts.train else matrix(parts.history)

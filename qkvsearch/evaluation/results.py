@@ -1,4 +1,4 @@
-"""What an evaluation found: figures, those of simpler methods beside them, and what was counted."""
+"""Results of an evaluation: metrics, those of baselines, and the counts behind them."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-# Name of a figure, such as "ndcg@10", to its value.
+# Name of a metric, such as "ndcg@10", to its value.
 Metrics = dict[str, float]
 
 OURS = "qkvsearch"
 LOWER_IS_BETTER = frozenset({"rmse", "mae"})
-# More of these is not better in itself: what is never watched is novel too.
+# Higher values of these are not better in themselves: items that nobody watches are novel too.
 NEITHER_IS_BETTER = frozenset({"coverage", "novelty", "diversity"})
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Our figure − that of the best baseline, of the same users, and its 95% interval."""
+    """Our metric − the best baseline's, for the same users, and its 95% interval."""
 
     baseline: str
     difference: float
@@ -26,23 +26,24 @@ class Difference:
 
     @property
     def could_be_chance(self) -> bool:
-        """True where the interval includes 0."""
+        """Whether the interval includes 0."""
         return self.low <= 0 <= self.high
 
     def to_dict(self) -> dict[str, Any]:
-        found = asdict(self)
-        low, high = found.pop("low"), found.pop("high")
-        return {**found, "interval": [low, high], "could_be_chance": self.could_be_chance}
+        fields = asdict(self)
+        interval = [fields.pop("low"), fields.pop("high")]
+        return {**fields, "interval": interval, "could_be_chance": self.could_be_chance}
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """`metrics` of what was judged, `baselines` of others by name under the same `protocol`, and
-    the `facts` that the figures rest on: how many users or queries, and what was left out.
+    """The result of an evaluation.
 
-    `intervals`: within which each figure lies with 95% confidence, for other users like these.
-    `differences`: for each figure, how far ours is from the best baseline's. `notes`: sentences on
-    what the figures leave out, for people; not in `to_dict`, whose facts have all of it.
+    metrics: ours. baselines: metrics of other systems under the same `protocol`, by name. facts:
+    counts of users or queries, and what was left out. intervals: the 95% confidence interval of
+    each metric, for other users like these. differences: between each metric and the best
+    baseline's. notes: sentences for people about what was left out; not in `to_dict`, since the
+    facts contain it.
 
     >>> Evaluation("random", {"mrr@10": 0.5}, facts={"users": 3}).to_dict()
     {'protocol': 'random', 'metrics': {'mrr@10': 0.5}, 'baselines': {}, 'users': 3}
@@ -57,28 +58,28 @@ class Evaluation:
     notes: Sequence[str] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """One object, ready for JSON; without intervals and differences where there are none."""
-        judged: dict[str, Any] = {"protocol": self.protocol, "metrics": self.metrics}
+        """Return an object for JSON, without intervals and differences if there are none."""
+        result: dict[str, Any] = {"protocol": self.protocol, "metrics": self.metrics}
         if self.intervals:
-            judged["intervals"] = {name: list(ends) for name, ends in self.intervals.items()}
-        judged["baselines"] = self.baselines
+            result["intervals"] = {name: list(ends) for name, ends in self.intervals.items()}
+        result["baselines"] = self.baselines
         if self.differences:
-            judged["differences"] = {name: d.to_dict() for name, d in self.differences.items()}
-        return {**judged, **self.facts}
+            result["differences"] = {name: d.to_dict() for name, d in self.differences.items()}
+        return {**result, **self.facts}
 
     def to_records(self) -> list[dict[str, Any]]:
-        """One row a system, ours first."""
+        """Return one row for each system, ours first."""
         return [
             {"protocol": self.protocol, "system": system, **metrics}
             for system, metrics in self.systems().items()
         ]
 
     def systems(self) -> dict[str, Metrics]:
-        """Figures by system, ours first."""
+        """Return the metrics by system, ours first."""
         return {OURS: self.metrics, **self.baselines}
 
     def best(self, name: str) -> str | None:
-        """The system with the best figure of this name; None where neither more nor less is better.
+        """Return the system with the best value of a metric; None if no direction is better.
 
         >>> Evaluation("random", {"rmse": 0.9}, {"biases": {"rmse": 0.8}}).best("rmse")
         'biases'
@@ -88,21 +89,21 @@ class Evaluation:
         return best_of(name, {s: m[name] for s, m in self.systems().items() if name in m})
 
     def verdict(self, name: str) -> str:
-        """One sentence on who is ahead; empty where nobody is beside us."""
+        """Return one sentence on which system is ahead; empty without a baseline."""
         if name not in self.differences:
             return ""
-        found = self.differences[name]
-        ours_is_ahead = (found.difference < 0) == (name in LOWER_IS_BETTER)
-        first, second = (OURS, found.baseline) if ours_is_ahead else (found.baseline, OURS)
-        sign = -1 if found.difference < 0 else 1
-        low, high = sorted((sign * found.low, sign * found.high))
-        chance = ", which could be chance" if found.could_be_chance else ""
+        gap = self.differences[name]
+        ours_is_ahead = (gap.difference < 0) == (name in LOWER_IS_BETTER)
+        first, second = (OURS, gap.baseline) if ours_is_ahead else (gap.baseline, OURS)
+        sign = -1 if gap.difference < 0 else 1
+        low, high = sorted((sign * gap.low, sign * gap.high))
+        chance = ", which could be chance" if gap.could_be_chance else ""
         return (
-            f"{name}: {first} is ahead of {second} by {abs(found.difference):.4f}{chance} "
+            f"{name}: {first} is ahead of {second} by {abs(gap.difference):.4f}{chance} "
             f"(95% interval {low:.4f} to {high:.4f})."
         )
 
 
-def best_of(name: str, figures: dict[str, float]) -> str:
-    """Who has the best figure of this name; of equal ones the first."""
-    return (min if name in LOWER_IS_BETTER else max)(figures, key=lambda who: figures[who])
+def best_of(name: str, values: dict[str, float]) -> str:
+    """Return the system with the best value of a metric; the first of equal ones."""
+    return (min if name in LOWER_IS_BETTER else max)(values, key=lambda system: values[system])

@@ -23,7 +23,7 @@ from qkvsearch.evaluation.metrics import Grades, Ranked, ndcg, recall, reciproca
 from qkvsearch.evaluation.results import Evaluation, Metrics
 from qkvsearch.retrieval import Hit
 
-# Both take a query's text and the number of hits k: `Search` returns ids, `Answer` hits, best first.
+# From a query's text and the number of hits to the hits, best first: ids, or whole hits.
 Search = Callable[[str, int], Sequence[Id]]
 Answer = Callable[[str, int], Sequence[Hit]]
 

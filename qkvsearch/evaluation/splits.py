@@ -1,4 +1,4 @@
-"""Protocols: which part of a log the models may learn from, and which part they are judged by."""
+"""Protocols: split a log into a part to learn from and a part to evaluate on."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ TEST_SHARE = 0.2
 
 @dataclass(frozen=True)
 class Split:
-    """Parts of one log, with its users and items in its rows, whoever occurs in which part.
+    """A split of a log. All parts use the row numbers of the log's users and items.
 
-    train: what the models learn from. history: what the users of `test` are known by when they are
-    recommended to, and are not recommended again; the train part, unless they were kept out of it.
-    test: the pairs held out, which neither holds. newcomers: users left out of `test` because they
-    have no history.
+    train: the pairs that the models learn from. history: the pairs by which the users of `test` are
+    described, and which are not recommended to them again; the same as `train`, unless training
+    excludes these users. test: the pairs held out. newcomers: the number of users left out of
+    `test` because they have no history.
     """
 
     train: Interactions
@@ -29,16 +29,16 @@ class Split:
     newcomers: int = 0
 
     def rated(self) -> Split:
-        """The same parts, of pairs with a rating alone."""
+        """Return the parts without unrated pairs."""
         train = self.train.rated()
         history = train if self.history is self.train else self.history.rated()
         return replace(self, train=train, history=history, test=self.test.rated())
 
 
 def split(log: Interactions, protocol: str, random_state: int = 0) -> Split:
-    """The parts of a log under one of `PROTOCOLS`, the same for the same `random_state`.
+    """Split a log by one of `PROTOCOLS`, reproducibly for each `random_state`.
 
-    Raises `QkvError` for a protocol that does not exist, or that this log cannot follow.
+    Raises `QkvError` for a protocol that does not exist, or that this log does not allow.
 
     >>> log = Interactions.from_columns(list("aaaaab"), [1, 2, 3, 4, 5, 1])
     >>> parts = split(log, "random")
@@ -58,12 +58,12 @@ def split(log: Interactions, protocol: str, random_state: int = 0) -> Split:
 
 
 def split_random(log: Interactions, rng: np.random.Generator) -> Split:
-    """A fifth of every user's interactions, at least one; who has a single one keeps it."""
+    """Hold out a fifth of each user's interactions, at least one, except of users with only one."""
     return _hold_out(log, _random_fifth(log, rng))
 
 
 def split_leave_last_out(log: Interactions, rng: np.random.Generator) -> Split:
-    """Each user's latest interaction, of equally late ones any; who has a single one keeps it.
+    """Hold out each user's last interaction, except of users with only one; ties are random.
 
     He et al. 2017, "Neural collaborative filtering", section 4.1, but ranked against the whole
     catalog. Times need only order one user's interactions.
@@ -72,16 +72,16 @@ def split_leave_last_out(log: Interactions, rng: np.random.Generator) -> Split:
         raise DataError(
             "`protocol` leave-last-out needs to know what came last: build with a time column"
         )
-    place, lengths = places(log, rng.random(len(log)), log.times)
-    return _hold_out(log, (place == lengths - 1) & (lengths > 1))
+    ranks, lengths = ranks_within_users(log, rng.random(len(log)), log.times)
+    return _hold_out(log, (ranks == lengths - 1) & (lengths > 1))
 
 
 def split_time(log: Interactions, rng: np.random.Generator) -> Split:
-    """The last fifth of all interactions; what happened at the same time stays together.
+    """Hold out the last fifth of all interactions; those of the same time stay together.
 
-    The one split in which nothing is learned from the future (Ji, Sun, Zhang and Li 2023, "A
-    critical study on data leakage in recommender system offline evaluation"). Users who come only
-    after it are left out.
+    Only in this split is nothing learned from the future (Ji, Sun, Zhang and Li 2023, "A critical
+    study on data leakage in recommender system offline evaluation"). Users without earlier
+    interactions are left out.
     """
     if log.times is None or not log.times_comparable:
         reason = "has no times" if log.times is None else "only ranks times within each user"
@@ -90,21 +90,21 @@ def split_time(log: Interactions, rng: np.random.Generator) -> Split:
             "build with a time column, or use random, leave-last-out or strong"
         )
     cut = np.sort(log.times)[int((1 - TEST_SHARE) * len(log))] if len(log) else 0
-    at_once = np.count_nonzero(log.times == cut)
-    if at_once > max(1, (1 - TEST_SHARE) * len(log)):
+    n_simultaneous = np.count_nonzero(log.times == cut)
+    if n_simultaneous > max(1, (1 - TEST_SHARE) * len(log)):
         raise DataError(
-            f"`protocol` time: the times do not tell early from late: {at_once:,} of {len(log):,} "
-            "interactions have the same one; use random or strong"
+            f"`protocol` time: {n_simultaneous:,} of {len(log):,} interactions have the same time, "
+            "so that early and late cannot be told apart; use random or strong"
         )
     held_out = log.times >= cut
-    known = np.isin(log.users, log.users[~held_out])
-    parts = _hold_out(log, held_out, held_out & known)
-    return replace(parts, newcomers=len(np.unique(log.users[held_out & ~known])))
+    has_history = np.isin(log.users, log.users[~held_out])
+    parts = _hold_out(log, held_out, held_out & has_history)
+    return replace(parts, newcomers=len(np.unique(log.users[held_out & ~has_history])))
 
 
 def split_strong(log: Interactions, rng: np.random.Generator) -> Split:
-    """A fifth of the users, of whom training sees nothing: four fifths of their interactions are
-    their history, the others are held out.
+    """Exclude a fifth of the users from training; four fifths of their interactions are their
+    history, the others are held out.
 
     Strong generalization: Marlin 2004, "Collaborative filtering: a machine learning perspective";
     Liang et al. 2018, "Variational autoencoders for collaborative filtering", section 4.
@@ -134,19 +134,20 @@ def _hold_out(log: Interactions, held_out: np.ndarray, test: np.ndarray | None =
 
 
 def _random_fifth(log: Interactions, rng: np.random.Generator) -> np.ndarray:
-    """bool (n,): of each user's pairs a random fifth, rounded, at least one and never all."""
-    place, lengths = places(log, rng.random(len(log)))
+    """Return a random fifth of each user's pairs, bool (n,): rounded, at least one, never all."""
+    ranks, lengths = ranks_within_users(log, rng.random(len(log)))
     quota = np.maximum(np.floor(TEST_SHARE * lengths + 0.5), 1)
-    return (place < quota) & (lengths > 1)
+    return (ranks < quota) & (lengths > 1)
 
 
-def places(log: Interactions, *keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of each pair (n,): its place, from 0, among its user's when sorted by the last of `keys`,
-    then the one before; and how many that user has.
+def ranks_within_users(log: Interactions, *keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rank of each pair among its user's pairs, from 0, and that user's number of pairs.
+
+    Pairs are sorted by the last of `keys`, (n,) each, then by the one before, as in `np.lexsort`.
     """
     order = np.lexsort((*keys, log.users))
     lengths = np.bincount(log.users, minlength=len(log.user_ids))
     starts = np.cumsum(lengths) - lengths
-    place = np.empty(len(log), dtype=np.int64)
-    place[order] = np.arange(len(log)) - starts[log.users[order]]
-    return place, lengths[log.users]
+    ranks = np.empty(len(log), dtype=np.int64)
+    ranks[order] = np.arange(len(log)) - starts[log.users[order]]
+    return ranks, lengths[log.users]

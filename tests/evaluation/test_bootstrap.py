@@ -38,7 +38,7 @@ def test_the_same_bits_whatever_the_threads_and_the_blocks(monkeypatch):
         with threadpool_limits(threads):
             found.append(resampled_means(values))
     assert np.array_equal(*found)
-    monkeypatch.setattr(bootstrap, "DRAWS_AT_ONCE", 1 << 14)
+    monkeypatch.setattr(bootstrap, "MAX_DRAWS", 1 << 14)
     assert np.allclose(resampled_means(values), found[0], atol=1e-15)
 
 

@@ -113,7 +113,9 @@ def test_a_third_of_each_round_goes_on_and_the_default_is_in_the_last(log):
     found = tune(log, trials=9, progress=lambda *where: counted.append(where))
     assert counted[13] == ("trying settings", 14, 14)
     assert counted[14] == ("judging by the test part", 0, 2)
-    by_share = {share: [t for t in found.trials if t.share == share] for share in tuning.SHARES}
+    by_share = {
+        share: [t for t in found.trials if t.share == share] for share in tuning.ITERATION_SHARES
+    }
     first, second, last = by_share.values()
     assert [len(first), len(second), len(last)] == [9, 3, 2]
     best = sorted(first, key=lambda trial: -trial.figure)[:3]
@@ -187,16 +189,16 @@ def test_a_fit_is_stopped_in_the_middle(log, monkeypatch):
 def test_every_round_has_its_part_of_the_time(log, monkeypatch):
     now = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    original = tuning._Judge.of_users
+    original = tuning._Evaluator.user_figures
 
     def slow(*args):
         now[0] += 1
         return original(*args)
 
-    monkeypatch.setattr(tuning._Judge, "of_users", slow)
+    monkeypatch.setattr(tuning._Evaluator, "user_figures", slow)
     found = tune(log, trials=500, minutes=26 / 60)  # of 26 s the first takes 1, the last fits 4.5
     assert found.out_of_time
-    by_share = [[t.share for t in found.trials].count(share) for share in tuning.SHARES]
+    by_share = [[t.share for t in found.trials].count(share) for share in tuning.ITERATION_SHARES]
     assert by_share == [7, 3, 2]
     assert now[0] <= 26
 
@@ -247,7 +249,7 @@ def test_of_many_users_a_sample_is_judged_and_that_is_said(log, monkeypatch):
     every = tune(log, trials=3)
     assert every.users == every.eligible_users > 80
     assert every.notes == []
-    monkeypatch.setattr(tuning, "MOST_USERS", 30)
+    monkeypatch.setattr(tuning, "MAX_USERS", 30)
     some = tune(log, trials=3)
     assert (some.users, some.eligible_users) == (30, every.users)
     (note,) = some.notes
