@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 import pandas as pd
 
+from qkvsearch._utils.validation import require
 from qkvsearch.data.catalog import Catalog, catalog_from_frame, catalog_of_ids
 from qkvsearch.data.columns import ColumnFacts, Columns, check_column, find_column
 from qkvsearch.data.columns.choice import LOG_TYPES
@@ -119,6 +121,7 @@ def load(source: Source, name: str) -> Table:
         report = ReadReport(name, read=len(source))
         frame = as_text(source, report)
         return without_long_cells(frame, text_lengths(frame), report), report
+    require(isinstance(source, str | PathLike), name, source, "a file or a pandas frame")
     return read_table(source)
 
 
@@ -127,4 +130,5 @@ def load_encoded(source: Source, name: str) -> tuple[EncodedTable, ReadReport]:
     if isinstance(source, tuple | pd.DataFrame):
         table, report = load(source, name)
         return table if isinstance(table, EncodedTable) else encoded(table), report
+    require(isinstance(source, str | PathLike), name, source, "a file or a pandas frame")
     return read_encoded(source)

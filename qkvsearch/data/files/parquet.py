@@ -23,7 +23,12 @@ from qkvsearch.data.files.frames import (
     text_lengths,
     without_long_cells,
 )
-from qkvsearch.data.files.parquet_pages import is_read_as_dictionary, pages_of, shared_size
+from qkvsearch.data.files.parquet_pages import (
+    column_chunks,
+    is_read_as_dictionary,
+    pages_of,
+    shared_size,
+)
 from qkvsearch.data.files.unpacking import Place
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError, need
@@ -126,7 +131,8 @@ def _readable(label: str) -> Iterator[None]:
     except MemoryError:
         raise DataError(f"{label}: not enough memory to read it") from None
     except Exception as error:  # a damaged file fails wherever the library first notices
-        raise DataError(f"{label}: not a Parquet file, or damaged: {error}") from None
+        reason = "something is missing in it" if isinstance(error, LookupError) else str(error)
+        raise DataError(f"{label}: not a Parquet file, or damaged: {reason}") from None
 
 
 def _indexes(schema: Any) -> set[str]:
@@ -141,12 +147,12 @@ def _plan(place: Place, metadata: Any) -> tuple[int, list[str]]:
     Each cell takes as many bytes as its type has; a text of a dictionary counts once. Raises
     `DataError` where all pages take too many bytes.
     """
-    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
     size = together = 0
     texts = []
     with place.path.open("rb") as file:
+        groups = column_chunks(file)
         for j in range(metadata.num_columns):
-            leaf, chunks = metadata.schema.column(j), [group.column(j) for group in groups]
+            leaf, chunks = metadata.schema.column(j), [group[j] for group in groups]
             width = max(CELL_BYTES, leaf.length or 0)
             pages = []
             for chunk in chunks:

@@ -1,7 +1,8 @@
-"""The pages of a Parquet file by their own headers, which a reader goes by.
+"""The pages of a Parquet file by their own headers, which a decoder goes by.
 
-The sizes in the metadata of a file are only what somebody wrote there. A header is a struct in the
-compact protocol of Thrift: https://parquet.apache.org/docs/file-format/data-pages/
+The sizes in the metadata of a file are only what somebody wrote there, and pyarrow ends the process
+where metadata of a column are missing. Both are structs in the compact protocol of Thrift:
+https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift
 """
 
 from __future__ import annotations
@@ -13,11 +14,17 @@ from typing import Any, BinaryIO, NamedTuple
 # they share with the text before them.
 PLAIN, PLAIN_DICTIONARY, DELTA_BYTE_ARRAY, RLE_DICTIONARY = 0, 2, 7, 8
 BY_NUMBER = {PLAIN_DICTIONARY, RLE_DICTIONARY}
-# Bytes of a header: usually less than the first, at most the second.
+CODECS = {1: "snappy", 2: "gzip", 4: "brotli", 6: "zstd", 7: "lz4_raw"}
+# Bytes of the header of a page: usually less than the first, at most the second.
 HEADER, LONGEST_HEADER = 1 << 9, 1 << 22
-# Fields of the header of a page, and of the structs in it.
+# Fields by their numbers: of the metadata, of a row group, of a column in it, …
+ROW_GROUPS, COLUMNS, METADATA = 4, 1, 3
+CODEC, PACKED_CHUNK, DATA_OFFSET, DICTIONARY_OFFSET = 4, 7, 9, 11
+# … of the header of a page, and of the structs in it.
 SIZE, PACKED_SIZE, DATA, DICTIONARY, DATA_V2 = 2, 3, 5, 7, 8
 N_VALUES, ENCODING = 1, {DATA: 2, DICTIONARY: 2, DATA_V2: 4}
+
+Struct = dict[int, Any]
 
 
 class Page(NamedTuple):
@@ -33,12 +40,23 @@ class Page(NamedTuple):
     encoding: int
 
 
-def pages_of(file: BinaryIO, chunk: Any) -> Iterator[Page]:
-    """Yield the pages of a column chunk, which is one of pyarrow's. Raises `ValueError`."""
-    start = chunk.data_page_offset
-    if chunk.has_dictionary_page and 0 < chunk.dictionary_page_offset < start:
-        start = chunk.dictionary_page_offset
-    end = start + chunk.total_compressed_size
+def column_chunks(file: BinaryIO) -> list[list[Struct]]:
+    """Return the metadata of the columns of each row group. Raises `ValueError` or `LookupError`,
+    as the other functions do.
+    """
+    file.seek(-8, 2)
+    length = int.from_bytes(file.read(4), "little")
+    file.seek(-8 - length, 2)
+    metadata, _ = _struct(file.read(length), 0)
+    return [[column[METADATA] for column in group[COLUMNS]] for group in metadata[ROW_GROUPS]]
+
+
+def pages_of(file: BinaryIO, chunk: Struct) -> Iterator[Page]:
+    """Yield the pages of a column in a row group."""
+    start = chunk[DATA_OFFSET]
+    if 0 < chunk.get(DICTIONARY_OFFSET, 0) < start:
+        start = chunk[DICTIONARY_OFFSET]
+    end = start + chunk[PACKED_CHUNK]
     while start < end:
         header, length = _header(file, start)
         size, packed_size = header[SIZE], header[PACKED_SIZE]
@@ -53,8 +71,8 @@ def pages_of(file: BinaryIO, chunk: Any) -> Iterator[Page]:
 
 
 def is_read_as_dictionary(pages: Sequence[Page], is_nested: bool) -> bool:
-    """Return whether pyarrow can read a chunk of texts as a dictionary. Of texts in lists and
-    objects, it does not where some are in the dictionary and others are not.
+    """Return whether pyarrow can read texts as a dictionary. Of texts in lists and objects, it does
+    not where some are in the dictionary and others are not.
     """
     encodings = {page.encoding for page in pages if not page.is_dictionary}
     if is_nested:
@@ -62,8 +80,8 @@ def is_read_as_dictionary(pages: Sequence[Page], is_nested: bool) -> bool:
     return encodings <= {PLAIN, *BY_NUMBER}
 
 
-def shared_size(file: BinaryIO, chunk: Any, pages: Sequence[Page]) -> int:
-    """Return how many bytes the texts take at most that many cells of a chunk may share."""
+def shared_size(file: BinaryIO, chunk: Struct, pages: Sequence[Page]) -> int:
+    """Return how many bytes the texts take at most that many cells may share."""
     size = longest = 0
     for page in pages:
         if page.is_dictionary:
@@ -75,7 +93,7 @@ def shared_size(file: BinaryIO, chunk: Any, pages: Sequence[Page]) -> int:
     return size
 
 
-def _longest_text(file: BinaryIO, chunk: Any, page: Page) -> int:
+def _longest_text(file: BinaryIO, chunk: Struct, page: Page) -> int:
     """Return the length of the longest text of a dictionary; of one that cannot be unpacked here,
     its size.
     """
@@ -83,9 +101,9 @@ def _longest_text(file: BinaryIO, chunk: Any, page: Page) -> int:
 
     file.seek(page.start)
     content = file.read(page.packed_size)
-    if chunk.compression != "UNCOMPRESSED":
+    if chunk[CODEC]:
         try:
-            codec = pa.Codec(chunk.compression.lower())
+            codec = pa.Codec(CODECS.get(chunk[CODEC], "unknown"))
             content = codec.decompress(content, page.size, asbytes=True)
         except (OSError, ValueError):
             return page.size
@@ -96,7 +114,10 @@ def _longest_text(file: BinaryIO, chunk: Any, page: Page) -> int:
     return min(longest, page.size)
 
 
-def _header(file: BinaryIO, start: int) -> tuple[dict[int, Any], int]:
+# --- structs in the compact protocol ---
+
+
+def _header(file: BinaryIO, start: int) -> tuple[Struct, int]:
     for length in (HEADER, LONGEST_HEADER):
         file.seek(start)
         try:
@@ -106,27 +127,46 @@ def _header(file: BinaryIO, start: int) -> tuple[dict[int, Any], int]:
     raise ValueError("the header of a page has no end")
 
 
-def _struct(data: bytes, at: int) -> tuple[dict[int, Any], int]:
-    """Return the numbers and the structs of a struct by their fields, and where it ends."""
-    fields: dict[int, Any] = {}
+def _struct(data: bytes, at: int) -> tuple[Struct, int]:
+    """Return the values of a struct by the numbers of their fields, and where it ends."""
+    fields: Struct = {}
     field = 0
     while head := data[at]:
         at += 1
-        kind = head & 15
         if head >> 4:
             field += head >> 4
         else:
             field, at = _number(data, at)
-        if kind in (4, 5, 6):  # whole numbers
-            fields[field], at = _number(data, at)
-        elif kind == 8:  # bytes
-            length, at = _varint(data, at)
-            at += length
-        elif kind == 12:
-            fields[field], at = _struct(data, at)
-        elif kind not in (1, 2):  # True, False
-            raise ValueError(f"the header of a page has a field of type {kind}")
+        fields[field], at = _value(data, at, head & 15)
     return fields, at + 1
+
+
+def _value(data: bytes, at: int, kind: int, is_listed: bool = False) -> tuple[Any, int]:
+    """Return a value that begins at a place, and where it ends."""
+    if kind in (1, 2):  # true and false, which a list has in a byte each
+        return kind, at + is_listed
+    if kind == 3:  # a byte
+        return data[at], at + 1
+    if kind in (4, 5, 6):  # whole numbers
+        return _number(data, at)
+    if kind == 7:  # a float
+        return None, at + 8
+    if kind == 8:  # bytes
+        length, at = _varint(data, at)
+        return data[at : at + length], at + length
+    if kind == 9:  # a list
+        n, kind = data[at] >> 4, data[at] & 15
+        at += 1
+        if n == 15:
+            n, at = _varint(data, at)
+        values = []
+        for _ in range(n):
+            value, at = _value(data, at, kind, is_listed=True)
+            values.append(value)
+        return values, at
+    if kind == 12:
+        return _struct(data, at)
+    raise ValueError(f"no type of a field has the number {kind}")
 
 
 def _number(data: bytes, at: int) -> tuple[int, int]:
@@ -140,4 +180,4 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
         number |= (data[at + shift // 7] & 127) << shift
         if data[at + shift // 7] < 128:
             return number, at + shift // 7 + 1
-    raise ValueError("the header of a page has a number of more than 64 bits")
+    raise ValueError("a number of more than 64 bits")
