@@ -19,8 +19,8 @@ from qkvsearch.evaluation.splits import Split, ranks_within_users
 from qkvsearch.evaluation.systems import System
 from qkvsearch.retrieval import top_k
 
-# Users are ranked for in blocks of at most 4 million scores, 16 MB.
-SCORES_AT_ONCE = 1 << 22
+# The size of a block of users × items: 4 million scores, 16 MB.
+MAX_SCORES = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class HeldOutUsers:
         """
         n, n_items = self.known.shape
         # At least two blocks, so that BLAS has one thread in each case.
-        step = max(1, min(SCORES_AT_ONCE // n_items, -(-n // 2)))
+        step = max(1, min(MAX_SCORES // n_items, -(-n // 2)))
         rankings: list[list[int]] = [[] for _ in range(n)]
         done, lock = 0, Lock()
 

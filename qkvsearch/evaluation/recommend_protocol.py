@@ -1,4 +1,4 @@
-"""How good recommendations are, by interactions that the models have not seen."""
+"""Evaluate recommendations on interactions that the models have not seen."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from qkvsearch.evaluation.systems import (
     System,
 )
 
-# So many users are judged unless more are asked for: half of an interval is then at most 0.022,
-# for figures from 0 to 1.
+# The default number of users: half of a confidence interval is then at most 0.022, for metrics from
+# 0 to 1.
 N_USERS = 2000
 
-# Of a ranking and the grades of the relevant, at k.
+# Functions of a ranking, the grades of the relevant items, and k.
 RELEVANCE: dict[str, Callable[..., float]] = {
     "ndcg": metrics.ndcg,
     "recall": metrics.recall,
@@ -40,12 +40,12 @@ RELEVANCE: dict[str, Callable[..., float]] = {
     "map": metrics.average_precision,
 }
 
-# A bias is a mean over its ratings and as many zeros: 25 for an item, 10 for a user.
+# The number of zeros that the mean of an item's or a user's ratings includes.
 ITEM_DAMPING = 25.0
 USER_DAMPING = 10.0
-PAIRS_AT_ONCE = 1 << 17
+MAX_PAIRS = 1 << 17
 
-# Of each user (n,) by name, and what is no mean over users.
+# Name of a metric to its value for each user, (n,).
 Figures = dict[str, np.ndarray]
 
 
@@ -62,24 +62,24 @@ def evaluate_recommend(
     estimator: Callable[..., Any] | None = None,
     progress: Progress | None = None,
 ) -> Evaluation:
-    """Figures at k of what `recommend` answers when it has learned from a part of the log only,
-    beside the most popular items, item-kNN and EASE^R; RMSE and MAE where there are ratings.
+    """Evaluate rankings at k, learned from a part of the log, against the most popular items,
+    item-kNN and EASE^R; with ratings also RMSE and MAE.
 
-    users: of more users with something held out so many are drawn, and rankings judged by these
-    alone, while all are learned from; 0 for all. settings: parameters of `ImplicitALS` other than
-    its own. keys: text vectors (n_items, t), by which items that the train part does not know find
-    their place. next_item: also train and judge `NextItem`, beside the baselines, under
-    leave-last-out or time (minutes; PyTorch). estimator: what learns in the place of `ImplicitALS`.
+    users: rankings are evaluated for at most this many users, drawn at random; 0 for all. Models
+    always learn from all users. settings: parameters of `ImplicitALS`, instead of its defaults.
+    keys: text vectors (n_items, t), which place items without training interactions. next_item:
+    also train and evaluate `NextItem`, under leave-last-out or time (minutes; PyTorch). estimator:
+    used instead of `ImplicitALS`.
 
-    Each user is ranked the whole catalog but for their own history, never a sample of it, which
-    can reverse the order of methods (Krichene and Rendle 2020). Relevant are the items held out,
-    where there are ratings only those rated in the upper half of the scale; averages are over the
-    users who have one. Intervals are percentiles of 1,000 resamples of the users; differences are
-    between the same users. Raises `QkvError` for a protocol that the log or `next_item` cannot
-    follow, a log too small to judge by, and where PyTorch is missing.
+    The whole catalog without the user's history is ranked, never a sample of it, which can reverse
+    the order of methods (Krichene and Rendle 2020). Held-out items are relevant, with ratings only
+    those rated in the upper half of the scale; averages are over the users who have any. Intervals
+    are percentiles of 1,000 resamples of the users; differences are between the same users. Raises
+    `QkvError` for a protocol that the log or `next_item` does not allow, for a log that is too
+    small, and if PyTorch is missing.
 
     >>> users, items = np.divmod(np.arange(12 * 8), 8)
-    >>> pairs = (users + items) % 2 == 0  # everyone likes what is as even as they are
+    >>> pairs = (users + items) % 2 == 0  # even users like even items
     >>> log = Interactions.from_columns(users[pairs], items[pairs])
     >>> evaluate_recommend(log, "strong", k=1).metrics["recall@1"]
     1.0
@@ -102,25 +102,29 @@ def evaluate_recommend(
     systems: dict[str, System] = {OURS: ours}
     for name, baseline in BASELINES.items():
         systems[name] = baseline(callback=partial(progress, f"learning {name}"))
-    judged = {name: (system, held_out) for name, system in systems.items()}
+    evaluated = {name: (system, held_out) for name, system in systems.items()}
     if next_item:
         callback = partial(progress, "learning what comes next")
-        upcoming = NextItems(random_state=random_state, callback=callback)
-        judged[NEXT_ITEM] = (upcoming, held_out.in_order(parts))
-    found = _Comparison(random_state)
-    _add_rankings(found, judged, k, progress)
-    _add_ratings(found, parts, random_state, progress)
+        sequence_model = NextItems(random_state=random_state, callback=callback)
+        evaluated[NEXT_ITEM] = (sequence_model, held_out.in_order(parts))
+    comparison = _Comparison(random_state)
+    _add_rankings(comparison, evaluated, k, progress)
+    _add_ratings(comparison, parts, random_state, progress)
     left_out = {name: system.left_out_ for name, system in systems.items() if system.left_out_}
     facts = {"k": k, "random_state": random_state, **_counts(held_out, parts), "left_out": left_out}
-    ours_found = found.metrics.pop(OURS)
-    notes = _notes(held_out, parts, left_out)
     return Evaluation(
-        protocol, ours_found, found.metrics, facts, found.intervals, found.differences, notes
+        protocol,
+        comparison.metrics.pop(OURS),
+        comparison.metrics,
+        facts,
+        comparison.intervals,
+        comparison.differences,
+        _notes(held_out, parts, left_out),
     )
 
 
 def _counts(held_out: HeldOutUsers, parts: Split) -> dict[str, int]:
-    """How much the figures rest on."""
+    """Return the numbers of users, items and interactions behind the metrics."""
     return {
         "resamples": N_RESAMPLES,
         "users": len(held_out.users),
@@ -133,41 +137,41 @@ def _counts(held_out: HeldOutUsers, parts: Split) -> dict[str, int]:
 
 
 def _notes(held_out: HeldOutUsers, parts: Split, left_out: Mapping[str, str]) -> list[str]:
-    """What the figures are without."""
-    found = []
+    """Return sentences about what was left out."""
+    notes = []
     if parts.newcomers:
-        found.append(f"Left out: {parts.newcomers:,} users without a history to go by.")
+        notes.append(f"Left out: {parts.newcomers:,} users without a history to go by.")
     if len(held_out.users) < held_out.n_eligible:
-        found.append(
+        notes.append(
             f"A sample: rankings are judged by {len(held_out.users):,} of "
             f"{held_out.n_eligible:,} users, drawn at random (`users`); the intervals are as wide "
             "as so many users make them."
         )
-    return found + [f"Left out of {name}: {what}." for name, what in left_out.items()]
+    return notes + [f"Left out of {name}: {what}." for name, what in left_out.items()]
 
 
 def _add_rankings(
-    found: _Comparison,
-    judged: Mapping[str, tuple[System, HeldOutUsers]],
+    comparison: _Comparison,
+    systems: Mapping[str, tuple[System, HeldOutUsers]],
     k: int,
     progress: Progress,
 ) -> None:
-    """Figures of the rankings of each system by its held-out users."""
+    """Add the metrics of each system's rankings for its held-out users."""
     figures: dict[str, Figures] = {}
     overall: dict[str, Metrics] = {}
-    for name, (system, held_out) in judged.items():
-        figures[name], overall[name] = _judge(system, held_out, k, name, progress)
+    for name, (system, held_out) in systems.items():
+        figures[name], overall[name] = _evaluate_rankings(system, held_out, k, name, progress)
     progress("drawing intervals", 0, 1)
-    found.add(figures, counts=None, by=lambda means: means)
+    comparison.add(figures, counts=None, transform=lambda means: means)
     progress("drawing intervals", 1, 1)
-    for name, of_all in overall.items():
-        found.metrics[name] |= of_all
+    for name, metrics_of_all in overall.items():
+        comparison.metrics[name] |= metrics_of_all
 
 
-def _judge(
+def _evaluate_rankings(
     system: System, held_out: HeldOutUsers, k: int, name: str, progress: Progress
 ) -> tuple[Figures, Metrics]:
-    """Each user's figures, and the one that only all rankings together have."""
+    """Return the metrics of each user, and coverage, which is of all rankings together."""
     n = len(held_out.users)
     system.fit(held_out.train)
     rankings = held_out.rankings(system, k, lambda done: progress(f"ranking by {name}", done, n))
@@ -180,9 +184,9 @@ def _judge(
     n_items = held_out.train.shape[1]
     counts = np.bincount(held_out.train.indices, minlength=n_items)
     n_users = np.count_nonzero(held_out.train.getnnz(axis=1))
-    # A cold item counts as one that one user knows: else it would be infinitely novel.
+    # A cold item counts as known by one user; otherwise it would be infinitely novel.
     shares = (np.maximum(counts, 1) / n_users).tolist()
-    # Two items are as alike as their audiences, the users who know them.
+    # The similarity of two items is that of their audiences.
     audiences = held_out.train.T.tocsr()
     audiences.data = np.ones_like(audiences.data)
     figures[f"novelty@{k}"] = np.array([metrics.novelty(ranked, shares, k) for ranked in rankings])
@@ -191,8 +195,10 @@ def _judge(
     return figures, {f"coverage@{k}": metrics.coverage(rankings, n_items)}
 
 
-def _add_ratings(found: _Comparison, parts: Split, random_state: int, progress: Progress) -> None:
-    """RMSE and MAE beside biases alone, where there are ratings on both sides."""
+def _add_ratings(
+    comparison: _Comparison, parts: Split, random_state: int, progress: Progress
+) -> None:
+    """Add RMSE and MAE, with biases alone as baseline, if both parts have ratings."""
     rated = parts.rated()
     if not len(rated.train) or not len(rated.test):
         return
@@ -202,20 +208,22 @@ def _add_ratings(found: _Comparison, parts: Split, random_state: int, progress: 
 
     def sums(power: int) -> dict[str, np.ndarray]:
         return {
-            system: np.bincount(rows, np.abs(of_pairs) ** power, len(users))
-            for system, of_pairs in errors.items()
+            system: np.bincount(rows, np.abs(pair_errors) ** power, len(users))
+            for system, pair_errors in errors.items()
         }
 
-    told = partial(progress, "drawing intervals of ratings")
-    told(0, 2)
-    found.add({s: {"rmse": column} for s, column in sums(2).items()}, counts, by=np.sqrt)
-    told(1, 2)
-    found.add({s: {"mae": column} for s, column in sums(1).items()}, counts, by=lambda mean: mean)
-    told(2, 2)
+    report = partial(progress, "drawing intervals of ratings")
+    report(0, 2)
+    squares = {system: {"rmse": column} for system, column in sums(2).items()}
+    comparison.add(squares, counts, transform=np.sqrt)
+    report(1, 2)
+    sizes = {system: {"mae": column} for system, column in sums(1).items()}
+    comparison.add(sizes, counts, transform=lambda means: means)
+    report(2, 2)
 
 
 class _Comparison:
-    """Figures of all systems, resampled together so that their differences are paired."""
+    """Metrics of all systems, resampled together so that their differences are paired."""
 
     def __init__(self, random_state: int) -> None:
         self.random_state = random_state
@@ -227,33 +235,35 @@ class _Comparison:
         self,
         figures: Mapping[str, Figures],
         counts: np.ndarray | None,
-        by: Callable[[np.ndarray], np.ndarray],
+        transform: Callable[[np.ndarray], np.ndarray],
     ) -> None:
-        """figures: by system and name, each user's part of a mean (n,), `counts` (n,) of each, 1 by
-        default; the figure is that mean, turned `by` a function.
+        """Add metrics with their intervals and differences.
+
+        figures: by system and name, each user's sum of values (n,); counts (n,): of how many
+        values, 1 by default. A metric is the transformed mean of these values.
         """
-        columns = [(system, name) for system, of_users in figures.items() for name in of_users]
+        columns = [(system, name) for system, named in figures.items() for name in named]
         sums = np.column_stack([figures[system][name] for system, name in columns])
         total = len(sums) if counts is None else counts.sum()
-        values = dict(zip(columns, by(sums.sum(axis=0) / total).tolist(), strict=True))
-        drawn = by(resampled_means(sums, counts, random_state=self.random_state))
-        samples = dict(zip(columns, drawn.T, strict=True))
+        values = dict(zip(columns, transform(sums.sum(axis=0) / total).tolist(), strict=True))
+        resampled = transform(resampled_means(sums, counts, random_state=self.random_state))
+        samples = dict(zip(columns, resampled.T, strict=True))
         for (system, name), value in values.items():
             self.metrics.setdefault(system, {})[name] = value
         for name in figures[OURS]:
             self.intervals[name] = interval(samples[OURS, name])
             others = {s: value for (s, figure), value in values.items() if figure == name}
             others.pop(OURS)
-            rival = best_of(name, others)
-            low, high = interval(samples[OURS, name] - samples[rival, name])
-            difference = values[OURS, name] - values[rival, name]
-            self.differences[name] = Difference(rival, difference, low, high)
+            baseline = best_of(name, others)
+            low, high = interval(samples[OURS, name] - samples[baseline, name])
+            difference = values[OURS, name] - values[baseline, name]
+            self.differences[name] = Difference(baseline, difference, low, high)
 
 
 def rating_errors(parts: Split, random_state: int, progress: Progress) -> dict[str, np.ndarray]:
-    """r̂ − r of every rating held out (n,), by `BiasedMF` (ours) and by biases alone.
+    """Return r̂ − r of each held-out rating, (n,), for `BiasedMF` (ours) and for biases alone.
 
-    Users whom training has not seen are placed by the exact solve on their history.
+    Users who are not in the training part are solved for exactly from their history.
     """
     assert parts.test.ratings is not None
     model = BiasedMF(
@@ -266,7 +276,7 @@ def rating_errors(parts: Split, random_state: int, progress: Progress) -> dict[s
 def _model_ratings(model: BiasedMF, parts: Split) -> np.ndarray:
     biases, embeddings = model.user_biases_, model.user_embeddings_
     if parts.history is not parts.train:
-        biases, embeddings = _placed(model, parts.history)
+        biases, embeddings = _solved_users(model, parts.history)
     users, items = parts.test.users, parts.test.items
     blocks = [
         model.factors_.predict(embeddings[users[span]], biases[users[span]], items[span])
@@ -275,8 +285,8 @@ def _model_ratings(model: BiasedMF, parts: Split) -> np.ndarray:
     return np.concatenate(blocks)
 
 
-def _placed(model: BiasedMF, history: Interactions) -> tuple[np.ndarray, np.ndarray]:
-    """Biases (n_users,) and embeddings (n_users, d) of those who have a history."""
+def _solved_users(model: BiasedMF, history: Interactions) -> tuple[np.ndarray, np.ndarray]:
+    """Solve for the biases (n_users,) and embeddings (n_users, d) of users with a history."""
     assert history.ratings is not None
     biases = np.zeros_like(model.user_biases_)
     embeddings = np.zeros_like(model.user_embeddings_)
@@ -290,11 +300,11 @@ def _placed(model: BiasedMF, history: Interactions) -> tuple[np.ndarray, np.ndar
 
 
 def _spans(n_pairs: int) -> list[slice]:
-    return [slice(start, start + PAIRS_AT_ONCE) for start in range(0, n_pairs, PAIRS_AT_ONCE)]
+    return [slice(start, start + MAX_PAIRS) for start in range(0, n_pairs, MAX_PAIRS)]
 
 
 def _bias_ratings(parts: Split) -> np.ndarray:
-    """μ + bᵢ + bᵤ within the scale, with bᵢ = Σ (r − μ) / (25 + nᵢ) and
+    """Predict μ + bᵢ + bᵤ within the scale, with bᵢ = Σ (r − μ) / (25 + nᵢ) and
     bᵤ = Σ (r − μ − bᵢ) / (10 + nᵤ).
 
     Koren 2010, "Factor in the neighbors", section 2.1.
@@ -303,14 +313,16 @@ def _bias_ratings(parts: Split) -> np.ndarray:
     assert train.ratings is not None
     assert history.ratings is not None
     mean = train.ratings.mean(dtype=float)
-    of_items = _damped_means(train.items, train.ratings - mean, len(train.item_ids), ITEM_DAMPING)
-    rest = history.ratings - mean - of_items[history.items]
-    of_users = _damped_means(history.users, rest, len(history.user_ids), USER_DAMPING)
-    predicted = mean + of_items[test.items] + of_users[test.users]
+    item_biases = _damped_means(
+        train.items, train.ratings - mean, len(train.item_ids), ITEM_DAMPING
+    )
+    rest = history.ratings - mean - item_biases[history.items]
+    user_biases = _damped_means(history.users, rest, len(history.user_ids), USER_DAMPING)
+    predicted = mean + item_biases[test.items] + user_biases[test.users]
     return np.clip(predicted, *(train.scale or ends_of(train.ratings)))
 
 
 def _damped_means(rows: np.ndarray, values: np.ndarray, n_rows: int, damping: float) -> np.ndarray:
-    """Means (n_rows,) of the values in each row, the closer to 0 the fewer there are."""
+    """Return the mean of the values in each row, (n_rows,), shrunk to 0 where there are few."""
     sums = np.bincount(rows, weights=values, minlength=n_rows)
     return sums / (np.bincount(rows, minlength=n_rows) + damping)

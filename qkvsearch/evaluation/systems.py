@@ -1,4 +1,4 @@
-"""What is judged: our models, and what any recommender must beat, item-kNN and EASE^R for one."""
+"""The recommenders that are evaluated: our models, and baselines such as item-kNN and EASE^R."""
 
 from __future__ import annotations
 
@@ -20,40 +20,44 @@ from qkvsearch.data.ids import Ids
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DataError, QkvError
 
-# Products of items with items are made at most 16 million at a time, 64 MB.
-PRODUCTS_AT_ONCE = 1 << 24
-# EASE^R holds a number for every pair of items, 400 MB for 10,000 of them, and takes n³ steps.
-MOST_ITEMS_OF_EASE = 10_000
-# Equally near neighbours all count while there are at most so many neighbours in all, 270 MB.
-MOST_NEIGHBORS = 1 << 25
+# The size of a block of an items × items matrix: 16 million numbers, 64 MB.
+MAX_BLOCK = 1 << 24
+# EASE^R stores a number for each pair of items, 400 MB for 10,000, and takes n³ steps.
+MAX_EASE_ITEMS = 10_000
+# Neighbours as near as the last one all count up to this total, 270 MB.
+MAX_NEIGHBORS = 1 << 25
 
 NEXT_ITEM = "next-item"
-# Under the others what is held out comes before what is known.
+# Under the other protocols, held-out items may precede the history.
 NEXT_ITEM_PROTOCOLS = ("leave-last-out", "time")
 
 
 class System(Protocol):
-    """Learns from a matrix (n_users, n_items) of interactions; scores items for anyone by theirs.
-    The numbers are confidences, for `NextItems` places in time. left_out_: what of the matrix was
-    too much for the method, for a person; empty for nothing.
+    """A recommender that learns from a matrix of interactions and scores items for histories.
+
+    The matrix (n_users, n_items) contains confidences, for `NextItems` ranks in time. left_out_:
+    a phrase for people about what was too large for the method, or empty.
     """
 
     left_out_: str
 
     def fit(self, X: csr_matrix) -> Self:
-        """Within memory, however large the matrix."""
+        """Learn within bounded memory, however large the matrix."""
 
     def scores(self, histories: csr_matrix) -> np.ndarray:
-        """A new array (n, n_items), float32, for histories (n, n_items). −∞ is never recommended:
-        all but `Popularity`, which needs no history, give it to who likes nothing.
+        """Return a new array (n, n_items), float32, for histories (n, n_items).
+
+        Items with −∞ are never recommended; these are all items for an empty history, except with
+        `Popularity`.
         """
 
 
 class Preferences:
-    """`ImplicitALS` with any settings, asked as `recommend` asks it: by the exact solve on a
-    user's history, whether or not training saw them, with cold items placed by text vectors `keys`
-    (n_items, t), where there are any. placing(done, total): told when these are looked at.
-    estimator: what learns in the place of `ImplicitALS`, with its parameters.
+    """`ImplicitALS` with any settings, used as in `recommend`: every user's embedding is solved
+    for from their history.
+
+    keys: text vectors (n_items, t), which place cold items. placing(done, total): progress of that.
+    estimator: used instead of `ImplicitALS`, with the same parameters.
     """
 
     left_out_ = ""
@@ -92,8 +96,8 @@ class Preferences:
 
 
 class NextItems:
-    """`NextItem` with any settings, asked as `recommend(model="next-item")` asks it: by all that is
-    liked of a history, oldest first. Matrices hold each item's place in time, from 1 on.
+    """`NextItem` with any settings, used as in `recommend(model="next-item")`: with all liked items
+    of a history, oldest first. Matrices contain each item's rank in time, from 1.
     """
 
     left_out_ = ""
@@ -103,11 +107,11 @@ class NextItems:
 
     @staticmethod
     def check(log: Interactions, protocol: str) -> None:
-        """Raise `QkvError` where nothing can be learned or judged, before any work."""
+        """Raise `QkvError` if nothing can be learned or evaluated, before any work."""
         if protocol not in NEXT_ITEM_PROTOCOLS:
             raise QkvError(
-                f"`next_item` foresees what comes last, and `protocol` {protocol} holds out what "
-                f"came at any time: use {' or '.join(NEXT_ITEM_PROTOCOLS)}"
+                f"`next_item` predicts what comes last, but `protocol` {protocol} holds out "
+                f"interactions of any time: use {' or '.join(NEXT_ITEM_PROTOCOLS)}"
             )
         NextItem().check(log)
 
@@ -130,20 +134,20 @@ class NextItems:
 
 
 class Baseline:
-    """What all baselines share. callback(done, total): told how far `fit` is."""
+    """Base class of the baselines. callback(done, total): progress of `fit`."""
 
     left_out_ = ""
 
     def __init__(self, callback: Callback | None = None) -> None:
         self.callback = callback
 
-    def _tell(self, done: int, total: int) -> None:
+    def _report(self, done: int, total: int) -> None:
         if self.callback is not None:
             self.callback(done, total)
 
 
 class Popularity(Baseline):
-    """The same for everyone: score(i) = Σ_users c_ui.
+    """The most popular items: score(i) = Σ_users c_ui.
 
     >>> Popularity().fit(csr_matrix([[1, 0], [1, 1]])).scores(csr_matrix([[0, 1]])).tolist()
     [[2.0, 1.0]]
@@ -158,14 +162,14 @@ class Popularity(Baseline):
 
 
 class ItemKNN(Baseline):
-    """The neighbours of what someone likes: score(u, i) = Σ_j c_uj·s_ij over i's nearest items j.
+    """Item-based nearest neighbours: score(u, i) = Σ_j c_uj·s_ij over i's nearest items j.
 
     s_ij = x_i·x_j / (|x_i|·|x_j| + shrinkage·c̄) between the columns of the matrix, with c̄ the mean
     confidence: few users in common count less. Deshpande and Karypis 2004, "Item-based top-N
     recommendation algorithms", section 4.1, with the shrinkage of Bell and Koren 2007.
 
-    Products are made of pairs that have a user in common, some rows at a time. Of neighbours as
-    near as the last of the n_neighbors all count, where there is room for 33 million neighbours.
+    Products are computed for pairs with a common user, in blocks of rows. Neighbours as near as the
+    last of the n_neighbors all count, up to 33 million neighbours in all.
 
     >>> X = csr_matrix([[1, 1, 0], [1, 1, 0], [0, 0, 1]])
     >>> ItemKNN(shrinkage=2).fit(X).scores(csr_matrix([[1, 0, 0]])).tolist()
@@ -185,17 +189,17 @@ class ItemKNN(Baseline):
         X.eliminate_zeros()
         columns = X.T.tocsr()
         norms = np.sqrt(np.asarray(columns.multiply(columns).sum(axis=1)).ravel())
-        most = max(self.n_neighbors, MOST_NEIGHBORS // max(1, n_items))
+        limit = max(self.n_neighbors, MAX_NEIGHBORS // max(1, n_items))
         blocks, n_dropped = [], 0
         for span in spans(n_items):
             cosines = columns[span] @ X
             rows = np.repeat(np.arange(span.start, span.stop), np.diff(cosines.indptr))
             cosines.data /= (norms[rows] * norms[cosines.indices]).astype(np.float32) + shrinkage
             cosines.data[cosines.indices == rows] = 0
-            n_dropped += _keep_largest(cosines, self.n_neighbors, most)
+            n_dropped += _keep_largest(cosines, self.n_neighbors, limit)
             blocks.append(cosines)
-            self._tell(span.stop, n_items)
-        # Rows of the liked, columns of the candidates.
+            self._report(span.stop, n_items)
+        # Rows are liked items, columns candidates.
         self.similarities_ = vstack(blocks).T.tocsr()
         if n_dropped:
             self.left_out_ = f"{n_dropped:,} neighbours as near as others that are kept"
@@ -206,14 +210,13 @@ class ItemKNN(Baseline):
 
 
 class EASE(Baseline):
-    """Linear regression of every item on all others: score(u, i) = Σ_j c_uj·B_ji.
+    """Linear regression of each item on all others: score(u, i) = Σ_j c_uj·B_ji.
 
     With P = (XᵀX + λI)⁻¹, B_ij = −P_ij / P_jj and B_jj = 0: the minimum of |X − XB|² + λ|B|² among
     matrices with a zero diagonal. λ = reg·c̄, with c̄ the mean confidence. Steck 2019,
     "Embarrassingly shallow autoencoders for sparse data", equations 6 to 8.
 
-    Of the 10,000 items that most users met, where there are more; the others score 0, as cold items
-    do.
+    At most the 10,000 items with the most users are used; the others score 0, like cold items.
 
     >>> X = csr_matrix([[1, 1, 0], [1, 1, 0], [0, 0, 1]])
     >>> EASE(reg=2).fit(X).scores(csr_matrix([[1, 0, 0]])).tolist()
@@ -227,35 +230,35 @@ class EASE(Baseline):
     def fit(self, X: csr_matrix) -> Self:
         X = X.astype(np.float32, copy=False)
         self.n_items_ = X.shape[1]
-        self.items_ = self._chosen(X.getnnz(axis=0))
-        known, n = X[:, self.items_], len(self.items_)
-        columns = known.T.tocsr()
+        self.items_ = self._select_items(X.getnnz(axis=0))
+        selected, n = X[:, self.items_], len(self.items_)
+        columns = selected.T.tocsr()
         weights = np.empty((n, n), dtype=np.float32)
-        # The inverse takes longer by far than the products.
+        # The inverse takes far longer than the products.
         blocks = spans(n)
         total = 4 * len(blocks)
         for done, span in enumerate(blocks):
-            self._tell(done, total)
-            weights[span] = (columns[span] @ known).toarray()
-        self._tell(len(blocks), total)
+            self._report(done, total)
+            weights[span] = (columns[span] @ selected).toarray()
+        self._report(len(blocks), total)
         weights[np.diag_indices(n)] += np.float32(self.reg * X.data.mean())
         _invert(weights)
         weights /= -np.diag(weights).copy()
         weights[np.diag_indices(n)] = 0
         self.weights_ = weights
-        self._tell(total, total)
+        self._report(total, total)
         return self
 
-    def _chosen(self, n_users: np.ndarray) -> np.ndarray:
-        """Rows of the items that are not cold, or of those that most users met."""
-        found = np.flatnonzero(n_users)
-        if len(found) <= MOST_ITEMS_OF_EASE:
-            return found
+    def _select_items(self, n_users: np.ndarray) -> np.ndarray:
+        """Return the columns of the items that are not cold, or of those with the most users."""
+        items = np.flatnonzero(n_users)
+        if len(items) <= MAX_EASE_ITEMS:
+            return items
         self.left_out_ = (
-            f"{len(found) - MOST_ITEMS_OF_EASE:,} of {len(found):,} items, all but the "
-            f"{MOST_ITEMS_OF_EASE:,} that most users met: it holds a number for every pair of items"
+            f"{len(items) - MAX_EASE_ITEMS:,} of {len(items):,} items, all but the "
+            f"{MAX_EASE_ITEMS:,} that most users met: it holds a number for every pair of items"
         )
-        return np.sort(np.argsort(-n_users, kind="stable")[:MOST_ITEMS_OF_EASE])
+        return np.sort(np.argsort(-n_users, kind="stable")[:MAX_EASE_ITEMS])
 
     def scores(self, histories: csr_matrix) -> np.ndarray:
         scores = np.zeros((histories.shape[0], self.n_items_), dtype=np.float32)
@@ -271,36 +274,37 @@ BASELINES: dict[str, type[Popularity] | type[ItemKNN] | type[EASE]] = {
 
 
 def spans(n_items: int) -> list[slice]:
-    """Blocks of rows of an n_items × n_items matrix, of at most 64 MB each."""
-    step = max(1, PRODUCTS_AT_ONCE // max(1, n_items))
+    """Return blocks of rows of an n_items × n_items matrix, of at most 64 MB each."""
+    step = max(1, MAX_BLOCK // max(1, n_items))
     return [slice(i, min(i + step, n_items)) for i in range(0, n_items, step)]
 
 
-def _keep_largest(rows: csr_matrix, k: int, most: int) -> int:
-    """All but the k largest numbers of each row taken out, in place; of equal ones all stay while a
-    row has no more than `most`, then those of the first columns. How many equal ones did not stay.
+def _keep_largest(rows: csr_matrix, k: int, limit: int) -> int:
+    """Remove all but the k largest numbers of each row, in place; return how many ties are removed.
+
+    Numbers equal to the k-th stay while a row has at most `limit`, then those of the first columns.
     """
     n_dropped = 0
     for start, end in pairwise(rows.indptr.tolist()):
         if end - start <= k:
             continue
         values = rows.data[start:end]
-        least = np.partition(values, -k)[-k]
-        values[values < least] = 0
-        excess = int(np.count_nonzero(values)) - most
+        kth_largest = np.partition(values, -k)[-k]
+        values[values < kth_largest] = 0
+        excess = int(np.count_nonzero(values)) - limit
         if excess > 0:
-            level = np.flatnonzero(values == least)
-            last = np.argsort(-rows.indices[start:end][level], kind="stable")[:excess]
-            values[level[last]] = 0
+            ties = np.flatnonzero(values == kth_largest)
+            last = np.argsort(-rows.indices[start:end][ties], kind="stable")[:excess]
+            values[ties[last]] = 0
             n_dropped += excess
     rows.eliminate_zeros()
     return n_dropped
 
 
 def _invert(matrix: np.ndarray) -> None:
-    """A symmetric positive definite matrix by its inverse, in place, by Cholesky."""
-    # LAPACK counts rows and columns the other way round, so that `.T` costs no copy. One BLAS
-    # thread: the last bits must not depend on how many there are.
+    """Invert a symmetric positive definite matrix in place, by Cholesky decomposition."""
+    # LAPACK stores matrices by column, so that `.T` costs no copy. One BLAS thread, so that the last
+    # bits do not depend on the number of threads.
     with one_blas_thread():
         factor, failed = spotrf(matrix.T, lower=1, clean=0, overwrite_a=1)
         if not failed:
@@ -309,7 +313,7 @@ def _invert(matrix: np.ndarray) -> None:
         raise DataError("EASE^R cannot be solved: the confidences are too far apart")
     if not np.shares_memory(inverse, matrix):
         matrix[...] = inverse.T
-    for span in spans(len(matrix)):  # the upper triangle is the answer, the lower one its mirror
+    for span in spans(len(matrix)):  # copy the upper triangle to the lower one
         rest = slice(span.stop, None)
         matrix[rest, span] = matrix[span, rest].T
         square = np.triu(matrix[span, span])
@@ -317,7 +321,7 @@ def _invert(matrix: np.ndarray) -> None:
 
 
 def _unless_empty(scores: np.ndarray, histories: csr_matrix) -> np.ndarray:
-    """−∞ for who likes nothing; in place."""
+    """Set the scores of empty histories to −∞, in place."""
     liked = np.asarray(histories.sum(axis=1)).ravel() > 0
     scores[~liked] = -np.inf
     return scores

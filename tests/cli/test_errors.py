@@ -60,7 +60,7 @@ def test_mistakes_are_told_in_a_sentence_with_the_right_exit_code(qkv, args, cod
         (("recommend", "--like", "`items`"), "no item '`items`'"),
         (("search", "war", "--heads", "collaborative"), "name the user (--user)"),
         (("evaluate", "recommend", "--next-item"),
-         "--next-item foresees what comes last, and --protocol random holds out"),
+         "--next-item predicts what comes last, but --protocol random holds out"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
 )  # fmt: skip

@@ -163,7 +163,7 @@ def test_the_model_of_what_comes_next_is_judged_on_request(qkv, movies_path, mon
 
 
 def test_what_is_left_out_is_said(qkv, shop_path, monkeypatch):
-    monkeypatch.setattr(systems, "MOST_ITEMS_OF_EASE", 3)
+    monkeypatch.setattr(systems, "MAX_EASE_ITEMS", 3)
     answer = qkv("-w", shop_path, "evaluate", "recommend", "--format", "json")
     found = json.loads(answer.stdout)
     assert "Left out of ease: 5 of 8 items, all but the 3" in answer.stderr

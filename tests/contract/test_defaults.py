@@ -129,15 +129,15 @@ CONSTANTS = [
     ("evaluation", "USER_DAMPING", 10.0),
     ("evaluation", "N_RESAMPLES", 1000),
     ("evaluation", "CONFIDENCE", 0.95),
-    ("evaluation", "MOST_ITEMS_OF_EASE", 10_000),
+    ("evaluation", "MAX_EASE_ITEMS", 10_000),
     ("evaluation", "N_USERS", 2000),
     ("evaluation", "MOST_USERS", 10_000),
     ("text", "COSINE_SCALE", 2.0),
     ("text", "PATIENCE", 60),  # of a choice, in seconds
     ("text", "PATIENCE", 3),  # of contrastive training, in epochs
     ("text", "MAX_TERM", 32),
-    ("storage", "KEPT_BASES", 2),
-    ("storage", "KEPT_BUILDS", 50),
+    ("storage", "MAX_BASES", 2),
+    ("storage", "MAX_BUILDS", 50),
     ("storage", "FORMAT_VERSION", 6),
     ("index", "MAX_SEGMENTS", 32),
     ("index", "MAX_CHANGED_SHARE", 0.2),

@@ -24,7 +24,7 @@ def test_known_users_are_predicted_by_what_training_learnt_of_them(monkeypatch):
     def refuse(*args):
         raise AssertionError("folded in a user whom training had seen")
 
-    monkeypatch.setattr(recommend_protocol, "_placed", refuse)
+    monkeypatch.setattr(recommend_protocol, "_solved_users", refuse)
     assert evaluate_recommend(half_rated(), "random").metrics["rmse"] > 0
     with pytest.raises(AssertionError, match="folded in"):
         evaluate_recommend(half_rated(), "strong")

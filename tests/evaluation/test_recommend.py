@@ -105,7 +105,7 @@ def test_popularity_ranks_the_whole_catalog_but_for_the_history(log, protocol):
 
 def test_blocks_of_users_change_nothing(log, monkeypatch):
     whole = evaluate_recommend(log)
-    monkeypatch.setattr(held_out, "SCORES_AT_ONCE", 7 * len(log.item_ids))
+    monkeypatch.setattr(held_out, "MAX_SCORES", 7 * len(log.item_ids))
     assert evaluate_recommend(log).to_dict() == whole.to_dict()
 
 
@@ -251,7 +251,7 @@ def test_errors_are_those_of_all_ratings_not_of_users(log):
 
 
 def test_what_is_too_much_for_a_baseline_is_left_out_and_said(log, monkeypatch):
-    monkeypatch.setattr(systems, "MOST_ITEMS_OF_EASE", 20)
+    monkeypatch.setattr(systems, "MAX_EASE_ITEMS", 20)
     found = evaluate_recommend(log)
     assert set(found.baselines) == {"popularity", "item-knn", "ease", "biases"}
     assert list(found.facts["left_out"]) == ["ease"]

@@ -25,15 +25,15 @@ def test_the_pattern_of_a_checkerboard_is_found(checkerboard, baseline):
 @every
 def test_blocks_of_items_change_nothing(scattered, baseline, monkeypatch):
     whole = baseline().fit(scattered).scores(scattered)
-    monkeypatch.setattr(systems, "PRODUCTS_AT_ONCE", 7 * scattered.shape[1])
+    monkeypatch.setattr(systems, "MAX_BLOCK", 7 * scattered.shape[1])
     assert np.allclose(baseline().fit(scattered).scores(scattered), whole, atol=1e-6)
 
 
 def test_a_block_has_as_many_rows_as_fit_and_at_least_one(monkeypatch):
     assert systems.spans(10) == [slice(0, 10)]
-    monkeypatch.setattr(systems, "PRODUCTS_AT_ONCE", 49)
+    monkeypatch.setattr(systems, "MAX_BLOCK", 49)
     assert systems.spans(10) == [slice(0, 4), slice(4, 8), slice(8, 10)]
-    monkeypatch.setattr(systems, "PRODUCTS_AT_ONCE", 2)
+    monkeypatch.setattr(systems, "MAX_BLOCK", 2)
     assert systems.spans(3) == [slice(0, 1), slice(1, 2), slice(2, 3)]
     assert systems.spans(0) == []
 
@@ -82,17 +82,17 @@ def test_equally_near_neighbours_all_count_while_there_is_room(monkeypatch):
     whole = ItemKNN(n_neighbors=3).fit(alike)
     assert whole.similarities_.nnz == 10 * 9
     assert whole.left_out_ == ""
-    monkeypatch.setattr(systems, "MOST_NEIGHBORS", 5 * alike.shape[1])
+    monkeypatch.setattr(systems, "MAX_NEIGHBORS", 5 * alike.shape[1])
     some = ItemKNN(n_neighbors=3).fit(alike)
     of_first, of_last = (some.similarities_[:, item].nonzero()[0].tolist() for item in (0, 9))
     assert (of_first, of_last) == ([1, 2, 3, 4, 5], [0, 1, 2, 3, 4])
     assert some.left_out_ == "40 neighbours as near as others that are kept"
-    monkeypatch.setattr(systems, "MOST_NEIGHBORS", 0)
+    monkeypatch.setattr(systems, "MAX_NEIGHBORS", 0)
     assert ItemKNN(n_neighbors=3).fit(alike).similarities_.nnz == 10 * 3
 
 
 def test_nearer_neighbours_stay_before_equal_ones(monkeypatch):
-    monkeypatch.setattr(systems, "MOST_NEIGHBORS", 0)
+    monkeypatch.setattr(systems, "MAX_NEIGHBORS", 0)
     rows = [[1, 1, 1, 1, 1], [1, 0, 0, 0, 1]]
     found = ItemKNN(n_neighbors=2).fit(csr_matrix(rows, dtype=np.float32))
     assert found.similarities_[:, 0].nonzero()[0].tolist() == [1, 4]
@@ -104,7 +104,7 @@ def test_ease_of_many_items_is_of_those_that_most_users_met(scattered, monkeypat
     alone = EASE(reg=400 * scattered.data.mean() / scattered[:, popular].data.mean())
     expected = alone.fit(scattered[:, popular]).scores(scattered[:, popular])
     assert alone.left_out_ == ""
-    monkeypatch.setattr(systems, "MOST_ITEMS_OF_EASE", 12)
+    monkeypatch.setattr(systems, "MAX_EASE_ITEMS", 12)
     some = EASE().fit(scattered)
     assert some.left_out_.startswith("17 of 29 items, all but the 12 that most users met")
     scores = some.scores(scattered)
@@ -116,7 +116,7 @@ def test_ease_of_many_items_is_of_those_that_most_users_met(scattered, monkeypat
 
 @pytest.mark.parametrize("baseline", [ItemKNN, EASE])
 def test_baselines_tell_how_far_they_are(scattered, baseline, monkeypatch):
-    monkeypatch.setattr(systems, "PRODUCTS_AT_ONCE", 7 * scattered.shape[1])
+    monkeypatch.setattr(systems, "MAX_BLOCK", 7 * scattered.shape[1])
     told = []
     baseline(callback=lambda *step: told.append(step)).fit(scattered)
     assert len(told) > 4
@@ -125,7 +125,7 @@ def test_baselines_tell_how_far_they_are(scattered, baseline, monkeypatch):
 
 
 def test_items_that_nobody_met_do_not_count_for_ease(scattered, monkeypatch):
-    monkeypatch.setattr(systems, "MOST_ITEMS_OF_EASE", 29)  # of 30 columns
+    monkeypatch.setattr(systems, "MAX_EASE_ITEMS", 29)  # of 30 columns
     fitted = EASE().fit(scattered)
     assert fitted.left_out_ == ""
     scores = fitted.scores(scattered)
