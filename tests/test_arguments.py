@@ -10,9 +10,10 @@ import pytest
 
 from qkvsearch.engine import Engine
 from qkvsearch.errors import QkvError
-from qkvsearch.search.candidates import WANTED, check
+from qkvsearch.search.options import OPTIONS, check
 
 NAN, INF = float("nan"), float("inf")
+NUMBERS = {name for name, option in OPTIONS.items() if option.minimum is not None}
 # What each parameter cannot be; `None` stands for a default in some.
 REFUSED = {
     "k": [-1, 2.5, NAN, INF, "3", True, None],
@@ -23,8 +24,9 @@ REFUSED = {
     "min_weight": [-0.1, 1.01, NAN, "1", True, None],
     "recent": [0, 0.5, -3, NAN, INF, "1", True],
     "trials": [0, -1, 2.5, NAN, INF, "3", True],
+    "because": [0, -1, 2.5, NAN, "3", True],
     "users": [-1, 2.5, NAN, INF, "3", True],
-    "minutes": [0, -1, NAN, "1", True],
+    "minutes": [0, -1, NAN, INF, "1", True],
     "random_state": [-1, 0.5, NAN, "0", True, None],
 }
 # What it can, at the ends of what is allowed; numbers of NumPy as well.
@@ -37,8 +39,9 @@ TAKEN = {
     "min_weight": [0, 1, np.float32(0.5)],
     "recent": [None, 1, 2.5, np.int64(4)],
     "trials": [None, 1, np.int64(4)],
+    "because": [None, 1, np.int64(4)],
     "users": [None, 0, 1, np.int64(4)],
-    "minutes": [None, 1e-9, 60, INF],
+    "minutes": [None, 1e-9, 60],
     "random_state": [0, np.int64(7)],
 }
 # What each question is asked with beside the argument that is tested.
@@ -61,18 +64,18 @@ ASKED = [
     pytest.param(question, positional, name, id=f"{question}-{name}")
     for question, positional in QUESTIONS.items()
     for name in inspect.signature(getattr(Engine, question)).parameters
-    if name in WANTED
+    if name in NUMBERS
 ]
 
 
 def test_every_argument_is_here():
-    assert set(REFUSED) == set(TAKEN) == set(WANTED)
+    assert set(REFUSED) == set(TAKEN) == set(NUMBERS)
     public = [name for name in dir(Engine) if not name.startswith("_")]
     with_numbers = {
         name
         for name in public
         if callable(getattr(Engine, name))
-        and set(inspect.signature(getattr(Engine, name)).parameters) & set(WANTED)
+        and set(inspect.signature(getattr(Engine, name)).parameters) & set(NUMBERS)
     }
     assert with_numbers == set(QUESTIONS)
 
@@ -89,17 +92,24 @@ def test_what_cannot_be_is_refused_by_its_name(
     if question in ("history", "records"):  # all that is known, where no number is told
         refused = [value for value in refused if value is not None]
     for value in refused:
-        with pytest.raises(QkvError, match=f"`{name}` is "):
+        with pytest.raises(QkvError, match=f"`{name}` must be "):
             ask(**{name: value})
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", WANTED)
+@pytest.mark.parametrize("name", sorted(NUMBERS))
 def test_what_can_be_is_taken(name):
     for value in TAKEN[name]:
         check(**{name: value})
 
 
 def test_a_refusal_says_what_was_given():
-    with pytest.raises(QkvError, match=r"^`damping` is a number from 0 to 1e9, not nan$"):
+    with pytest.raises(QkvError, match=r"^`damping` must be a number from 0 to 1e\+09, not nan$"):
         check(k=3, damping=NAN)
+
+
+def test_defaults_of_methods_are_those_that_the_command_line_and_the_web_api_have():
+    for question in ("search", "recommend", "recommend_all", "similar", "similar_users", "map"):
+        for name, parameter in inspect.signature(getattr(Engine, question)).parameters.items():
+            if name in OPTIONS:
+                assert parameter.default == OPTIONS[name].default, (question, name)

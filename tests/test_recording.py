@@ -186,7 +186,7 @@ def test_in_a_log_of_weights_the_third_word_is_a_weight_and_a_negative_one_takes
     assert "z" not in {reason["id"] for hit in ranking for reason in hit.because}
     with pytest.raises(QkvError, match="a weight is a number other than 0"):
         weighed.record("a", "z", 0)
-    with pytest.raises(QkvError, match="`rating` is a number, not nan"):
+    with pytest.raises(QkvError, match="`rating` must be a number, not nan"):
         weighed.record("a", "z", float("nan"))
 
 

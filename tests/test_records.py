@@ -166,7 +166,7 @@ def test_a_rating_is_a_number(engine, rating):
     if rating is None:
         assert engine.record("ann", "z")
         return
-    with pytest.raises(QkvError, match="`rating` is a number"):
+    with pytest.raises(QkvError, match="`rating` must be a number"):
         engine.record("ann", "z", rating)
 
 

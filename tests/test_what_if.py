@@ -202,9 +202,9 @@ def test_what_no_rating_can_be_is_refused_by_the_name_of_the_item(films, pairs):
         films.recommend(ratings={"Heat": 5, "Alien": 7})
     with pytest.raises(QkvError, match="`ratings`: 'i1': the interactions here have no ratings"):
         pairs.recommend(ratings={"i1": 5})
-    with pytest.raises(QkvError, match="`ratings` is of each item"):
+    with pytest.raises(QkvError, match="`ratings` must be a mapping"):
         films.recommend(ratings=["Heat"])
-    with pytest.raises(QkvError, match="`ratings` is a number"):
+    with pytest.raises(QkvError, match="`ratings`: 'Heat': `rating` must be a number"):
         films.recommend(ratings={"Heat": "5"})
     with pytest.raises(QkvError, match="nobody to recommend to"):
         films.recommend(ratings={})

@@ -39,7 +39,7 @@ def test_an_unknown_item_or_user_is_named_with_near_ones(movies):
         movies.items["The Matrx"]
     with pytest.raises(UnknownIdError, match="'u0001'; did you mean u001"):
         movies.users["u0001"]
-    with pytest.raises(QkvError, match="`user` is an id"):
+    with pytest.raises(QkvError, match="`user` must be an id"):
         movies.users[None]
 
 
@@ -172,7 +172,7 @@ def test_a_search_ends_by_trials_or_by_time(movies, monkeypatch, given, trials, 
 
 def test_similar_users_are_refused_before_any_work(movies):
     done = []
-    with pytest.raises(QkvError, match="`k` is"):
+    with pytest.raises(QkvError, match="`k` must be"):
         movies.similar_users("u001", k=-1, progress=lambda *where: done.append(where))
     assert done == []
 

@@ -57,9 +57,9 @@ def command(
     """
     if encoder is not None and head_name is not None:
         raise click.UsageError("--head is of a workspace, --encoder needs none: one of the two")
-    from qkvsearch._utils.checked import text_of
+    from qkvsearch._utils.validation import check_text
 
-    asked = [text_of("texts", text) for text in _given(texts)]
+    asked = [check_text("texts", text) for text in _given(texts)]
     if not asked:
         raise QkvError("stdin has no text: one a line")
     run = settings()

@@ -8,9 +8,9 @@ from typing import Any, Self
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from qkvsearch._utils.parameters import check_fitted, check_positive, check_whole, random_generator
 from qkvsearch._utils.progress import Callback
 from qkvsearch._utils.threads import thread_pool
+from qkvsearch._utils.validation import check_fitted, check_positive, check_whole, random_generator
 from qkvsearch.collaborative.base import CollaborativeModel
 from qkvsearch.collaborative.factors import RatingFactors
 from qkvsearch.collaborative.sgd import Grid, Learned, Penalties, group_count

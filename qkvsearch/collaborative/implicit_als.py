@@ -9,7 +9,9 @@ from typing import Any, Literal, Self
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
-from qkvsearch._utils.parameters import (
+from qkvsearch._utils.progress import Callback
+from qkvsearch._utils.threads import available_cores, thread_pool
+from qkvsearch._utils.validation import (
     check_fitted,
     check_positive,
     check_whole,
@@ -17,8 +19,6 @@ from qkvsearch._utils.parameters import (
     random_generator,
     require,
 )
-from qkvsearch._utils.progress import Callback
-from qkvsearch._utils.threads import available_cores, thread_pool
 from qkvsearch.collaborative.base import CollaborativeModel, one_entry_per_pair
 from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.collaborative.solver import LANES, blocks, solve_rows, transpose

@@ -9,9 +9,10 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
+from qkvsearch._utils.validation import check_id
 from qkvsearch.engine.index import Index
 from qkvsearch.errors import DamagedError, QkvError
-from qkvsearch.search.candidates import as_list
+from qkvsearch.search.candidates import as_list, id_list
 from qkvsearch.storage import Workspace
 from qkvsearch.storage.segments import BUILDS_FOLDER
 
@@ -80,7 +81,7 @@ class Engine:
         wait: float | None = None,
         say: Callable[[str], None] | None = None,
     ) -> None:
-        self.workspace = Workspace(path, trust=trust, wait=wait, say=say)
+        self.workspace = Workspace(path, trust=trust, wait=wait, notify=say)
         self._follows, self._lock = follow, Lock()
         self._open()
 
@@ -247,7 +248,9 @@ class Engine:
         """
         from qkvsearch.index.add import remove_items
 
-        return self._changed(remove_items, items, where=where, dry_run=dry_run, progress=progress)
+        return self._changed(
+            remove_items, id_list("items", items), where=where, dry_run=dry_run, progress=progress
+        )
 
     def learn(self, *, progress: Progress | None = None) -> Learned:
         """Preferences, ratings and what comes next are learned again, from the log and what was
@@ -287,7 +290,9 @@ class Engine:
         """
         from qkvsearch.index.erase import forget_user
 
-        return self._changed(forget_user, user, dry_run=dry_run, progress=progress)
+        return self._changed(
+            forget_user, check_id("user", user), dry_run=dry_run, progress=progress
+        )
 
     def _changed(
         self, change: Callable[Concatenate[Workspace, P], T], *args: P.args, **kwargs: P.kwargs
@@ -482,7 +487,7 @@ def repair(
     """
     from qkvsearch.index.repair import repair as repair_workspace
 
-    workspace = Workspace(path, wait=wait, say=say)
+    workspace = Workspace(path, wait=wait, notify=say)
     if not (workspace.path / BUILDS_FOLDER).is_dir():
         workspace.open().close()  # says that none is here
     return repair_workspace(workspace, progress)

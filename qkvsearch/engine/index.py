@@ -12,6 +12,7 @@ import numpy as np
 from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.query_lock import query_lock
 from qkvsearch._utils.threads import one_blas_thread
+from qkvsearch._utils.validation import check_id, check_text
 from qkvsearch.errors import QkvError
 from qkvsearch.index import StoredModels
 from qkvsearch.retrieval import Ranking, Scores
@@ -21,14 +22,14 @@ from qkvsearch.search.answerable import none_found
 from qkvsearch.search.candidates import (
     as_list,
     candidates,
-    check,
-    check_model,
+    id_list,
     last_place,
     named_once,
     positions_of,
     ranked,
 )
 from qkvsearch.search.listing import own_columns, with_fields
+from qkvsearch.search.options import check, check_model
 from qkvsearch.search.text_search import TextSearch
 from qkvsearch.storage import Snapshot, Workspace
 
@@ -119,6 +120,8 @@ class Index:
         from qkvsearch.recommend.recording import record_rows
 
         check(k=0 if k is None else k, offset=offset)
+        if user is not None:
+            check_id("user", user)
         return record_rows(self.catalog, user, k, offset)
 
     def show(self, item: Any) -> dict[str, Any]:
@@ -127,7 +130,7 @@ class Index:
         """
         from qkvsearch.engine.rows import item_card
 
-        return item_card(self.histories, self.catalog.item_position(item))
+        return item_card(self.histories, self.catalog.item_position(check_id("item", item)))
 
     def info(self) -> dict[str, Any]:
         """What was built, when, and from what."""
@@ -184,7 +187,7 @@ class Index:
             return recommender.head(recommender.histories.of(user))
 
         names, last = None if heads is None else as_list(heads), last_place(k, offset)
-        asked = self.texts.asked(query, prefix)
+        asked = self.texts.asked(check_text("query", query), prefix)
         left = candidates(self.catalog, self.n_items, where)
         mask, emptied = asked.leave(left, anyway), None if left.any() else where
         personal = None if user is None else preferences
@@ -213,7 +216,7 @@ class Index:
 
     def head(self, name: str, query: str) -> Scores | None:
         """One head's scores; None where it knows no word. Raises `QkvError` without its encoder."""
-        return self.texts.head(name, query)
+        return self.texts.head(name, check_text("query", query))
 
     @query_lock()
     @one_blas_thread()
@@ -271,9 +274,11 @@ class Index:
         check_model(model, recent)
         columns = own_columns(self.catalog, fields)
         recommender = self.recommender
-        given = GivenHistory(user, as_list(likes), ratings or {}, as_list(without))
+        given = GivenHistory(
+            user, id_list("likes", likes), ratings or {}, id_list("without", without)
+        )
         history, notes = given.read(self.workspace, recommender.histories, recent)
-        excluded, more = positions_of(self.catalog, as_list(exclude))
+        excluded, more = positions_of(self.catalog, id_list("exclude", exclude))
         known = () if seen else history.positions
         mask = candidates(self.catalog, self.n_items, where, [*known, *excluded], only)
         last = last_place(k, offset)
@@ -374,8 +379,8 @@ class Index:
 
         check(k=k, offset=offset, min_weight=min_weight)
         columns = own_columns(self.catalog, fields)
-        positions, notes = named_once(self.catalog, as_list(items))
-        excluded, more = positions_of(self.catalog, as_list(exclude))
+        positions, notes = named_once(self.catalog, id_list("items", items))
+        excluded, more = positions_of(self.catalog, id_list("exclude", exclude))
         mask = candidates(self.catalog, self.n_items, where, [*positions, *excluded])
         head = Neighbours(self.texts, positions).fused(Allowed(mask, where, last_place(k, offset)))
         ranking = ranked(head, self.catalog.names, k, temperature, mask, where, offset, min_weight)
@@ -392,7 +397,7 @@ class Index:
         of all, without a layer the last. Raises `QkvError` where the encoder has no layers.
         """
         encoder = self.models.encoder(self.models.main_head)
-        return encoder.attend(text, mask).map(layer, head)
+        return encoder.attend(check_text("text", text), mask).map(layer, head)
 
     def encode(self, texts: str | Iterable[str], *, head: str | None = None) -> np.ndarray:
         """The embeddings of texts by a dense head's encoder, by default the main head's: float32
@@ -401,7 +406,7 @@ class Index:
         from qkvsearch.engine.export_embeddings import dense_head
 
         encoder = self.models.encoder(dense_head(self.models, head))
-        return encoder.encode_many(as_list(texts))
+        return encoder.encode_many([check_text("texts", text) for text in as_list(texts)])
 
     @cached_property
     def _maps(self) -> dict[str | None, ItemMap]:
@@ -426,7 +431,7 @@ class Index:
             self._maps[head] = projection.item_map(self.recommender, head)
         found = self._maps[head]
         if query is not None:
-            return projection.with_query(found, self.texts, query, k)
+            return projection.with_query(found, self.texts, check_text("query", query), k)
         if user is not None:
             return projection.with_user(found, self.texts, self.recommender, user, k)
         return found

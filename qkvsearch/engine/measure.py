@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qkvsearch._utils.progress import Progress
+from qkvsearch._utils.validation import check_whole
 from qkvsearch.data.judgements import Queries, read_queries
 from qkvsearch.errors import QkvError
 from qkvsearch.evaluation import recommend_protocol, tuning
@@ -21,7 +22,7 @@ from qkvsearch.index import StoredModels
 from qkvsearch.index.dense import DenseComponent
 from qkvsearch.index.learned_models import TUNED
 from qkvsearch.retrieval import DenseKeys
-from qkvsearch.search.candidates import check, check_cutoff
+from qkvsearch.search.options import check
 
 if TYPE_CHECKING:
     from qkvsearch.engine.index import Index
@@ -84,7 +85,7 @@ def evaluate_recommend(
     out. users: None for as many as are judged by default. Raises `WorkspaceError` where there is no
     log.
     """
-    check_cutoff(k)
+    check_whole("k", k)
     check(random_state=random_state, users=users)
     tuned = models.snapshot.facts.get(TUNED) or {}
     found = recommend_protocol.evaluate_recommend(
@@ -118,7 +119,7 @@ def search_settings(
     """`evaluation.tuning` by the build's log, beside the settings in use; nothing is changed.
     Raises `WorkspaceError` where there is no log.
     """
-    check_cutoff(k)
+    check_whole("k", k)
     check(trials=trials, minutes=minutes, random_state=random_state)
     return tuning.tune(
         models.log("learn from"),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from qkvsearch._utils.caching import cached_property
-from qkvsearch._utils.checked import checked_methods, id_of
+from qkvsearch._utils.validation import check_id
 from qkvsearch.data.ids import Id, Ids, id_text
 from qkvsearch.engine.choice import facet_columns, in_order, newest_column
 from qkvsearch.errors import QkvError
@@ -44,7 +44,7 @@ class RowsById(ABC):
 
     def __contains__(self, id_: object) -> bool:
         with suppress(QkvError):
-            return id_of("id", id_) in self.ids
+            return check_id("id", id_) in self.ids
         return False
 
     def keys(self) -> Ids:
@@ -64,7 +64,6 @@ class RowsById(ABC):
 
 
 @dataclass(eq=False, repr=False)
-@checked_methods
 class ItemRows(RowsById):
     """The catalog: a title that only one item has finds it as well as its id."""
 
@@ -85,7 +84,7 @@ class ItemRows(RowsById):
         return self.catalog.ids("items")
 
     def __getitem__(self, id_: Any) -> dict[str, Any]:
-        return self.catalog.row(self.catalog.item_position(id_of("item", id_)))
+        return self.catalog.row(self.catalog.item_position(check_id("item", id_)))
 
     def to_frame(self) -> pd.DataFrame:
         import pandas as pd
@@ -143,7 +142,6 @@ class ItemRows(RowsById):
 
 
 @dataclass(eq=False, repr=False)
-@checked_methods
 class UserRows(RowsById):
     """The users of the build, then those recorded since: with how many items each interacted."""
 
@@ -155,7 +153,7 @@ class UserRows(RowsById):
         return self.histories.ids
 
     def __getitem__(self, id_: Any) -> dict[str, Any]:
-        n = len(self.histories.of(id_of("user", id_)))
+        n = len(self.histories.of(check_id("user", id_)))
         # Recorded since this view was made, or all of whose items have left: as it was asked for.
         known = self.ids[int(self.ids.positions([id_])[0])] if id_ in self.ids else id_text(id_)
         return {"id": known, "interactions": n}

@@ -10,6 +10,7 @@ import numpy as np
 
 from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.progress import Progress
+from qkvsearch._utils.validation import check_id
 from qkvsearch.collaborative.confidences import Feedback
 from qkvsearch.collaborative.user_history import NOW, UNKNOWN_TIME, History, Interaction
 from qkvsearch.data.ids import Ids, are_integers
@@ -295,7 +296,7 @@ class Histories:
         """
         if user is None and not likes and not rated:
             raise QkvError("nobody to recommend to: name a user, or something they like")
-        row = None if user is None else self.catalog.user_position(user)
+        row = None if user is None else self.catalog.user_position(check_id("user", user))
         recorded = [] if user is None else self.catalog.records.of(user)
         is_new = user is not None and row is None and not recorded
         if is_new and not self.catalog.records.has(user):

@@ -27,7 +27,7 @@ from qkvsearch.errors import QkvError
 from qkvsearch.recommend.recommend import Recommender, in_order, log_popularity
 from qkvsearch.retrieval.ranking import own_key
 from qkvsearch.retrieval.topk import Score, search_blocks
-from qkvsearch.search.candidates import PREFERENCES, check, check_model
+from qkvsearch.search.options import PREFERENCES, check, check_model
 
 # Columns by name, all of one length.
 Table = Mapping[str, Sequence[Any]]

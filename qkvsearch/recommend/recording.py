@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from qkvsearch._utils.validation import check_id, is_number, require
 from qkvsearch.collaborative.user_history import NOW, UNKNOWN_TIME, Interaction
 from qkvsearch.data.ids import id_text
 from qkvsearch.errors import QkvError
 from qkvsearch.index.interaction_log import Histories
-from qkvsearch.search.candidates import positions_of
+from qkvsearch.search.candidates import id_list, positions_of
 from qkvsearch.search.listing import Listing
 from qkvsearch.storage import StoredCatalog, Workspace
 from qkvsearch.storage.records import Recorded
@@ -61,11 +62,11 @@ class Recording:
         return [row for row, _ in found], [*notes]
 
     def _row(self, user: Any, item: Any, value: float | None) -> tuple[Recorded, str]:
-        if not id_text(user):
+        if not id_text(check_id("user", user)):
             raise QkvError("a user needs an id")
         self.check_value(value)
         catalog = self.histories.catalog
-        position, note = catalog.find_item(item)
+        position, note = catalog.find_item(check_id("item", item))
         (id_,), _ = catalog.names([position])
         rating, weight = (None, value) if self.weighed else (value, None)
         return Recorded(catalog.user_text(user), id_text(id_), rating, weight), note
@@ -107,7 +108,9 @@ class Recording:
         it; and notes on names that can be read in two ways. Raises `QkvError`, which names the
         item, for a value that cannot be.
         """
-        positions, notes = positions_of(self.histories.catalog, ratings)
+        is_mapping = isinstance(ratings, Mapping)
+        require(is_mapping, "ratings", ratings, "a mapping from items to ratings")
+        positions, notes = positions_of(self.histories.catalog, id_list("ratings", ratings.keys()))
         for item, value in ratings.items():
             try:
                 self.check_value(value)
@@ -125,13 +128,14 @@ class Recording:
         """Raise `QkvError` for a rating where there are none, or one outside the log's scale."""
         if value is None:
             return
+        require(is_number(value), "rating", value, "a number")
         scale = self.histories.models.rating_scale
         if scale is not None and not scale[0] <= value <= scale[1]:
             raise QkvError(f"a rating here is from {scale[0]:g} to {scale[1]:g}, not {value:g}")
         if scale is None and not self.weighed:
             raise QkvError("the interactions here have no ratings: leave the rating out")
-        if not np.isfinite(value) or (self.weighed and not value):
-            raise QkvError(f"a weight is a number other than 0, negative for a refund: not {value}")
+        if self.weighed and not value:
+            raise QkvError("a weight is a number other than 0, negative for a refund: not 0")
 
     def listed(self, rows: Sequence[Recorded], notes: Sequence[str] = ()) -> Listing:
         """What was recorded, with titles; an item that has left the catalog has none."""

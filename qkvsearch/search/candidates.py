@@ -1,95 +1,26 @@
-"""What a question is asked with: values that it may have, and which items it is about."""
+"""The candidates of a question: which items may be ranked, and items by the names given."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qkvsearch._utils.checked import shown
 from qkvsearch._utils.query_lock import released
+from qkvsearch._utils.validation import check_id
 from qkvsearch.attention.masks import exclusion_mask
 from qkvsearch.data.ids import Id, Ids, id_text
-from qkvsearch.errors import QkvError, UnknownIdError, suggest
+from qkvsearch.errors import QkvError, UnknownIdError
 from qkvsearch.retrieval import Ranking, Scores, rank
 from qkvsearch.retrieval.ranking import Names
+from qkvsearch.search.options import check
 from qkvsearch.storage.catalog.titles import split_prefix
 
 if TYPE_CHECKING:
     from qkvsearch.query.where import Where
     from qkvsearch.storage import StoredCatalog
-
-PREFERENCES, NEXT_ITEM = MODELS = ("preferences", "next-item")
-
-
-def _whole(least: int) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, Integral) and int(value) >= least
-
-
-def _finite(value: Any) -> bool:
-    try:
-        return isinstance(value, Real) and math.isfinite(value)
-    except OverflowError:  # a whole number too large for a float
-        return False
-
-
-# Of each parameter: which values it takes, and what a person is told of the others.
-WANTED: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "k": (_whole(0), "how many to give, a whole number from 0 up"),
-    "offset": (_whole(0), "how many to pass over, a whole number from 0 up"),
-    "min_weight": (lambda x: _finite(x) and 0 <= x <= 1, "a share of the weight, from 0 to 1"),
-    "temperature": (lambda x: x is None or (_finite(x) and x > 0), "a number above 0"),
-    "damping": (lambda x: _finite(x) and 0 <= x <= 1e9, "a number from 0 to 1e9"),
-    "diversity": (lambda x: _finite(x) and 0 <= x <= 1, "a number from 0 to 1"),
-    "recent": (
-        lambda x: x is None or (_finite(x) and x >= 1),
-        "a number of interactions, 1 or more",
-    ),
-    "because": (
-        lambda x: x is None or _whole(1)(x),
-        "how many items of the history to list, 1 or more",
-    ),
-    "trials": (lambda x: x is None or _whole(1)(x), "how many settings to try, 1 or more"),
-    "minutes": (lambda x: x is None or (isinstance(x, Real) and float(x) > 0), "a number above 0"),
-    "users": (
-        lambda x: x is None or _whole(0)(x),
-        "how many users to judge, a whole number from 0 (all) up",
-    ),
-    "random_state": (_whole(0), "a whole number from 0 up"),
-}
-
-
-def check(**given: Any) -> None:
-    """Raise `QkvError`, which names the parameter, for a value that it does not take.
-
-    >>> check(k=10, recent=None)
-    >>> check(k=10, damping=float("nan"))
-    Traceback (most recent call last):
-    qkvsearch.errors.QkvError: `damping` is a number from 0 to 1e9, not nan
-    """
-    for name, value in given.items():
-        takes, wanted = WANTED[name]
-        if isinstance(value, bool) or not takes(value):
-            raise QkvError(f"`{name}` is {wanted}, not {shown(value)}")
-
-
-def check_cutoff(k: int) -> None:
-    """Raise `QkvError` where figures at `k` would be of no hits."""
-    if isinstance(k, bool) or not _whole(1)(k):
-        raise QkvError(f"`k` is how many hits count, a whole number from 1 up, not {shown(k)}")
-
-
-def check_model(model: str, recent: int | None) -> None:
-    """Raise `QkvError` for a model that there is not, and for one that `recent` cannot weigh."""
-    if model not in MODELS:
-        raise QkvError(f"`model`: there is no {model!r}{suggest(model, list(MODELS))}")
-    check(recent=recent)
-    if model == NEXT_ITEM and recent is not None:
-        raise QkvError("what comes next goes by the order already: leave `recent` out")
 
 
 def candidates(
@@ -116,7 +47,7 @@ def listed_positions(catalog: StoredCatalog, only: Iterable[Id]) -> tuple[list[i
     """Row numbers of items by id, or by `title:…`; and notes on names that are not in the catalog,
     which are passed over, and on ids that are titles as well. Raises `QkvError` where none is.
     """
-    ids, wanted = catalog.ids("items"), as_list(only)
+    ids, wanted = catalog.ids("items"), id_list("only", only)
     rows = {name: _listed(catalog, ids, name) for name in dict.fromkeys(wanted)}
     unknown = [id_text(name) for name in wanted if rows[name] < 0]
     if len(unknown) == len(wanted):
@@ -197,6 +128,18 @@ def named_once(catalog: StoredCatalog, items: Iterable[Any]) -> tuple[list[int],
     return positions, notes
 
 
-def as_list(given: Id | Iterable[Id]) -> list[Any]:
-    """One name alone means itself, not its letters."""
-    return list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
+def as_list(names: Id | Iterable[Id]) -> list[Any]:
+    """Return the names as a list; one name alone is a list of one."""
+    return list(names) if isinstance(names, Iterable) and not isinstance(names, str) else [names]
+
+
+def id_list(parameter: str, ids: Id | Iterable[Id]) -> list[Any]:
+    """Return ids or titles as a list. Raise `DataError`, which names the parameter, for a value
+    that cannot be an id.
+    """
+    is_many = (
+        isinstance(ids, Iterable)
+        and getattr(ids, "ndim", 1)
+        and not isinstance(ids, bytes | Mapping)
+    )
+    return [check_id(parameter, id_) for id_ in (as_list(ids) if is_many else [ids])]

@@ -12,7 +12,8 @@ from qkvsearch.data.catalog_columns import StoredColumn
 from qkvsearch.errors import quantity
 from qkvsearch.retrieval import Ranking
 from qkvsearch.retrieval.ranking import own_key
-from qkvsearch.search.candidates import as_list, check
+from qkvsearch.search.candidates import as_list
+from qkvsearch.search.options import check
 from qkvsearch.storage import StoredCatalog
 from qkvsearch.terminal import in_one_line
 

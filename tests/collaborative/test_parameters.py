@@ -46,7 +46,7 @@ CASES = [
 
 @pytest.mark.parametrize(("model", "name", "value"), CASES)
 def test_a_parameter_that_cannot_work_is_named(model, name, value):
-    with pytest.raises(DataError, match=f"^{name} must be .*, got {re.escape(repr(value))}$"):
+    with pytest.raises(DataError, match=f"^`{name}` must be .*, not {re.escape(repr(value))}$"):
         model(**{name: value}).fit(csr_matrix(np.eye(3)))
 
 

@@ -9,7 +9,7 @@ import pytest
 
 pa = pytest.importorskip("pyarrow")
 
-from qkvsearch._utils.parameters import random_generator  # noqa: E402
+from qkvsearch._utils.validation import random_generator  # noqa: E402
 from qkvsearch.collaborative.confidences import Feedback, usual_weights  # noqa: E402
 from qkvsearch.collaborative.implicit_als import (  # noqa: E402
     AlternatingLeastSquares,

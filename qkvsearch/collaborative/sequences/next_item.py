@@ -9,14 +9,14 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from qkvsearch._utils.parameters import (
+from qkvsearch._utils.progress import Callback
+from qkvsearch._utils.validation import (
     check_positive,
     check_whole,
     is_finite,
     random_generator,
     require,
 )
-from qkvsearch._utils.progress import Callback
 from qkvsearch.attention.layers import Embedding
 from qkvsearch.collaborative.sequences.network import NextItemModel
 from qkvsearch.collaborative.sequences.windows import Sequences

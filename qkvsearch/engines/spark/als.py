@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pyarrow as pa
 
-from qkvsearch._utils.parameters import random_generator
 from qkvsearch._utils.threads import one_blas_thread
+from qkvsearch._utils.validation import random_generator
 from qkvsearch.collaborative.confidences import Feedback
 from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.collaborative.implicit_als import (

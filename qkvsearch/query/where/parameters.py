@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime
 from numbers import Integral, Real
 from typing import Any, TypeAlias
 
-from qkvsearch._utils.checked import shown
+from qkvsearch._utils.validation import displayed
 from qkvsearch.errors import QkvError
 
 Parameters: TypeAlias = Sequence[Any] | Mapping[str, Any]
@@ -59,6 +59,6 @@ def _plain(name: str, value: Any) -> Any:
         if isinstance(value, Real) and math.isfinite(value):
             return float(value)
     raise QkvError(
-        f"value {name.removeprefix('_')} is {shown(value)}, and cells are compared with finite "
+        f"value {name.removeprefix('_')} is {displayed(value)}, and cells are compared with finite "
         "numbers, texts, dates, True, False and None"
     )

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from qkvsearch._utils.parameters import check_positive, check_whole, is_finite, require
 from qkvsearch._utils.threads import one_blas_thread
+from qkvsearch._utils.validation import check_positive, check_whole, is_finite, require
 from qkvsearch.attention.training import Adam
 from qkvsearch.text.analyzed import AnalyzedTexts
 from qkvsearch.text.language.languages import ENGLISH

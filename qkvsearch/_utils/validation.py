@@ -1,0 +1,116 @@
+"""Checks of argument values, and the generator for a `random_state`.
+
+Each error names the parameter in backticks; the command line puts its own spelling there.
+"""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from qkvsearch._utils.limits import QUERY
+from qkvsearch.errors import DataError
+from qkvsearch.terminal import shorten
+
+# Characters of a value that a message shows.
+DISPLAYED = 60
+
+
+def require(valid: bool, name: str, value: object, expected: str) -> None:
+    """Raise `DataError` unless `valid`.
+
+    >>> require(False, "k", -1, "a whole number, at least 0")
+    Traceback (most recent call last):
+    qkvsearch.errors.DataError: `k` must be a whole number, at least 0, not -1
+    """
+    if not valid:
+        raise DataError(f"`{name}` must be {expected}, not {displayed(value)}")
+
+
+def displayed(value: object) -> str:
+    """Return a value as a message shows it, even one that is long or whose `repr` fails.
+
+    >>> displayed("ann"), len(displayed("a" * 1000)), displayed(10**5000)
+    ("'ann'", 60, 'a value of type int')
+    """
+    try:
+        text = repr(value)
+    except Exception:  # somebody else's class, or more digits than Python writes
+        return f"a value of type {type(value).__name__}"
+    return shorten(text, DISPLAYED)
+
+
+def is_number(value: object) -> bool:
+    """Return True for a finite real number, False for a boolean."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number too large for a float
+        return False
+
+
+def is_whole(value: object) -> bool:
+    """Return True for a whole number of any size, False for a boolean."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def is_finite(value: object) -> bool:
+    """Return True for a number that is finite in float32 too, in which the models compute."""
+    return is_number(value) and abs(float(value)) <= float(np.finfo(np.float32).max)  # type: ignore[arg-type]
+
+
+def check_positive(name: str, value: Any, or_word: str = "") -> None:
+    """Raise `DataError` unless `value` is a finite number above 0, or the word `or_word`."""
+    if not (or_word and isinstance(value, str) and value == or_word):
+        # In float32, a smaller number would be 0.
+        valid = is_finite(value) and value >= float(np.finfo(np.float32).tiny)
+        require(valid, name, value, f"{or_word!r} or " * bool(or_word) + "a finite number above 0")
+
+
+def check_whole(name: str, value: Any, minimum: int = 1) -> None:
+    """Raise `DataError` unless `value` is a whole number from `minimum` up."""
+    valid = is_whole(value) and int(value) >= minimum
+    require(valid, name, value, f"a whole number, at least {minimum}")
+
+
+def check_text(name: str, value: Any) -> str:
+    """Return a text. Raise `DataError` for anything else, and for one too long to be read."""
+    require(isinstance(value, str), name, value, "a text")
+    QUERY.check(len(value), f"`{name}`")
+    return str(value)
+
+
+def check_id(name: str, value: Any) -> Any:
+    """Return an id or a title. Raise `DataError` unless it is a text that UTF-8 can encode or a
+    finite number.
+    """
+    if isinstance(value, str):
+        check_text(name, value)
+        is_id = not any("\ud800" <= letter <= "\udfff" for letter in value)
+        require(is_id, name, value, "a text without lone surrogates")
+    else:
+        is_id = is_number(value)
+        require(is_id, name, value, "an id or a title: a text or a number")
+    return value
+
+
+def check_fitted(estimator: Any) -> None:
+    """Raise scikit-learn's `NotFittedError` before `fit`."""
+    from sklearn.utils.validation import check_is_fitted
+
+    check_is_fitted(estimator)
+
+
+def random_generator(random_state: Any) -> np.random.Generator:
+    """Return a NumPy generator for what scikit-learn accepts as `random_state`."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if isinstance(random_state, int):  # without scikit-learn, which is slow to import
+        return np.random.default_rng(np.random.RandomState(random_state).randint(2**31 - 1))
+    from sklearn.utils import check_random_state
+
+    return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))

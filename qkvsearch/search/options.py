@@ -1,0 +1,129 @@
+"""Options of questions: defaults, limits and help, shared by Python, command line and web API."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from qkvsearch._utils.validation import is_number, is_whole, require
+from qkvsearch.errors import QkvError, suggest
+
+PREFERENCES, NEXT_ITEM = MODELS = ("preferences", "next-item")
+
+
+@dataclass(frozen=True)
+class Option:
+    """One keyword of a question. `default` is None where it may be left out; a number is from
+    `minimum`, which `is_open` excludes, to `maximum`.
+    """
+
+    kind: type
+    help: str
+    default: Any = None
+    minimum: float | None = None
+    maximum: float | None = None
+    is_open: bool = False
+    choices: tuple[str, ...] = ()
+
+    @property
+    def expected(self) -> str:
+        """What a number has to be, for an error."""
+        kind = "a whole number" if self.kind is int else "a number"
+        if self.maximum is not None:
+            return f"{kind} from {self.minimum:g} to {self.maximum:g}"
+        limit = " above" if self.is_open else ", at least"
+        return f"{kind}{limit} {self.minimum:g}"
+
+    def check(self, name: str, value: Any) -> None:
+        """Raise `DataError`, which names the option, for a value outside its limits."""
+        if value is None and self.default is None:
+            return
+        valid = is_whole(value) if self.kind is int else is_number(value)
+        if valid and self.minimum is not None:
+            valid = value > self.minimum if self.is_open else value >= self.minimum
+        if valid and self.maximum is not None:
+            valid = value <= self.maximum
+        require(valid, name, value, self.expected)
+
+
+OPTIONS = {
+    "k": Option(int, "How many hits.", 10, minimum=0),
+    "offset": Option(int, "Skip the first N.", 0, minimum=0),
+    "min_weight": Option(
+        float, "Only hits of at least this weight, from 0 to 1.", 0.0, minimum=0, maximum=1
+    ),
+    "temperature": Option(
+        float,
+        "Divides the scores before the softmax: the lower, the more weight on the first. By "
+        "default their standard deviation.",
+        minimum=0,
+        is_open=True,
+    ),
+    "fusion": Option(
+        str,
+        "What of the heads is summed: standardized scores, or 1 / (60 + rank).",
+        "scores",
+        choices=("scores", "ranks"),
+    ),
+    "prefix": Option(bool, "The last word may be unfinished: search as you type.", False),
+    "snippet": Option(bool, "Show the passage of a long text that answers.", False),
+    "anyway": Option(bool, "Show the nearest items where nothing answers the query.", False),
+    "model": Option(
+        str,
+        "What scores: all of the history, or what comes next after it (build --next-item).",
+        PREFERENCES,
+        choices=MODELS,
+    ),
+    "recent": Option(
+        float,
+        "Weigh the latest most: each interaction counts half for every N that came later.",
+        minimum=1,
+        maximum=1e9,
+    ),
+    "damping": Option(
+        float,
+        "Less of what is popular: X standard deviations of the scores off for each one of the "
+        "logarithm of an item's number of users.",
+        0.0,
+        minimum=0,
+        maximum=1e9,
+    ),
+    "diversity": Option(
+        float,
+        "How much it counts to be unlike the hits above, from 0 to 1.",
+        0.0,
+        minimum=0,
+        maximum=1,
+    ),
+    "because": Option(
+        int,
+        "How many items of the history each hit's `because` lists, those that add most; the others "
+        "are one entry.",
+        minimum=1,
+    ),
+    "trials": Option(int, "How many random settings to try.", minimum=1),
+    "minutes": Option(float, "When to be done.", minimum=0, is_open=True),
+    "users": Option(int, "How many users are judged, 0 for all.", minimum=0),
+    "random_state": Option(int, "Random seed.", 0, minimum=0),
+}
+
+
+def check(**options: Any) -> None:
+    """Raise `DataError`, which names the option, for the first value outside its limits.
+
+    >>> check(k=10, recent=None)
+    >>> check(k=10, damping=float("nan"))
+    Traceback (most recent call last):
+    qkvsearch.errors.DataError: `damping` must be a number from 0 to 1e+09, not nan
+    """
+    for name, value in options.items():
+        OPTIONS[name].check(name, value)
+
+
+def check_model(model: str, recent: float | None) -> None:
+    """Raise `QkvError` for an unknown model, and for `recent` with the next-item model."""
+    if model not in MODELS:
+        raise QkvError(f"`model`: there is no {model!r}{suggest(model, list(MODELS))}")
+    check(recent=recent)
+    if model == NEXT_ITEM and recent is not None:
+        raise QkvError("`recent`: leave it out, the next-item model uses the order already")
