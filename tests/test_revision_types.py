@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 import qkvsearch as qkv
 from qkvsearch.engine import Engine
 from qkvsearch.errors import QkvError
-from qkvsearch.index import build as builder
 from qkvsearch.index.add import add_items, remove_items
 from qkvsearch.storage import Workspace
 
@@ -118,27 +117,6 @@ def test_what_is_stored_can_be_added_again_and_changes_nothing(path):
     add_items(Workspace(path), stored)
     assert cells(path) == CELLS
 
-
-def test_a_build_from_before_columns_had_types_keeps_its_numbers(tmp_path, monkeypatch):
-    made = builder._contents
-
-    def as_before(*args):
-        contents = made(*args)
-        del contents.facts["columns"]
-        return contents
-
-    items = pd.DataFrame({"id": ["a", "b"], "title": ["Tent", "Rope"], "price": ["5", None]})
-    with monkeypatch.context() as patch:
-        patch.setattr(builder, "_contents", as_before)
-        qkv.build(tmp_path / "ws", items=items, encoder="corpus").close()
-    assert types(tmp_path / "ws") == {"id": "text", "title": "text", "price": "number"}
-    assert facts(tmp_path / "ws", "price") == {
-        "name": "price", "role": "", "type": "number", "empty": 0.5, "example": "5", "changed": {},
-        "stored": "", "convention": "",
-    }  # fmt: skip
-    more = pd.DataFrame({"id": ["c", "d"], "title": ["Lamp", "Saw"], "price": ["$7.50", "free"]})
-    add_items(Workspace(tmp_path / "ws"), more)
-    assert [row[2] for row in cells(tmp_path / "ws")] == [5, None, 7.5, None]
 
 
 prices = st.none() | st.floats(-1e12, 1e12).map(lambda price: round(price, 2))

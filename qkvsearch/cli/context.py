@@ -89,7 +89,7 @@ class CommandContext:
         """A workspace for a command that changes it, which waits as --wait says."""
         from qkvsearch.storage import Workspace
 
-        return Workspace(path, wait=self.wait, say=self.say)
+        return Workspace(path, wait=self.wait, notify=self.say)
 
     @property
     def wait(self) -> float | None:

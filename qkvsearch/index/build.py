@@ -180,7 +180,7 @@ def current_facts(workspace: Workspace) -> dict[str, Any]:
     """What the current build knows of itself; as `NOT_TAKEN_OVER`, what a build in its place has to
     do without.
     """
-    facts, lost = workspace.known_facts()
+    facts, lost = workspace.current_facts()
     return facts | ({NOT_TAKEN_OVER: lost} if lost else {})
 
 

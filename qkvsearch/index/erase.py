@@ -67,7 +67,7 @@ def forget_user(
                 contents, n_interactions = _without(models, row, text, progress)
                 workspace.publish(contents, "forget")
             n_records = workspace.forget_records(build.catalog, user)
-        workspace.drop_builds(though_held=True)
+        workspace.drop_builds(even_in_use=True)
         notes = [LEARNED] if n_interactions else []
         return Forgotten(n_interactions, n_records, n_builds, [*notes, *_left(workspace, text)])
 

@@ -27,7 +27,7 @@ from qkvsearch.storage import BuildContents, BuildEntry, Snapshot, Workspace
 from qkvsearch.storage.checksummed import checksum_of, read_checksummed
 from qkvsearch.storage.records.recovery import repair_records
 from qkvsearch.storage.root import Root, read_root
-from qkvsearch.storage.segments import BUILDS_FOLDER, MANIFEST, OWN_NAME
+from qkvsearch.storage.segments import BUILDS_FOLDER, MANIFEST, BUILD_NAME
 from qkvsearch.text.analyzed import AnalyzedTexts
 from qkvsearch.text.encoders import (
     LEARNED,
@@ -100,7 +100,7 @@ def _root(workspace: Workspace, done: Repaired) -> Root:
         with suppress(QkvError, LookupError, TypeError):
             content = read_checksummed(path)
             entry = BuildEntry(**{**content["build"], "manifest": checksum_of(content)})
-            if OWN_NAME.fullmatch(path.parent.name) and entry.name == path.parent.name:
+            if BUILD_NAME.fullmatch(path.parent.name) and entry.name == path.parent.name:
                 builds.append(entry)
     if not builds:
         raise WorkspaceError(

@@ -14,7 +14,7 @@ from qkvsearch.index.component import Addition, ArraySpec, IndexComponent
 from qkvsearch.index.dense import DenseComponent
 from qkvsearch.retrieval.late_interaction import TokenKeys, item_tokens
 from qkvsearch.storage import BuildContents, Snapshot
-from qkvsearch.storage.array_files import end_to_end
+from qkvsearch.storage.array_files import concatenate_on_disk
 from qkvsearch.storage.publish import NO_SPACE
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class TokensComponent(IndexComponent[TokenKeys]):
         self.put(contents, **dict.fromkeys(self.arrays))
         contents.facts.pop(LEFT_OUT, None)
         try:
-            begins, stored = end_to_end(spans, folder)
+            begins, stored = concatenate_on_disk(spans, folder)
         except OSError as error:
             if error.errno not in NO_SPACE:
                 raise

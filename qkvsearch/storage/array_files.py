@@ -1,4 +1,4 @@
-"""Arrays in files: `.npy`, written through to the disk, read checked and memory-mapped."""
+"""Arrays in `.npy` files: synced to disk when written, checked and memory-mapped when read."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ class StoredFile(NamedTuple):
 
 
 def write_array(path: Path, array: np.ndarray) -> dict[str, Any]:
-    """Its entry in the manifest. The disk has all of it when this returns."""
+    """Write an array to a new file, synced to disk, and return its entry in the manifest."""
     array = np.ascontiguousarray(array)
     with path.open("wb") as file:
         np.save(_Stream(file), array, allow_pickle=False)
         sync(file)
-    return _array_entry(path, array)
+    return {**file_entry(path), "dtype": array.dtype.str, "shape": list(array.shape)}
 
 
 class ArrayFile:
-    """An array (shape) that is written in pieces, its first rows first, in a file of its own.
+    """An array of a given shape that is written to a new file block by block, in order of rows.
 
     >>> import tempfile
     >>> with ArrayFile(Path(tempfile.mkdtemp(), "x.npy"), np.int64, (3,)) as file:
@@ -49,13 +49,14 @@ class ArrayFile:
         np.lib.format.write_array_header_1_0(self._file, header)
 
     def append(self, rows: np.ndarray) -> None:
+        """Write the next rows. Raises `ValueError` for another dtype or row shape."""
         if rows.dtype != self.dtype or rows.shape[1:] != self.shape[1:]:
             raise ValueError(f"{self.path}: rows {rows.dtype} {rows.shape} of {self.shape}")
         self._file.write(np.ascontiguousarray(rows).data)
         self.n_rows += len(rows)
 
     def close(self) -> None:
-        """The disk has all of it when this returns. Raises `ValueError` where rows are missing."""
+        """Sync the file to disk. Raises `ValueError` where rows are missing."""
         sync(self._file)
         self._file.close()
         if self.n_rows != self.shape[0]:
@@ -63,7 +64,7 @@ class ArrayFile:
 
     @property
     def stored(self) -> StoredFile:
-        """Once it is closed."""
+        """The closed file and its entry in the manifest."""
         entry = {**file_entry(self.path), "dtype": self.dtype.str, "shape": list(self.shape)}
         return StoredFile(self.path, entry)
 
@@ -77,12 +78,14 @@ class ArrayFile:
             self._file.close()
 
 
-def end_to_end(pieces: Iterable[np.ndarray], folder: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Where each of some arrays begins in all of them end to end, int64 (n_pieces + 1,), and these,
-    memory-mapped: no more than one piece is in memory. There is at least one piece.
+def concatenate_on_disk(
+    pieces: Iterable[np.ndarray], folder: Path
+) -> tuple[np.ndarray, np.ndarray]:
+    """Concatenate arrays of which only one is in memory at a time. Return where each one starts,
+    int64 (n_pieces + 1,), and the memory-mapped whole. There must be at least one piece.
 
-    They are in a file of `folder` without a name, which goes with the array, or with the process
-    where that is killed. Raises `OSError` where the disk is full.
+    The whole is in an unnamed file in `folder`, which the system removes with the array or with the
+    process. Raises `OSError` where the disk is full.
     """
     ends = [0]
     with tempfile.TemporaryFile(dir=folder) as file:
@@ -97,24 +100,24 @@ def end_to_end(pieces: Iterable[np.ndarray], folder: Path) -> tuple[np.ndarray, 
     return np.array(ends, dtype=np.int64), mapped.view(np.ndarray)
 
 
-def _array_entry(path: Path, array: np.ndarray) -> dict[str, Any]:
-    return {**file_entry(path), "dtype": array.dtype.str, "shape": list(array.shape)}
-
-
 class _Stream:
-    """No file to NumPy, which would write past Python, and not hear of an error that comes last."""
+    """A file that NumPy writes to through Python: on a real file it bypasses Python and misses
+    errors of the last write.
+    """
 
     def __init__(self, file: IO[bytes]) -> None:
         self.write = file.write
 
 
 def file_entry(path: Path) -> dict[str, Any]:
-    """What a manifest says of any file."""
+    """Return the size and the checksum of a file, as a manifest has them."""
     return {"bytes": path.stat().st_size, "xxh3": checksum(path)}
 
 
 def read_array(file: StoredFile, *, trust: bool = False) -> np.ndarray:
-    """Read-only and memory-mapped. Nothing is unpickled. Raises `DamagedError`."""
+    """Open an array, read-only and memory-mapped, without unpickling. trust: as in `check_file`.
+    Raises `DamagedError`.
+    """
     path, entry = file
     check_file(path, entry, trust=trust)
     try:
@@ -124,15 +127,15 @@ def read_array(file: StoredFile, *, trust: bool = False) -> np.ndarray:
         raise DamagedError(path, f"cannot be read as an array: {error}") from None
     if array.shape != shape or array.dtype.str != dtype:
         raise DamagedError(
-            path, f"{array.dtype.str} {array.shape} instead of {dtype} {shape}, as was written"
+            path, f"{array.dtype.str} {array.shape} instead of the {dtype} {shape} that was written"
         )
     # A plain view: each slice of the memmap type costs microseconds, and a query takes many.
     return array.view(np.ndarray)
 
 
 def share_file(source: StoredFile, target: Path) -> Mapping[str, Any]:
-    """A second name for a file that was compared with its checksum just now; a copy where the file
-    system has no hard links. Its entry comes back. Raises `DamagedError`.
+    """Compare a file with its checksum, make a hard link to it, or a copy where the file system has
+    no hard links, and return its entry. Raises `DamagedError`.
     """
     compare(*source)
     try:

@@ -1,4 +1,4 @@
-"""Checksums of files: compared when a process first reads a file, then remembered."""
+"""Checksums of files, compared when a process first reads a file."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import xxhash
 
 from qkvsearch.errors import DamagedError
 
-# What is read at a time. The same function of hashlib comes with OpenSSL, which takes longer to be
-# imported than most files to be read.
+# Bytes read at a time. `hashlib.file_digest` would import OpenSSL, which takes longer than reading
+# most files.
 BLOCK = 1 << 18
-# Set to 1, arrays and catalogs are read without being compared with their checksums.
+# The environment variable that, set to 1, turns off the comparison of arrays and catalogs.
 TRUST = "QKVSEARCH_TRUST"
-# By device, inode, time of the last change and size: what was compared once need not be again.
-_sound: set[tuple[int, int, int, int, str]] = set()
+# Files that were compared: device, inode, time of the last change, size, checksum.
+_compared: set[tuple[int, int, int, int, str]] = set()
 
 
 def checksum(path: Path) -> str:
-    """XXH3 of 64 bits, of a whole file, in hexadecimal digits."""
+    """Return the 64-bit XXH3 of a file as hexadecimal digits."""
     digest = xxhash.xxh3_64()
     block = memoryview(bytearray(BLOCK))
     with path.open("rb", buffering=0) as file:
@@ -32,41 +32,44 @@ def checksum(path: Path) -> str:
 
 
 def check_size(path: Path, entry: Mapping[str, Any]) -> os.stat_result:
-    """Raise `DamagedError` for a file that is missing, a link, or longer or shorter than it was."""
+    """Return the status of a file. Raise `DamagedError` where it is missing, a link, or of another
+    size than in the manifest.
+    """
     try:
-        found = path.lstat()
+        status = path.lstat()
     except OSError as error:
         raise DamagedError(path, error.strerror or str(error)) from None
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise DamagedError(path, "it is a link or a folder, and was written as a file")
-    if found.st_size != entry["bytes"]:
-        raise DamagedError(path, f"{found.st_size:,} bytes instead of {entry['bytes']:,}")
-    return found
+    if status.st_size != entry["bytes"]:
+        raise DamagedError(path, f"{status.st_size:,} bytes instead of {entry['bytes']:,}")
+    return status
 
 
 def check_file(path: Path, entry: Mapping[str, Any], *, trust: bool = False) -> None:
-    """Raise `DamagedError` where a file is not as it was written; each is read once a process.
+    """Raise `DamagedError` where a file differs from what was written. A process reads each file
+    once for this.
 
-    entry: of the manifest, `bytes` with `xxh3`. trust: compare the size alone, as the
-    environment's QKVSEARCH_TRUST=1 asks for too.
+    entry: `bytes` and `xxh3` from the manifest. trust: compare only the size, as with
+    QKVSEARCH_TRUST=1 in the environment.
     """
-    found = check_size(path, entry)
+    status = check_size(path, entry)
     if trust or os.environ.get(TRUST) == "1":
         return
-    known = (found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size, entry["xxh3"])
-    if known not in _sound:
+    key = (status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size, entry["xxh3"])
+    if key not in _compared:
         compare(path, entry)
-        _sound.add(known)
+        _compared.add(key)
 
 
 def compare(path: Path, entry: Mapping[str, Any]) -> None:
-    """Read a file and compare it with its checksum, whatever was seen before. Raises
+    """Read a file and compare it with its checksum, even if that was done before. Raises
     `DamagedError`.
     """
     check_size(path, entry)
     try:
-        found = checksum(path)
+        actual = checksum(path)
     except OSError as error:
         raise DamagedError(path, f"cannot be read: {error.strerror or error}") from None
-    if found != entry["xxh3"]:
+    if actual != entry["xxh3"]:
         raise DamagedError(path, "its checksum is not the one that was written")

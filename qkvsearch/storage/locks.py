@@ -1,4 +1,7 @@
-"""Locks: one writer at a time, whom others wait for; and builds that readers hold open."""
+"""Locks: one writer at a time in a workspace, and builds that readers have open.
+
+The operating system releases a lock when its process ends, so no lock is left behind.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +29,11 @@ else:
     take = system.flock
 
 WRITER = "writer.lock"
-# In seconds: how often a lock is asked for where waiting for it has an end, and after how long
-# whom it waits for is said.
+# In seconds: the pause between two attempts to get a lock, and the wait before a message says who
+# has it.
 PAUSE, MOMENT = 0.05, 1.0
-# What this process holds: by workspace and thread, how many times over.
-_held: dict[tuple[str, int], int] = {}
+# The workspaces that threads of this process may write.
+_writing: set[tuple[str, int]] = set()
 
 
 @contextmanager
@@ -38,52 +41,53 @@ def writer_lock(
     workspace: Path,
     command: str,
     wait: float | None = None,
-    say: Callable[[str], None] | None = None,
+    notify: Callable[[str], None] | None = None,
 ) -> Iterator[bool]:
-    """The right to change a workspace; a thread that has it may ask for it again, and is told that
-    it is not the first time.
+    """Hold the right to change a workspace. Yields False where the thread has it already.
 
-    The system lets go of it when a process ends, however that ends, so that no lock is left behind
-    and no clock decides. wait: seconds, None for as long as it takes. `say` is told whom it waits
-    for. Raises `WorkspaceError`, which names the owner, where `wait` is over.
+    wait: seconds to wait for another writer, None for as long as it takes. notify: called with a
+    message that names the other writer. Raises `WorkspaceError`, which names them too, after
+    `wait` seconds.
     """
     key = (str(workspace.resolve()), threading.get_ident())
-    if key in _held:
+    if key in _writing:
         yield False
         return
     try:
         workspace.mkdir(0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise WorkspaceError(f"{workspace}: cannot write: {error.strerror}") from None
-    with exclusive(workspace / WRITER, wait, say) as file:
-        _held[key] = 1
+    with exclusive(workspace / WRITER, wait, notify) as file:
+        _writing.add(key)
         try:
-            _sign(file, command)
+            _write_owner(file, command)
             yield True
         finally:
-            del _held[key]
-            _sign(file, "")
+            _writing.discard(key)
+            _write_owner(file, "")
 
 
 def is_writing(workspace: Path) -> bool:
-    """Whether this thread has the right to change a workspace."""
-    return (str(workspace.resolve()), threading.get_ident()) in _held
+    """Return whether this thread has the right to change a workspace."""
+    return (str(workspace.resolve()), threading.get_ident()) in _writing
 
 
 @contextmanager
 def exclusive(
     path: Path,
     wait: float | None = None,
-    say: Callable[[str], None] | None = None,
+    notify: Callable[[str], None] | None = None,
     mode: int = 0o666,
 ) -> Iterator[IO[Any]]:
-    """A file that nobody else has locked, made if it is not there. Raises `WorkspaceError`."""
+    """Hold a file that nobody else has locked, created if it is missing. wait, notify: as in
+    `writer_lock`. mode: permissions of a new file. Raises `WorkspaceError`.
+    """
     try:
         file = os.fdopen(_opened(path, mode), "a+", encoding="utf-8")
     except OSError as error:
         raise WorkspaceError(f"{path}: cannot write: {error.strerror}") from None
     with file:
-        _wait_for(file, path, wait, say)
+        _wait_for(file, path, wait, notify)
         try:
             yield file
         finally:
@@ -91,18 +95,18 @@ def exclusive(
 
 
 def _opened(path: Path, mode: int) -> int:
-    """A descriptor, but not where a link leads: what is there may be anything."""
+    """Return a descriptor of the file. A link is an error: it may lead anywhere."""
     no_link = getattr(os, "O_NOFOLLOW", 0)
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | no_link, mode)
 
 
 def _wait_for(
-    file: IO[Any], path: Path, wait: float | None, say: Callable[[str], None] | None
+    file: IO[Any], path: Path, wait: float | None, notify: Callable[[str], None] | None
 ) -> None:
     if _is_free(file, MOMENT if wait is None else min(wait, MOMENT)):
         return
-    if say is not None and wait != 0:
-        say(f"Waiting for {_owner(path)}.")
+    if notify is not None and wait != 0:
+        notify(f"Waiting for {_owner(path)}.")
     if wait is None:
         if not lock(file):  # the system's queue: nobody starves
             raise WorkspaceError(f"{path}: this file system has no locks; use a local folder")
@@ -114,7 +118,7 @@ def _wait_for(
 
 
 def _is_free(file: IO[Any], seconds: float) -> bool:
-    """Whether the lock could be had within that time."""
+    """Return whether the lock could be taken within that time."""
     end = time.monotonic() + seconds
     while not lock(file, wait=False):
         if time.monotonic() >= end:
@@ -124,41 +128,41 @@ def _is_free(file: IO[Any], seconds: float) -> bool:
 
 
 def hold_build(manifest: Path) -> IO[Any]:
-    """An open file: as long as it is open, nobody removes the build whose manifest it is."""
+    """Return the open manifest of a build. Nobody removes the build while the file is open."""
     file = manifest.open("rb")
-    lock(file, shared=True)  # whoever asks `is_held` has it for a moment
+    lock(file, shared=True)  # `is_in_use` has it for a moment
     return file
 
 
-def is_held(manifest: Path) -> bool:
-    """Whether some reader has the build of this manifest open."""
+def is_in_use(manifest: Path) -> bool:
+    """Return whether a reader has the build of this manifest open."""
     try:
         with manifest.open("rb") as file:
             return not lock(file, wait=False)
-    except OSError:  # it is gone, or what stands there is no file
+    except OSError:  # it is gone, or no file
         return False
 
 
-def _sign(file: IO[Any], command: str) -> None:
-    """Say who has the lock, for those who wait; nobody goes by it."""
+def _write_owner(file: IO[Any], command: str) -> None:
+    """Write who has the lock, for the messages to those who wait."""
     with suppress(OSError):
         file.truncate(0)
         since = time.strftime("%H:%M:%S")
         owner = {"pid": os.getpid(), "command": command, "since": since} if command else {}
-        os.write(file.fileno(), json.dumps(owner).encode())  # with nothing left to be written later
+        os.write(file.fileno(), json.dumps(owner).encode())  # unbuffered
 
 
 def _owner(path: Path) -> str:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        return f"{found['command']} (process {found['pid']}, since {found['since']})"
+        owner = json.loads(path.read_text(encoding="utf-8"))
+        return f"{owner['command']} (process {owner['pid']}, since {owner['since']})"
     except (OSError, ValueError, LookupError, TypeError):
         return "another writer"
 
 
 def lock(file: IO[Any], *, shared: bool = False, wait: bool = True) -> bool:
-    """Whether the lock was had: alone, or together with others who share it. wait: until it is
-    free. False as well on a file system without locks.
+    """Lock an open file, alone or shared, and return whether that succeeded. wait: until it is
+    free. Returns False on a file system without locks too.
     """
     flags = (system.LOCK_SH if shared else system.LOCK_EX) | (0 if wait else system.LOCK_NB)
     try:
@@ -169,5 +173,5 @@ def lock(file: IO[Any], *, shared: bool = False, wait: bool = True) -> bool:
 
 
 def unlock(file: IO[Any]) -> None:
-    """Let go of it; whoever closes the file lets go of it as well."""
+    """Release the lock. Closing the file releases it too."""
     take(file, system.LOCK_UN)

@@ -1,4 +1,4 @@
-"""Where a build becomes current: its files are written and synced, then the root names it."""
+"""Publish a build: its files are written and synced, then the root makes it current."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from qkvsearch.storage import records
 from qkvsearch.storage.array_files import StoredFile, file_entry, share_file, write_array
 from qkvsearch.storage.catalog.file import CATALOG, CatalogRows, write_catalog
 from qkvsearch.storage.checksummed import read_checksummed, write_checksummed
-from qkvsearch.storage.locks import is_held, writer_lock
+from qkvsearch.storage.locks import is_in_use, writer_lock
 from qkvsearch.storage.records import Record, Recorded, RecordsDatabase
-from qkvsearch.storage.remote_collections import drop_keys, places_in, write_keys
+from qkvsearch.storage.remote_collections import collections_of, drop_keys, write_keys
 from qkvsearch.storage.root import ROOT, BuildEntry, Root, read_root, root_state, write_root
 from qkvsearch.storage.segments import (
     AFTER,
+    BUILD_NAME,
     BUILDS_FOLDER,
     FORMAT_VERSION,
     MANIFEST,
-    OWN_NAME,
     TOMBSTONES,
     Segment,
 )
@@ -41,12 +41,12 @@ if TYPE_CHECKING:
     from qkvsearch.data.ids import Ids
     from qkvsearch.storage import StoredCatalog
 
-# What a rollback can return to: builds of the current base and of so many others, at most so many.
-KEPT_BASES, KEPT_BUILDS = 2, 50
-# Names that are drawn for a build, until one is free.
+# How many builds, of how many bases including the current one, a rollback can return to.
+MAX_BASES, MAX_BUILDS = 2, 50
+# How many names are drawn for a new build before all count as taken.
 ATTEMPTS = 100
 LOST_FACTS = "settings that tune found, if it did, cannot be read"
-# NumPy raises an OSError without a number where it could not write all of an array.
+# NumPy raises an OSError without a number where it cannot write all of an array.
 NO_SPACE = (None, errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
 
 
@@ -70,14 +70,16 @@ class BuildContents:
 
     @property
     def n_rows(self) -> int:
+        """Number of rows that the build stores itself."""
         if self.base is None:
             return int(self.facts["n_items"])
         return len(self.arrays[AFTER]) if AFTER in self.arrays else 0
 
 
 class Workspace:
-    """A folder with `root.json` and `builds/<name>/`. trust: files are read without comparing them
-    with their checksums. wait, say: as in `writer_lock`.
+    """A folder with `root.json` and `builds/<name>/`.
+
+    trust: read files without comparing checksums. wait, notify: as in `writer_lock`.
     """
 
     def __init__(
@@ -86,16 +88,17 @@ class Workspace:
         *,
         trust: bool = False,
         wait: float | None = None,
-        say: Callable[[str], None] | None = None,
+        notify: Callable[[str], None] | None = None,
     ) -> None:
-        self.path, self.trust, self.wait, self.say = Path(path), trust, wait, say
+        self.path, self.trust, self.wait, self.notify = Path(path), trust, wait, notify
 
     @property
     def exists(self) -> bool:
+        """Whether the folder has a root."""
         return (self.path / ROOT).is_file()
 
     def open(self) -> Snapshot:
-        """The current build. Raises `WorkspaceError` where there is none or it is damaged."""
+        """Open the current build. Raises `WorkspaceError` where there is none or it is damaged."""
         snapshot = open_current(self.path, trust=self.trust)
         if snapshot is None:
             raise self._missing
@@ -110,21 +113,21 @@ class Workspace:
         return WorkspaceError(f"{self.path}: no workspace here; {make}")
 
     def state(self) -> tuple[int, ...] | None:
-        """Another one after each change of which build is current; it takes microseconds."""
+        """Return a value that changes with every change of the root; this takes microseconds."""
         return root_state(self.path)
 
     @contextmanager
     def writing(self, command: str) -> Iterator[None]:
-        """Hold the right to change the workspace as long as the context lasts.
+        """Hold the right to change the workspace in a `with` block.
 
-        Raises `WorkspaceError` where others have it for longer than the `wait` of the workspace,
-        or where there is no workspace, unless the `command` is "build".
+        Raises `WorkspaceError` where another writer has it for longer than `wait`, and where there
+        is no workspace, unless the `command` is "build".
         """
         if command != "build" and not self.path.is_dir():
             raise self._missing
-        with writer_lock(self.path, command, self.wait, self.say) as is_first:
+        with writer_lock(self.path, command, self.wait, self.notify) as is_first:
             if is_first and command != "repair":
-                read_root(self.path)  # or hours of work would end at one that is damaged
+                read_root(self.path)  # a damaged root fails now, not after hours of work
             yield
 
     def publish(
@@ -134,12 +137,12 @@ class Workspace:
         *,
         instead_of: str = "",
     ) -> BuildEntry:
-        """Write a build to a folder of its own, then make it the current one, in the place of the
-        build `instead_of`, or behind all.
+        """Write a build to a new folder and make it current. It is added to the list of builds, or
+        replaces the build `instead_of`.
 
-        A crash at any point leaves the former build current. Whoever derives `contents` from a
-        build holds `writing` since before it read that one. Raises `WorkspaceError` where the
-        folder cannot be written.
+        A crash at any point leaves the previous build current. A caller that derives `contents`
+        from a build must hold `writing` from before it reads that build. Raises `WorkspaceError`
+        where the folder cannot be written.
         """
         with self.writing(command):
             root = read_root(self.path) or Root([], "")
@@ -157,8 +160,8 @@ class Workspace:
                 )
                 entry = self._written(folder, entry, contents)
                 builds = [build for build in root.builds if build is not instead]
-                write_root(self.path, _kept(Root([*builds, entry], entry.name)))
-            # It is current, whatever fails from here on; the next writer removes what is left.
+                write_root(self.path, _within_limits(Root([*builds, entry], entry.name)))
+            # The build is current now, whatever fails below; the next writer removes what is left.
             with suppress(OSError, QkvError):
                 self._remove_leftovers()
         return entry
@@ -229,7 +232,7 @@ class Workspace:
         except DamagedError as error:
             errors.append(error)
             names = (path.name for path in folders.glob("*"))
-            checksums.update((name, None) for name in names if OWN_NAME.fullmatch(name))
+            checksums.update((name, None) for name in names if BUILD_NAME.fullmatch(name))
         try:
             self.records.check()
         except DamagedError as error:
@@ -240,36 +243,35 @@ class Workspace:
 
     @property
     def records(self) -> RecordsDatabase:
-        """What was recorded, whatever is built."""
-        found = RecordsDatabase.of(self.path)
-        found.wait, found.say = self.wait, self.say
-        return found
+        """The database of recorded interactions, which all builds share."""
+        database = RecordsDatabase.of(self.path)
+        database.wait, database.notify = self.wait, self.notify
+        return database
 
     def record(
         self, rows: Iterable[Recorded], after: int | None = None, learned: int = 0
     ) -> list[Record]:
-        """Interactions, all or none, those without a time now or just after the time `after`; open
-        builds see them at once, and no other writer is waited for. learned: as many records are in
-        the log of a build. Raises `WorkspaceError`.
+        """Record interactions, all or none, without waiting for a writer of builds; open builds see
+        them at once. after, learned: as in `records.append`. Raises `WorkspaceError`.
         """
         return records.append(self.records, rows, after, learned)
 
     def undo_record(self, learned: int = 0) -> list[Record]:
-        """Take back what was recorded together last, unless it is one of the first `learned`
-        records, which the build's log contains. Raises `QkvError`.
+        """Delete the records of the last call of `record`, and return them. learned: as in
+        `records.undo`. Raises `QkvError`.
         """
         return records.undo(self.records, learned)
 
     def forget_records(self, catalog: StoredCatalog, user: Any) -> int:
-        """Delete the records of a user, in every spelling that a build takes for one, and every
-        trace of them: how many there were. Raises `WorkspaceError`.
+        """Delete the records of a user, in every spelling that the catalog takes for the same id,
+        and return how many there were. Raises `WorkspaceError`.
         """
         text = id_text(user, catalog.are_whole("users"))
         return records.forget(self.records, text, fold=catalog.fold_ids)
 
-    def known_facts(self) -> tuple[dict[str, Any], list[str]]:
-        """What the current build knows of itself, whatever else of it is damaged; and what a build
-        in its place cannot take over.
+    def current_facts(self) -> tuple[dict[str, Any], list[str]]:
+        """Return the facts of the current build, even if other files of it are damaged, and lines
+        about what a new build cannot take over.
         """
         try:
             root = read_root(self.path)
@@ -280,16 +282,18 @@ class Workspace:
         except DamagedError as error:
             return {}, [f"{LOST_FACTS} ({error.file}: {error.what})"]
 
-    # --- former builds ---
+    # --- previous builds ---
 
     def builds(self) -> list[BuildEntry]:
-        """Those that a rollback can return to, the oldest first. Raises `WorkspaceError`."""
+        """Return the builds that a rollback can return to, the oldest first. Raises
+        `WorkspaceError`.
+        """
         root = read_root(self.path)
         return [] if root is None else list(root.builds)
 
     def rollback(self, name: str | None = None) -> BuildEntry:
-        """Make a former build the current one, by default the one before; those after it stay
-        listed. Raises `WorkspaceError` where there is none, `DamagedError` where it is damaged.
+        """Make another build current, by default the previous one; later builds stay listed. Raises
+        `WorkspaceError` where there is no such build, `DamagedError` where it is damaged.
         """
         with self.writing("rollback"):
             root = read_root(self.path) or Root([], "")
@@ -306,21 +310,21 @@ class Workspace:
             self.write_root(replace(root, current=entry.name))
         return entry
 
-    def drop_builds(self, *, though_held: bool = False, but: Iterable[str] = ()) -> int:
-        """Remove every build but the current one and these, those that readers have open only if
-        `though_held`: how many there were.
+    def drop_builds(self, *, even_in_use: bool = False, but: Iterable[str] = ()) -> int:
+        """Remove all builds except the current one and those named in `but`, and return how many
+        were removed. Builds that readers have open lose their folder only with `even_in_use`.
         """
         with self.writing("compact"):
             root = read_root(self.path)
             assert root is not None
-            listed = {root.current, *but}
-            kept = [build for build in root.builds if build.name in listed]
-            self.write_root(Root(kept, root.current))
-            self._remove_leftovers(though_held)
-            return len(root.builds) - len(kept)
+            names = {root.current, *but}
+            builds = [build for build in root.builds if build.name in names]
+            self.write_root(Root(builds, root.current))
+            self._remove_leftovers(even_in_use)
+            return len(root.builds) - len(builds)
 
     def write_root(self, root: Root) -> None:
-        """Make another build the current one, or list others. Raises `WorkspaceError`."""
+        """Replace the root. Raises `WorkspaceError`."""
         try:
             write_root(self.path, root)
         except OSError as error:
@@ -334,29 +338,29 @@ class Workspace:
             if root is None or root.find(folder.name) is None:
                 shutil.rmtree(folder, ignore_errors=True)
 
-    def _remove_leftovers(self, though_held: bool = False) -> None:
-        """Folders of builds that are no longer listed and that no reader has open, unless
-        `though_held`, and what an interrupted writer left. Only for whoever holds the lock.
+    def _remove_leftovers(self, even_in_use: bool = False) -> None:
+        """Remove the folders of builds that are not listed any more, except those that readers have
+        open unless `even_in_use`, and the files of interrupted writers. Requires `writing`.
         """
         root = read_root(self.path)
         assert root is not None
         folders = self.path / BUILDS_FOLDER
-        elsewhere = places_in(self.path)
-        ours = {path.name for path in folders.iterdir() if OWN_NAME.fullmatch(path.name)}
+        remote = collections_of(self.path)
+        names = {path.name for path in folders.iterdir() if BUILD_NAME.fullmatch(path.name)}
         listed = {build.name for build in root.builds}
-        held = (name for name in ours - listed if is_held(folders / name / MANIFEST))
-        kept = set() if though_held else set(held)
-        needed = listed | kept
+        needed = set(listed)
+        if not even_in_use:
+            needed |= {name for name in names - listed if is_in_use(folders / name / MANIFEST)}
         try:
             for name in list(needed):
                 needed |= {below for below, _ in Segment(folders / name).below}
-        except DamagedError:  # nobody can tell what it needs
+        except DamagedError:  # which other folders it needs is not known
             return
-        for name in ours - needed:
+        for name in names - needed:
             shutil.rmtree(folders / name, ignore_errors=True)
         for path in [*self.path.glob(".root.json-*"), *folders.glob("*/.manifest.json-*")]:
             path.unlink(missing_ok=True)
-        drop_keys(elsewhere, self.path)
+        drop_keys(remote, self.path)
 
 
 def _damaged_segments(folders: Path, checksums: Mapping[str, str | None]) -> Iterator[DamagedError]:
@@ -379,7 +383,7 @@ def _damaged_segments(folders: Path, checksums: Mapping[str, str | None]) -> Ite
 
 
 def _create_folder(builds: Path) -> Path:
-    """Create a folder with a name of its own: the time and a random number."""
+    """Create a folder whose name is the time and a random number."""
     for _ in range(ATTEMPTS):
         folder = builds / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:6]}"
         with suppress(FileExistsError):
@@ -388,19 +392,19 @@ def _create_folder(builds: Path) -> Path:
     raise FileExistsError(errno.EEXIST, "all names are taken", str(builds))
 
 
-def _kept(root: Root) -> Root:
-    """Without the builds that a rollback cannot return to any more."""
+def _within_limits(root: Root) -> Root:
+    """Return the root without the builds that a rollback cannot return to any more."""
     bases = list(dict.fromkeys([root.current_build.base, *(b.base for b in reversed(root.builds))]))
-    kept = [build for build in root.builds if build.base in bases[:KEPT_BASES]]
-    listed = {build.name for build in kept[-KEPT_BUILDS:]} | {root.current}
-    return Root([build for build in kept if build.name in listed], root.current)
+    builds = [build for build in root.builds if build.base in bases[:MAX_BASES]]
+    names = {build.name for build in builds[-MAX_BUILDS:]} | {root.current}
+    return Root([build for build in builds if build.name in names], root.current)
 
 
 def _below(base: Snapshot | None) -> list[tuple[str, str]]:
-    """Names of the segments that a new one stands on, with the checksums of their manifests."""
+    """Return name and checksum of the manifest of each segment below a new one."""
     if base is None:
         return []
     own = base.segments[-1]
     needs_own = len(base.segments) == 1 or any(name != f"{TOMBSTONES}.npy" for name in own.files)
-    there = base.segments if needs_own else base.segments[:-1]
-    return [(segment.name, segment.checksum) for segment in there]
+    below = base.segments if needs_own else base.segments[:-1]
+    return [(segment.name, segment.checksum) for segment in below]

@@ -1,4 +1,4 @@
-"""Keys that a build has elsewhere: written before its own files, dropped after its folder."""
+"""Keys on a vector database server: written before a build's files, dropped after its folder."""
 
 from __future__ import annotations
 
@@ -23,18 +23,19 @@ if TYPE_CHECKING:
     from qkvsearch.query.where import Where
     from qkvsearch.storage.publish import BuildContents
 
-# The fact that says where; and how the arrays are called that go there.
+# The fact that names the server, and the end of the names of the arrays that are written there.
 FACT, ARRAY = "keys", ".keys"
-# The array of a head that says how long its keys are: their sum.
+# The array with the sum of a head's keys, which also tells their length.
 SUM = "key_sum"
 WORDS = ("terms", "indptr", "indices", "counts", "lengths")
 
 
 @dataclass(frozen=True)
 class RemoteCollection:
-    """uri: as the client is told it. prefix: how the names of the workspace's collections begin.
-    collection: of the segment whose fact this is. index: of dense heads, "" for one that leaves no
-    key out.
+    """A collection with the keys of one segment.
+
+    uri: of the server. prefix: the start of the names of the workspace's collections. collection:
+    its name. index: the kind of index of dense heads, "" for an exact one.
     """
 
     uri: str
@@ -43,81 +44,84 @@ class RemoteCollection:
     index: str = ""
 
     @classmethod
-    def new(cls, given: str, former: Mapping[str, Any]) -> RemoteCollection:
-        """As `milvus:URI` names it, for a build in the place of one with these facts. Raises
-        `QkvError`, also where nobody answers there.
+    def new(cls, address: str, previous: Mapping[str, Any]) -> RemoteCollection:
+        """Parse `milvus:URI` and connect to the server. previous: facts of the build that is
+        replaced. Raises `QkvError`, also where no server answers.
         """
-        from qkvsearch.engines.milvus.connection import address, connect
+        from qkvsearch.engines.milvus.connection import address as parse_address
+        from qkvsearch.engines.milvus.connection import connect
 
-        uri, index = address(given)
+        uri, index = parse_address(address)
         connect(uri, make=True, is_trusted=True)
-        before = cls.of(former)
+        before = cls.of(previous)
         is_same = before is not None and before.uri == uri
         prefix = before.prefix if before and is_same else f"qkv_{uuid.uuid4().hex[:8]}_"
         return cls(uri, prefix, index=index)
 
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> RemoteCollection | None:
-        """As a build has it among its facts; None where its keys are here. Raises `WorkspaceError`
-        for facts that nobody wrote.
+        """Return the collection in the facts of a build; None where the keys are local. Raises
+        `WorkspaceError` for a fact of another form.
         """
-        found = facts.get(FACT)
-        if found is None:
+        fact = facts.get(FACT)
+        if fact is None:
             return None
         names = {field.name for field in fields(cls)}
-        if not isinstance(found, dict) or found.keys() != names:
+        if not isinstance(fact, dict) or fact.keys() != names:
             raise WorkspaceError(f"the manifest of the build does not say where its {FACT} are")
-        return cls(**{name: str(text) for name, text in found.items()})
+        return cls(**{name: str(text) for name, text in fact.items()})
 
     def to_fact(self) -> dict[str, str]:
-        """As it is stored."""
+        """Return the collection as it is stored among the facts."""
         return asdict(self)
 
 
 def write_keys(name: str, folder: Path, contents: BuildContents) -> None:
-    """Write those of a segment to a collection that is named by its build, if it has any: they are
-    no arrays of the build any more. folder: where its catalog is already.
+    """Write the keys of a segment, if the build has them on a server, to a collection named by the
+    build, and remove them from the arrays. folder: of the build, with its catalog.
     """
-    place = RemoteCollection.of(contents.facts)
-    if place is None or not any(array.endswith(ARRAY) for array in contents.arrays):
+    remote = RemoteCollection.of(contents.facts)
+    if remote is None or not any(array.endswith(ARRAY) for array in contents.arrays):
         return
-    # Most builds have their keys here, and need none of this.
+    # Most builds have local keys and need none of this.
     from qkvsearch.engines.milvus.collections import SegmentKeys, write
 
-    collection = _owned(place.prefix, folder.parent.parent) + name.replace("-", "_")
-    keys = {head: _keys(contents, head, place) for head in list(contents.facts["head_weights"])[1:]}
+    collection = _owned(remote.prefix, folder.parent.parent) + name.replace("-", "_")
+    keys = {
+        head: _keys(contents, head, remote) for head in list(contents.facts["head_weights"])[1:]
+    }
     words = {array: _pending(contents, f"lexical.{array}") for array in WORDS}
-    found = SegmentKeys(keys, words, folder / CATALOG)
-    write(place.uri, collection, found, place.index)
+    segment_keys = SegmentKeys(keys, words, folder / CATALOG)
+    write(remote.uri, collection, segment_keys, remote.index)
     contents.facts[FACT] = RemoteCollection(
-        place.uri, place.prefix, collection, place.index
+        remote.uri, remote.prefix, collection, remote.index
     ).to_fact()
 
 
-def _keys(contents: BuildContents, head: str, place: RemoteCollection) -> Any:
-    """A head's keys, which leave the arrays; those that stay as they are, from where they are."""
+def _keys(contents: BuildContents, head: str, remote: RemoteCollection) -> Any:
+    """Take a head's keys out of the arrays, or read unchanged ones from their collection."""
     keys = contents.arrays.pop(f"{head}{ARRAY}", None)
     if keys is not None:
         return keys
     from qkvsearch.engines.milvus.store import rows_of
 
     width = len(_pending(contents, f"{head}.{SUM}"))
-    return rows_of(place.uri, place.collection, head, contents.facts["n_items"], width)
+    return rows_of(remote.uri, remote.collection, head, contents.facts["n_items"], width)
 
 
 def _pending(contents: BuildContents, name: str) -> np.ndarray:
-    """An array as it will be published, be it another build's."""
+    """Return an array that will be published: a new one, or one shared with another build."""
     if name in contents.arrays:
         return contents.arrays[name]
     return read_array(contents.shared[f"{name}.npy"])
 
 
-def places_in(workspace: Path) -> list[RemoteCollection]:
-    """Of all builds that have a folder, whoever lists them, but for what cannot be read."""
-    return [place for place in _places(workspace) if isinstance(place, RemoteCollection)]
+def collections_of(workspace: Path) -> list[RemoteCollection]:
+    """Return the collections of all builds that have a folder and can be read."""
+    return [item for item in _collections(workspace) if isinstance(item, RemoteCollection)]
 
 
-def _places(workspace: Path) -> Iterator[RemoteCollection | QkvError | None]:
+def _collections(workspace: Path) -> Iterator[RemoteCollection | QkvError | None]:
     for path in (workspace / BUILDS_FOLDER).glob(f"*/{MANIFEST}"):
         try:
             yield RemoteCollection.of(read_checksummed(path)["facts"])
@@ -126,42 +130,43 @@ def _places(workspace: Path) -> Iterator[RemoteCollection | QkvError | None]:
 
 
 def drop_keys(before: Iterable[RemoteCollection], workspace: Path) -> None:
-    """Drop the collections that no build of the workspace needs any more. before: what its builds
-    had when there were more of them.
+    """Drop the collections that no build of the workspace needs any more. before: the collections
+    of its builds before some were removed.
     """
-    former = {(place.uri, place.prefix) for place in before}
-    there = list(_places(workspace)) if former else []
-    if not former or any(isinstance(place, QkvError) for place in there):
-        return  # nobody can tell what it needs
+    prefixes = {(remote.uri, remote.prefix) for remote in before}
+    remaining = list(_collections(workspace)) if prefixes else []
+    if not prefixes or any(isinstance(item, QkvError) for item in remaining):
+        return  # which collections a damaged build needs is not known
     from qkvsearch.engines.milvus.collections import drop_others
 
-    kept = {place.collection for place in there if isinstance(place, RemoteCollection)}
-    for uri, prefix in former:
-        drop_others(uri, _owned(prefix, workspace), kept)
+    needed = {item.collection for item in remaining if isinstance(item, RemoteCollection)}
+    for uri, prefix in prefixes:
+        drop_others(uri, _owned(prefix, workspace), needed)
 
 
 def _owned(prefix: str, workspace: Path) -> str:
-    """How the names of collections begin that the workspace wrote where it is now: a copy of it
-    drops none of the other's.
+    """Return the prefix of collections written by this workspace on this machine and path, so that
+    a copy of the workspace drops none of the original's.
     """
     owner = xxhash.xxh32_hexdigest(f"{node()}:{workspace.resolve()}".encode())
     return f"{prefix}{owner}_"
 
 
 def filter_of(where: Where, columns: CatalogColumns, fields: Mapping[str, str]) -> str | None:
-    """A condition as Milvus has it; None where it has none that says the same. fields: the types of
-    the fields that there are of columns.
+    """Translate a condition for Milvus; return None where Milvus has no equivalent. fields: the
+    types of the collection's fields.
     """
     from qkvsearch.engines.milvus.expression import Field, expression
     from qkvsearch.query.where import condition_tree
 
-    places = {column.stored: f"c{place}" for place, column in enumerate(columns)}
+    names = {column.stored: f"c{number}" for number, column in enumerate(columns)}
 
     def field(name: str) -> Field | None:
         column = columns.find(name)
-        place = places[column.stored]
-        # Dates are compared as far as both are given, which Milvus does not.
-        known = place in fields and column.type != "date"
-        return Field(place, fields[place]) if known else None
+        field_name = names[column.stored]
+        # Dates are compared as far as both are given, which Milvus cannot.
+        if field_name not in fields or column.type == "date":
+            return None
+        return Field(field_name, fields[field_name])
 
     return expression(*condition_tree(where), field)

@@ -1,4 +1,4 @@
-"""The root of a workspace: which builds there are and which is current, written last."""
+"""The root of a workspace: the list of builds and the current one. It is written last."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 
 from qkvsearch.errors import DamagedError
 from qkvsearch.storage.checksummed import read_checksummed, write_checksummed
-from qkvsearch.storage.segments import FORMAT_VERSION, OWN_NAME, require_readable
+from qkvsearch.storage.segments import BUILD_NAME, FORMAT_VERSION, require_format
 
 ROOT = "root.json"
 
 
 @dataclass(frozen=True)
 class BuildEntry:
-    """A build that there is.
+    """A build in the list of the root.
 
-    name: its folder. number: each build has a greater one. command: what made it. base: the build
-    whose arrays it begins with, itself where it is whole. parent: the build that was current
+    name: of its folder. number: greater than those of earlier builds. command: that made it. base:
+    the whole build that its segments were added to, or itself. parent: the build that was current
     before, "" for none. manifest: the checksum of its manifest.
     """
 
@@ -49,36 +49,38 @@ class Root:
 
     @property
     def current_build(self) -> BuildEntry:
-        found = self.find(self.current)
-        assert found is not None
-        return found
+        build = self.find(self.current)
+        assert build is not None
+        return build
 
 
 def read_root(workspace: Path) -> Root | None:
-    """None where there is none. Raises `DamagedError`, `WorkspaceError` for another format."""
+    """Read the root; return None where there is none. Raises `DamagedError`, and `WorkspaceError`
+    for another format.
+    """
     path = workspace / ROOT
     try:
         content: Any = read_checksummed(path)
     except FileNotFoundError:
         return None
     try:
-        require_readable(workspace, content["format"])
+        require_format(workspace, content["format"])
         return _root(content)
     except (AttributeError, LookupError, TypeError):
-        raise DamagedError(path, "it is no list of builds") from None
+        raise DamagedError(path, "it is not a list of builds") from None
 
 
 def root_state(workspace: Path) -> tuple[int, ...] | None:
-    """Something that is another one after each change of the root, without reading it."""
+    """Return a value that changes with every change of the root, without reading it."""
     try:
-        found = (workspace / ROOT).stat()
+        status = (workspace / ROOT).stat()
     except OSError:
         return None
-    return found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size
+    return status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size
 
 
 def write_root(workspace: Path, root: Root) -> None:
-    """The moment in which another build becomes the current one: a file is renamed."""
+    """Make another build current: the root file is replaced by a rename."""
     builds = [asdict(build) for build in root.builds]
     content = {"format": FORMAT_VERSION, "current": root.current, "builds": builds}
     write_checksummed(workspace / ROOT, content)
@@ -90,6 +92,6 @@ def _root(content: Any) -> Root:
     if root.find(root.current) is None:
         raise LookupError(root.current)
     for build in builds:
-        if not OWN_NAME.fullmatch(build.name) or not OWN_NAME.fullmatch(build.base):
+        if not BUILD_NAME.fullmatch(build.name) or not BUILD_NAME.fullmatch(build.base):
             raise LookupError(build.name)
     return root

@@ -1,4 +1,4 @@
-"""A segment: the folder of one published build, its manifest, arrays and part of the catalog."""
+"""A segment: the folder of one published build with its manifest, arrays and catalog file."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from qkvsearch.storage.checksums import check_file, compare
 FORMAT_VERSION = 7
 MANIFEST = "manifest.json"
 BUILDS_FOLDER = "builds"
-# A workspace may share its folder with other things, such as other folders in `builds/`.
-OWN_NAME = re.compile(r"\d{8}-\d{6}-[0-9a-f]{6}")
-# By the first two a segment's rows find their places among those of the base; the third one holds
-# the stored rows, of whatever segment, that are no items of the build.
+# The names of builds: a workspace may share its folder with other files.
+BUILD_NAME = re.compile(r"\d{8}-\d{6}-[0-9a-f]{6}")
+# Arrays that say which rows are items: see `RowMap.joined`.
 AFTER, ORIGIN, TOMBSTONES = "rows.after", "rows.origin", "tombstones"
 
 
 class Segment:
-    """The folder of a build, opened: nothing is read but the manifest. Every other file is checked
-    when it is first read, so that one that is damaged or gone is missed only by what needs it.
+    """The folder of a build.
 
-    checksum: that of the manifest, None where any will do. trust: read files without comparing
-    them with their checksums. again: compare them whatever this process has seen or trusts, since
-    what is read will be written elsewhere and signed. below: the segments that it stands on, base
-    first, each by its name and the checksum of its manifest. Raises `DamagedError`,
-    `WorkspaceError` for another format.
+    Only the manifest is read at first. Every other file is checked when it is first read, so that a
+    damaged file affects only what needs it.
+
+    checksum: of the manifest, None to accept any. trust: read files without comparing checksums.
+    again: compare every file anew, even with `trust`, because its content will be written to a new
+    file under a new checksum. below: name and checksum of the manifest of each segment below this
+    one, base first. Raises `DamagedError`, and `WorkspaceError` for another format.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Segment:
         try:
             manifest = read_checksummed(path, checksum)
             self.checksum = checksum or checksum_of(manifest)
-            require_readable(folder, manifest["format"])
+            require_format(folder, manifest["format"])
             self.manifest: Mapping[str, Any] = manifest
             self.files: Mapping[str, Mapping[str, Any]] = dict(manifest["files"])
             self.n_rows: int = manifest["n_rows"]
@@ -65,12 +65,12 @@ class Segment:
                 raise TypeError
             if any("/" in name or "\\" in name or name.startswith(".") for name in self.files):
                 raise LookupError
-            if not all(OWN_NAME.fullmatch(name) for name, _ in self.below):
+            if not all(BUILD_NAME.fullmatch(name) for name, _ in self.below):
                 raise LookupError
         except FileNotFoundError:
             raise DamagedError(path, "it is not there") from None
         except (AttributeError, LookupError, TypeError, ValueError):
-            raise DamagedError(path, "it is no manifest") from None
+            raise DamagedError(path, "it is not a manifest") from None
 
     @property
     def name(self) -> str:
@@ -78,50 +78,55 @@ class Segment:
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """What the build knew of itself when this segment was its newest."""
+        """Facts about the whole build when this segment was its newest."""
         facts: Mapping[str, Any] = self.manifest["facts"]
         return facts
 
     @property
     def array_names(self) -> Iterator[str]:
+        """Names of the arrays that the segment has."""
         return (name.removesuffix(".npy") for name in self.files if name.endswith(".npy"))
 
     def has(self, array: str) -> bool:
+        """Return whether the segment has an array."""
         return f"{array}.npy" in self.files
 
     def file(self, name: str) -> StoredFile:
+        """Return a file and its entry in the manifest. Raises `DamagedError`."""
         if name not in self.files:
             raise DamagedError(self.folder / MANIFEST, f"it lists no {name}")
         return StoredFile(self.folder / name, self.files[name])
 
     def array(self, name: str) -> np.ndarray:
-        """Checked the first time that this process reads it. Raises `DamagedError`."""
+        """Read an array; the first time in a process it is compared with its checksum. Raises
+        `DamagedError`.
+        """
         file = self.file(f"{name}.npy")
         return read_array(file, trust=self._is_trusted(file))
 
-    def row_numbers(self, name: str, n: int | None, least: int, most: int) -> np.ndarray:
-        """An array of `n` row numbers, any number of them for None, from `least` to `most`. Raises
+    def row_numbers(self, name: str, n: int | None, low: int, high: int) -> np.ndarray:
+        """Read an array of `n` row numbers (any length for None) from `low` to `high`. Raises
         `DamagedError`.
         """
-        found = self.array(name)
-        fits = found.dtype.kind == "i" and found.ndim == 1 and n in (None, len(found))
-        if not fits or (len(found) and not least <= found.min() <= found.max() <= most):
-            raise DamagedError(
-                self.folder / f"{name}.npy", f"not as many row numbers, or beyond {least} to {most}"
-            )
-        return found
+        rows = self.array(name)
+        fits = rows.dtype.kind == "i" and rows.ndim == 1 and n in (None, len(rows))
+        if not fits or (len(rows) and not low <= rows.min() <= rows.max() <= high):
+            length = "" if n is None else f"{n:,} "
+            what = f"it does not have {length}row numbers from {low} to {high}"
+            raise DamagedError(self.folder / f"{name}.npy", what)
+        return rows
 
     @cached_property
     def catalog(self) -> SegmentCatalog:
-        """Checked like an array. Raises `DamagedError`."""
+        """The catalog file, checked as an array is. Raises `DamagedError`."""
         file = self.file(CATALOG)
         check_file(*file, trust=self._is_trusted(file))
-        found = SegmentCatalog(file.path)
-        found.require_rows(self.n_rows)
-        return found
+        catalog = SegmentCatalog(file.path)
+        catalog.require_rows(self.n_rows)
+        return catalog
 
     def damaged(self) -> Iterator[DamagedError]:
-        """Every file is read, and compared with its checksum."""
+        """Read every file and yield an error for each that differs from its checksum."""
         for name in self.files:
             try:
                 compare(*self.file(name))
@@ -129,7 +134,7 @@ class Segment:
                 yield error
 
     def _is_trusted(self, file: StoredFile) -> bool:
-        """Whether a file may be read as it is. Raises `DamagedError`."""
+        """Return whether a file may be read without comparing it. Raises `DamagedError`."""
         if self.again and file.path not in self._compared:
             compare(*file)
             self._compared.add(file.path)
@@ -144,10 +149,10 @@ class Segment:
             self.catalog.close()
 
 
-def require_readable(place: Path, written_in: int) -> None:
-    """Raise `WorkspaceError` for another format than that of this version."""
-    if written_in != FORMAT_VERSION:
+def require_format(path: Path, version: int) -> None:
+    """Raise `WorkspaceError` for another format than this version reads."""
+    if version != FORMAT_VERSION:
         raise WorkspaceError(
-            f"{place}: the workspace has format {written_in!r:.20}, and this version reads format "
+            f"{path}: the workspace has format {version!r:.20}, and this version reads format "
             f"{FORMAT_VERSION} only; build it again in a new folder"
         )

@@ -1,4 +1,4 @@
-"""One build as readers see it: opened once, and unchanged whatever is published meanwhile."""
+"""An opened build, which does not change when others are published."""
 
 from __future__ import annotations
 
@@ -31,8 +31,10 @@ ATTEMPTS = 5
 
 
 class Snapshot:
-    """segments: the folders that hold its arrays and items, the base first; the last one is the
-    build's own, with the facts. `held` keeps its files from being removed.
+    """An opened build.
+
+    segments: the segments of the build, the base first; the last one is its own and has the facts.
+    lock: an open file that keeps others from removing the build.
     """
 
     def __init__(
@@ -40,21 +42,21 @@ class Snapshot:
         workspace: Path,
         created: str,
         segments: Sequence[Segment],
-        held: IO[Any] | None = None,
+        lock: IO[Any] | None = None,
     ) -> None:
         self.workspace, self.created, self.segments = workspace, created, list(segments)
-        self._held = held
-        if held is not None:  # who lets go of it without closing lets go of the files as well
-            weakref.finalize(self, held.close)
+        self._lock = lock
+        if lock is not None:  # in case nobody calls `close`
+            weakref.finalize(self, lock.close)
         self.facts: Mapping[str, Any] = segments[-1].facts
 
     @classmethod
     def of(
         cls, workspace: Path, entry: BuildEntry, *, trust: bool = False, again: bool = False
     ) -> Snapshot:
-        """A build that there is; trust, again: as in `Segment`. Raises `DamagedError`."""
+        """Open a build of the workspace. trust, again: as in `Segment`. Raises `DamagedError`."""
         builds = workspace / BUILDS_FOLDER
-        held = _held(builds / entry.name / MANIFEST)
+        lock = _locked(builds / entry.name / MANIFEST)
         try:
             own = Segment(builds / entry.name, entry.manifest, trust=trust, again=again)
             below = [
@@ -62,18 +64,18 @@ class Snapshot:
                 for name, checksum in own.below
             ]
         except BaseException:
-            held.close()
+            lock.close()
             raise
-        return cls(workspace, entry.created, [*below, own], held)
+        return cls(workspace, entry.created, [*below, own], lock)
 
     @property
     def name(self) -> str:
-        """Of the build, and of its folder."""
+        """The name of the build and of its folder."""
         return self.segments[-1].name
 
     @property
     def base(self) -> Segment:
-        """The build that all others of the segments were added to."""
+        """The first segment: a whole build that the others were added to."""
         return self.segments[0]
 
     @cached_property
@@ -83,7 +85,7 @@ class Snapshot:
 
     @cached_property
     def tombstones(self) -> np.ndarray:
-        """Stored rows, ascending, int32 (n,), that are no items of this build."""
+        """Stored rows that are deleted, int32 (n,), ascending."""
         own = self.segments[-1]
         if not own.has(TOMBSTONES):
             return np.zeros(0, np.int32)
@@ -92,9 +94,9 @@ class Snapshot:
 
     @cached_property
     def rows(self) -> RowMap:
-        """Which stored rows are the items. Raises `DamagedError`."""
+        """The map between stored rows and items. Raises `DamagedError`."""
         try:
-            rows = self._joined_rows()
+            rows = self._row_map()
             fits = len(rows) == self.facts["n_items"]
         except (LookupError, TypeError, ValueError):
             fits = False
@@ -103,7 +105,7 @@ class Snapshot:
             raise DamagedError(manifest, "it has another number of items than its segments")
         return rows
 
-    def _joined_rows(self) -> RowMap:
+    def _row_map(self) -> RowMap:
         base, *others = self.with_items
         if not others and not len(self.tombstones):
             return RowMap.plain(base.n_rows)
@@ -119,7 +121,7 @@ class Snapshot:
         ids: list[Any] = [id_ for segment in others for id_ in segment.catalog.ids()]
         if len({segment.catalog.whole_ids for segment in self.with_items}) == 1:
             return RowMap.joined(base.n_rows, self.tombstones, after, origin, ids)
-        # Text has joined whole numbers, which from now on are sorted as text.
+        # Some ids are text and others whole numbers: all are sorted as text.
         texts = list(map(str, [*base.catalog.ids(), *ids]))
         rows = RowMap.joined(base.n_rows, self.tombstones, after, origin, texts[base.n_rows :])
         return rows.sorted_by([texts[row] for row in rows.stored])
@@ -140,11 +142,11 @@ class Snapshot:
         return RecordsDatabase.of(self.workspace)
 
     def array(self, name: str) -> np.ndarray:
-        """An array of the whole build: of the newest segment that has it. Raises `DamagedError`."""
+        """Read an array from the newest segment that has it. Raises `DamagedError`."""
         return self._newest(name).array(name)
 
     def file(self, name: str) -> StoredFile:
-        """The file of an array, in the newest segment that has it."""
+        """Return the file of an array in the newest segment that has it."""
         return self._newest(name).file(f"{name}.npy")
 
     @property
@@ -154,9 +156,9 @@ class Snapshot:
 
     @cached_property
     def array_names(self) -> set[str]:
-        """All arrays but those that say which rows are items."""
-        found = {name for segment in self.segments for name in segment.array_names}
-        return found - {AFTER, ORIGIN, TOMBSTONES}
+        """Names of all arrays but those of the row map."""
+        names = {name for segment in self.segments for name in segment.array_names}
+        return names - {AFTER, ORIGIN, TOMBSTONES}
 
     def __contains__(self, name: str) -> bool:
         return name in self.array_names
@@ -170,22 +172,24 @@ class Snapshot:
         )
 
     def damaged(self) -> list[DamagedError]:
-        """Every file is read, and compared with its checksum."""
+        """Read every file and return an error for each that differs from its checksum."""
         return [error for segment in self.segments for error in segment.damaged()]
 
     def close(self) -> None:
-        """Close the catalog, and let go of the files."""
+        """Close all files, so that the build can be removed."""
         for segment in self.segments:
             segment.close()
         if "catalog" in self.__dict__:
             self.catalog.close()
-        if self._held is not None:
-            self._held.close()
+        if self._lock is not None:
+            self._lock.close()
 
 
 def open_current(workspace: Path, *, trust: bool = False) -> Snapshot | None:
-    """The current build; None where there is no root. Whoever may write the workspace reads no file
-    that was not compared with its checksum since. Raises `DamagedError`, `WorkspaceError`.
+    """Open the current build; return None where there is no root.
+
+    For a writer every file is compared with its checksum anew. Raises `DamagedError`,
+    `WorkspaceError`.
     """
     is_writer = is_writing(workspace)
     for attempt in range(ATTEMPTS):
@@ -195,14 +199,14 @@ def open_current(workspace: Path, *, trust: bool = False) -> Snapshot | None:
         try:
             return Snapshot.of(workspace, root.current_build, trust=trust, again=is_writer)
         except DamagedError:
-            # A writer may have removed it, if another one is the current one now.
+            # A writer may have published another build and removed this one.
             newer = read_root(workspace)
             if attempt == ATTEMPTS - 1 or newer is None or newer.current == root.current:
                 raise
     raise AssertionError
 
 
-def _held(manifest: Path) -> IO[Any]:
+def _locked(manifest: Path) -> IO[Any]:
     try:
         return hold_build(manifest)
     except OSError as error:

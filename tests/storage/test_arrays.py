@@ -17,7 +17,7 @@ from qkvsearch.errors import DamagedError
 from qkvsearch.storage import checksums
 from qkvsearch.storage.array_files import (
     StoredFile,
-    end_to_end,
+    concatenate_on_disk,
     read_array,
     share_file,
     write_array,
@@ -142,7 +142,7 @@ class Trap:
         return (os.system, ("echo unpickled > trapped",))
 
 
-def test_nothing_is_unpickled_though_it_is_signed(tmp_path, monkeypatch):
+def test_nothing_is_unpickled_though_its_checksum_fits(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "x.npy"
     np.save(path, np.array([Trap()], dtype=object), allow_pickle=True)
@@ -173,7 +173,7 @@ def test_a_disk_that_is_full_at_any_byte_is_noticed(tmp_path, room):
 
 
 @pytest.mark.parametrize("claimed", [{"shape": [4]}, {"dtype": "<f8"}, {"shape": "x"}])
-def test_a_signed_array_of_another_shape_or_type_is_refused(tmp_path, claimed):
+def test_a_checksummed_array_of_another_shape_or_type_is_refused(tmp_path, claimed):
     path = tmp_path / "x.npy"
     entry = {**write_array(path, np.arange(3)), **claimed}
     with pytest.raises(DamagedError, match=r"x\.npy"):
@@ -195,7 +195,7 @@ def test_a_header_that_claims_more_than_there_is_is_refused(tmp_path):
 def test_pieces_end_to_end_are_on_disk_and_leave_no_file(tmp_path, shape):
     rng = np.random.default_rng(0)
     pieces = [rng.integers(-99, 99, (n, *shape), dtype=np.int8) for n in (2, 0, 5)]
-    begins, found = end_to_end(iter(pieces), tmp_path)
+    begins, found = concatenate_on_disk(iter(pieces), tmp_path)
     assert begins.dtype == np.int64
     assert begins.tolist() == [0, 2, 2, 7]
     assert found.dtype == np.int8
@@ -205,5 +205,5 @@ def test_pieces_end_to_end_are_on_disk_and_leave_no_file(tmp_path, shape):
     entry = write_array(tmp_path / "x.npy", found)
     assert entry["shape"] == [7, *shape]
     np.testing.assert_array_equal(np.load(tmp_path / "x.npy"), found)
-    _, nothing = end_to_end(iter(pieces[1:2]), tmp_path)
+    _, nothing = concatenate_on_disk(iter(pieces[1:2]), tmp_path)
     assert (nothing.shape, nothing.dtype) == ((0, *shape), np.int8)

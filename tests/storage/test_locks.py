@@ -12,7 +12,7 @@ import time
 import pytest
 
 from qkvsearch.errors import WorkspaceError
-from qkvsearch.storage.locks import hold_build, is_held, writer_lock
+from qkvsearch.storage.locks import hold_build, is_in_use, writer_lock
 
 HOLDER = """
 import sys, time
@@ -54,7 +54,7 @@ def test_a_second_writer_says_whom_it_waits_for_and_gives_up_when_told(tmp_path,
     process, said = holder(tmp_path, "write"), []
     with (
         pytest.raises(WorkspaceError, match=rf"build \(process {process.pid}.*0\.2 seconds"),
-        writer_lock(tmp_path, "add", wait=0.2, say=said.append),
+        writer_lock(tmp_path, "add", wait=0.2, notify=said.append),
     ):
         pass
     assert said[0].startswith(f"Waiting for build (process {process.pid}")
@@ -94,14 +94,14 @@ def test_an_error_inside_lets_go(tmp_path):
 
 def test_a_build_is_held_as_long_as_a_reader_has_it_open(tmp_path, holder):
     manifest = tmp_path / "manifest.json"
-    assert not is_held(manifest)
-    assert not is_held(tmp_path), "what is no file"
+    assert not is_in_use(manifest)
+    assert not is_in_use(tmp_path), "what is no file"
     manifest.write_text("{}")
-    assert not is_held(manifest)
+    assert not is_in_use(manifest)
     process, own = holder(manifest, "read"), hold_build(manifest)
-    assert is_held(manifest)
+    assert is_in_use(manifest)
     process.kill()
     process.wait()
-    assert is_held(manifest), "this process holds it, too"
+    assert is_in_use(manifest), "this process holds it, too"
     own.close()
-    assert not is_held(manifest)
+    assert not is_in_use(manifest)

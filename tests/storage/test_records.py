@@ -188,7 +188,7 @@ def test_a_process_that_has_checked_a_file_finds_what_is_damaged_later(path):
 def test_tables_of_somebody_else_are_not_read(path):
     with closing(sqlite3.connect(path / "records.db")) as db:
         db.execute("CREATE TRIGGER t AFTER INSERT ON recorded BEGIN DELETE FROM recorded; END")
-    fresh(path).sign()
+    fresh(path).mark_clean()
     with pytest.raises(DamagedError, match="not those of records"):
         rows(path)
     with pytest.raises(DamagedError, match="not those of records"):
@@ -212,16 +212,16 @@ def test_a_link_out_of_the_workspace_is_not_followed(path, tmp_path_factory):
 
 
 def kill_in(path, step, rows):
-    """A writer that is killed: "signed" before its transaction, "spilled" in it, when pages have
+    """A writer that is killed: "clean" before its transaction, "spilled" in it, when pages have
     gone to the file, "committed" after it.
     """
     child = os.fork()
     if not child:
         die = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # noqa: E731
-        if step == "signed":
+        if step == "clean":
             database.create = die
         if step == "committed":
-            RecordsDatabase.sign = die
+            RecordsDatabase.mark_clean = die
         if step == "spilled":
             insert = records.changes.insert
             records.changes.insert = lambda db, rows: (insert(db, rows), die())
@@ -234,7 +234,7 @@ def kill_in(path, step, rows):
 @pytest.mark.parametrize(
     ("step", "rows_written"),
     [
-        ("signed", 2),
+        ("clean", 2),
         pytest.param("spilled", 40_000, marks=pytest.mark.slow),
         ("committed", 2),
     ],
@@ -245,7 +245,7 @@ def test_a_killed_writer_leaves_all_or_nothing(tmp_path, step, rows_written, fir
     expected = [record.item for record in expected]
     kill_in(tmp_path, step, rows_written)
     assert read_checksummed(tmp_path / "records.json")["state"] == "writing"
-    if step != "signed":
+    if step != "clean":
         assert (tmp_path / "records.db-journal").exists() == (step == "spilled")
     if step == "committed":
         expected += ["n0", "n1"]
@@ -275,7 +275,7 @@ def test_damage_after_a_killed_writer_is_found_row_by_row(path):
     assert found > 50
 
 
-def test_a_writer_that_fails_leaves_what_was_signed(path, monkeypatch):
+def test_a_writer_that_fails_leaves_what_was_clean(path, monkeypatch):
     before = files(path)
 
     def full(*_):
@@ -309,7 +309,7 @@ def test_repair_signs_what_is_whole(path):
     flip(path / "records.json", 30)
     done = repair_records(path)
     assert (done.kept, done.lost, done.changed) == (6, 0, True)
-    assert "6 records, none lost; signed again" in str(done)
+    assert "6 records, none lost; checksum written again" in str(done)
     assert len(rows(path)) == 6
     assert repair_records(path).changed is False
 

@@ -106,7 +106,7 @@ def test_the_builds_of_two_bases_stay_and_those_that_readers_hold(workspace, mak
 
 
 def test_at_most_so_many_builds_stay(workspace, make_catalog, monkeypatch):
-    monkeypatch.setattr(publish, "KEPT_BUILDS", 3)
+    monkeypatch.setattr(publish, "MAX_BUILDS", 3)
     base = workspace.builds()[0].name
     for id_ in range(200, 206):
         segment(workspace, [(id_, "x", None, None, None)], make_catalog)
@@ -234,7 +234,7 @@ def test_a_manifest_of_another_build_is_found(workspace, make_contents):
         workspace.open()
 
 
-def test_names_that_lead_out_of_the_workspace_are_refused_though_they_are_signed(workspace):
+def test_names_that_lead_out_of_the_workspace_are_refused_though_their_checksum_fits(workspace):
     from qkvsearch.storage.checksummed import read_checksummed, write_checksummed
 
     found = read_root(workspace.path)

@@ -1,4 +1,4 @@
-"""What a writer reads, refuses and says: nothing damaged is signed, nothing is lost in silence."""
+"""What a writer reads, refuses and says: nothing damaged gets a checksum, nothing is lost in silence."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from qkvsearch.engine import Engine, build
 from qkvsearch.errors import DamagedError, WorkspaceError
 from qkvsearch.index import add as joining
 from qkvsearch.index import build as builder
-from qkvsearch.storage import checksummed as signed
+from qkvsearch.storage import checksummed
 from qkvsearch.storage.checksummed import read_checksummed, write_checksummed
 from qkvsearch.storage.records import changes, database
 
@@ -88,7 +88,7 @@ def test_a_disk_that_is_full_at_the_root_is_an_error_in_one_line(engine, monkeyp
     def full(*_: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(signed, "write_synced", full)
+    monkeypatch.setattr(checksummed, "write_synced", full)
     is_path = change not in (Engine.rollback, Engine.compact)
     with pytest.raises(WorkspaceError, match="No space left"):
         change(engine.workspace.path if is_path else engine)
@@ -105,7 +105,7 @@ def test_a_segment_elsewhere_is_none_of_the_workspace(engine):
     root = read_checksummed(path / "root.json")
     root["builds"][-1]["manifest"] = write_checksummed(own / "manifest.json", manifest)
     write_checksummed(path / "root.json", root)
-    with pytest.raises(DamagedError, match="no manifest"):
+    with pytest.raises(DamagedError, match="not a manifest"):
         qkv.open(path)
 
 

@@ -1,4 +1,4 @@
-"""What was recorded: a database of its own that every build of a workspace sees."""
+"""Recorded interactions: one database for all builds of a workspace."""
 
 from qkvsearch.storage.records.changes import append, forget, undo
 from qkvsearch.storage.records.database import RecordsDatabase

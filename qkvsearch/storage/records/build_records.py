@@ -1,4 +1,4 @@
-"""The records as one build sees them: of its users and items, beyond what is in its log."""
+"""The records from the view of one build: with its items, and newer than its log."""
 
 from __future__ import annotations
 
@@ -18,69 +18,72 @@ Row = tuple[str, str, float | None, int, float | None]
 
 
 class Records:
-    """What was recorded in a workspace, as far as the items are in the catalog of a build."""
+    """The records of a workspace with items in the catalog of a build.
+
+    "New" records are those that the build has not learned from.
+    """
 
     def __init__(self, catalog: StoredCatalog, database: RecordsDatabase) -> None:
         self.catalog, self.database = catalog, database
 
     @property
     def learned(self) -> int:
-        """The number of the last record that the log of the build contains."""
+        """The number of the last record that the build learned from."""
         return int(self.catalog.facts.get("learned_records", 0))
 
     def unlearned(self) -> tuple[int, int]:
-        """How many records the log of the build does not contain, and the last number given."""
+        """Return how many records are new, and the last number used."""
         last = [last for (last,) in self.database.rows("SELECT last FROM totals")]
         return self.count(), max([self.learned, *last])
 
     def of(self, user: Any) -> list[Interaction]:
-        """What was recorded of a user since, oldest first."""
+        """Return the new interactions of a user, oldest first."""
         return [interaction for _, interaction in self._interactions(self._rows_of(user))]
 
     def by_user(self) -> dict[str, list[Interaction]]:
-        """`of` for every user with records, in the order of their first; each by the id of the
-        build, or as it was recorded first.
+        """Return the new interactions of every user, in the order of each user's first record. Ids
+        are spelled as in the build, or as recorded first.
         """
         names: dict[str, str] = {}
-        found: dict[str, list[Interaction]] = {}
+        interactions: dict[str, list[Interaction]] = {}
         built = self.catalog.ids("users") if self.catalog.fold_ids else None
         for name, interaction in self._interactions(self._rows()):
-            place = -1 if built is None else built.find(name)
-            spelled = name if built is None or place < 0 else built.texts[place]
+            row = -1 if built is None else built.find(name)
+            spelled = name if built is None or row < 0 else built.texts[row]
             spelled = names.setdefault(self._key(spelled), spelled)
-            found.setdefault(spelled, []).append(interaction)
-        return found
+            interactions.setdefault(spelled, []).append(interaction)
+        return interactions
 
     def count(self) -> int:
-        """How many there are since, including those of items that are not in the catalog."""
+        """Count the new records, including those with items that are not in the catalog."""
         sql = "SELECT count(*) FROM recorded WHERE number > ?"
         return sum(n for (n,) in self.database.rows(sql, self.learned))
 
     def n_stray(self) -> int:
-        """How many of them are of items that are not in the catalog."""
+        """Count the new records with items that are not in the catalog."""
         rows = self._rows()
         return len(rows) - len(self._interactions(rows))
 
     @property
     def state(self) -> str:
-        """Another text after every change: no number is given twice, to undo lowers the count."""
+        """A text that changes with every change: numbers only rise, and undo lowers the count."""
         return "-".join(map(str, (self.database.rows("SELECT n, last FROM totals") or [(0, 0)])[0]))
 
     def has(self, user: Any) -> bool:
-        """Whether anything was recorded of a user, even of items that are not in the catalog."""
+        """Return whether a user has records, even if none of an item in the catalog."""
         return bool(self._first_spelling(user))
 
     def user_text(self, user: Any) -> str:
-        """A user's id as it was recorded first, otherwise as it is given."""
+        """Return a user's id as it was recorded first; an id without records as it is."""
         return next(iter(self._first_spelling(user)), self._text(user))
 
-    def user_names(self, most: int) -> list[str]:
-        """Ids of users of whom anything was recorded."""
+    def user_names(self, limit: int) -> list[str]:
+        """Return the ids of users with records, at most `limit`."""
         sql = "SELECT DISTINCT user FROM recorded LIMIT ?"
-        return [name for (name,) in self.database.rows(sql, most)]
+        return [name for (name,) in self.database.rows(sql, limit)]
 
     def users_of(self, position: int) -> list[str]:
-        """Of whom anything was recorded since with the item in this row, each in one spelling."""
+        """Return the ids of users with new records of the item in this row, each once."""
         (id_,), _ = self.catalog.names([position])
         is_item = "casefold(item) = casefold(?2)" if self.catalog.fold_ids else "item = ?2"
         sql = f"SELECT user FROM recorded WHERE number > ?1 AND {is_item} ORDER BY time, number"
@@ -88,14 +91,14 @@ class Records:
         return list({self._key(name): name for (name,) in reversed(rows)}.values())
 
     def strays(self, user: Any) -> list[str]:
-        """Ids of the items recorded of a user since that are not in the catalog."""
+        """Return the items of a user's new records that are not in the catalog."""
         items = dict.fromkeys(item for _, item, *_ in self._rows_of(user))
-        known = self.catalog.find_items(items)
-        return [item for item in items if item not in known]
+        rows = self.catalog.find_items(items)
+        return [item for item in items if item not in rows]
 
     def page(self, user: Any, k: int | None, offset: int) -> tuple[list[Record], int]:
-        """`k` records, all where it is None, the last ones first, from the one in place `offset`
-        on; and how many there are in all, be they in the log of the build or not. user: only theirs
+        """Return `k` records, all for None, the latest first, after skipping `offset`; and how many
+        there are in all. These are all records, new or not. user: only those of one user.
         """
         where, values = "", []
         if user is not None:
@@ -110,7 +113,7 @@ class Records:
         return id_text(user, whole=self.catalog.are_whole("users"))
 
     def _key(self, user: Any) -> str:
-        """What is equal for all spellings of one user."""
+        """Return a text that is the same for all spellings of a user's id."""
         text = self._text(user)
         return text.casefold() if self.catalog.fold_ids else text
 
@@ -123,12 +126,12 @@ class Records:
         return self._rows(f"AND {is_user(self.catalog.fold_ids)}", self._text(user))
 
     def _rows(self, condition: str = "", *values: Any) -> list[Row]:
-        """User, item, rating, time and weight, oldest first."""
+        """Return user, item, rating, time and weight of new records, oldest first."""
         sql = f"SELECT user, item, rating, time, weight FROM recorded WHERE number > {self.learned}"
         return self.database.rows(f"{sql} {condition} ORDER BY time, number", *values)
 
     def _interactions(self, rows: Iterable[Row]) -> list[tuple[str, Interaction]]:
-        """With the users; without items that are not in the catalog."""
+        """Return user and interaction of each row whose item is in the catalog."""
         rows = list(rows)
         positions = self.catalog.find_items({item for _, item, *_ in rows})
         return [

@@ -1,4 +1,4 @@
-"""What changes the records: some are added, taken back, or deleted with a person."""
+"""Changes of the records: append, undo, and forget a user."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from qkvsearch.storage.records.record_rows import RECORD, Record, Recorded, dele
 def append(
     database: RecordsDatabase, rows: Iterable[Recorded], after: int | None = None, learned: int = 0
 ) -> list[Record]:
-    """Interactions, all of them on disk when this returns, or none. Raises `WorkspaceError`.
+    """Write interactions, all or none, to the disk, and return their records. One `undo` deletes
+    them together. Raises `WorkspaceError`.
 
-    The time of one without any is now, or just after the time `after` where that is in the future,
-    and not before the last record's, since a clock may be set back.
-    All of them are undone together. learned: the number of the last record that a build's log
-    contains; theirs are greater, even where all records before were lost.
+    An interaction without a time gets the present time, or a later one if the clock was set back:
+    after the time `after`, and not before the last record. learned: number of the last record that
+    a build learned from. New numbers are greater, even if earlier records were lost.
     """
     moment = max(int(time.time()), -1 if after is None else after + 1)
     last = "SELECT time FROM recorded ORDER BY number DESC LIMIT 1"
@@ -37,10 +37,10 @@ def append(
 
 
 def undo(database: RecordsDatabase, learned: int = 0) -> list[Record]:
-    """Take back what was recorded together last; it comes back, nothing where nothing is left.
+    """Delete the records of the last `append`, and return them; none where there are none.
 
-    learned: the number of the last record that the log of the current build contains. Raises
-    `QkvError` where it is too late for that, `WorkspaceError` where nothing can be written.
+    learned: the number of the last record that the current build learned from. Raises `QkvError`
+    where these records are among them, `WorkspaceError` where nothing can be written.
     """
     last = f"SELECT {RECORD} FROM recorded WHERE batch = (SELECT batch FROM recorded "
     last += "ORDER BY number DESC LIMIT 1) ORDER BY number"
@@ -56,19 +56,19 @@ def undo(database: RecordsDatabase, learned: int = 0) -> list[Record]:
 
 
 def forget(database: RecordsDatabase, user: str, *, fold: bool) -> int:
-    """Delete the records of a user, by the id's text, and every trace of them in the file; how many
-    there were comes back. fold: in every spelling that differs in case alone. Raises
+    """Delete the records of a user by the text of the id, and every trace of them in the file.
+    Return how many there were. fold: ids that differ only in case are the same. Raises
     `WorkspaceError`.
     """
     with database.writing("forget", vacuum=True) as db:
-        found = db.execute(f"SELECT {RECORD} FROM recorded WHERE {is_user(fold)}", (user,))
-        records = [Record(*row) for row in found]
+        rows = db.execute(f"SELECT {RECORD} FROM recorded WHERE {is_user(fold)}", (user,))
+        records = [Record(*row) for row in rows]
         delete(db, records)
     return len(records)
 
 
 def is_user(fold: bool) -> str:
-    """The SQL for a user's records by the text of the id, which uses the index."""
+    """Return the SQL condition for a user's records by the text of the id; it uses the index."""
     return "user_key = casefold(?1)" + ("" if fold else " AND user = ?1")
 
 
@@ -81,5 +81,5 @@ def _text(user: str) -> str:
 
 
 def _number(value: float | None) -> float | None:
-    # SQLite keeps −0 as 0, and the checksum would be another.
+    # SQLite stores −0 as 0, and the checksum would differ.
     return None if value is None else float(value) + 0.0

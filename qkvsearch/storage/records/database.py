@@ -1,8 +1,8 @@
-"""`records.db` with its signature and its lock: checked before it is read, signed when written.
+"""`records.db` with its checksum and its lock: checked before it is read.
 
-`records.json` says what the file's checksum is ("clean"), or that a writer is at work or was killed
-("writing"). Then what SQLite's journal restores counts, once every row was compared with its own.
-Whoever reads holds the lock together with other readers, a writer alone; readers write nothing.
+`records.json` has the checksum of the file ("clean"), or says that a writer is active or was killed
+("writing"). In the second case SQLite's journal restores the file, and every row is compared with
+its own checksum. Readers share the lock and write nothing; a writer has it alone.
 """
 
 from __future__ import annotations
@@ -29,39 +29,39 @@ from qkvsearch.storage.records.record_rows import PAGE_SIZE, create, is_empty, r
 NAME = "records.db"
 CASEFOLD = "casefold"
 READ_ONLY = "mode=ro&immutable=1"
-# The permissions of new files: who did what is for the owner alone.
+# Permissions of new files: only the owner may read who did what.
 PRIVATE = 0o600
 NOTHING = {"bytes": 0, "xxh3": ""}
-# Without a lock, as in a folder of which a part is out of reach, a writer may be at work meanwhile.
+# A reader that could not lock, in a read-only folder, may meet a writer: it tries again.
 ATTEMPTS, PAUSE = 20, 0.05
-# Of all that SQLite refuses, what is the fault of the file, and not of the disk or of others.
+# The errors of SQLite that are the fault of the file, and not of the disk or of other processes.
 DAMAGED = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _in_use: WeakValueDictionary[tuple[str, str], RecordsDatabase] = WeakValueDictionary()
 
 
 class RecordsDatabase:
-    """The records of one workspace, shared by whoever reads or writes them in this process."""
+    """The records of one workspace, one object for all readers and writers in this process."""
 
     def __init__(self, workspace: Path) -> None:
         self.path = workspace / NAME
-        self.signature = self.path.with_suffix(".json")
+        self.state_file = self.path.with_suffix(".json")
         self.journal = self.path.with_name(f"{NAME}-journal")
         self._lock_file = self.path.with_suffix(".lock")
         self._mutex = threading.RLock()
-        # As in `writer_lock`, for whoever writes.
+        # For writers, as in `writer_lock`.
         self.wait: float | None = None
-        self.say: Callable[[str], None] | None = None
+        self.notify: Callable[[str], None] | None = None
         self._trusted: object = None
         self._db: sqlite3.Connection | None = None
 
     @classmethod
     def of(cls, workspace: Path) -> RecordsDatabase:
-        """The one that is in use already, if any, so that what it checked is not checked again."""
-        # The path as it is given stands in messages, and is another place after a change of folder.
+        """Return the object in use, or a new one: a process checks a file once."""
+        # Messages show the path as it is given, which means another folder after `chdir`.
         return _in_use.setdefault((os.path.abspath(workspace), str(workspace)), cls(workspace))
 
     def rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
-        """What a query finds; nothing where nothing was ever recorded. Raises `DamagedError`."""
+        """Return the rows of a query; none without records. Raises `DamagedError`."""
         with self._mutex, self._locked(alone=False):
             try:
                 db = self._current()
@@ -73,16 +73,16 @@ class RecordsDatabase:
 
     @contextmanager
     def writing(self, what: str, vacuum: bool = False) -> Iterator[sqlite3.Connection]:
-        """A transaction on the tables, on disk when this ends. vacuum: the file is then written
-        anew, so that nothing of what was deleted is left in it. Raises `DamagedError` where the
-        records are not as they were written, and `WorkspaceError` where they cannot be.
+        """Hold a transaction on the tables, which is on disk when the block ends. vacuum: rewrite
+        the file, so that nothing deleted is left in it. Raises `DamagedError` where the records are
+        damaged, and `WorkspaceError` where they cannot be written.
         """
         with self.alone(what):
-            former = self.require_sound()
+            previous = self.require_sound()
             if vacuum:
                 self._remove_leftovers()
             try:
-                self.write_state("writing", former)
+                self.write_state("writing", previous)
                 with closing(self.connect(self.path)) as db:
                     db.execute("BEGIN IMMEDIATE")
                     create(db)
@@ -93,16 +93,16 @@ class RecordsDatabase:
                         db.execute("VACUUM")
             except BaseException:
                 with suppress(OSError):
-                    if not self.journal.exists() and self._entry() == former:
-                        self.sign()
+                    if not self.journal.exists() and self._entry() == previous:
+                        self.mark_clean()
                 raise
-            # All is on disk: an error now would make people write it twice. The next writer signs.
+            # All is on disk: after an error people would record it twice. The next writer marks it.
             with suppress(OSError):
-                self.sign()
+                self.mark_clean()
 
     @contextmanager
     def alone(self, what: str) -> Iterator[None]:
-        """Nobody else reads or writes meanwhile. Errors of the disk become `WorkspaceError`."""
+        """Lock out all others in a `with` block. Errors of the disk become `WorkspaceError`."""
         try:
             with self._mutex, self._locked(alone=True):
                 yield
@@ -110,8 +110,8 @@ class RecordsDatabase:
             raise WorkspaceError(f"{self.path}: cannot {what}: {error}") from None
 
     def check(self) -> None:
-        """Compare the whole file with its checksum, and every row with its own, whatever this
-        process has seen. Raises `DamagedError`.
+        """Compare the file with its checksum and every row with its own, even if that was done
+        before. Raises `DamagedError`.
         """
         with self._mutex, self._locked(alone=False):
             self.close()
@@ -119,17 +119,17 @@ class RecordsDatabase:
             if db is not None:
                 self.require_whole(db)
 
-    def sign(self) -> None:
-        """The file is as it should be now."""
+    def mark_clean(self) -> None:
+        """Write the checksum of the file as it is now."""
         self.write_state("clean", self._entry())
         self._trusted = self._key()
 
     def write_state(self, state: str, entry: dict[str, Any]) -> None:
         """Write `records.json`: whether a writer is at work, and the file's size and checksum."""
-        write_checksummed(self.signature, {"state": state, **entry}, PRIVATE)
+        write_checksummed(self.state_file, {"state": state, **entry}, PRIVATE)
 
     def close(self) -> None:
-        """What was checked has to be checked again."""
+        """Close the connection and forget what was checked."""
         with self._mutex:
             if self._db is not None:
                 self._db.close()
@@ -140,7 +140,7 @@ class RecordsDatabase:
             self._db.close()
 
     def _current(self) -> sqlite3.Connection | None:
-        """A connection to what is there now, checked if it is not what was checked last."""
+        """Return a connection to the file, checked if it changed; None for an empty one."""
         for attempt in range(ATTEMPTS):
             key = self._key()
             if key == self._trusted:
@@ -158,7 +158,7 @@ class RecordsDatabase:
         return self._db
 
     def _checked(self) -> sqlite3.Connection | None:
-        content = self._require_signed()
+        content = self._check_state()
         if not self.size():
             return None
         if content["state"] == "writing" and self.journal.exists():
@@ -169,8 +169,8 @@ class RecordsDatabase:
         return db
 
     def _restored(self) -> sqlite3.Connection | None:
-        """In memory, what the journal of a killed writer restores: the folder may be read-only, and
-        SQLite would write to the file.
+        """Restore a copy in memory by the journal of a killed writer: SQLite would write to the
+        file itself, and the folder may be read-only.
         """
         try:
             with tempfile.TemporaryDirectory() as name:
@@ -188,14 +188,14 @@ class RecordsDatabase:
         return memory
 
     def require_sound(self) -> dict[str, Any]:
-        """Size and checksum of the file before it is changed, by whoever is `alone`. What a killed
-        writer left half done is restored. Raises `DamagedError`.
+        """Check the file before a change, restore it where a writer was killed, and return its size
+        and checksum. Requires `alone`. Raises `DamagedError`.
         """
-        is_known = self._key() == self._trusted
+        is_checked = self._key() == self._trusted
         self.close()
-        content = self.signed() if is_known else self._require_signed()
+        content = self.read_state() if is_checked else self._check_state()
         if content["state"] == "clean":
-            # Its transaction is over: what a loss of power brought back restores nothing.
+            # The transaction is complete: a journal restored after a power loss must not be used.
             self.journal.unlink(missing_ok=True)
             return {name: content[name] for name in NOTHING}
         self._remove_leftovers()
@@ -203,23 +203,25 @@ class RecordsDatabase:
             self.require_whole(db)
         return self._entry()
 
-    def signed(self) -> dict[str, Any]:
-        """What `records.json` says. Raises `DamagedError`."""
+    def read_state(self) -> dict[str, Any]:
+        """Read `records.json`. Raises `DamagedError`."""
         try:
-            content = read_checksummed(self.signature)
+            content = read_checksummed(self.state_file)
             if content["state"] in ("clean", "writing") and content.keys() >= NOTHING.keys():
                 return dict(content)
         except FileNotFoundError:
             if not self.size():
                 return {"state": "clean", **NOTHING}
-            raise self.damaged("it is missing", self.signature) from None
+            raise self.damaged("it is missing", self.state_file) from None
         except (AttributeError, LookupError, TypeError):
             pass
-        raise self.damaged("it does not say what was written", self.signature)
+        raise self.damaged("it is not what was written", self.state_file)
 
-    def _require_signed(self) -> dict[str, Any]:
-        """What `records.json` says, and the file is as it says, as far as a writer was done."""
-        content = self.signed()
+    def _check_state(self) -> dict[str, Any]:
+        """Read `records.json`, and compare the file with it where no writer was killed. Raises
+        `DamagedError`.
+        """
+        content = self.read_state()
         if content["bytes"] and not self.size():
             raise self.damaged("it is missing")
         is_clean = content["state"] == "clean"
@@ -235,22 +237,24 @@ class RecordsDatabase:
             raise self.damaged(str(error)) from None
 
     def damaged(self, reason: str, file: Path | None = None) -> DamagedError:
-        """The error that names the file, what is wrong, and what to do."""
+        """Return the error that names the file, what is wrong, and what to do."""
         advice = "what is not about users still works; repair keeps the records that can be read"
         return DamagedError(file or self.path, reason, advice)
 
     def size(self) -> int:
-        """In bytes, 0 where there is none. Raises `DamagedError` for what is no file."""
+        """Return the size in bytes, 0 where there is no file. Raises `DamagedError` for a link or a
+        folder.
+        """
         try:
-            found = self.path.lstat()
+            status = self.path.lstat()
         except FileNotFoundError:
             return 0
-        if not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(status.st_mode):
             raise self.damaged("it is a link or a folder, and was written as a file")
-        return found.st_size
+        return status.st_size
 
     def _remove_leftovers(self) -> None:
-        """What killed writers began to write beside their files."""
+        """Remove the temporary files of killed writers."""
         for path in self.path.parent.glob(".records.*-*"):
             path.unlink(missing_ok=True)
 
@@ -259,21 +263,21 @@ class RecordsDatabase:
         return {"bytes": size, "xxh3": checksum(self.path)} if size else NOTHING
 
     def _key(self) -> object:
-        """Another one after every change."""
+        """Return a value that changes with every change of the files."""
         try:
-            said = self.signature.read_bytes()
+            state = self.state_file.read_bytes()
         except FileNotFoundError:
-            said = b""
-        found = self.path.stat() if self.size() else None
-        place = found and (found.st_ino, found.st_mtime_ns, found.st_size)
-        return said, place, self.journal.exists()
+            state = b""
+        status = self.path.stat() if self.size() else None
+        version = status and (status.st_ino, status.st_mtime_ns, status.st_size)
+        return state, version, self.journal.exists()
 
     def connect(self, path: Path, options: str = "") -> sqlite3.Connection:
-        """To the file as it is. Raises `DamagedError` where it is no database of records."""
+        """Connect to a file. Raises `DamagedError` where it is not a database of records."""
         if path == self.path:
             self.size()
         if options != READ_ONLY:
-            # SQLite would create it for everybody to read; its journal gets the same permissions.
+            # SQLite would let everybody read a new file; the journal gets the same permissions.
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE))
         db = sqlite3.connect(
             f"{path.absolute().as_uri()}?{options}",
@@ -298,13 +302,13 @@ class RecordsDatabase:
     @contextmanager
     def _locked(self, alone: bool) -> Iterator[None]:
         if alone:
-            with exclusive(self._lock_file, self.wait, self.say, PRIVATE):
+            with exclusive(self._lock_file, self.wait, self.notify, PRIVATE):
                 yield
             return
         try:
             file = self._lock_file.open("rb")
         except OSError:
-            yield  # nobody has ever written here, or nobody can
+            yield  # nobody has written here yet, or nobody can
             return
         with file:
             lock(file, shared=True)

@@ -1,4 +1,4 @@
-"""The catalog of `records.db`: a row with a checksum for each record, and what they add up to."""
+"""The tables of `records.db`: a row with a checksum for each record, and their totals."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import xxhash
 
 PAGE_SIZE = 4096
-# user_key: the user's id with its case folded, by which all spellings of one are found.
+# user_key: the case-folded id of the user, to find all spellings.
 SCHEMA = (
     "CREATE TABLE recorded (number INTEGER PRIMARY KEY, user TEXT NOT NULL, "
     "user_key TEXT NOT NULL, item TEXT NOT NULL, rating REAL, weight REAL, "
@@ -20,12 +20,12 @@ SCHEMA = (
     "checksum INTEGER NOT NULL)",
 )
 RECORD = "number, user, item, rating, weight, time, batch"
-# What fits into SQLite's integers and is never below 0.
+# Totals stay below this, in the range of SQLite's integers.
 MODULUS = 2**63
 
 
 class Recorded(NamedTuple):
-    """An interaction by the owner's ids. Without a time it is of the moment it is written."""
+    """An interaction in the owner's ids. Without a time it gets the time when it is written."""
 
     user: str
     item: str
@@ -35,8 +35,8 @@ class Recorded(NamedTuple):
 
 
 class Record(NamedTuple):
-    """An interaction as it is kept. No number is given twice; `batch` is that of the first of those
-    that were recorded together.
+    """A recorded interaction. No number is used twice. batch: the number of the first record of the
+    same call.
     """
 
     number: int
@@ -48,14 +48,14 @@ class Record(NamedTuple):
     batch: int
 
     def cells(self) -> tuple[Any, ...]:
-        """The row of the table, in the order of its columns."""
+        """Return the row of the table, with its checksum."""
         number, user, *others = self
         cells = (number, user, user.casefold(), *others)
         return (*cells, row_checksum(cells))
 
 
 class Totals(NamedTuple):
-    """How many rows there are, the sum of their checksums, and the last number ever given."""
+    """Number of rows, sum of their checksums, and the last number ever used."""
 
     n: int = 0
     sum: int = 0
@@ -63,22 +63,22 @@ class Totals(NamedTuple):
 
 
 def row_checksum(cells: Sequence[Any]) -> int:
-    """xxh3 of a row's other columns, as a signed number of 64 bits."""
-    found = xxhash.xxh3_64_intdigest(json.dumps(cells).encode())
-    return found - 2**64 if found >= MODULUS else found
+    """Return the XXH3 of a row's other columns, as a signed 64-bit number."""
+    digest = xxhash.xxh3_64_intdigest(json.dumps(cells).encode())
+    return digest - 2**64 if digest >= MODULUS else digest
 
 
 def is_whole(cells: Sequence[Any]) -> bool:
-    """Whether a row, its checksum at the end, is as it was written."""
+    """Return whether a row has the checksum in its last column."""
     *others, checksum = cells
     try:
         return row_checksum(others) == checksum
-    except TypeError:  # bytes, which nobody wrote
+    except TypeError:  # bytes, which are never written
         return False
 
 
 def create(db: sqlite3.Connection) -> None:
-    """Make the catalog, in an open transaction, where there are none yet."""
+    """Create the tables, in an open transaction, if there are none yet."""
     if not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
         for statement in SCHEMA:
             db.execute(statement)
@@ -87,7 +87,7 @@ def create(db: sqlite3.Connection) -> None:
 
 
 def insert(db: sqlite3.Connection, records: Iterable[Record]) -> None:
-    """Write rows whose numbers are new."""
+    """Insert records with new numbers."""
     rows, before = [record.cells() for record in records], totals(db)
     db.executemany("INSERT INTO recorded VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
     last = max([before.last, *(row[0] for row in rows)])
@@ -95,7 +95,7 @@ def insert(db: sqlite3.Connection, records: Iterable[Record]) -> None:
 
 
 def delete(db: sqlite3.Connection, records: Iterable[Record]) -> None:
-    """Remove rows; their numbers are not given again."""
+    """Delete records; their numbers are not used again."""
     rows = [record.cells() for record in records]
     db.executemany("DELETE FROM recorded WHERE number = ?", ((row[0],) for row in rows))
     before = totals(db)
@@ -103,13 +103,13 @@ def delete(db: sqlite3.Connection, records: Iterable[Record]) -> None:
 
 
 def set_last(db: sqlite3.Connection, number: int) -> None:
-    """Numbers up to this one were given."""
+    """Mark all numbers up to this one as used."""
     now = totals(db)
     _write_totals(db, now._replace(last=max(now.last, number)))
 
 
 def totals(db: sqlite3.Connection) -> Totals:
-    """As they were written last."""
+    """Return the stored totals."""
     return Totals(*db.execute("SELECT n, sum, last FROM totals").fetchone())
 
 
@@ -123,22 +123,24 @@ def _write_totals(db: sqlite3.Connection, now: Totals) -> None:
 
 
 def is_empty(db: sqlite3.Connection) -> bool:
-    """Whether there are no catalog yet. Raises `sqlite3.Error`, `ValueError` for those of others."""
-    found = [sql for (sql,) in db.execute("SELECT sql FROM sqlite_master")]
-    if found and sorted(found, key=str) != sorted(SCHEMA):
-        raise ValueError("its catalog are not those of records")
-    return not found
+    """Return whether there are no tables yet. Raises `sqlite3.Error`, and `ValueError` for tables
+    other than those of records.
+    """
+    statements = [sql for (sql,) in db.execute("SELECT sql FROM sqlite_master")]
+    if statements and sorted(statements, key=str) != sorted(SCHEMA):
+        raise ValueError("its tables are not those of records")
+    return not statements
 
 
 def require_whole(db: sqlite3.Connection) -> None:
-    """Compare every row with its checksum, and all with the totals: the slow way, for a file that
-    is not signed. Raises `ValueError` or `sqlite3.Error`.
+    """Compare every row with its checksum, and all rows with the totals: for a file without a
+    checksum. Raises `ValueError` or `sqlite3.Error`.
     """
     if is_empty(db):
         return
-    ((said, *_), *_) = db.execute("PRAGMA integrity_check(1)").fetchall()
-    if said != "ok":
-        raise ValueError(" ".join(said.split()))
+    ((answer, *_), *_) = db.execute("PRAGMA integrity_check(1)").fetchall()
+    if answer != "ok":
+        raise ValueError(" ".join(answer.split()))
     n, total, last = 0, 0, 0
     for row in db.execute("SELECT * FROM recorded ORDER BY number"):
         if not is_whole(row):
@@ -146,4 +148,4 @@ def require_whole(db: sqlite3.Connection) -> None:
         n, total, last = n + 1, (total + row[-1]) % MODULUS, row[0]
     rows = db.execute("SELECT * FROM totals").fetchall()
     if len(rows) != 1 or not is_whole(rows[0]) or rows[0][:2] != (n, total) or rows[0][2] < last:
-        raise ValueError("the records are not those that were counted")
+        raise ValueError("the rows do not match their totals")

@@ -24,8 +24,8 @@ from qkvsearch.storage.records.record_rows import (
 
 @dataclass(frozen=True)
 class RecordsRepair:
-    """What became of the records: how many there are, how many were lost (None: nobody can tell),
-    and whether anything was written.
+    """Result of a repair: how many records there are, how many were lost (None: not known), and
+    whether anything was written.
     """
 
     kept: int
@@ -36,7 +36,7 @@ class RecordsRepair:
         if not self.changed:
             return f"{NAME}: {quantity(self.kept, 'record')}, as they were written"
         if self.lost == 0:
-            return f"{NAME}: {quantity(self.kept, 'record')}, none lost; signed again"
+            return f"{NAME}: {quantity(self.kept, 'record')}, none lost; checksum written again"
         lost = (
             "an unknown number of records" if self.lost is None else quantity(self.lost, "record")
         )
@@ -49,11 +49,11 @@ def repair_records(workspace: Path) -> RecordsRepair:
     Raises `WorkspaceError` where nothing can be written.
     """
     database = RecordsDatabase.of(workspace)
-    if not database.signature.exists() and not os.path.lexists(database.path):
+    if not database.state_file.exists() and not os.path.lexists(database.path):
         return RecordsRepair(0, changed=False)
     with database.alone("repair"):
         try:
-            return _as_signed(database)
+            return _if_sound(database)
         except (DamagedError, sqlite3.Error):
             pass
         try:
@@ -62,13 +62,13 @@ def repair_records(workspace: Path) -> RecordsRepair:
                 n = totals(db).n
         except (DamagedError, sqlite3.Error, TypeError):
             return _rewritten(database)
-        database.sign()
+        database.mark_clean()
         return RecordsRepair(n)
 
 
-def _as_signed(database: RecordsDatabase) -> RecordsRepair:
-    """Nothing is wrong, or a writer was killed. Raises `DamagedError`."""
-    is_clean = database.signed()["state"] == "clean"
+def _if_sound(database: RecordsDatabase) -> RecordsRepair:
+    """Check records that are sound, or that a killed writer left. Raises `DamagedError`."""
+    is_clean = database.read_state()["state"] == "clean"
     if database.require_sound() == NOTHING:
         n = 0
     else:
@@ -76,7 +76,7 @@ def _as_signed(database: RecordsDatabase) -> RecordsRepair:
             database.require_whole(db)
             n = totals(db).n
     if not is_clean:
-        database.sign()
+        database.mark_clean()
     return RecordsRepair(n, changed=not is_clean)
 
 
@@ -93,12 +93,12 @@ def _rewritten(database: RecordsDatabase) -> RecordsRepair:
             set_last(db, counted.last if counted else 0)
             db.execute("COMMIT")
         database.write_state("writing", NOTHING)
-        database.journal.unlink(missing_ok=True)  # or SQLite would play it into the new file
+        database.journal.unlink(missing_ok=True)  # SQLite would apply it to the new file
         os.replace(name, database.path)
     finally:
         with suppress(FileNotFoundError):
             os.unlink(name)
-    database.sign()
+    database.mark_clean()
     return RecordsRepair(len(records), counted.n - len(records) if counted else None)
 
 

@@ -1,4 +1,4 @@
-"""Files of a workspace changed and signed again, so that more than checksums is tried."""
+"""Files of a workspace changed with new checksums, so that more than checksums is tried."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ values = st.recursive(
 @settings(max_examples=40)
 @given(values)
 def test_what_is_written_is_read_back(tmp_path_factory, content):
-    path = tmp_path_factory.mktemp("signed") / "a.json"
+    path = tmp_path_factory.mktemp("checksummed") / "a.json"
     assert write_checksummed(path, content) == checksum_of(content)
     assert read_checksummed(path, checksum_of(content)) == content
 
@@ -57,7 +57,7 @@ def test_a_sound_file_in_the_place_of_another_is_found(tmp_path):
 @pytest.mark.parametrize(
     "text", ["", "{}", "[]", "null", "[" * 100_000, '{"content": NaN}', "\x00", "1e999999"]
 )
-def test_what_is_no_signed_file_is_refused(tmp_path, text):
+def test_what_is_no_checksummed_file_is_refused(tmp_path, text):
     path = tmp_path / "a.json"
     path.write_text(text)
     with pytest.raises(DamagedError):
