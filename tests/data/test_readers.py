@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pandas as pd
 import pytest
 
@@ -281,3 +283,22 @@ def test_a_column_plays_one_role_only(write, columns, role):
     values = {"rating": found.ratings, "time": found.times}
     assert values.pop(role) is None
     assert next(iter(values.values())) is not None
+
+
+@pytest.mark.parametrize("nested", ["[1]", "[1, 2]", '{"a": 1}', "[]"])
+@pytest.mark.parametrize("role", ["id", "user", "item"])
+def test_an_id_that_is_a_list_or_an_object_is_no_other_id(write, role, nested):
+    """As text, [1] would be the item 1, and [1, 2] the item "1|2"."""
+    rows = [{"user": "u", "item": 1, "title": "a"}, {"user": "v", "item": 1, "title": "b"}]
+    name = "item" if role == "id" else role
+    text = "".join(f"{json.dumps(row)}\n" for row in rows)
+    text += json.dumps(rows[0] | {name: "X"}).replace('"X"', nested)
+    path = write("t.jsonl", text)
+    given = (path, None) if role == "id" else (None, path)
+    columns = Columns(id="item") if role == "id" else None
+    message = rf"t\.jsonl, row 3: column '{name}' is the {role}, and a list or an object is in it"
+    with pytest.raises(DataError, match=message):
+        read_dataset(*given, columns)
+    frame = pd.DataFrame([*rows, rows[0] | {name: json.loads(nested)}])
+    with pytest.raises(DataError, match=rf"column '{name}' is the {role}, and a list"):
+        read_dataset(*((frame, None) if role == "id" else (None, frame)), columns)

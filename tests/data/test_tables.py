@@ -176,6 +176,11 @@ def test_half_an_emoji_in_json_becomes_a_question_mark(read):
     assert read(r'{"id": 1, "t": "a\ud83d"}', "t.jsonl")[0][1] == ["1", "a?"]
 
 
+def test_half_an_emoji_in_a_key_of_json_becomes_a_question_mark(read):
+    text = r'{"id": 1, "a\ud800": 2, "a\udfff": 3, "a?": 4}'
+    assert read(text, "t.jsonl")[0] == [["id", "a?", "a?.1", "a?.2"], ["1", "2", "3", "4"]]
+
+
 @pytest.mark.parametrize("bad", ['{"id": }', "[1]", "7"])
 def test_bad_json_names_the_file_and_the_line(read, bad):
     with pytest.raises(DataError, match=r"t\.jsonl, line 3: "):
