@@ -1,4 +1,4 @@
-"""Implicit alternating least squares: embeddings from which user interacted with which item."""
+"""Implicit alternating least squares: embeddings of users and items from their interactions."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ from qkvsearch.errors import DataError
 # The constants of "auto", as the docstring of `ImplicitALS` explains.
 AUTO_ALPHA0 = 10.0
 AUTO_REG = 0.2
-HIGHEST_ALPHA0 = 1.0
-SHORTEST_MEAN = 10.0
+MAX_ALPHA0 = 1.0
+MIN_MEAN_LENGTH = 10.0
 
 CHUNKS_PER_THREAD = 8
-# Embeddings of so many bytes are in a file. Smaller ones are quicker in memory, for all of them are
-# read in any order and written in every iteration.
+# Embeddings of more bytes are stored in a file. Smaller ones are faster in memory, since all
+# are read in any order and written in each iteration.
 LARGE_EMBEDDINGS = 1 << 30
-# Rows rotated at a time: few, since each batch is copied.
-ROTATED_AT_ONCE = 1024
+# The number of rows rotated at a time; each batch is copied.
+ROTATION_BATCH = 1024
 
 # indptr (n_rows + 1,), columns (n_pairs,), confidences (n_pairs,) or (1,)
 Pairs = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 class AlternatingLeastSquares(CollaborativeModel):
-    """What `ImplicitALS` does and its parameters, without scikit-learn."""
+    """The implementation of `ImplicitALS` without scikit-learn."""
 
     def __init__(
         self,
@@ -74,9 +74,9 @@ class AlternatingLeastSquares(CollaborativeModel):
     def fit(self, X: Any, y: None = None) -> Self:
         """Learn from a sparse matrix (n_users, n_items) or from `Interactions`.
 
-        A matrix holds confidences c; a stored zero is no interaction. Every pair of `Interactions`
-        has confidence 1. Raises `DataError` for a confidence that is negative or not finite, naming
-        its place.
+        A matrix contains confidences c; a stored zero is no interaction. Each pair of
+        `Interactions` has confidence 1. Raises `DataError` for a negative or infinite confidence,
+        with its row and column.
         """
         self._check_parameters()
         observed = self._read(X)
@@ -98,9 +98,9 @@ class AlternatingLeastSquares(CollaborativeModel):
         return self
 
     def predict(self, users: Any, items: Any) -> np.ndarray:
-        """Scores (n,) of the pairs users (n,), items (n,); one of them may be single.
+        """Return the scores (n,) of the pairs users (n,), items (n,); one of them may be a scalar.
 
-        Row numbers after `fit(matrix)`, own ids after `fit(Interactions)`; others raise
+        They are row numbers after `fit(matrix)`, ids after `fit(Interactions)`; others raise
         `UnknownIdError`.
         """
         check_fitted(self)
@@ -108,17 +108,17 @@ class AlternatingLeastSquares(CollaborativeModel):
         return np.einsum("nd,nd->n", self.user_embeddings_[u], self.item_embeddings_[i])
 
     def fold_in(self, history: Any, confidences: Any = None) -> np.ndarray:
-        """The embedding (d,) of a user who was not in the training data, solved exactly.
+        """Solve exactly for the embedding (d,) of a user who was not in the training data.
 
-        history: the items they interacted with, named as in `predict`. A sparse matrix (n, n_items)
-        of confidences holds n users and gives (n, d).
+        history: their items, given as in `predict`. A sparse matrix (n, n_items) of confidences
+        describes n users and gives (n, d).
         """
         check_fitted(self)
         if not issparse(history):
             positions = self._item_positions(history)
             return self.factors_.fold_in(positions, confidences).astype(np.float32)
         if confidences is not None:
-            raise DataError("a sparse history holds its confidences itself: pass no others")
+            raise DataError("a sparse history contains its confidences: pass no `confidences`")
         histories = one_entry_per_pair(history)
         if histories.shape[1] != len(self.item_embeddings_):
             raise DataError(
@@ -142,9 +142,9 @@ class AlternatingLeastSquares(CollaborativeModel):
         require(nu_valid, "nu", self.nu, "a finite number, 0 or above")
 
     def _alternate(self, observed: csr_matrix) -> int:
-        """Solve for the users with the items held fixed, then for the items, `max_iter` times.
+        """Solve for the users with the items fixed, then for the items, `max_iter` times.
 
-        Returns the number of items that have a history.
+        Return the number of items that have a history.
         """
         n_threads = self.n_threads or available_cores()
         rng = random_generator(self.random_state)
@@ -154,10 +154,10 @@ class AlternatingLeastSquares(CollaborativeModel):
         )
         length, confidence = observed.nnz / users.n_active, observed.data.mean(dtype=np.float64)
         auto = auto_strengths(length, float(confidence), items.n_active)
-        given = (self.alpha0, self.reg)
+        parameters = (self.alpha0, self.reg)
         self.alpha0_, self.reg_ = (
-            chosen if value == "auto" else float(value)
-            for value, chosen in zip(given, auto, strict=True)
+            automatic if value == "auto" else float(value)
+            for value, automatic in zip(parameters, auto, strict=True)
         )
         d, rotation = self.n_components, np.eye(self.n_components)
         with thread_pool(n_threads) as pool:
@@ -166,7 +166,7 @@ class AlternatingLeastSquares(CollaborativeModel):
                 rotation = rotation @ self._improve(items, users, pool)
                 if self.callback is not None:
                     self.callback(iteration, self.max_iter)
-            # Back to the axes of the start, so that a small change of the data changes little.
+            # Rotate back to the initial axes, so that small changes of the data change little.
             for side in (users, items):
                 side.rotate(rotation.T, pool)
         self.user_embeddings_, self.item_embeddings_ = (
@@ -175,7 +175,7 @@ class AlternatingLeastSquares(CollaborativeModel):
         return items.n_active
 
     def _improve(self, side: Side, others: Side, pool: Executor) -> np.ndarray:
-        """A few conjugate gradient steps for every row of one side, shared among the threads.
+        """Take a few conjugate gradient steps for each row of one side, shared among the threads.
 
         First the embeddings of both sides are rotated to the principal axes (d, d) of the other
         side, which are returned. Dot products stay the same. But the term over all pairs becomes
@@ -205,40 +205,40 @@ class AlternatingLeastSquares(CollaborativeModel):
 
 
 def auto_strengths(mean_length: float, mean_confidence: float, n_items: int) -> tuple[float, float]:
-    """α₀ and reg by the formulas of `ImplicitALS`."""
-    m = min(AUTO_ALPHA0, HIGHEST_ALPHA0 * n_items / mean_length)
+    """Return α₀ and reg by the formulas of `ImplicitALS`."""
+    m = min(AUTO_ALPHA0, MAX_ALPHA0 * n_items / mean_length)
     alpha0 = m * mean_confidence * mean_length / n_items
-    # A mean user's penalty, reg·(n̄ + α₀·n_items), is reg·n̄·(1 + m·c̄); this makes it
+    # The penalty of a mean user, reg·(n̄ + α₀·n_items), is reg·n̄·(1 + m·c̄); this factor makes it
     # proportional to (1 + m)·c̄.
-    in_proportion = (1 + m) * mean_confidence / (1 + m * mean_confidence)
-    return alpha0, AUTO_REG / max(mean_length, SHORTEST_MEAN) ** (2 / 3) * in_proportion
+    factor = (1 + m) * mean_confidence / (1 + m * mean_confidence)
+    return alpha0, AUTO_REG / max(mean_length, MIN_MEAN_LENGTH) ** (2 / 3) * factor
 
 
 def by_user_and_by_item(observed: csr_matrix) -> tuple[Pairs, Pairs]:
-    """The observed pairs in compressed rows, one row a user and one row an item.
+    """Return the observed pairs in compressed rows, one row per user, and one row per item.
 
-    The confidences are a single number where all are equal, which saves a third of the memory.
+    The confidences are a single number if all are equal, which saves a third of the memory.
     """
     first = np.array(observed.data[:1])
     are_equal = bool(observed.data.min() == observed.data.max())
-    given = first if are_equal else observed.data
+    confidences = first if are_equal else observed.data
     # One integer type each, so that the kernel is compiled once.
     starts, items = observed.indptr.astype(np.int64), observed.indices.astype(np.int32, copy=False)
     lengths = counts_of(items, observed.shape[1])
     ends = np.concatenate([[0], np.cumsum(lengths)])
     users = scratch_array(len(items), np.int32)
     values = first if are_equal else scratch_array(len(items), np.float32)
-    transpose(starts, items, given, ends[:-1].copy(), users, values)
-    return (starts, items, given), (ends, users, values)
+    transpose(starts, items, confidences, ends[:-1].copy(), users, values)
+    return (starts, items, confidences), (ends, users, values)
 
 
 @dataclass(frozen=True)
 class Side:
     """Users or items: their histories in compressed rows, and the embeddings being solved.
 
-    confidences: one for each pair, or a single one where all are equal. lengths (n,) of the
-    histories. chunks: the rows that have a history, in parts for the threads. embeddings (n, d),
-    d being n_components rounded up to what the solver needs; the added components stay zero.
+    confidences: one for each pair, or a single one if all are equal. lengths (n,): of the
+    histories. chunks: the rows with a history, divided for the threads. embeddings (n, d): d is
+    n_components rounded up for the solver; the added components stay zero.
     """
 
     indptr: np.ndarray
@@ -259,7 +259,7 @@ class Side:
         rng: np.random.Generator,
         n_threads: int,
     ) -> Side:
-        """Random embeddings for the rows with a history, zero for the others."""
+        """Create random embeddings for the rows with a history, and zeros for the others."""
         lengths = np.diff(indptr)
         n_blocks, width = blocks(n_components)
         wide = n_blocks * LANES * len(width)
@@ -270,7 +270,7 @@ class Side:
             start *= np.float32(scale / np.sqrt(n_components))
             start[lengths[rows] == 0] = 0
             embeddings[rows, :n_components] = start
-        # From the longest history to the shortest, one to each chunk in turn: all take as long.
+        # Deal out the rows from the longest history to the shortest: chunks take equal time.
         order = np.argsort(-lengths, kind="stable")[: np.count_nonzero(lengths)]
         n_chunks = CHUNKS_PER_THREAD * n_threads
         return cls(
@@ -295,20 +295,20 @@ class Side:
             rows[:] = rows @ by
 
         used = self.embeddings[:, : len(by)]
-        list(pool.map(apply, np.array_split(used, -(-len(used) // ROTATED_AT_ONCE))))
+        list(pool.map(apply, np.array_split(used, -(-len(used) // ROTATION_BATCH))))
 
 
 def principal_axes(embeddings: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The eigenvalues (d,), 0 or above, and the eigenvectors (d, d) of YᵀY, for Y (n, d).
+    """Return the eigenvalues (d,), at least 0, and the eigenvectors (d, d) of YᵀY, for Y (n, d).
 
-    Raises `DataError` where YᵀY is not finite.
+    Raises `DataError` if YᵀY is not finite.
     """
     values, vectors = np.linalg.eigh(finite_gram(embeddings).astype(np.float64))
     return values.clip(min=0), vectors
 
 
 def finite_gram(embeddings: np.ndarray) -> np.ndarray:
-    """YᵀY (d, d) of Y (n, d). Raises `DataError` where it is not finite."""
+    """Return YᵀY (d, d) of Y (n, d). Raises `DataError` if it is not finite."""
     with np.errstate(over="ignore", invalid="ignore"):
         gram: np.ndarray = embeddings.T @ embeddings
     require_finite(gram)

@@ -1,4 +1,4 @@
-"""A user's history: items with confidences, ratings, weights and times, joined with later ones."""
+"""A user's history: items with confidences, ratings, weights and times, and later records."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ NO_TIMES = (
     "the interactions here have no times, so none is recent (`recent`): build from a log with a "
     "time column"
 )
-# Before all times: of a log without times. After all times: of what a query says the user likes.
+# The time of interactions in a log without times, before all others, and of likes named in a query,
+# after all others.
 UNKNOWN_TIME = int(np.iinfo(np.int64).min)
 NOW = int(np.iinfo(np.int64).max)
 
 
 class Interaction(NamedTuple):
-    """One with the item in this row. Without a rating it counts in full, without a weight as much
-    as the item usually does; a negative weight takes back what it refunds.
+    """An interaction with the item in row `position`.
+
+    Without a rating it counts fully, and without a weight as much as is usual for the item; a
+    negative weight is a refund.
     """
 
     position: int
@@ -33,11 +36,12 @@ class Interaction(NamedTuple):
 
 @dataclass(frozen=True)
 class History:
-    """One user's items: row numbers (h,), confidences (h,) to recommend by, ratings (h,), NaN where
-    unknown, times (h,), `UNKNOWN_TIME` where the log has none, and weights (h,), NaN where unknown,
-    None in a log without any.
+    """The h items of one user.
 
-    An item of confidence 0 is disliked or was taken back: it is known, and no reason for anything.
+    positions: rows (h,). confidences (h,): 0 for disliked and refunded items, which are never
+    recommended again and explain nothing. ratings (h,): NaN where unknown. times (h,):
+    `UNKNOWN_TIME` in a log without times. weights (h,): NaN where unknown; None in a log without
+    weights.
     """
 
     positions: np.ndarray
@@ -51,11 +55,11 @@ class History:
 
     @property
     def liked(self) -> History:
-        """The items that count for anything."""
+        """The items with a confidence above 0."""
         return self._take(self.confidences > 0)
 
     def without(self, items: Sequence[int]) -> History:
-        """As if the interactions with the items in these rows had never happened.
+        """Return the history without the items in these rows.
 
         >>> two = History(np.array([4, 7]), np.ones(2), np.full(2, np.nan), np.array([10, 20]))
         >>> two.without([4, 5]).positions.tolist()
@@ -71,75 +75,76 @@ class History:
         )  # fmt: skip
 
     def recorded_later(self, records: Iterable[Interaction]) -> list[Interaction]:
-        """The records, oldest first, that are new to this history: the last of each item.
+        """Return the last record of each item that is new to this history, oldest first.
 
-        An item that the history has at that time or later is left out: a log that was built after
-        it was recorded may have it as well. A record without a rating keeps the item's last rating;
-        weights are added to what there was, down to 0, and one without a weight makes it the usual
-        one where nothing was left. Records of the same second stay in order: each gets a time after
-        the one before.
+        A record is not new if the history has the item at that time or later, since a log built
+        after recording may contain it. A record without a rating keeps the item's last rating.
+        Weights are added up, but not below 0; a record without a weight restores the usual weight
+        of a fully refunded item. Records of the same second keep their order: each gets a later
+        time than the one before.
 
         >>> past = History(np.array([4]), np.ones(1), np.array([2.0]), np.array([10]))
         >>> past.recorded_later([Interaction(4, 5.0, 9), Interaction(7, None, 20)])
         [Interaction(position=7, rating=None, time=20, weight=None)]
         """
-        known = {position: row for row, position in enumerate(self.positions.tolist())}
-        times = {position: int(self.times[row]) for position, row in known.items()}
+        rows = {position: row for row, position in enumerate(self.positions.tolist())}
+        times = {position: int(self.times[row]) for position, row in rows.items()}
         ratings: dict[int, float | None] = {
             position: float(self.ratings[row])
-            for position, row in known.items()
+            for position, row in rows.items()
             if np.isfinite(self.ratings[row])
         }
         weights: dict[int, float | None] = {
             position: float(self.weights[row])
-            for position, row in known.items()
+            for position, row in rows.items()
             if self.weights is not None and np.isfinite(self.weights[row])
         }
         latest: dict[int, Interaction] = {}
-        before = UNKNOWN_TIME
+        last_time = UNKNOWN_TIME
         for position, rating, time, weight in records:
             if position in times and time <= times[position] != UNKNOWN_TIME:
                 continue
-            before = max(time, before + 1)
+            last_time = max(time, last_time + 1)
             if rating is not None:
                 ratings[position] = rating
             if weight is not None:
                 weights[position] = max((weights.get(position) or 0.0) + weight, 0.0)
-            elif weights.get(position) == 0:  # met again after all was taken back
+            elif weights.get(position) == 0:  # bought again after a full refund
                 weights[position] = None
-            latest.pop(position, None)  # the last interaction decides the place in the order
+            latest.pop(position, None)  # the last interaction determines the order
             latest[position] = Interaction(
-                position, ratings.get(position), before, weights.get(position)
+                position, ratings.get(position), last_time, weights.get(position)
             )
         return list(latest.values())
 
     def then(self, later: Iterable[Interaction], feedback: Feedback) -> History:
-        """This history with later interactions, which replace earlier ones with the same items."""
+        """Return the history with later interactions, which replace those with the same items."""
         latest = {interaction.position: interaction for interaction in later}
         if not latest:
             return self
-        stays = self.without(list(latest))
+        unchanged = self.without(list(latest))
         positions = np.array(list(latest), dtype=np.int64)
         ratings, weights = (
             np.array([np.nan if x is None else x for x in column], np.float32)
             for column in (
-                [one.rating for one in latest.values()], [one.weight for one in latest.values()]
+                [each.rating for each in latest.values()],
+                [each.weight for each in latest.values()],
             )
-        )  # fmt: skip
-        times = np.array([one.time for one in latest.values()], dtype=np.int64)
+        )
+        times = np.array([each.time for each in latest.values()], dtype=np.int64)
         new = feedback.confidences(positions, ratings, weights)
         return History(
-            np.concatenate([stays.positions, positions]),
-            np.concatenate([stays.confidences, new]),
-            np.concatenate([stays.ratings, ratings]),
-            np.concatenate([stays.times, times]),
-            None if stays.weights is None else np.concatenate([stays.weights, weights]),
+            np.concatenate([unchanged.positions, positions]),
+            np.concatenate([unchanged.confidences, new]),
+            np.concatenate([unchanged.ratings, ratings]),
+            np.concatenate([unchanged.times, times]),
+            None if unchanged.weights is None else np.concatenate([unchanged.weights, weights]),
         )
 
     def recent(self, half_life: int) -> History:
-        """Confidences halved for every `half_life` later interactions: c·2^(−age/half_life).
+        """Halve the confidences for every `half_life` later interactions: c·2^(−age/half_life).
 
-        Interactions of the same time have the same age. Raises `QkvError` where the log has no
+        Interactions of the same time have the same age. Raises `QkvError` if the log has no
         times.
 
         >>> three = History(np.arange(3), np.ones(3), np.full(3, np.nan), np.array([30, 10, 20]))
@@ -152,6 +157,6 @@ class History:
         return replace(self, confidences=self.confidences * 2.0 ** (-age / half_life))
 
 
-NOTHING = History(
+EMPTY_HISTORY = History(
     np.zeros(0, np.int64), np.zeros(0, np.float32), np.zeros(0, np.float32), np.zeros(0, np.int64)
 )

@@ -303,7 +303,7 @@ def _keep_largest(rows: csr_matrix, k: int, limit: int) -> int:
 
 def _invert(matrix: np.ndarray) -> None:
     """Invert a symmetric positive definite matrix in place, by Cholesky decomposition."""
-    # LAPACK stores matrices by column, so that `.T` costs no copy. One BLAS thread, so that the last
+    # LAPACK stores matrices by column, so that `.T` costs no copy. With one BLAS thread, the last
     # bits do not depend on the number of threads.
     with one_blas_thread():
         factor, failed = spotrf(matrix.T, lower=1, clean=0, overwrite_a=1)

@@ -235,10 +235,10 @@ class StoredModels:
 
     def history(self, user: int | None) -> History:
         """Return the log's history of the user in this row; an empty one for None."""
-        from qkvsearch.collaborative.user_history import NOTHING
+        from qkvsearch.collaborative.user_history import EMPTY_HISTORY
 
         log = self.find(self._log)
-        return NOTHING if log is None else log.history(user)
+        return EMPTY_HISTORY if log is None else log.history(user)
 
     @property
     def _log(self) -> LogComponent:

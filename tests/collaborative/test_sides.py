@@ -9,7 +9,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from qkvsearch.collaborative.implicit_als import (
-    ROTATED_AT_ONCE,
+    ROTATION_BATCH,
     Side,
     by_user_and_by_item,
     principal_axes,
@@ -21,7 +21,7 @@ D = 5
 @pytest.fixture
 def sides():
     """More users than are turned at once, and items; 5 components, in 16 with the padding."""
-    met = np.random.default_rng(0).random((2 * ROTATED_AT_ONCE + 3, 30)) < 0.2
+    met = np.random.default_rng(0).random((2 * ROTATION_BATCH + 3, 30)) < 0.2
     rng = np.random.default_rng(1)
     return tuple(Side.start(*p, D, 1, rng, 1) for p in by_user_and_by_item(csr_matrix(met * 1.0)))
 

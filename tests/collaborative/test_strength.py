@@ -34,7 +34,7 @@ def alone(factors, item):
 
 @pytest.mark.parametrize("at_a_time", [2**22, 90])
 def test_nine_of_ten_single_likes_come_above_the_level(factors, monkeypatch, at_a_time):
-    monkeypatch.setattr(strength, "MOST_SCORES", at_a_time)
+    monkeypatch.setattr(strength, "MAX_SCORES", at_a_time)
     rng = np.random.default_rng(1)
     items = rng.integers(0, 40, 600)
     level = usual_level(factors, np.bincount(items, minlength=40))
@@ -85,7 +85,7 @@ def test_too_little_is_said_in_numbers(positions, best, said):
 
 def test_what_was_disliked_makes_no_history_strong():
     liked_little = history([4, 1], [0.0, 1.0])
-    assert Strength(0.03, N_LIKING).n_people(liked_little) == 1
+    assert Strength(0.03, N_LIKING).n_users(liked_little) == 1
     assert "one item" in Strength(0.03, N_LIKING).why_weak(liked_little, 0.9)
 
 
