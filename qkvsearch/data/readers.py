@@ -66,9 +66,10 @@ def read_dataset(
         columns.refuse([*LOG_TYPES], "interactions")
     if items is None and interactions is None:
         raise DataError("nothing to build from: give a source, `items` or `interactions`")
-    rows = None if interactions is None else load_encoded(interactions, "interactions")
+    sign = columns.delimiter
+    rows = None if interactions is None else load_encoded(interactions, "interactions", sign)
     if items is not None:
-        frame, report = load(items, "items")
+        frame, report = load(items, "items", sign)
         catalog = catalog_from_frame(frame, columns, report, None if rows is None else rows[0])
         reports.append(report)
     if rows is not None:
@@ -112,7 +113,7 @@ def _names(table: EncodedTable, item: str, title: str) -> bool:
     return len(titles) > 0 and bool((titles == 1).mean() > 0.5)
 
 
-def load(source: Source, name: str) -> Table:
+def load(source: Source, name: str, delimiter: str | None = None) -> Table:
     """A file or a frame, as a frame of text; `name` is what messages call a frame."""
     if isinstance(source, tuple):
         return source
@@ -122,13 +123,15 @@ def load(source: Source, name: str) -> Table:
         frame = as_text(source, report)
         return without_long_cells(frame, text_lengths(frame), report), report
     require(isinstance(source, str | PathLike), name, source, "a file or a pandas frame")
-    return read_table(source)
+    return read_table(source, delimiter=delimiter)
 
 
-def load_encoded(source: Source, name: str) -> tuple[EncodedTable, ReadReport]:
+def load_encoded(
+    source: Source, name: str, delimiter: str | None = None
+) -> tuple[EncodedTable, ReadReport]:
     """The same, as a table that may be longer than memory."""
     if isinstance(source, tuple | pd.DataFrame):
         table, report = load(source, name)
         return table if isinstance(table, EncodedTable) else encoded(table), report
     require(isinstance(source, str | PathLike), name, source, "a file or a pandas frame")
-    return read_encoded(source)
+    return read_encoded(source, delimiter=delimiter)

@@ -33,9 +33,10 @@ def read_source(
             return read_movielens(Path(str(source)))
         bundled = sample(str(source).removeprefix(SAMPLE))
         return read_dataset(bundled.path(bundled.items), bundled.path(bundled.interactions))
+    columns = columns or Columns()
     if source is not None:
-        table, report = load_encoded(source, "source")
-        if interactions is None and _is_log(table, columns or Columns()):
+        table, report = load_encoded(source, "source", columns.delimiter)
+        if interactions is None and _is_log(table, columns):
             interactions = table, report
         elif items is None:
             ROWS.check(len(table), report.file)

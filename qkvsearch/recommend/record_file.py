@@ -23,10 +23,11 @@ def record_file(recording: Recording, source: Source, columns: Columns | None = 
     row. Raises `DataError` where no row can be used.
     """
     models, catalog = recording.histories.models, recording.histories.catalog
-    table, report = load_encoded(source, "interactions")
+    columns = columns or Columns()
+    table, report = load_encoded(source, "interactions", columns.delimiter)
     facts = models.snapshot.facts
     names = list(table.columns)
-    given = _with_known(columns or Columns(), facts.get("interaction_columns", ()), names)
+    given = _with_known(columns, facts.get("interaction_columns", ()), names)
     given = replace(given, fold_ids=bool(facts.get("fold_ids")))
     if find_column("rating", given.rating, names, report.file) is not None:
         given = replace(given, rating_scale=models.rating_scale)

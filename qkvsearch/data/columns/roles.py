@@ -19,6 +19,7 @@ class Columns:
     types: of columns by name, "number", "date", "yes/no", "list" or "text", instead of inferred.
     rating_scale: the lowest and the highest rating that can be given, instead of inferred.
     fold_ids: ids that differ in case alone are one. strict: what would be a warning is an error.
+    delimiter: what is between the cells of a text file, instead of inferred.
     """
 
     id: str | None = None
@@ -33,6 +34,7 @@ class Columns:
     rating_scale: tuple[float, float] | None = None
     fold_ids: bool = False
     strict: bool = False
+    delimiter: str | None = None
 
     def refuse(self, roles: Sequence[str], file: str) -> None:
         """Raise `DataError` for a column of a file that was not given."""
@@ -95,7 +97,4 @@ def _listing(names: Sequence[str]) -> str:
         listed += ". The first row looks like data: add a row of names above it"
     if len(names) > 1:
         return listed
-    return (
-        f"{listed}. With one column the delimiter may be another: columns are split at , ; | or "
-        "tab, in a .tsv file at tabs alone"
-    )
+    return f"{listed}. With one column the delimiter may be another one: `delimiter` says which"

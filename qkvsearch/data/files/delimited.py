@@ -55,6 +55,8 @@ def read_delimited(
 
     `label` and `name` are what errors and the report call the file. Raises `DataError`.
     """
+    if delimiter is not None and (not delimiter or set(delimiter) & set('"\r\n')):
+        raise DataError(f"`delimiter` is a sign such as ; or |, not {delimiter!r}")
     sample = text.read(SAMPLE)
     layout = Layout(delimiter or ",", [], len(names)) if names else find_layout(sample, delimiter)
     if layout is None:
