@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import math
 from numbers import Integral, Real
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from qkvsearch._utils.limits import QUERY
 from qkvsearch.errors import DataError
 from qkvsearch.terminal import shorten
 
+# NumPy is imported where it is used: the command line reads the limits of options without it.
+if TYPE_CHECKING:
+    import numpy as np
+
+# The largest number of float32, and the smallest above 0 of full precision.
+FLOAT32_MAX, FLOAT32_TINY = 3.4028234663852886e38, 1.1754943508222875e-38
 # Characters of a value that a message shows.
 DISPLAYED = 60
 
@@ -60,14 +64,14 @@ def is_whole(value: object) -> bool:
 
 def is_finite(value: object) -> bool:
     """Return True for a number that is finite in float32 too, in which the models compute."""
-    return is_number(value) and abs(float(value)) <= float(np.finfo(np.float32).max)  # type: ignore[arg-type]
+    return is_number(value) and abs(float(value)) <= FLOAT32_MAX  # type: ignore[arg-type]
 
 
 def check_positive(name: str, value: Any, or_word: str = "") -> None:
     """Raise `DataError` unless `value` is a finite number above 0, or the word `or_word`."""
     if not (or_word and isinstance(value, str) and value == or_word):
         # In float32, a smaller number would be 0.
-        valid = is_finite(value) and value >= float(np.finfo(np.float32).tiny)
+        valid = is_finite(value) and value >= FLOAT32_TINY
         require(valid, name, value, f"{or_word!r} or " * bool(or_word) + "a finite number above 0")
 
 
@@ -107,6 +111,8 @@ def check_fitted(estimator: Any) -> None:
 
 def random_generator(random_state: Any) -> np.random.Generator:
     """Return a NumPy generator for what scikit-learn accepts as `random_state`."""
+    import numpy as np
+
     if isinstance(random_state, np.random.Generator):
         return random_state
     if isinstance(random_state, int):  # without scikit-learn, which is slow to import

@@ -21,6 +21,7 @@ from qkvsearch.cli.render import (
     terminal_width,
     to_table,
 )
+from qkvsearch.search.options import OPTIONS
 from qkvsearch.terminal import printable
 
 if TYPE_CHECKING:
@@ -33,19 +34,34 @@ SHOWN_OF_CELL = 24
 INDENT = 3
 # What every hit has, in this order, before what only some questions add.
 FIELDS = ("rank", "id", "title", "score", "weight")
-fields_option = click.option(
-    "--fields",
-    metavar="NAMES",
-    default="",
-    help="Columns of the catalog to show as well, such as price,url.",
-)
-offset_option = click.option(
-    "--offset",
-    metavar="N",
-    type=click.IntRange(min=0),
-    default=0,
-    help="Pass over the first N.",
-)
+
+
+def question_option(
+    name: str, *flags: str, **settings: Any
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return the Click option of a question's option: its flags are `--name` unless given, and
+    `settings` replace what `OPTIONS` says of it.
+    """
+    option = OPTIONS[name]
+    shared: dict[str, Any] = {"help": option.help, "default": option.default}
+    if option.kind is bool:
+        shared["is_flag"] = True
+    elif option.kind in (list, dict):
+        shared |= {"multiple": True, "help": f"{option.help.removesuffix('.')}; repeatable."}
+    elif option.choices:
+        shared |= {"type": click.Choice(option.choices), "show_default": True}
+    elif option.kind is str:
+        shared["default"] = "" if option.default == () else option.default
+    else:
+        in_range: Any = click.IntRange if option.kind is int else click.FloatRange
+        shared["type"] = in_range(option.minimum, option.maximum, min_open=option.is_open)
+    if not option.default:
+        del shared["default"]
+    return click.option(*(flags or (f"--{name.replace('_', '-')}",)), name, **shared | settings)
+
+
+fields_option = question_option("fields", metavar="NAMES", default="")
+offset_option = question_option("offset", metavar="N", default=0)
 
 
 def where_options(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -76,33 +92,18 @@ def _condition(context: click.Context, _: click.Parameter, expression: str | Non
     return Condition(expression, seconds=seconds)
 
 
-where_option = where_options(
-    "Only items for which this SQL expression over the catalog's columns holds."
-)
+where_option = where_options(OPTIONS["where"].help)
 
 
 def ranking_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Which of the hits, which items, which columns of them, and the output options."""
     options: list[Callable[..., Any]] = [
-        click.option(
-            "-k", type=click.IntRange(min=0), default=10, show_default=True, help="How many."
-        ),
+        question_option("k", "-k", show_default=True),
         offset_option,
-        click.option(
-            "--min-weight",
-            metavar="X",
-            type=click.FloatRange(0, 1),
-            default=0.0,
-            help="Only hits of at least this weight, from 0 to 1.",
-        ),
+        question_option("min_weight", metavar="X", default=0.0),
         where_option,
         fields_option,
-        click.option(
-            "--temperature",
-            type=click.FloatRange(min=0, min_open=True),
-            help="Divides the scores before the softmax: the lower, the more weight on the first.  "
-            "[default: their standard deviation]",
-        ),
+        question_option("temperature"),
         output_options,
     ]
     for option in reversed(options):

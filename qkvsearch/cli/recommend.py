@@ -10,7 +10,7 @@ import click
 
 from qkvsearch.cli.context import CommandContext, engine_option, settings
 from qkvsearch.cli.explaining import ExplainedCommand, explain_option
-from qkvsearch.cli.hits import ranking_options, why_none, write_ranking
+from qkvsearch.cli.hits import question_option, ranking_options, why_none, write_ranking
 from qkvsearch.cli.record import NUMBER
 from qkvsearch.cli.render import Output
 from qkvsearch.errors import quantity
@@ -40,65 +40,25 @@ def _rated(_: click.Context, __: click.Parameter, given: Sequence[str]) -> dict[
 @click.command(
     cls=ExplainedCommand, short_help="Recommend items to a user, to someone new, or to all."
 )
-@click.option("--user", metavar="ID", help="A user of the log.")
-@click.option("--like", "likes", metavar="ITEM", multiple=True, help="An id or title; repeatable.")
-@click.option(
-    "--rate",
-    "ratings",
-    metavar="ITEM=RATING",
-    multiple=True,
-    callback=_rated,
-    help="Count this rating, as if it were recorded now; repeatable.",
-)
-@click.option(
-    "--without",
-    metavar="ITEM",
-    multiple=True,
-    help="As if they had never met this item of their history; repeatable.",
-)
-@click.option(
-    "--exclude", metavar="ITEM", multiple=True, help="An id or title not to list; repeatable."
-)
+@question_option("user", metavar="ID")
+@question_option("likes", "--like", metavar="ITEM")
+@question_option("ratings", "--rate", metavar="ITEM=RATING", callback=_rated)
+@question_option("without", metavar="ITEM")
+@question_option("exclude", metavar="ITEM")
 @click.option(
     "--all-users", is_flag=True, help="All users, to a .parquet, .csv or .jsonl file (-o)."
 )
-@click.option(
-    "--seen/--no-seen", help="Whether items of their history may be among it.  [default: no-seen]"
-)
+@question_option("seen", "--seen/--no-seen", show_default=True, default=False)
 @click.option(
     "--only",
     metavar="FILE",
     type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
     help="Only items whose ids are in FILE, one a line (- is stdin).",
 )
-@click.option(
-    "--model",
-    type=click.Choice(["preferences", "next-item"]),
-    default="preferences",
-    show_default=True,
-    help="What scores: all of the history, or what comes next after it (build --next-item).",
-)
-@click.option(
-    "--recent",
-    metavar="N",
-    type=click.IntRange(min=1),
-    help="Weigh the latest most: each interaction counts half for every N that came later.",
-)
-@click.option(
-    "--damping",
-    metavar="X",
-    type=click.FloatRange(min=0),
-    default=0.0,
-    help="Less of what is popular: X standard deviations of the scores off for each one of the "
-    "logarithm of an item's number of users.",
-)
-@click.option(
-    "--diversity",
-    metavar="X",
-    type=click.FloatRange(0, 1),
-    default=0.0,
-    help="How much it counts to be unlike the hits above, from 0 to 1.",
-)
+@question_option("model")
+@question_option("recent", metavar="N")
+@question_option("damping", metavar="X", default=0.0, type=click.FloatRange(min=0))
+@question_option("diversity", metavar="X", default=0.0)
 @engine_option
 @explain_option("Say what of the history carries each score; full: every item of it.")
 @ranking_options

@@ -16,6 +16,7 @@ from qkvsearch.cli.hits import (
     FIELDS,
     explained_rows,
     own_names,
+    question_option,
     ranking_options,
     ranking_table,
     why_none,
@@ -34,36 +35,20 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     help="Many queries, lines of id<TAB>text: each hit says which `query` it answers.",
 )
-@click.option(
-    "--heads",
-    metavar="NAMES",
-    help="Which heads score: lexical, semantic, token (a second pass, word by word), collaborative "
-    "(with --user), or one by its name.  [default: all]",
+@question_option("heads", metavar="NAMES")
+@question_option("fusion")
+@question_option(
+    "user", metavar="ID", help="An existing user, whose preferences are one more head."
 )
-@click.option(
-    "--fusion",
-    type=click.Choice(["scores", "ranks"]),
-    default="scores",
-    show_default=True,
-    help="What of the heads is summed: standardized scores, or 1 / (60 + rank).",
-)
-@click.option(
-    "--user", metavar="ID", help="Someone of the log, whose preferences are one more head."
-)
-@click.option("--prefix", is_flag=True, help="The last word may be unfinished: search as you type.")
-@click.option(
-    "--facets",
-    metavar="NAMES",
-    default="",
-    help="Columns to count the values of, over all items that match: genre,year.",
-)
-@click.option("--snippet", is_flag=True, help="Show the passage of a long text that answers.")
+@question_option("prefix")
+@question_option("facets", metavar="NAMES", default="")
+@question_option("snippet")
 @click.option(
     "--envelope",
     is_flag=True,
     help="JSON as one object: query, notes, corrections, facets, hits.",
 )
-@click.option("--anyway", is_flag=True, help="Show the nearest where nothing answers the query.")
+@question_option("anyway")
 @explain_option("Say what adds up to each score, by words; full: every part of the first hit.")
 @ranking_options
 def command(

@@ -6,16 +6,14 @@ import click
 
 from qkvsearch.cli.context import settings
 from qkvsearch.cli.explaining import ExplainedCommand, explain_option
-from qkvsearch.cli.hits import ranking_options, why_none, write_ranking
+from qkvsearch.cli.hits import question_option, ranking_options, why_none, write_ranking
 from qkvsearch.cli.render import Output
 
 
 @click.command(cls=ExplainedCommand, short_help="List what is like an item, or who is like a user.")
 @click.argument("items", metavar="[ITEM]...", nargs=-1)
 @click.option("--user", metavar="ID", help="List users of the most similar preferences instead.")
-@click.option(
-    "--exclude", metavar="ITEM", multiple=True, help="An id or title not to list; repeatable."
-)
+@question_option("exclude", metavar="ITEM")
 @explain_option("Say what adds up to each score; full: every part of the first hit.")
 @ranking_options
 def command(

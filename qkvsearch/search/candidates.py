@@ -137,9 +137,5 @@ def id_list(parameter: str, ids: Id | Iterable[Id]) -> list[Any]:
     """Return ids or titles as a list. Raise `DataError`, which names the parameter, for a value
     that cannot be an id.
     """
-    is_many = (
-        isinstance(ids, Iterable)
-        and getattr(ids, "ndim", 1)
-        and not isinstance(ids, bytes | Mapping)
-    )
-    return [check_id(parameter, id_) for id_ in (as_list(ids) if is_many else [ids])]
+    is_single = isinstance(ids, bytes | Mapping) or getattr(ids, "ndim", 1) == 0
+    return [check_id(parameter, id_) for id_ in ([ids] if is_single else as_list(ids))]

@@ -47,7 +47,27 @@ class Option:
 
 
 OPTIONS = {
-    "k": Option(int, "How many hits.", 10, minimum=0),
+    "user": Option(str, "An existing user."),
+    "likes": Option(list, "An id or title that they like.", ()),
+    "ratings": Option(dict, "Count this rating, as if it were recorded now."),
+    "without": Option(list, "As if they had never met this item of their history.", ()),
+    "exclude": Option(list, "An id or title not to list.", ()),
+    "where": Option(
+        str,
+        "Only items for which this SQL expression over the catalog's columns holds, such as "
+        "year >= 2000.",
+    ),
+    "fields": Option(str, "Columns of the catalog to show as well, such as price,url.", ()),
+    "heads": Option(
+        str,
+        "Which heads score: lexical, semantic, token (a second pass, word by word), collaborative "
+        "(with a user), or one by its name. By default all.",
+    ),
+    "facets": Option(
+        str, "Columns to count the values of, over all items that match, such as genre,year.", ()
+    ),
+    "seen": Option(bool, "Whether items of their history may be among the hits.", False),
+    "k": Option(int, "How many.", 10, minimum=0),
     "offset": Option(int, "Skip the first N.", 0, minimum=0),
     "min_weight": Option(
         float, "Only hits of at least this weight, from 0 to 1.", 0.0, minimum=0, maximum=1
@@ -70,7 +90,7 @@ OPTIONS = {
     "anyway": Option(bool, "Show the nearest items where nothing answers the query.", False),
     "model": Option(
         str,
-        "What scores: all of the history, or what comes next after it (build --next-item).",
+        "What scores: all of the history, or what comes next after it (built with next-item).",
         PREFERENCES,
         choices=MODELS,
     ),
@@ -78,7 +98,6 @@ OPTIONS = {
         float,
         "Weigh the latest most: each interaction counts half for every N that came later.",
         minimum=1,
-        maximum=1e9,
     ),
     "damping": Option(
         float,

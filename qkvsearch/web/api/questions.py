@@ -8,6 +8,8 @@ from fastapi import Path
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from qkvsearch.search.options import OPTIONS
+
 # Characters of a text, and of a condition; how far a listing goes.
 LONGEST, FARTHEST = 2000, 2**31 - 1
 # Items that a question names, and questions in one request.
@@ -15,22 +17,31 @@ MAX_NAMES, MAX_BATCH = 1000, 100
 # Of many items that cannot be read the first alone is reported: a million reports take seconds.
 NAMES = Field(max_length=MAX_NAMES, fail_fast=True)
 BATCH = Field(max_length=MAX_BATCH, fail_fast=True)
-Count = Annotated[int, Field(ge=0, description="How many.")]
-Offset = Annotated[int, Field(ge=0, le=FARTHEST, description="Pass over the first so many.")]
 Text = Annotated[str, Field(max_length=LONGEST)]
 Name = Annotated[str, Field(max_length=LONGEST, description="An id or a title.")]
 Names = Annotated[tuple[Name, ...], NAMES]
 # Where a body is JSON, an id that is a number may be sent as one.
 AnyId = Name | Annotated[int, Field(strict=True, ge=-(2**63), lt=2**63)]
 AnyIds = Annotated[tuple[AnyId, ...], NAMES]
-Where = Annotated[
-    str | None,
-    Field(max_length=LONGEST, description="An SQL expression over columns, as year >= 2000."),
-]
-Fields = Annotated[
-    str,
-    Field(max_length=LONGEST, description="Columns to show as well, with commas between them."),
-]
+
+
+def option(name: str, default: Any = None, **more: Any) -> Any:
+    """Return the field of an option that Python and the command line have as well, with `default`
+    in place of theirs where it is not None. more: what the API alone says of it.
+    """
+    shared = OPTIONS[name]
+    limits = {"gt" if shared.is_open else "ge": shared.minimum, "le": shared.maximum}
+    return Field(
+        default=shared.default if default is None else default,
+        description=shared.help,
+        **{**{key: limit for key, limit in limits.items() if limit is not None}, **more},
+    )
+
+
+Count = Annotated[int, option("k")]
+Offset = Annotated[int, option("offset", le=FARTHEST)]
+Where = Annotated[Text | None, option("where")]
+Fields = Annotated[Text, option("fields", "")]
 
 
 def example_of(place: str) -> dict[str, str]:
@@ -84,12 +95,8 @@ class RankedQuestion(QueryParameters):
     where: Where = None
     fields: Fields = ""
     offset: Offset = 0
-    min_weight: Annotated[
-        float, Field(ge=0, le=1, description="Only hits of at least this weight.")
-    ] = 0.0
-    temperature: Annotated[
-        float | None, Field(gt=0, le=1e9, description="Divides the scores before the softmax.")
-    ] = None
+    min_weight: float = option("min_weight")
+    temperature: float | None = option("temperature", le=1e9)
     explain: Annotated[
         bool, Field(description="Each score's parts, which add up to it, and reasons in words.")
     ] = False

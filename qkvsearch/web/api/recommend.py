@@ -32,6 +32,7 @@ from qkvsearch.web.api.questions import (
     RankedQuestion,
     Text,
     example_of,
+    option,
 )
 from qkvsearch.web.problems import Problem
 
@@ -42,42 +43,26 @@ Rating = Annotated[str, Field(max_length=2100, examples=["m042=4.5"])]
 class HowToRecommend(RankedQuestion):
     """What counts, and how the hits are shown."""
 
-    seen: Annotated[bool, Field(description="Also what is in the history.")] = False
-    model: Annotated[
-        Literal["preferences", "next-item"],
-        Field(description="By all that they like, or by what comes next."),
-    ] = "preferences"
-    recent: Annotated[
-        int | None, Field(ge=1, le=10**9, description="Half as much for every so many later ones.")
-    ] = None
-    damping: Annotated[float, Field(ge=0, le=1e9, description="Less of what is popular.")] = 0.0
-    diversity: Annotated[float, Field(ge=0, le=1, description="Unlike the hits above.")] = 0.0
-    because: Annotated[
-        int,
-        Field(
-            ge=1,
-            le=50,
-            description="With `explain`: how many items each hit's `because` lists, those that add "
-            "most; the others are one entry, `items` of them.",
-        ),
-    ] = MAX_LISTED
+    seen: bool = option("seen")
+    model: Literal["preferences", "next-item"] = option("model")
+    recent: float | None = option("recent", le=1e9)
+    damping: float = option("damping")
+    diversity: float = option("diversity")
+    because: int = option("because", MAX_LISTED, le=50)
 
 
 class RecommendQuestion(HowToRecommend):
     """For whom, and by which of what they did."""
 
-    user: Annotated[
-        Text | None,
-        Field(description="A user of the log.", json_schema_extra=example_of("users.id")),
-    ] = None
-    likes: Annotated[Names, Field(description="Items that they like; repeatable.")] = ()
+    user: Text | None = option("user", json_schema_extra=example_of("users.id"))
+    likes: Names = option("likes")
     rate: Annotated[
         tuple[Rating, ...],
         NAMES,
         Field(description="ITEM=RATING, as if recorded now; repeatable."),
     ] = ()
-    without: Annotated[Names, Field(description="As if they had not met these; repeatable.")] = ()
-    exclude: Annotated[Names, Field(description="Not among the hits; repeatable.")] = ()
+    without: Names = option("without")
+    exclude: Names = option("exclude")
 
     def options(self, *without: str) -> dict[str, Any]:
         return {**super().options("rate", *without), "ratings": ratings_of(self.rate)}
@@ -86,18 +71,15 @@ class RecommendQuestion(HowToRecommend):
 class RecommendBody(HowToRecommend):
     """The same as JSON, where ids may be numbers, and of ratings there is an object."""
 
-    user: Annotated[
-        AnyId | None,
-        Field(description="A user of the log.", json_schema_extra=example_of("users.id")),
-    ] = None
-    likes: Annotated[AnyIds, Field(description="Items that they like.")] = ()
+    user: AnyId | None = option("user", json_schema_extra=example_of("users.id"))
+    likes: AnyIds = option("likes")
     ratings: Annotated[
         dict[Name, float],
         Few,
         Field(description="Of items the rating, as if recorded now."),
     ] = Field(default_factory=dict)
-    without: Annotated[AnyIds, Field(description="As if they had not met these.")] = ()
-    exclude: Annotated[AnyIds, Field(description="Not among the hits.")] = ()
+    without: AnyIds = option("without")
+    exclude: AnyIds = option("exclude")
 
 
 class RecommendQuestions(QueryParameters):

@@ -22,11 +22,11 @@ from qkvsearch.web.api.answers import (
 from qkvsearch.web.api.filters import Filters, by_column, condition
 from qkvsearch.web.api.questions import (
     BATCH,
-    Fields,
     QueryParameters,
     RankedQuestion,
     Text,
     example_of,
+    option,
 )
 
 router = APIRouter(tags=["search"])
@@ -43,20 +43,17 @@ class SearchQuestion(RankedQuestion):
             json_schema_extra=example_of("items.title"),
         ),
     ]
-    heads: Annotated[Text | None, Field(description="Which heads score; by default all.")] = None
-    fusion: Annotated[
-        Literal["scores", "ranks"],
-        Field(description="What of each head is added up: standardized scores, or ranks."),
-    ] = "scores"
-    user: Annotated[Text | None, Field(description="Whose taste counts as well.")] = None
-    prefix: Annotated[bool, Field(description="The last word may be unfinished.")] = False
-    facets: Annotated[Fields, Field(description="Columns of which to count the values.")] = ""
+    heads: Text | None = option("heads")
+    fusion: Literal["scores", "ranks"] = option("fusion")
+    user: Text | None = option("user")
+    prefix: bool = option("prefix")
+    facets: Text = option("facets", "")
     filter: Filters = ()
-    snippet: Annotated[bool, Field(description="The passage that answers.")] = False
+    snippet: bool = option("snippet")
     matches: Annotated[
         bool, Field(description="Of each column the words in which the query's are found.")
     ] = False
-    anyway: Annotated[bool, Field(description="The nearest, where nothing answers.")] = False
+    anyway: bool = option("anyway")
 
 
 class SearchQuestions(QueryParameters):

@@ -12,7 +12,7 @@ from qkvsearch.engine import Engine
 from qkvsearch.retrieval import Ranking
 from qkvsearch.web.api.answers import Asked, Ranked, as_json, check_count, ranked, shown
 from qkvsearch.web.api.filters import Filters, condition
-from qkvsearch.web.api.questions import Names, RankedQuestion, example_of
+from qkvsearch.web.api.questions import Names, RankedQuestion, example_of, option
 
 router = APIRouter(tags=["similar"])
 
@@ -28,7 +28,7 @@ class SimilarQuestion(RankedQuestion):
             json_schema_extra=example_of("items.id"),
         ),
     ]
-    exclude: Annotated[Names, Field(description="Not these; repeatable.")] = ()
+    exclude: Names = option("exclude")
     filter: Filters = ()
 
 
