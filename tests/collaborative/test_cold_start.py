@@ -8,7 +8,7 @@ import pytest
 
 import qkvsearch as qkv
 from qkvsearch.collaborative.cold_start import (
-    LEAST_ITEMS,
+    MIN_ITEMS,
     PENALTIES,
     fit_text_map,
     place_cold_items,
@@ -51,7 +51,7 @@ def test_text_that_tells_nothing_gives_no_map():
 
 
 def test_few_items_give_no_map(texts):
-    keys, tastes = (array[:LEAST_ITEMS] for array in texts)
+    keys, tastes = (array[:MIN_ITEMS] for array in texts)
     assert fit_text_map(keys, tastes) is None
 
 
