@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import qkvsearch as qkv
-from qkvsearch._utils.caching import LONGEST, kept_by_word
+from qkvsearch._utils.caching import MAX_LENGTH, cached_by_word
 from qkvsearch.embeddings import ContrastiveEncoder, CorpusEncoder
 from qkvsearch.retrieval import LexicalKeys, TermKeys
 from qkvsearch.text.analysis import Analyzer
@@ -40,10 +40,10 @@ def test_copied_keys_answer_without_the_ones_that_they_are_of():
 
 def test_of_words_that_are_none_nothing_is_kept():
     asked = []
-    lengths = kept_by_word(lambda word: asked.append(word) or len(word), most=2)
-    for word in ("sea", "sea", "a", "b", "sea", *["x" * (LONGEST + 1)] * 2):
+    lengths = cached_by_word(lambda word: asked.append(word) or len(word), maxsize=2)
+    for word in ("sea", "sea", "a", "b", "sea", *["x" * (MAX_LENGTH + 1)] * 2):
         assert lengths(word) == len(word)
-    assert asked == ["sea", "a", "b", "sea", *["x" * (LONGEST + 1)] * 2]
+    assert asked == ["sea", "a", "b", "sea", *["x" * (MAX_LENGTH + 1)] * 2]
 
 
 @pytest.mark.parametrize("pieces", [[1, 2, 1], [40], [1, 300, 2]])

@@ -78,7 +78,7 @@ def test_a_settings_file_of_a_model_has_a_limit(tmp_path, monkeypatch):
 
     (tmp_path / "config.json").write_text(json.dumps({"hidden_size": 4}))
     assert Config(tmp_path, "config.json").number("hidden_size") == 4
-    monkeypatch.setattr(limits.Limit, "most", 3)
+    monkeypatch.setattr(limits.Limit, "value", 3)
     with pytest.raises(QkvError, match="more than 3 bytes of a JSON file of a model"):
         Config(tmp_path, "config.json")
 

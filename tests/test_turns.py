@@ -9,9 +9,9 @@ import pytest
 
 from qkvsearch._utils import query_lock as turns
 from qkvsearch._utils.deadline import DeadlineError, deadline
-from qkvsearch._utils.query_lock import pause, query_lock, released, without_turns
+from qkvsearch._utils.query_lock import pause, query_lock, released, without_query_lock
 
-pytestmark = pytest.mark.skipif(not turns._NEEDED, reason="threads run at once here")
+pytestmark = pytest.mark.skipif(not turns._HAS_GIL, reason="threads run at once here")
 
 
 def run_all(tasks):
@@ -41,7 +41,7 @@ def test_one_thread_has_its_turn_at_a_time():
 
 def test_what_takes_no_turn_waits_for_nobody_and_nobody_for_it():
     def aside():
-        with without_turns(), query_lock(), released():
+        with without_query_lock(), query_lock(), released():
             is_beside.set()
             assert is_done.wait(timeout=300)
 

@@ -1,8 +1,7 @@
-"""What is computed once: properties, and what is known of the words that queries share.
+"""Caching helpers: a lock-free `cached_property` and a cache of functions of a word.
 
-`cached_property` is that of `functools`, without its lock before Python 3.12. That lock is one for
-all instances of a class, and is held while the value is computed. So threads that answer queries,
-each with objects of its own, would wait for one another.
+Before Python 3.12, `functools.cached_property` has one lock for all instances of a class and holds
+it while a value is computed: threads that answer different queries would wait for one another.
 """
 
 from __future__ import annotations
@@ -12,16 +11,16 @@ from collections.abc import Callable
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
-__all__ = ["cached_property", "kept_by_word"]
+__all__ = ["cached_by_word", "cached_property"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-# Of longer words nothing is kept: they are no words, and would take all of the memory.
-LONGEST = 64
+# Longer strings are no words and are not cached, since they would fill the memory.
+MAX_LENGTH = 64
 
 if not TYPE_CHECKING and sys.version_info < (3, 12):
 
     class cached_property(cached_property):
-        """Threads that ask one instance at the same time may each compute the value."""
+        """A `functools.cached_property` whose value simultaneous threads may each compute."""
 
         def __get__(self, instance: Any, owner: type | None = None) -> Any:
             if instance is None:
@@ -30,18 +29,17 @@ if not TYPE_CHECKING and sys.version_info < (3, 12):
             return value
 
 
-def kept_by_word(function: Function, most: int) -> Function:
-    """A function of a word, or of what has one as its `text`, and of more: it keeps its answers to
-    the `most` questions asked last.
+def cached_by_word(function: Function, maxsize: int) -> Function:
+    """Cache the last `maxsize` results of a function of a word, or of an object with a `text`.
 
-    >>> lengths = kept_by_word(lambda word: [len(word)], most=2)
+    >>> lengths = cached_by_word(lambda word: [len(word)], maxsize=2)
     >>> lengths("sea") is lengths("sea"), lengths("a" * 65) is lengths("a" * 65)
     (True, False)
     """
-    kept = lru_cache(max(1, most))(function)
+    cached = lru_cache(max(1, maxsize))(function)
 
-    def ask(word: Any, *more: Any) -> Any:
+    def call(word: Any, *others: Any) -> Any:
         text = word if type(word) is str else word.text
-        return kept(word, *more) if len(text) <= LONGEST else function(word, *more)
+        return (cached if len(text) <= MAX_LENGTH else function)(word, *others)
 
-    return ask  # type: ignore[return-value]
+    return call  # type: ignore[return-value]

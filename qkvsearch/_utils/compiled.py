@@ -42,17 +42,17 @@ KEEPS_NANS = {"reassoc", "contract", "arcp", "nsz"}
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function in machine code, for arrays whose numbers are all finite."""
+    """Compile a function for arrays of finite numbers."""
     return _compiled(function, True)
 
 
 def compiled_for_any(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function in machine code, for arrays that may hold NaNs, which stay NaNs."""
+    """Compile a function for arrays that may contain NaNs, which stay NaNs."""
     return _compiled(function, KEEPS_NANS)
 
 
 def _compiled(function: Callable[..., Any], fastmath: Any) -> Callable[..., Any]:
-    """Cached on disk for the next process where that is possible."""
+    """Compile a function, cached on disk for the next process if possible."""
     # error_model: divides as NumPy does, for a check of every divisor would prevent vectorization.
     # forceinline: otherwise code compiled just now and the same code from the cache differ in the
     # last bits of their results.
@@ -71,19 +71,19 @@ def _prefetch(_typing: Any, array: Any, row: Any, column: Any) -> Any:
     """
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        kind, *given = signature.args
-        place = [
-            context.cast(builder, value, whole, types.intp)
-            for value, whole in zip(values[1:], given, strict=True)
+        array_type, *index_types = signature.args
+        indices = [
+            context.cast(builder, value, index_type, types.intp)
+            for value, index_type in zip(values[1:], index_types, strict=True)
         ]
-        of = context.make_array(kind)(context, builder, values[0])
-        address = cgutils.get_item_pointer(context, builder, kind, of, place)
+        struct = context.make_array(array_type)(context, builder, values[0])
+        address = cgutils.get_item_pointer(context, builder, array_type, struct, indices)
         byte, flag = ir.IntType(8).as_pointer(), ir.IntType(32)
-        asked = builder.module.declare_intrinsic(
+        instruction = builder.module.declare_intrinsic(
             "llvm.prefetch", [byte], ir.FunctionType(ir.VoidType(), [byte, flag, flag, flag])
         )
         # For reading (0), kept in all caches (3), data (1): the flags of LLVM's language reference.
-        builder.call(asked, [builder.bitcast(address, byte), flag(0), flag(3), flag(1)])
+        builder.call(instruction, [builder.bitcast(address, byte), flag(0), flag(3), flag(1)])
         return context.get_dummy_value()
 
     return types.void(array, row, column), generate

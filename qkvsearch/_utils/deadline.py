@@ -1,4 +1,4 @@
-"""A deadline for the work of one thread: a server's answer that nobody waits for any more stops."""
+"""A deadline for the work of a thread, so that a server stops working on abandoned requests."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _deadline: ContextVar[float] = ContextVar("deadline", default=inf)
 
 
 class DeadlineError(QkvError):
-    """An answer takes longer than it may."""
+    """The answer was not ready before the deadline."""
 
 
 @contextmanager
 def deadline(seconds: float) -> Iterator[None]:
-    """Let the work of the block take this long, and no longer than a deadline around it allows."""
+    """Set a deadline for the block; an enclosing deadline that is earlier stays in force."""
     token = _deadline.set(min(monotonic() + seconds, _deadline.get()))
     try:
         yield
@@ -28,7 +28,7 @@ def deadline(seconds: float) -> Iterator[None]:
 
 
 def check_deadline() -> None:
-    """Raise `DeadlineError` after the deadline. Called between the steps of long work.
+    """Raise `DeadlineError` after the deadline. Call this between the steps of long work.
 
     >>> with deadline(60):
     ...     check_deadline()

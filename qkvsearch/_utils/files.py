@@ -1,4 +1,4 @@
-"""Files that appear complete or not at all: made beside their place, then renamed."""
+"""Atomic writing of files: a file is written beside its target and then renamed."""
 
 from __future__ import annotations
 
@@ -15,60 +15,57 @@ from typing import IO, Any
 
 from qkvsearch.errors import DataError
 
-# Names by which a process has its own open files.
-OWN = re.compile(r"/dev/(?:(stdout)|(stderr)|fd/(\d+))|/proc/self/fd/(\d+)")
+# Names of a process's own open files.
+OWN_FILES = re.compile(r"/dev/(?:(stdout)|(stderr)|fd/(\d+))|/proc/self/fd/(\d+)")
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """An open file that takes the place of `path` when the block ends, whole and on disk. An error
-    in the block, a full disk or a kill leaves what was there.
+    """Open a file that replaces `path`, complete and on disk, when the block ends. After an error
+    in the block, a full disk or a kill, the old file is unchanged.
 
-    The permissions stay, and so does a link: what it leads to is replaced. What is no file on disk,
-    such as a pipe, a terminal or /dev/stdout, is written to as it is. Raises `DataError`.
+    Permissions are kept; of a symbolic link, the target is replaced. Pipes, terminals, /dev/stdout
+    and the like are written to directly. Raises `DataError`.
     """
     try:
-        with _opened_in_place(path) or _beside(_linked(path)) as file:
+        target = path.resolve() if path.is_symlink() else path
+        with _open_stream(path) or _replacement(target) as file:
             yield file
     except OSError as error:
         raise DataError(f"{path}: cannot write: {error.strerror or error}") from None
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """`replacing`, for content that is there as a whole."""
+    """Replace a file atomically by this content. Raises `DataError`."""
     with replacing(path) as file:
         file.write(content)
 
 
 def is_on_disk(path: Path) -> bool:
-    """Whether `path` is a file that can be replaced, or may become one."""
-    return not OWN.fullmatch(str(path)) and (path.is_file() or not path.exists())
+    """Return whether `path` is a regular file or does not exist, so that it can be replaced."""
+    return not OWN_FILES.fullmatch(str(path)) and (path.is_file() or not path.exists())
 
 
-def _opened_in_place(path: Path) -> IO[bytes] | None:
-    """What is no file on disk, open; None for one that is."""
+def _open_stream(path: Path) -> IO[bytes] | None:
+    """Open a pipe, a terminal or an open file of this process; return None for a regular file."""
     if is_on_disk(path):
         return None
-    found = OWN.fullmatch(str(path))
-    if found is None:
+    own_file = OWN_FILES.fullmatch(str(path))
+    if own_file is None:
         return path.open("wb")
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
-    stdout, _, *numbers = found.groups()
-    number = next((int(one) for one in numbers if one), 1 if stdout else 2)
-    return os.fdopen(os.dup(number), "wb")
-
-
-def _linked(path: Path) -> Path:
-    return path.resolve() if path.is_symlink() else path
+    stdout, _, *numbers = own_file.groups()
+    descriptor = next((int(number) for number in numbers if number), 1 if stdout else 2)
+    return os.fdopen(os.dup(descriptor), "wb")
 
 
 @contextmanager
-def _beside(target: Path) -> Iterator[IO[bytes]]:
+def _replacement(target: Path) -> Iterator[IO[bytes]]:
     mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
     if mode is not None and not os.access(target, os.W_OK):
         raise PermissionError(None, "Permission denied")
-    # Not by `tempfile`, whose files nobody else may read.
+    # `tempfile` would make a file that only its owner may read.
     unfinished = target.parent / f".qkvsearch-{os.urandom(8).hex()}"
     with _renamed(unfinished, target) as file:
         if mode is not None:
@@ -78,7 +75,7 @@ def _beside(target: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def _renamed(unfinished: Path, target: Path, mode: int = 0o666) -> Iterator[IO[bytes]]:
-    """An open file that is called `target` once the disk has all of it; after an error, removed."""
+    """Open a file that is renamed to `target` once it is on disk, and removed after an error."""
     try:
         with open(unfinished, "xb", opener=partial(os.open, mode=mode)) as file:
             yield file
@@ -92,9 +89,10 @@ def _renamed(unfinished: Path, target: Path, mode: int = 0o666) -> Iterator[IO[b
 
 @contextmanager
 def folder_beside(target: Path) -> Iterator[Path]:
-    """A hidden folder beside `target`, removed at the end: make it there, then `os.replace` it.
+    """Create a hidden folder beside `target`, in which to build it before `os.replace`.
 
-    Folders above `target` are made. Raises `DataError` where nothing can be written there.
+    It is removed when the block ends. Parent folders of `target` are created. Raises `DataError` if
+    that is impossible.
     """
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -108,26 +106,26 @@ def folder_beside(target: Path) -> Iterator[Path]:
 
 
 def sync(file: IO[Any]) -> None:
-    """Return when the disk has all that was written to an open file."""
+    """Wait until everything written to an open file is on disk."""
     file.flush()
     os.fsync(file.fileno())
 
 
 def write_synced(target: Path, data: bytes, mode: int = 0o666) -> None:
-    """Write a file in place of `target`, whole and on the disk when this returns. mode: the
-    permissions of a new file; those of an existing one stay.
+    """Replace a file atomically and wait until it is on disk. mode: the permissions of a new file;
+    an existing file keeps its own.
     """
-    beside = target.with_name(f".{target.name}-{os.getpid()}")
-    beside.unlink(missing_ok=True)  # what was killed left it, or it is a link to elsewhere
-    with _renamed(beside, target, mode) as file:
+    unfinished = target.with_name(f".{target.name}-{os.getpid()}")
+    unfinished.unlink(missing_ok=True)  # left by a killed process, or a link to another place
+    with _renamed(unfinished, target, mode) as file:
         with suppress(OSError):
-            beside.chmod(stat.S_IMODE(target.stat().st_mode))
+            unfinished.chmod(stat.S_IMODE(target.stat().st_mode))
         file.write(data)
     sync_directory(target.parent)
 
 
 def sync_directory(path: Path) -> None:
-    """Return when the disk has the names of all files in a folder."""
+    """Wait until the names of all files in a folder are on disk."""
     if os.name == "nt":  # Windows cannot open a directory, and orders directory entries itself
         return
     descriptor = os.open(path, os.O_RDONLY)

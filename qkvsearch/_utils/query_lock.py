@@ -1,10 +1,10 @@
-"""Turns: of threads that answer queries at once one runs Python, and the others what is compiled.
+"""A fair lock: one thread at a time runs the Python code of a query, others run compiled code.
 
-Python runs in one thread at a time anyway, by its global lock (GIL). Each operation of NumPy lets
-go of that lock and waits for it again: many times in a query, each time with another thread woken
-on another core. So threads got less done together than one alone, and now and then one of them
-waited long. Here they take turns, first come, first served, and let go of the turn where something
-compiled takes long.
+Python code runs in one thread at a time anyway, because of the global interpreter lock (GIL). But
+NumPy releases the GIL in each operation and waits for it again, each time waking another thread on
+another core. Without this lock, several threads were slower together than one alone, and some
+waited long. With it they take turns, first come, first served, and release the lock during long
+compiled code.
 """
 
 from __future__ import annotations
@@ -17,46 +17,48 @@ from threading import Lock, local
 
 from qkvsearch._utils.deadline import check_deadline
 
-_guard = Lock()
+_state_lock = Lock()
 _waiting: deque[Lock] = deque()
 _is_taken = False
-_own = local()
-# Without that lock there is nothing to take turns for.
-_NEEDED = getattr(sys, "_is_gil_enabled", lambda: True)()
+_thread = local()
+# Without the GIL, threads need not take turns.
+_HAS_GIL = getattr(sys, "_is_gil_enabled", lambda: True)()
 
 
 @contextmanager
 def query_lock() -> Iterator[None]:
-    """The caller's turn until the end of the block; within a turn of its own nothing more. Raises
-    `DeadlineError` where the turn comes too late.
+    """Hold the lock in the block; do nothing if the thread holds it already.
+
+    Raises `DeadlineError` if the lock is free only after the deadline.
     """
-    if not _NEEDED or getattr(_own, "has_turn", False) or getattr(_own, "takes_none", False):
+    is_exempt = not _HAS_GIL or getattr(_thread, "is_background", False)
+    if is_exempt or getattr(_thread, "has_lock", False):
         yield
         return
-    _take()
+    _acquire()
     try:
         check_deadline()
         yield
     finally:
-        _give()
+        _release()
 
 
 @contextmanager
 def released() -> Iterator[None]:
-    """Others may have their turn until the end of the block, which runs compiled code."""
-    if not getattr(_own, "has_turn", False):
+    """Release the lock during the block, which runs compiled code."""
+    if not getattr(_thread, "has_lock", False):
         yield
         return
-    _give()
+    _release()
     try:
         yield
     finally:
-        _take()
+        _acquire()
 
 
 def pause() -> None:
-    """Let those who wait have their turn, between two steps of long work. Raises `DeadlineError`
-    after the deadline.
+    """Let waiting threads run, between two steps of long work. Raises `DeadlineError` after the
+    deadline.
     """
     check_deadline()
     if _waiting:
@@ -65,33 +67,33 @@ def pause() -> None:
 
 
 @contextmanager
-def without_turns() -> Iterator[None]:
-    """The caller takes none until the end of the block: what nobody waits for holds up nobody."""
-    before = getattr(_own, "takes_none", False)
-    _own.takes_none = True
+def without_query_lock() -> Iterator[None]:
+    """Never take the lock in the block: background work must not delay queries."""
+    before = getattr(_thread, "is_background", False)
+    _thread.is_background = True
     try:
         yield
     finally:
-        _own.takes_none = before
+        _thread.is_background = before
 
 
-def _take() -> None:
+def _acquire() -> None:
     global _is_taken
-    with _guard:
-        own = Lock() if _is_taken else None
-        if own is not None:
-            own.acquire()
-            _waiting.append(own)
+    with _state_lock:
+        ticket = Lock() if _is_taken else None
+        if ticket is not None:
+            ticket.acquire()
+            _waiting.append(ticket)
         _is_taken = True
-    if own is not None:
-        own.acquire()  # until whoever had the turn hands it over
-    _own.has_turn = True
+    if ticket is not None:
+        ticket.acquire()  # until the thread that holds the query lock passes it on
+    _thread.has_lock = True
 
 
-def _give() -> None:
+def _release() -> None:
     global _is_taken
-    _own.has_turn = False
-    with _guard:
+    _thread.has_lock = False
+    with _state_lock:
         if _waiting:
             _waiting.popleft().release()
         else:

@@ -1,4 +1,4 @@
-"""Threads: tasks in parallel with one BLAS thread each, so that bits do not depend on the cores."""
+"""Parallel tasks with one BLAS thread each: results do not depend on the number of cores."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 Task = TypeVar("Task")
 
-# Modules that load a BLAS library besides NumPy's.
+# Modules that load further BLAS libraries besides NumPy's.
 BLAS_MODULES = ("scipy.special._ufuncs", "scipy.linalg._fblas", "scipy.linalg.cython_blas", "torch")
 
 _lock = threading.Lock()
-_callers: Counter[int] = Counter()  # threads that are inside `one_blas_thread`, how deep
-_before: dict[Any, int] = {}  # how many threads each BLAS library had
-_alone: int | None = None  # the thread that is inside `idle_cores`
+_callers: Counter[int] = Counter()  # nesting depth in `one_blas_thread` of each thread
+_saved_threads: dict[Any, int] = {}  # the previous number of threads of each BLAS library
+_idle_cores_user: int | None = None  # the thread that is inside `idle_cores`
 
 
 def run_in_threads(
@@ -30,11 +30,11 @@ def run_in_threads(
     tasks: Iterable[Task],
     n_threads: int | None = None,
 ) -> None:
-    """Run every task, in no certain order, in `n_threads`, by default as many as BLAS uses.
+    """Run all tasks, in any order, in `n_threads`, by default as many as BLAS uses.
 
     worker() is called once in each thread and returns the function that runs a task there. The
-    first error stops all threads and is raised. By default tasks run one by one within a task, or
-    while another thread runs tasks: nested threads would compete for the cores.
+    first error stops all threads and is raised. By default, tasks run in one thread within another
+    task, or while another thread runs tasks: nested threads would compete for the cores.
     """
     waiting = deque(tasks)
 
@@ -66,8 +66,8 @@ def run_in_threads(
 
 @contextmanager
 def thread_pool(n_threads: int | None = None) -> Iterator[ThreadPoolExecutor]:
-    """A pool of threads, one per core by default, with BLAS in one thread while it is open."""
-    # Imported when used, as below: it takes longer to import than all of attention.
+    """Open a pool of threads, one per core by default, with BLAS in one thread meanwhile."""
+    # Imported here, since it takes longer to import than all of attention.
     from concurrent.futures import ThreadPoolExecutor
 
     with one_blas_thread(), ThreadPoolExecutor(n_threads or available_cores()) as pool:
@@ -76,19 +76,19 @@ def thread_pool(n_threads: int | None = None) -> Iterator[ThreadPoolExecutor]:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """BLAS in one thread until the last caller, in any thread, has left; then as it was before.
+    """Run BLAS in one thread until the last caller, in any thread, leaves; then restore it.
 
-    The last bits of a product depend on the number of BLAS threads. And where products are small,
-    or tasks have threads of their own, more BLAS threads mostly wait for one another.
+    The last bits of a product depend on the number of BLAS threads. Besides, if products are small
+    or tasks run in parallel, several BLAS threads mostly wait for one another.
     """
     caller = threading.get_ident()
     with _lock:
         for library in _blas_libraries(tuple(name in sys.modules for name in BLAS_MODULES)):
-            if library not in _before:
-                _before[library] = library.get_num_threads()
+            if library not in _saved_threads:
+                _saved_threads[library] = library.get_num_threads()
                 _set_threads(library, 1)
-        if caller != _alone:
-            _end_alone()
+        if caller != _idle_cores_user:
+            _stop_using_idle_cores()
         _callers[caller] += 1
     try:
         yield
@@ -97,46 +97,49 @@ def one_blas_thread() -> Iterator[None]:
             _callers[caller] -= 1
             if not _callers[caller]:
                 del _callers[caller]
-            while _before and not _callers:
-                _set_threads(*_before.popitem())
+            while _saved_threads and not _callers:
+                _set_threads(*_saved_threads.popitem())
 
 
 @contextmanager
 def idle_cores() -> Iterator[None]:
-    """Within `one_blas_thread`, the cores that nothing uses for large products, until another
-    thread comes in: for what one caller waits for. Beside a busy process products would wait for
-    BLAS threads that are not on a core.
+    """Within `one_blas_thread`, use all idle cores for large products of a single caller, until
+    another thread enters. With busy cores, products would wait for BLAS threads that do not run.
     """
-    global _alone
+    global _idle_cores_user
     with _lock:
         caller = threading.get_ident()
-        if list(_callers) == [caller] and _alone is None and (n_idle := _n_idle_cores()) > 1:
-            _alone = caller
-            for library, n_threads in _before.items():
+        if (
+            list(_callers) == [caller]
+            and _idle_cores_user is None
+            and (n_idle := _n_idle_cores()) > 1
+        ):
+            _idle_cores_user = caller
+            for library, n_threads in _saved_threads.items():
                 _set_threads(library, min(n_threads, n_idle))
     try:
         yield
     finally:
         with _lock:
-            if _alone == caller:
-                _end_alone()
+            if _idle_cores_user == caller:
+                _stop_using_idle_cores()
 
 
-def _end_alone() -> None:
-    global _alone
-    if _alone is not None:
-        _alone = None
-        for library in _before:
+def _stop_using_idle_cores() -> None:
+    global _idle_cores_user
+    if _idle_cores_user is not None:
+        _idle_cores_user = None
+        for library in _saved_threads:
             _set_threads(library, 1)
 
 
 def _n_idle_cores() -> int:
-    """The cores that no other process uses at this moment; one where the system does not say."""
+    """Return the number of cores that no process uses now; 1 if the system does not tell."""
     try:
         with open("/proc/loadavg", encoding="ascii") as file:
             n_running = int(file.read().split()[3].split("/")[0])
         if n_running > 1:
-            # BLAS threads of our own look for work for a while after the last.
+            # Our own BLAS threads keep spinning for a while after a product.
             n_running -= sum(map(_is_running, os.listdir("/proc/self/task"))) - 1
     except (OSError, ValueError, IndexError):
         return 1
@@ -147,22 +150,22 @@ def _is_running(thread: str) -> bool:
     try:
         with open(f"/proc/self/task/{thread}/stat", encoding="ascii", errors="replace") as file:
             return file.read().rpartition(")")[2].split()[0] == "R"
-    except (OSError, IndexError):  # it has ended
+    except (OSError, IndexError):  # the thread has ended
         return False
 
 
 def _set_threads(library: Any, n_threads: int) -> None:
-    """Whichever thread asks: since 3.8, threadpoolctl heeds just one until that lets go of it, and
-    here callers are counted already.
+    """Set the number of threads from any thread: since 3.8, threadpoolctl obeys only the thread
+    that limited it first, but callers are counted here already.
     """
     getattr(library, "_real_set_num_threads", library.set_num_threads)(n_threads)
 
 
 @lru_cache(maxsize=1)
 def _blas_libraries(loaded: tuple[bool, ...]) -> list[Any]:
-    """The BLAS libraries; cached, since looking for them takes a millisecond.
+    """Return the BLAS libraries; cached, since finding them takes a millisecond.
 
-    loaded: whether each of BLAS_MODULES is imported; another look is needed where that changes.
+    loaded: whether each of BLAS_MODULES is imported, as the key of the cache.
     """
     from threadpoolctl import ThreadpoolController
 
@@ -171,7 +174,7 @@ def _blas_libraries(loaded: tuple[bool, ...]) -> list[Any]:
 
 
 def _blas_threads() -> int:
-    """How many threads BLAS may use, by the machine and by OPENBLAS_NUM_THREADS and the like."""
+    """Return the number of threads that BLAS may use, by the machine and the environment."""
     import scipy.linalg.cython_blas  # noqa: F401  (numba's products of matrices use SciPy's BLAS)
 
     libraries = _blas_libraries(tuple(name in sys.modules for name in BLAS_MODULES))
@@ -179,7 +182,7 @@ def _blas_threads() -> int:
 
 
 def available_cores() -> int:
-    """The cores that this process may use, which in a container are fewer than the machine's."""
+    """Return the number of cores that this process may use; in a container, not all of them."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""Where the user's own files are kept on this machine: models, lessons done, samples built."""
+"""Folders for the user's files: models, progress in lessons, built samples."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ MODELS_VARIABLE = "QKVSEARCH_MODELS"
 
 
 def models_folder() -> Path:
-    """Where fetched models live: `QKVSEARCH_MODELS`, or a folder among the user's data."""
+    """Return the folder of fetched models: `QKVSEARCH_MODELS`, or one in the data folder."""
     if named := os.environ.get(MODELS_VARIABLE):
         return Path(named)
     return data_folder() / "models"
 
 
 def data_folder() -> Path:
-    """What should stay: in the place that the system has for the data of programs."""
+    """Return the folder for data to keep, where the system stores the data of programs."""
     if sys.platform == "win32":
         home = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
     elif sys.platform == "darwin":
@@ -29,7 +29,7 @@ def data_folder() -> Path:
 
 
 def samples_folder() -> Path:
-    """What can be built again: the workspaces of the bundled samples."""
+    """Return the folder of the built samples, which can be built again."""
     import click
 
     return Path(click.get_app_dir(NAME), "samples")

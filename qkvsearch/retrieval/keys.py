@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from qkvsearch._utils.caching import kept_by_word
+from qkvsearch._utils.caching import cached_by_word
 from qkvsearch.retrieval.fusion import Scores
 from qkvsearch.retrieval.score_components import Components, PartsOf, ScoreComponent, Source
 from qkvsearch.retrieval.term_counts import TermCounts
@@ -156,7 +156,7 @@ class TermKeys(ABC):
             rarest = min((keys.n_with(token.term) for token in tokens), default=None)
             return 0.0 if rarest is None else _rarity(rarest, keys.n_items)
 
-        return kept_by_word(rarity, KEPT_TERMS)
+        return cached_by_word(rarity, KEPT_TERMS)
 
     @cached_property
     def _known_terms(self) -> Callable[[str], tuple[int, float]]:
@@ -166,7 +166,7 @@ class TermKeys(ABC):
             items, weights = keys.postings(term)
             return (len(items), float(weights.max())) if len(items) else (0, 0.0)
 
-        return kept_by_word(known, KEPT_TERMS)
+        return cached_by_word(known, KEPT_TERMS)
 
     @cached_property
     def _known_words(self) -> Callable[[QueryTerm], TermMatches]:
@@ -176,7 +176,7 @@ class TermKeys(ABC):
             known: TermMatches = keys.found(word)
             return known
 
-        return kept_by_word(found, most)
+        return cached_by_word(found, most)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if "_known" not in name}

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from qkvsearch._utils.caching import cached_property, kept_by_word
+from qkvsearch._utils.caching import cached_by_word, cached_property
 from qkvsearch.retrieval.score_components import Components, Source
 from qkvsearch.terminal import shorten
 from qkvsearch.text.analysis import Analyzer, fold
@@ -188,7 +188,7 @@ def terms(word: str) -> frozenset[str]:
     return _terms(word)
 
 
-_terms: Callable[[str], frozenset[str]] = kept_by_word(
+_terms: Callable[[str], frozenset[str]] = cached_by_word(
     lambda word: frozenset(Analyzer().key_terms(word)), 1 << 14
 )
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from qkvsearch._utils.caching import kept_by_word
+from qkvsearch._utils.caching import cached_by_word
 from qkvsearch.index import StoredModels
 from qkvsearch.search.synonyms import SYNONYM, OwnSynonyms
 from qkvsearch.text.analysis import MAX_TERM, Token, fold
@@ -114,7 +114,7 @@ class Changes:
         """The words that begin so, each in one form, the most frequent first, with the share that
         each has of the items of all.
         """
-        return kept_by_word(_Completions(self.models), KEPT_CHANGES)
+        return cached_by_word(_Completions(self.models), KEPT_CHANGES)
 
     @cached_property
     def meaning(self) -> Callable[[str, str], np.ndarray]:
@@ -125,12 +125,12 @@ class Changes:
             encoded = self.models.encoder(head).encode_many(words)
             return np.asarray(np.array(shares, encoded.dtype) @ encoded)
 
-        return kept_by_word(mean, KEPT_MEANINGS)
+        return cached_by_word(mean, KEPT_MEANINGS)
 
     @cached_property
     def mended(self) -> Callable[[Token, str], Change | None]:
         """A word that no item has in this spelling as what it may mean, if anything."""
-        return kept_by_word(_Mended(self.models, self.synonyms), KEPT_CHANGES)
+        return cached_by_word(_Mended(self.models, self.synonyms), KEPT_CHANGES)
 
     def _unspelled(self, tokens: Sequence[Token]) -> Iterator[int]:
         """The places of words that no text has in this spelling, and no item is called."""
@@ -144,7 +144,7 @@ class Changes:
         def known(word: str) -> bool:
             return words.has(word) or codes.has(word)
 
-        return kept_by_word(known, KEPT_WORDS)
+        return cached_by_word(known, KEPT_WORDS)
 
 
 @dataclass(frozen=True)

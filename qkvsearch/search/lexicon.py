@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from qkvsearch._utils.caching import kept_by_word
+from qkvsearch._utils.caching import cached_by_word
 from qkvsearch.index import StoredModels
 from qkvsearch.retrieval.keys import Expansion, QueryTerm
 from qkvsearch.search.expansion import COMPOUND, KEPT_CHANGES, KEPT_WORDS, Changes
@@ -44,12 +44,12 @@ class Lexicon:
     def expansion(self) -> Callable[[str], tuple[list[str], int]]:
         """The most frequent words that begin as `word*` says, and how many words do."""
         words = self.models.words
-        return kept_by_word(lambda begun: words.most_frequent(begun, MAX_EXPANSION), KEPT_CHANGES)
+        return cached_by_word(lambda begun: words.most_frequent(begun, MAX_EXPANSION), KEPT_CHANGES)
 
     @cached_property
     def word(self) -> Callable[[Token], QueryTerm]:
         """A word with all that it is looked up by: as it is, compounds, its family, synonyms."""
-        return kept_by_word(_Words(self.models, self.synonyms), KEPT_WORDS)
+        return cached_by_word(_Words(self.models, self.synonyms), KEPT_WORDS)
 
 
 @dataclass(frozen=True)

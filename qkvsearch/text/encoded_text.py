@@ -230,8 +230,8 @@ def attend_without_layers(
 
 def check_length(n: int) -> None:
     """Raise `QkvError` for more words than can be shown."""
-    if n > ATTENDED.most:
-        raise QkvError(f"{n:,} words are too many to show; {ATTENDED.most} at most")
+    if n > ATTENDED.value:
+        raise QkvError(f"{n:,} words are too many to show; {ATTENDED.value} at most")
 
 
 # --- one word ---

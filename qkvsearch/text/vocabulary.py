@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qkvsearch._utils.caching import kept_by_word
+from qkvsearch._utils.caching import cached_by_word
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -57,7 +57,7 @@ class Vocabulary:
             rows = {term: row for row, term in enumerate(self.terms.tolist()) if term}
             return lambda term: rows.get(term.encode(errors="surrogatepass"), -1)
         vocabulary = weakref.proxy(self)  # in a circle, files would wait for the garbage collector
-        return kept_by_word(lambda term: int(vocabulary.row(term)), KEPT_ROWS)
+        return cached_by_word(lambda term: int(vocabulary.row(term)), KEPT_ROWS)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"terms": self.terms}

@@ -11,7 +11,7 @@ from threading import Event, Thread
 
 import numpy as np
 
-from qkvsearch._utils.query_lock import without_turns
+from qkvsearch._utils.query_lock import without_query_lock
 from qkvsearch.engine import Engine
 from qkvsearch.engine.index import Index
 from qkvsearch.errors import DamagedError, QkvError
@@ -119,7 +119,7 @@ def warm(build: Index, ends: Event) -> None:
             for title in titles
         ),
     ]
-    with without_turns():
+    with without_query_lock():
         for ask in asked:
             if ends.is_set():
                 return

@@ -74,7 +74,7 @@ def test_more_columns_than_a_workspace_keeps_are_refused_before_anything_is_read
     if kind == "file":
         source.to_csv(tmp_path / "wide.csv", index=False)
         source = tmp_path / "wide.csv"
-    with pytest.raises(DataError, match=rf"2,100 columns, and a workspace keeps {COLUMNS.most:,}"):
+    with pytest.raises(DataError, match=rf"2,100 columns, and a workspace keeps {COLUMNS.value:,}"):
         read_dataset(source, None)
 
 

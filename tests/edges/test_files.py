@@ -117,7 +117,7 @@ class TestLongLines:
         items = b"id,title\n1," + b"word " * (self.LONG // 5) + b"\n2,anchor\n"
         text = build(items=items)
         assert (
-            f"1 skipped (1 with a cell of more than {CELL.most:,} characters, first row 2)" in text
+            f"1 skipped (1 with a cell of more than {CELL.value:,} characters, first row 2)" in text
         )
         assert titles() == ["anchor"]
 

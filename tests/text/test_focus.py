@@ -99,7 +99,7 @@ def test_an_encoder_without_layers_attends_without_parameters_and_says_so(plain)
 
 
 def test_more_words_than_anyone_reads_are_refused(plain):
-    with pytest.raises(QkvError, match=f"600 words are too many to show; {ATTENDED.most}"):
+    with pytest.raises(QkvError, match=f"600 words are too many to show; {ATTENDED.value}"):
         attend(plain, "guitar " * 600)
 
 

@@ -51,7 +51,7 @@ def read_sqlite(place: Place) -> Iterator[Piece]:
 
     A view is a program of whoever made the file, so that it has limits of time and memory.
     """
-    watch, longest = _Watch(), MAX_LETTER_BYTES * CELL.most
+    watch, longest = _Watch(), MAX_LETTER_BYTES * CELL.value
     try:
         uri = f"{place.path.absolute().as_uri()}?mode=ro"
         with closing(sqlite3.connect(uri, uri=True)) as database:
@@ -70,7 +70,7 @@ def read_sqlite(place: Place) -> Iterator[Piece]:
             steps = [step for _, step, *_ in database.execute(f"EXPLAIN {query}")]
             # One function of long texts may take hours, and nothing can stop it.
             if any(step.startswith(COMPUTING) for step in steps):
-                longest = QUERY_TEXT.most
+                longest = QUERY_TEXT.value
             database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, longest)
             cursor = database.execute(query)
             names = [column[0] for column in cursor.description]
@@ -78,7 +78,7 @@ def read_sqlite(place: Place) -> Iterator[Piece]:
             report = ReadReport(f"{name}#{place.part}".rstrip("#"))
             yield from _pieces(watch.restarted(cursor), names, place.label, report)
     except MemoryError:
-        most = f"{QUERY_MEMORY.most:,} bytes of memory"
+        most = f"{QUERY_MEMORY.value:,} bytes of memory"
         raise DataError(f"{place.label}: the query takes more than {most}") from None
     except (sqlite3.Error, sqlite3.Warning, OverflowError, ValueError) as error:
         if isinstance(error, DataError):
@@ -86,7 +86,7 @@ def read_sqlite(place: Place) -> Iterator[Piece]:
         reason = f"{error}"
         if watch.is_late():
             reason = (
-                f"no row came in {QUERY_SECONDS.most:,} seconds, and the query was stopped "
+                f"no row came in {QUERY_SECONDS.value:,} seconds, and the query was stopped "
                 f"({QUERY_SECONDS.raised_by}=N in the environment allows more)"
             )
         elif isinstance(error, sqlite3.DataError):
@@ -98,7 +98,7 @@ class _Watch:
     """The time since the last row of a query."""
 
     def __init__(self) -> None:
-        self._seconds, self._since = QUERY_SECONDS.most, time.monotonic()
+        self._seconds, self._since = QUERY_SECONDS.value, time.monotonic()
 
     def is_late(self) -> bool:
         return time.monotonic() > self._since + self._seconds
@@ -115,7 +115,7 @@ def _limit(database: sqlite3.Connection, watch: _Watch) -> None:
     database.text_factory = lambda text: text.decode(errors="replace")
     # It is of all connections of this process. What is sorted stays in memory, or it would fill
     # the disk.
-    database.execute(f"PRAGMA hard_heap_limit = {QUERY_MEMORY.most}")
+    database.execute(f"PRAGMA hard_heap_limit = {QUERY_MEMORY.value}")
     database.execute("PRAGMA temp_store = MEMORY")
     database.set_authorizer(
         lambda action, *_: sqlite3.SQLITE_OK if action in READS else sqlite3.SQLITE_DENY

@@ -109,9 +109,9 @@ def picked(part: str, names: Sequence[str], kind: str, label: str) -> str:
 
 def check_width(width: int, label: str) -> None:
     """Raise `DataError` where a table has more columns than a workspace can keep."""
-    if width > COLUMNS.most:
+    if width > COLUMNS.value:
         raise DataError(
-            f"{label}: {width:,} columns, and a workspace keeps {COLUMNS.most:,} at most; leave "
+            f"{label}: {width:,} columns, and a workspace keeps {COLUMNS.value:,} at most; leave "
             "out those that are not needed"
         )
 
@@ -181,10 +181,10 @@ def without_long_cells(
     frame: pd.DataFrame, lengths: np.ndarray, report: ReadReport
 ) -> pd.DataFrame:
     """Return a frame without the rows that have a cell longer than any book."""
-    too_long = (lengths > CELL.most).any(axis=1)
+    too_long = (lengths > CELL.value).any(axis=1)
     if not too_long.any():
         return frame
-    report.skip(f"with a cell of more than {CELL.most:,} characters", frame.index[too_long])
+    report.skip(f"with a cell of more than {CELL.value:,} characters", frame.index[too_long])
     return frame[~too_long]
 
 

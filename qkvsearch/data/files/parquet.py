@@ -70,7 +70,7 @@ class ArrowPiece:
         """Add the rows to an encoded table."""
         with _readable(self.label):
             coded = [None if _is_number(array) else _coded(array) for array in self.arrays]
-            if any(len(text) > CELL.most for column in coded if column for text in column[1]):
+            if any(len(text) > CELL.value for column in coded if column for text in column[1]):
                 return encoder.add(self.frame())
             for name, array, column in zip(self.names, self.arrays, coded, strict=True):
                 if column is None:

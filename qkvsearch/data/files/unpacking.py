@@ -65,14 +65,14 @@ def unpacked(source: str | Path) -> Iterator[Place]:
     """
     with ExitStack() as stack:
         place = _place(str(source), stack)
-        for _ in range(PACKED_LAYERS.most):
+        for _ in range(PACKED_LAYERS.value):
             layer = _unpack(place, stack)
             if layer is None:
                 break
             place = layer
         else:
             raise DataError(
-                f"{place.label}: packed more than {PACKED_LAYERS.most} times; unpack it first"
+                f"{place.label}: packed more than {PACKED_LAYERS.value} times; unpack it first"
             )
         yield place
 

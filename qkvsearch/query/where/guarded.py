@@ -21,17 +21,17 @@ PURE_FUNCTIONS = frozenset(
     "abs coalesce glob has ifnull iif instr length like lower ltrim max min nullif replace round "
     "rtrim substr substring trim typeof unicode upper".split()
 )
-SECONDS = float(EXPRESSION_SECONDS.most)
+SECONDS = float(EXPRESSION_SECONDS.value)
 TOO_DEEP = (
-    f"more than {EXPRESSION_DEPTH.most} parts in one another, or in one chain: write "
+    f"more than {EXPRESSION_DEPTH.value} parts in one another, or in one chain: write "
     "id IN (1, 2, 3) for many values, or ask several times"
 )
 # Each step of SQLite's machine ends soon enough for the clock to be looked at: no text is longer
 # than a million bytes, and no pattern than 250.
 LIMITS = {
-    sqlite3.SQLITE_LIMIT_LENGTH: EXPRESSION_TEXT.most,
+    sqlite3.SQLITE_LIMIT_LENGTH: EXPRESSION_TEXT.value,
     sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 250,
-    sqlite3.SQLITE_LIMIT_EXPR_DEPTH: EXPRESSION_DEPTH.most,
+    sqlite3.SQLITE_LIMIT_EXPR_DEPTH: EXPRESSION_DEPTH.value,
     sqlite3.SQLITE_LIMIT_FUNCTION_ARG: 100,
     sqlite3.SQLITE_LIMIT_VDBE_OP: 250_000,
 }
@@ -160,6 +160,6 @@ def _reason(error: str, seconds: float) -> str:
     if error == "parser stack overflow":
         return TOO_DEEP
     if error == "string or blob too big":
-        most = f"{EXPRESSION_TEXT.most:,}"
+        most = f"{EXPRESSION_TEXT.value:,}"
         return f"a text in it has more than {most} bytes, which no condition may read or make"
     return error

@@ -28,8 +28,8 @@ def read_tree(text: str, parameters: Mapping[str, Any]) -> exp.Expression:
     """Of a condition as `numbered` gives it. Raises `QkvError` for what is no single condition, for
     one too long or too deep, and for places without values or the reverse.
     """
-    if len(text) > EXPRESSION.most:
-        raise QkvError(f"it has {len(text):,} characters, and {EXPRESSION.most:,} are the most")
+    if len(text) > EXPRESSION.value:
+        raise QkvError(f"it has {len(text):,} characters, and {EXPRESSION.value:,} are the most")
     _check_parentheses(text)
     try:
         statements = parse(f"SELECT 1 WHERE ({text}\n)", dialect="sqlite")
@@ -64,7 +64,7 @@ def _check_parentheses(text: str) -> None:
     """Raise `QkvError` where one would end the condition early, or a query is nested."""
     bare = QUOTED.sub(" ", text)
     depths = list(accumulate((char == "(") - (char == ")") for char in bare))
-    if max(depths, default=0) > EXPRESSION_DEPTH.most:
+    if max(depths, default=0) > EXPRESSION_DEPTH.value:
         raise QkvError(TOO_DEEP)
     if min(depths, default=0) < 0 or re.search(r"(?i)\b(select|values)\b", bare):
         raise QkvError(f"{EXAMPLE}, without SELECT")
@@ -87,7 +87,7 @@ def _check_depth(tree: exp.Expression) -> None:
     while level:
         depth += 1
         level = [child for node in level for child in node.iter_expressions()]
-    if depth > EXPRESSION_DEPTH.most:
+    if depth > EXPRESSION_DEPTH.value:
         raise QkvError(TOO_DEEP)
 
 
