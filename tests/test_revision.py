@@ -20,7 +20,7 @@ from qkvsearch.errors import DataError, QkvError, UnknownIdError, WorkspaceError
 from qkvsearch.index import StoredModels, add
 from qkvsearch.index import merge as merging
 from qkvsearch.index.merge import merged_contents
-from qkvsearch.storage import Workspace, arrays, publish
+from qkvsearch.storage import Workspace, array_files, publish
 from qkvsearch.storage.array_files import read_array
 from qkvsearch.text.pretrained.static import find_package
 
@@ -356,7 +356,7 @@ def test_a_crash_leaves_the_former_build(path, monkeypatch, place, error):
         raise error
 
     before = state(path)
-    module, name = (arrays.np, "save") if place == "save" else (publish, place)
+    module, name = (array_files.np, "save") if place == "save" else (publish, place)
     with monkeypatch.context() as patch:
         patch.setattr(module, name, fail)
         with pytest.raises((WorkspaceError, KeyboardInterrupt)):
@@ -450,8 +450,8 @@ def test_rows_are_reported_and_other_columns_said(path):
     (note,) = add_items(path, more).notes
     assert note == (
         "items: 3 rows read = 1 kept + 1 merged + 1 skipped (1 without an id, first row 2); "
-        "0 repaired; left out, for the catalog has no such column: shelf; "
-        "left empty, for the file has no such column: made"
+        "0 repaired; left out, because the catalog has no such column: shelf; "
+        "left empty, because the file has no such column: made"
     )
     with Engine(path) as engine:
         assert list(engine.catalog.all_cells())[-1] == (50, "b", None)

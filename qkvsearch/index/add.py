@@ -1,4 +1,4 @@
-"""Items join or leave: a segment with what is new, and marks for what departed."""
+"""Add and remove items: a new segment, and tombstones for deleted rows."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Revision:
-    """What became of a workspace, or would with a dry run: how many items were added, replaced and
-    removed, how many interactions left with them, how many items there are now, and what is to be
-    said about it. `gone`: id and title of each item that was removed.
+    """Result of adding or removing items, or of a dry run.
+
+    added, replaced, removed: numbers of items. interactions_removed: interactions with removed
+    items. n_items: items of the new build. gone: id and title of each removed item.
     """
 
     added: int
@@ -49,26 +50,29 @@ def add_items(
     columns: Columns | None = None,
     progress: Progress | None = None,
 ) -> Revision:
-    """Add the items of a file or frame, and publish.
+    """Add the items of a file or frame to the current build, and publish the result.
 
-    An item whose id is already there is replaced; its interactions stay. New ones are cold: where
-    the build learned how text tells of preferences, `recommend` places them by their text. Raises
-    `QkvError`, and `DataError` where the file lacks a column that search reads.
+    An item with a known id is replaced and keeps its interactions. `recommend` places new items by
+    their text, if the build learned how texts predict preferences. Raises `QkvError`, and
+    `DataError` where the file lacks a column that search reads.
     """
     from qkvsearch.data.readers import load
     from qkvsearch.index.align_rows import addition
 
-    frame, report = load(source, "items")
+    columns = columns or Columns()
+    frame, report = load(source, "items", columns.delimiter)
     progress = progress or silent
     with workspace.writing("add"), closing(workspace.open()) as build:
-        joining = addition(build, frame, columns or Columns(), report)
-        n_added = int((joining.positions < 0).sum())
+        new_items = addition(build, frame, columns, report)
+        n_added = int((new_items.positions < 0).sum())
         n_items = build.facts["n_items"] + n_added
-        done = Revision(n_added, len(joining.positions) - n_added, 0, 0, n_items, [str(report)])
-        contents = _with_rows(build, joining, done)
-        for part in each_component(joining.former, "revising", progress):
-            part.extend(contents, joining, progress)
-        return _published(workspace, contents, "add", done, progress)
+        revision = Revision(
+            n_added, len(new_items.positions) - n_added, 0, 0, n_items, [str(report)]
+        )
+        contents = _with_rows(build, new_items, revision)
+        for component in each_component(new_items.previous, "revising", progress):
+            component.extend(contents, new_items, progress)
+        return _published(workspace, contents, "add", revision, progress)
 
 
 def remove_items(
@@ -79,12 +83,11 @@ def remove_items(
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> Revision:
-    """Remove items with their interactions, and publish; with `dry_run` say what would be removed,
-    and change nothing.
+    """Remove items with their interactions, and publish the result.
 
-    `items`: ids, or titles that one item has; or `where`, a condition over the catalog's columns.
-    Nothing is removed where one of them is unknown (`UnknownIdError`). Raises `QkvError` where no
-    item would be left.
+    items: ids or unique titles. where: a condition over the catalog's columns, in place of `items`.
+    dry_run: change nothing. Raises `UnknownIdError` for an unknown item, and removes none then;
+    `QkvError` where no item would be left.
     """
     is_many = isinstance(items, Iterable) and not isinstance(items, str)
     named: list[Any] = list(items) if is_many else [items]  # type: ignore[arg-type]
@@ -92,29 +95,29 @@ def remove_items(
         raise QkvError("name the items to remove, or give a condition (`where`): one of the two")
     if dry_run:
         with closing(workspace.open()) as build:
-            return _leaving(build, named, where)[1]
+            return _plan_removal(build, named, where)[1]
     progress = progress or silent
     with workspace.writing("remove"), closing(workspace.open()) as build:
-        leaving, done = _leaving(build, named, where)
-        if not len(leaving):
-            return done
-        reader, contents = StoredModels(build), _segment(build, done)
-        contents.tombstones = np.union1d(build.tombstones, build.rows.stored[leaving])
-        for part in each_component(reader, "revising", progress):
-            part.withdraw(contents, reader, leaving)
-        return _published(workspace, contents, "remove", done, progress)
+        deleted, revision = _plan_removal(build, named, where)
+        if not len(deleted):
+            return revision
+        models, contents = StoredModels(build), _segment(build, revision)
+        contents.tombstones = np.union1d(build.tombstones, build.rows.stored[deleted])
+        for component in each_component(models, "revising", progress):
+            component.delete(contents, models, deleted)
+        return _published(workspace, contents, "remove", revision, progress)
 
 
-def _leaving(
+def _plan_removal(
     snapshot: Snapshot, named: Sequence[Any], where: Where | None
 ) -> tuple[np.ndarray, Revision]:
-    """Row numbers of the items to remove, and what becomes of the workspace. Raises `QkvError`
+    """Return the rows of the items to remove, and the result of removing them. Raises `QkvError`
     where no item would be left.
     """
     n_items: int = snapshot.facts["n_items"]
-    found = [snapshot.catalog.find_item(item) for item in named]
+    matches = [snapshot.catalog.find_item(item) for item in named]
     if where is None:
-        mask = ~exclusion_mask(n_items, [position for position, _ in found])
+        mask = ~exclusion_mask(n_items, [position for position, _ in matches])
     else:
         mask = snapshot.catalog.mask(where)
     if mask.all():
@@ -122,43 +125,43 @@ def _leaving(
             f"{snapshot.workspace}: that is every item, and a workspace has at least one; "
             "build it again from other items, or delete the folder"
         )
-    leaving = np.flatnonzero(mask)
-    rows = snapshot.catalog.cells(leaving, ["id", "title"])
-    return leaving, Revision(
+    deleted = np.flatnonzero(mask)
+    rows = snapshot.catalog.cells(deleted, ["id", "title"])
+    return deleted, Revision(
         added=0,
         replaced=0,
-        removed=len(leaving),
+        removed=len(deleted),
         interactions_removed=_n_interactions(snapshot, mask),
-        n_items=n_items - len(leaving),
-        notes=[note for _, note in found if note],
+        n_items=n_items - len(deleted),
+        notes=[note for _, note in matches if note],
         gone=[{"id": id_, "title": title} for id_, title in rows],
     )
 
 
-def _n_interactions(snapshot: Snapshot, leaving: np.ndarray) -> int:
-    """How many the log has with the items for which `leaving` (bool, n_items) is True."""
+def _n_interactions(snapshot: Snapshot, deleted: np.ndarray) -> int:
+    """Count the interactions of the log with deleted items, bool (n_items,)."""
     if "interactions.items" not in snapshot:
         return 0
-    places = snapshot.rows.item_rows_of_base[snapshot.array("interactions.items")]
-    return int(leaving[places[places >= 0]].sum())
+    item_rows = snapshot.rows.item_rows_of_base[snapshot.array("interactions.items")]
+    return int(deleted[item_rows[item_rows >= 0]].sum())
 
 
-def _with_rows(snapshot: Snapshot, joining: Addition, done: Revision) -> BuildContents:
-    """A segment with the new items, each with its place among those of the base."""
-    contents, rows, replaced = _segment(snapshot, done), snapshot.rows, joining.positions
-    ids = joining.catalog.ids
-    contents.catalog = CatalogRows.of_segment(joining.catalog, snapshot.catalog)
+def _with_rows(snapshot: Snapshot, new_items: Addition, revision: Revision) -> BuildContents:
+    """Return the contents of a segment with the new items and their order among the base's."""
+    contents, rows, replaced = _segment(snapshot, revision), snapshot.rows, new_items.positions
+    ids = new_items.catalog.ids
+    contents.catalog = CatalogRows.of_segment(new_items.catalog, snapshot.catalog)
     contents.arrays[AFTER] = snapshot.base.catalog.rows_before(ids)
     contents.arrays[ORIGIN] = np.where(replaced >= 0, rows.origin[replaced], -1)
     contents.tombstones = np.union1d(snapshot.tombstones, rows.stored[replaced[replaced >= 0]])
-    contents.facts["columns"] = [column.to_record() for column in joining.catalog.columns]
+    contents.facts["columns"] = [column.to_record() for column in new_items.catalog.columns]
     return contents
 
 
-def _segment(snapshot: Snapshot, done: Revision) -> BuildContents:
-    facts = {**snapshot.facts, **_history(snapshot.facts, done), "n_items": done.n_items}
+def _segment(snapshot: Snapshot, revision: Revision) -> BuildContents:
+    facts = {**snapshot.facts, **_history(snapshot.facts, revision), "n_items": revision.n_items}
     if "n_interactions" in facts:
-        facts["n_interactions"] -= done.interactions_removed
+        facts["n_interactions"] -= revision.interactions_removed
     return BuildContents(facts=facts, base=snapshot)
 
 
@@ -166,32 +169,32 @@ def _published(
     workspace: Workspace,
     contents: BuildContents,
     command: str,
-    done: Revision,
+    revision: Revision,
     progress: Progress,
 ) -> Revision:
     progress("saving", 0, 1)
     workspace.publish(contents, command)
     merged = merge_if_many(workspace, command, progress)
     progress("saving", 1, 1)
-    return replace(done, notes=[*done.notes, *_left_out(contents), *merged])
+    return replace(revision, notes=[*revision.notes, *_left_out(contents), *merged])
 
 
 def _left_out(contents: BuildContents) -> list[str]:
-    """What the build had until now, and has no more."""
+    """Return a note where the build loses its tokens, because the disk is full."""
     why = contents.facts.get(LEFT_OUT)
     is_new = why and contents.base is not None and LEFT_OUT not in contents.base.facts
     return [f"Left out: {why}."] if is_new else []
 
 
-def _history(facts: Mapping[str, Any], done: Revision) -> dict[str, Any]:
-    """The sum of all updates since the build, and a line about it below those of the build."""
-    former = facts.get("revised", {})
+def _history(facts: Mapping[str, Any], revision: Revision) -> dict[str, Any]:
+    """Return the totals of all updates since the build, and its report with a line about them."""
+    previous = facts.get("revised", {})
     names = ("added", "replaced", "removed", "interactions_removed")
-    total = {name: former.get(name, 0) + getattr(done, name) for name in names}
+    total = {name: previous.get(name, 0) + getattr(revision, name) for name in names}
     line = (
         f"since then: {total['added']:,} added, {total['replaced']:,} replaced, "
         f"{total['removed']:,} removed with "
         f"{quantity(total['interactions_removed'], 'interaction')}"
     )
-    rows = facts["rows"][:-1] if former else facts["rows"]
+    rows = facts["rows"][:-1] if previous else facts["rows"]
     return {"revised": total, "rows": [*rows, line]}

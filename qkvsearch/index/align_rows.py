@@ -1,4 +1,4 @@
-"""The items of a file, read as the catalog of a build has its own: same columns, same types."""
+"""Read the items of a file with the columns and the types that a build's catalog has."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ from qkvsearch.storage import Snapshot
 def addition(
     snapshot: Snapshot, frame: pd.DataFrame, columns: Columns, report: ReadReport
 ) -> Addition:
-    """The items of `frame`, text as a file has it, beside those of the build that they replace.
+    """Return the items of `frame`, whose cells are text, and which items of the build they replace.
 
-    Raises `DataError` for a file without an id column, or without those that search reads.
+    Raises `DataError` for a file without an id column, or without a column that search reads.
     """
-    texts = _rows_as_here(frame, columns, report, snapshot)
-    rows, facts = _as_types_here(texts, snapshot, report)
-    known = snapshot.catalog.find_items(rows["id"])
-    rows["id"] = _spelled_as_here(snapshot, rows["id"], known)
+    texts = _align_columns(frame, columns, report, snapshot)
+    rows, facts = _align_types(texts, snapshot, report)
+    row_of = snapshot.catalog.find_items(rows["id"])
+    rows["id"] = _align_ids(snapshot, rows["id"], row_of)
     ids = Ids.sorted(rows["id"], snapshot.facts.get("fold_ids", False))
-    place = pd.Series(range(len(rows)), index=rows["id"])[ids.texts].to_numpy()
-    positions = np.array([known.get(i, -1) for i in texts["id"]], dtype=np.int64)[place]
-    rows = rows.iloc[place].reset_index(drop=True)
+    order = pd.Series(range(len(rows)), index=rows["id"])[ids.texts].to_numpy()
+    positions = np.array([row_of.get(i, -1) for i in texts["id"]], dtype=np.int64)[order]
+    rows = rows.iloc[order].reset_index(drop=True)
     for name in rows:
         if name != "id" and facts[name].type in ("number", "yes/no"):
             rows[name] = stored_numbers(rows[name])
@@ -52,28 +52,27 @@ def addition(
     return Addition(StoredModels(snapshot), catalog, positions, unread)
 
 
-def _spelled_as_here(snapshot: Snapshot, texts: Sequence[str], known: dict[str, int]) -> list[str]:
-    """Ids that are there are those of the build, whose case may be another."""
-    there = list(known)
-    ids, _ = snapshot.catalog.names([known[text] for text in there])
-    spelled = dict(zip(there, map(str, ids), strict=True))
+def _align_ids(snapshot: Snapshot, texts: Sequence[str], row_of: dict[str, int]) -> list[str]:
+    """Spell known ids as the build does: their case may differ."""
+    ids, _ = snapshot.catalog.names(list(row_of.values()))
+    spelled = dict(zip(row_of, map(str, ids), strict=True))
     return [spelled.get(text, text) for text in texts]
 
 
 def _unread(snapshot: Snapshot, catalog: Catalog, positions: np.ndarray) -> np.ndarray:
-    """True for new items, and where a text is not the one that the build read."""
+    """Return True for new items and for items with a changed text, bool (n,)."""
     unread = positions < 0
-    kept = np.flatnonzero(~unread)
+    replacing = np.flatnonzero(~unread)
     names = list(catalog.text_columns)
-    before = snapshot.catalog.cells(positions[kept], names)
+    before = snapshot.catalog.cells(positions[replacing], names)
     now = catalog.frame[names].astype(object).fillna("").astype(str).to_numpy(object)
-    for row, cells in zip(kept, before, strict=True):
+    for row, cells in zip(replacing, before, strict=True):
         unread[row] = ["" if cell is None else str(cell) for cell in cells] != list(now[row])
     return unread
 
 
 def column_facts(snapshot: Snapshot) -> dict[str, ColumnFacts]:
-    """What is known of each column, by its stored name."""
+    """Return the facts about each column by its stored name."""
     records = {fact.get("stored") or fact["name"]: fact for fact in snapshot.facts["columns"]}
     return {
         column.stored: ColumnFacts(
@@ -90,16 +89,16 @@ def column_facts(snapshot: Snapshot) -> dict[str, ColumnFacts]:
     }
 
 
-def _rows_as_here(
+def _align_columns(
     frame: pd.DataFrame,
     columns: Columns,
     report: ReadReport,
     snapshot: Snapshot,
 ) -> pd.DataFrame:
-    """The items of `frame` as text, one a row, with the columns of the build and no others.
+    """Return the items of `frame` as text with exactly the columns of the build.
 
-    Rows are read as in a build, and columns found by either name. What the file lacks is left
-    empty, but for a column that search reads: that raises `DataError`.
+    Rows are read as in a build; columns are found by their stored or their owner's name. A column
+    that the file lacks is left empty. Raises `DataError` where search reads that column.
     """
     report.require_rows()
     searched = snapshot.facts["text_columns"]
@@ -130,15 +129,15 @@ def _rows_as_here(
 
 
 def _among(names: Sequence[str], usual: str) -> str | None:
-    """The owner's usual name for a column as the file spells it, None where it is not there."""
+    """Return the name of a column as the file spells it; None where the file lacks it."""
     return next((name for name in names if name.casefold() == usual.casefold()), None)
 
 
-def _as_types_here(
+def _align_types(
     texts: pd.DataFrame, snapshot: Snapshot, report: ReadReport
 ) -> tuple[pd.DataFrame, dict[str, ColumnFacts]]:
-    """Rows of text with each column as the type that it has in the build, and what is known of the
-    columns from then on. Cells that do not fit are emptied, and noted.
+    """Convert the columns to the types of the build, and return the new facts about them too.
+    Cells that do not fit become empty, with a note.
     """
     rows, facts = {"id": texts["id"]}, column_facts(snapshot)
     for name, fact in list(facts.items())[1:]:
@@ -154,7 +153,7 @@ def _as_types_here(
 def _with_search_columns(
     frame: pd.DataFrame, named: Sequence[str] | None, searched: Sequence[str], file: str
 ) -> pd.DataFrame:
-    """With the names of the columns that search reads, where the file has others for them."""
+    """Rename the columns in `named` to the columns that search reads, in the same order."""
     if named is None:
         return frame
     if len(named) != len(searched):
@@ -163,10 +162,10 @@ def _with_search_columns(
             f"`text_columns` names {len(named)}: name as many, in that order"
         )
     names = list(frame.columns)
-    found = [check_column(name, names, file, "`text_columns`") for name in named]
-    in_the_way = [name for name in names if name in searched and name not in found]
-    renamed = dict(zip(found, searched, strict=True))
-    return frame.drop(columns=in_the_way).rename(columns=renamed)
+    columns = [check_column(name, names, file, "`text_columns`") for name in named]
+    replaced = [name for name in names if name in searched and name not in columns]
+    renamed = dict(zip(columns, searched, strict=True))
+    return frame.drop(columns=replaced).rename(columns=renamed)
 
 
 def _require_search_columns(
@@ -186,12 +185,12 @@ def _require_search_columns(
         )
 
 
-def _note_differences(rows: pd.DataFrame, former: Sequence[str], report: ReadReport) -> None:
-    extra = [name for name in rows if name not in former]
-    # A title may be the id, and a year come from titles that have one.
-    known = {*rows, "title", "year"}
-    absent = [name for name in former if name not in known]
+def _note_differences(rows: pd.DataFrame, columns: Sequence[str], report: ReadReport) -> None:
+    extra = [name for name in rows if name not in columns]
+    # The title may be the id, and the year may come from the titles.
+    covered = {*rows, "title", "year"}
+    absent = [name for name in columns if name not in covered]
     if extra:
-        report.notes.append(f"left out, for the catalog has no such column: {', '.join(extra)}")
+        report.notes.append(f"left out, because the catalog has no such column: {', '.join(extra)}")
     if absent:
-        report.notes.append(f"left empty, for the file has no such column: {', '.join(absent)}")
+        report.notes.append(f"left empty, because the file has no such column: {', '.join(absent)}")

@@ -108,10 +108,10 @@ def build_workspace(
         encoder = str(Path(encoder).resolve())
     progress = progress or silent
     with workspace.writing("build"):
-        former = current_facts(workspace)
+        previous = current_facts(workspace)
         contents = _contents(dataset, encoder, chosen.why, spoken)
         if keys is not None:
-            contents.facts[KEYS] = RemoteCollection.new(keys, former).to_fact()
+            contents.facts[KEYS] = RemoteCollection.new(keys, previous).to_fact()
         if synonyms:
             contents.facts[SYNONYMS] = synonyms
         fields = AnalyzedTexts.of_columns(fields, Analyzer(spoken.name))
@@ -125,14 +125,14 @@ def build_workspace(
             workspace.path,
             progress,
         )
-        lost = former.get(NOT_TAKEN_OVER, ())
+        lost = previous.get(NOT_TAKEN_OVER, ())
         contents.facts["rows"] += [f"{NOT_TAKEN_OVER}: {reason}" for reason in lost]
         if dataset.interactions is not None:
-            contents.facts |= {name: former[name] for name in former.keys() & {TUNED}}
+            contents.facts |= {name: previous[name] for name in previous.keys() & {TUNED}}
         with ExitStack() as unfinished:
             if isinstance(dataset.interactions, Interactions):
-                for part in (*FROM_INTERACTIONS, *[NextItemComponent()] * next_item):
-                    part.learn(contents, dataset.interactions, progress)
+                for component in (*FROM_INTERACTIONS, *[NextItemComponent()] * next_item):
+                    component.learn(contents, dataset.interactions, progress)
             elif dataset.interactions is not None:
                 folder = Path(unfinished.enter_context(unfinished_files(workspace.path)))
                 left_out = learn_distributed(contents, dataset.interactions, folder, progress)

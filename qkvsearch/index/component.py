@@ -1,4 +1,4 @@
-"""What every stored part of a build can do, and how its arrays follow the items."""
+"""Base class of the stored components of a build, and the specification of their arrays."""
 
 from __future__ import annotations
 
@@ -28,48 +28,49 @@ T = TypeVar("T")
 LANGUAGE = "language"
 # The fact that has the weights of text columns, by head.
 COLUMN_WEIGHTS = "column_weights"
-# What is raised by arrays and facts that have the checksums written, and yet are not what any build
-# writes.
+# Exceptions that mean that arrays or facts have the right checksum, and yet no build wrote them.
 MISFIT = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 
 def main_head(facts: Mapping[str, Any]) -> str:
-    """The dense head that stands for meaning where there is room for one."""
+    """Return the dense head that represents meaning where only one head can be used."""
     return "lsa" if facts["encoder"] == "corpus" else list(facts["head_weights"])[-1]
 
 
 @dataclass(frozen=True)
 class Addition:
-    """Items that join a build, some in the place of others.
+    """Items to be added to a build. An item with a known id replaces the old one.
 
-    former: the build before. catalog: the new items alone, by id. positions: int64 (n,), the item
-    row in the former build of the one that each replaces, −1 for none. unread: bool (n,), False
-    where the texts are those of the item that it replaces, of which they were read before.
+    previous: the build. catalog: only the new items, by id. positions: int64 (n,), the row in the
+    build of the item that each one replaces, −1 for none. unread: bool (n,), False where the texts
+    are those of the replaced item, which are encoded already.
     """
 
-    former: StoredModels
+    previous: StoredModels
     catalog: Catalog
     positions: np.ndarray
     unread: np.ndarray
 
     @cached_property
     def replaced(self) -> np.ndarray:
-        """The item rows in the former build, int64, of those that are replaced."""
+        """Rows in the build of the items that are replaced, int64."""
         return self.positions[self.positions >= 0]
 
     @cached_property
     def new_fields(self) -> list[list[str]]:
-        """The texts still to be read, column after column, each with one text an item."""
+        """The texts to be encoded: a list for each text column, one text for each unread item."""
         return [list(compress(texts, self.unread)) for texts in self.catalog.fields()]
 
 
 class ArraySpec(NamedTuple):
-    """kinds: of its dtype, in NumPy's letters. shape: a name for each length; "items" are the rows
-    of a segment, and other lengths of one name are equal in all arrays that are read together.
+    """The expected dtype, shape and content of a stored array.
 
-    rows: whether the rows are made of the items' texts, which every segment has of its own items,
-    or of their interactions, which the base alone has. spans: it is one longer than `shape` says,
-    and holds where the spans of that dimension begin. below: it holds row numbers of that one.
+    kinds: NumPy's letters of the dtype kinds. shape: a name for each length. "items" is the number
+    of rows of a segment; lengths with the same name are equal in all arrays that are read together.
+
+    rows: "texts" where a row is made of an item's texts, so that every segment has its own rows;
+    "interactions" where only the base has rows. spans: the array has where the spans of that
+    dimension begin and is one longer than `shape` says. below: it has rows of that dimension.
     """
 
     kinds: str
@@ -81,13 +82,13 @@ class ArraySpec(NamedTuple):
 
 @dataclass(frozen=True)
 class IndexComponent(ABC, Generic[T]):
-    """One model of a build, from the builder to the engine.
+    """One stored model of a build.
 
-    group: what the names of its arrays begin with, before a dot. arrays: what follows the dot, in
-    whatever build, and what each looks like; no array belongs to two parts.
+    group: the prefix of the names of its arrays. arrays: the specification of each array, by the
+    rest of its name.
 
-    Whoever calls `extend`, `withdraw` and `merge` gives `contents` the facts of the former build,
-    with `n_items` as it is from now on.
+    Callers of `extend`, `delete` and `merge` pass `contents` with the facts of the previous build
+    and the new `n_items`.
     """
 
     group: str
@@ -99,22 +100,22 @@ class IndexComponent(ABC, Generic[T]):
 
     @abstractmethod
     def load(self, models: StoredModels) -> T:
-        """What the engine reads, with neither scikit-learn nor numba: of all segments together.
-        Raises `DamagedError`.
+        """Load the model from all segments, without importing scikit-learn or numba. Raises
+        `DamagedError`.
         """
 
     def extend(self, contents: BuildContents, addition: Addition, progress: Progress) -> None:
-        """Add what a segment has of the items that join, and what they change of the whole build.
-        Nothing is learned.
+        """Add the arrays of a segment with new items, and what changes for the whole build. Nothing
+        is learned.
         """
 
-    def withdraw(self, contents: BuildContents, models: StoredModels, leaving: np.ndarray) -> None:
-        """Add what changes of the whole build where items leave with their interactions, which are
-        in the rows `leaving`, int64 (n,), of `models`.
+    def delete(self, contents: BuildContents, models: StoredModels, deleted: np.ndarray) -> None:
+        """Add what changes for the whole build where items are deleted with their interactions.
+        deleted: their rows in `models`, int64 (n,).
         """
 
     def merge(self, contents: BuildContents, models: StoredModels, progress: Progress) -> None:
-        """Add the arrays of a whole build that answers as all segments of `models` do together."""
+        """Add the arrays of one base that answers as all segments of `models` do together."""
         snapshot = models.snapshot
         for name in self.names_in(snapshot):
             if snapshot.rows.is_plain or not self.arrays[name].rows:
@@ -123,67 +124,67 @@ class IndexComponent(ABC, Generic[T]):
                 self.put(contents, **{name: self.read(snapshot, name)[name]})
 
     def owns(self, name: str) -> bool:
-        """Whether an array of that whole name is this part's."""
+        """Return whether an array with this full name belongs to the component."""
         return name in map(self.name_of, self.arrays)
 
     def is_in(self, snapshot: Snapshot) -> bool:
-        """Whether a build has the part."""
+        """Return whether a build has the component."""
         return bool(self.names_in(snapshot))
 
     def names_in(self, snapshot: Snapshot) -> list[str]:
-        """Those of its arrays that a build has."""
+        """Return the names of its arrays that a build has."""
         return [array for array in self.arrays if self.name_of(array) in snapshot]
 
     def read(self, snapshot: Snapshot, *names: str, **sizes: int) -> dict[str, np.ndarray]:
-        """Its arrays of these names, by default all that there are, of the build's items where they
-        are of items; checked together. sizes: lengths that are known already.
+        """Read and check arrays, by default all that the build has, with the rows in the order of
+        the build's items. sizes: lengths by their names in `ArraySpec.shape`.
         """
-        found = {}
+        arrays = {}
         for name in names or self.names_in(snapshot):
             if self.arrays[name].rows == "texts":
-                found[name] = snapshot.rows.take(self._pieces(snapshot, name, sizes))
+                arrays[name] = snapshot.rows.take(self._pieces(snapshot, name, sizes))
             else:
-                found[name] = self._whole(snapshot, name, sizes)
+                arrays[name] = self._whole(snapshot, name, sizes)
                 if self.arrays[name].rows:
-                    found[name] = snapshot.rows.by_origin(found[name])
-        return found
+                    arrays[name] = snapshot.rows.by_origin(arrays[name])
+        return arrays
 
     def rows_at(self, snapshot: Snapshot, name: str, positions: np.ndarray) -> np.ndarray:
-        """Rows (n, …) of an array, of the items in the rows `positions` (n,); zeros where that is
-        −1, and where there is nothing of an item.
+        """Read the rows (n, …) of an array for the items in the rows `positions` (n,); zeros for −1
+        and for an item without a row.
         """
         if self.arrays[name].rows == "texts":
             pieces, stored = self._pieces(snapshot, name, {}), snapshot.rows.stored
         else:
             pieces, stored = [self._whole(snapshot, name, {})], snapshot.rows.origin
-        wanted = np.where(positions >= 0, stored[positions], -1)
-        found = np.zeros((len(wanted), *pieces[0].shape[1:]), pieces[0].dtype)
+        stored_rows = np.where(positions >= 0, stored[positions], -1)
+        rows = np.zeros((len(stored_rows), *pieces[0].shape[1:]), pieces[0].dtype)
         start = 0
         for piece in pieces:
-            ours = np.flatnonzero((wanted >= start) & (wanted < start + len(piece)))
-            found[ours] = piece[wanted[ours] - start]
+            own = np.flatnonzero((stored_rows >= start) & (stored_rows < start + len(piece)))
+            rows[own] = piece[stored_rows[own] - start]
             start += len(piece)
-        return found
+        return rows
 
     def piece(self, segment: Segment, *names: str, **sizes: int) -> dict[str, np.ndarray]:
-        """Its arrays in one segment, checked together."""
+        """Read and check arrays of one segment."""
         return self._piece(segment, names, sizes)
 
     def pending(self, contents: BuildContents, array: str) -> np.ndarray:
-        """One of its arrays as it will be published, be it another build's."""
+        """Return one of its arrays that will be published: a new one or a shared one."""
         name = self.name_of(array)
         if name in contents.arrays:
             return contents.arrays[name]
         return read_array(contents.shared[f"{name}.npy"])
 
     def is_pending(self, contents: BuildContents, array: str) -> bool:
-        """Whether `pending` has it."""
+        """Return whether `contents` has one of its arrays."""
         name = self.name_of(array)
         return name in contents.arrays or f"{name}.npy" in contents.shared
 
     def put(self, contents: BuildContents, **arrays: Any) -> None:
-        """Add arrays of the build's own; None leaves one out. A name is never shared as well: what
-        is written under it would change the other build.
+        """Add arrays to the build; None removes one. The name is not shared any more: writing under
+        it would change the other build.
         """
         for array, values in arrays.items():
             name = self.name_of(array)
@@ -193,20 +194,20 @@ class IndexComponent(ABC, Generic[T]):
                 contents.arrays[name] = values
 
     def share(self, contents: BuildContents, snapshot: Snapshot, *arrays: str) -> None:
-        """Let arrays of another build belong to both."""
+        """Share arrays of another build."""
         for name in map(self.name_of, arrays):
             contents.shared[f"{name}.npy"] = snapshot.file(name)
 
     def name_of(self, array: str) -> str:
-        """What a build calls one of its arrays."""
+        """Return the full name of one of its arrays."""
         return f"{self.group}.{array}"
 
     def _whole(self, snapshot: Snapshot, name: str, sizes: dict[str, int]) -> np.ndarray:
-        """An array that only one segment has, or of which the newest counts."""
-        whole = self.name_of(name)
-        array = snapshot.array(whole)
+        """Read an array from the newest segment that has it."""
+        full_name = self.name_of(name)
+        array = snapshot.array(full_name)
         sizes["items"] = snapshot.base.n_rows
-        check_shape(snapshot.file(whole).path, array, self.arrays[name], sizes)
+        check_shape(snapshot.file(full_name).path, array, self.arrays[name], sizes)
         return array
 
     def _pieces(self, snapshot: Snapshot, name: str, sizes: dict[str, int]) -> list[np.ndarray]:
@@ -220,45 +221,44 @@ class IndexComponent(ABC, Generic[T]):
         for name, path in paths.items():
             if not segment.has(self.name_of(name)):
                 raise DamagedError(path, "it is not there, and its segment has items")
-        found = {name: segment.array(self.name_of(name)) for name in paths}
+        arrays = {name: segment.array(self.name_of(name)) for name in paths}
         for check in (check_shape, check_numbers):
-            for name, array in found.items():
+            for name, array in arrays.items():
                 check(paths[name], array, self.arrays[name], sizes)
-        return found
+        return arrays
 
 
 class LearnedComponent(IndexComponent[T]):
-    """A part that is learned from interactions. Items that join have none."""
+    """A component that is learned from interactions. New items have no rows in it."""
 
     @abstractmethod
     def learn(self, contents: BuildContents, log: Interactions, progress: Progress) -> None:
-        """Fit the model to a log and store it, if there is something for it to learn from; nothing
-        stays of what `contents` had of it.
-        """
+        """Fit the model to a log and store it; drop it where there is nothing to learn from."""
 
     def drop(self, contents: BuildContents) -> None:
-        """Leave the part out."""
+        """Remove the component from `contents`."""
         self.put(contents, **dict.fromkeys(self.arrays))
         contents.facts.pop(self.group, None)
 
 
 def check_shape(path: Path, array: np.ndarray, spec: ArraySpec, sizes: dict[str, int]) -> None:
-    """Raise `DamagedError` where an array has another dtype or shape. sizes: lengths that are known
-    by their names; those that are seen for the first time are added.
+    """Raise `DamagedError` where an array has another dtype or shape. sizes: lengths by name; new
+    ones are added.
     """
     lengths = [length - bool(spec.spans) for length in array.shape]
     if array.dtype.kind in spec.kinds and len(lengths) == len(spec.shape):
         expected = [sizes.setdefault(*pair) for pair in zip(spec.shape, lengths, strict=True)]
         if lengths == expected and min(lengths) >= 0:
             return
-    known = ", ".join(f"{name} = {sizes[name]}" for name in spec.shape if name in sizes)
+    expected_sizes = ", ".join(f"{name} = {sizes[name]}" for name in spec.shape if name in sizes)
     raise DamagedError(
-        path, f"{array.dtype.str} {array.shape} does not go with the other arrays ({known})"
+        path,
+        f"{array.dtype.str} {array.shape} does not go with the other arrays ({expected_sizes})",
     )
 
 
 def check_numbers(path: Path, array: np.ndarray, spec: ArraySpec, sizes: dict[str, int]) -> None:
-    """Raise `DamagedError` where row numbers lead out of the array that they are of."""
+    """Raise `DamagedError` where row numbers or spans are out of range."""
     if spec.spans:
         ends = array[0], array[-1]
         if ends != (0, sizes[spec.spans]) or (np.diff(array) < 0).any():

@@ -1,6 +1,6 @@
-"""Store a log that an engine holds, and what is learned from it.
+"""Store a log that Spark has read, and what is learned from it.
 
-What grows with users is written block by block, and is never in the memory of this process.
+Arrays that grow with the number of users are written block by block and never held in memory.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from qkvsearch.storage.array_files import ArrayFile
 if TYPE_CHECKING:
     from qkvsearch.engines.spark.log import SparkLog
 
-# Up to so many ratings are brought to this machine, where the model of ratings learns.
+# Up to this many ratings are copied to this machine, where the model of ratings learns.
 MAX_RATINGS = 5_000_000
 NO_RATINGS = (
     "Left out: predicted ratings; they are learned on one machine, which takes up to {most:,} of "
@@ -34,14 +34,15 @@ DTYPES = {"items": np.int32, "ratings": np.float32, "times": np.int64, "weights"
 def learn(contents: BuildContents, log: SparkLog, folder: Path, progress: Progress) -> list[str]:
     """Add a log to a build, and the preferences and predicted ratings that are learned from it.
 
-    folder: in the file system of the build. Return what was left out, for a person.
+    folder: for temporary files, in the file system of the build. Return notes about what was left
+    out.
     """
     _store_log(contents, log, folder, progress)
     settings = contents.facts.get(TUNED, {}).get("settings", {})
     factors = log.learn(settings, progress)
-    part = PreferencesComponent()
-    part.put_learned(contents, factors, log.blocks.counts.pairs, log.blocks.counts.likes)
-    name = part.name_of(USERS)
+    component = PreferencesComponent()
+    component.put_learned(contents, factors, log.blocks.counts.pairs, log.blocks.counts.likes)
+    name = component.name_of(USERS)
     shape = log.n_users, factors.item_embeddings.shape[1]
     with ArrayFile(folder / f"{name}.npy", np.float32, shape) as file:
         for directions in log.directions(factors):
@@ -54,17 +55,19 @@ def learn(contents: BuildContents, log: SparkLog, folder: Path, progress: Progre
 
 def _store_log(contents: BuildContents, log: SparkLog, folder: Path, progress: Progress) -> None:
     """Write the arrays of `LogComponent` to files."""
-    part, n_pairs = LogComponent(), len(log)
-    part.drop(contents)
+    component, n_pairs = LogComponent(), len(log)
+    component.drop(contents)
     contents.users = log.user_ids
-    part.note_feedback(contents, log.feedback)
+    component.note_feedback(contents, log.feedback)
     has_times = "times" in log.facts.arrays
-    part.note_size(contents, log.n_users, n_pairs, has_times, log.facts.times_comparable)
+    component.note_size(contents, log.n_users, n_pairs, has_times, log.facts.times_comparable)
     files = {
-        name: ArrayFile(folder / f"{part.name_of(name)}.npy", DTYPES[name], (n_pairs,))
+        name: ArrayFile(folder / f"{component.name_of(name)}.npy", DTYPES[name], (n_pairs,))
         for name in ("items", *log.facts.arrays)
     }
-    with ArrayFile(folder / f"{part.name_of('indptr')}.npy", np.int64, (log.n_users + 1,)) as ends:
+    with ArrayFile(
+        folder / f"{component.name_of('indptr')}.npy", np.int64, (log.n_users + 1,)
+    ) as ends:
         ends.append(np.zeros(1, np.int64))
         for block in log.histories():
             ends.append(block.indptr[1:] + files["items"].n_rows)
@@ -73,14 +76,14 @@ def _store_log(contents: BuildContents, log: SparkLog, folder: Path, progress: P
             progress("writing the log", files["items"].n_rows, n_pairs)
     for name, file in files.items():
         file.close()
-        contents.shared[f"{part.name_of(name)}.npy"] = file.stored
-    contents.shared[f"{part.name_of('indptr')}.npy"] = ends.stored
-    part.put(contents, usual_weights=log.feedback.usual_weights)
+        contents.shared[f"{component.name_of(name)}.npy"] = file.stored
+    contents.shared[f"{component.name_of('indptr')}.npy"] = ends.stored
+    component.put(contents, usual_weights=log.feedback.usual_weights)
 
 
 def _learn_ratings(contents: BuildContents, log: SparkLog, progress: Progress) -> list[str]:
-    part = RatingsComponent()
-    part.drop(contents)
+    component = RatingsComponent()
+    component.drop(contents)
     if "ratings" not in log.facts.arrays:
         return []
     if len(log) > MAX_RATINGS:
@@ -95,5 +98,5 @@ def _learn_ratings(contents: BuildContents, log: SparkLog, progress: Progress) -
         ratings=pending("ratings"),
         scale=log.feedback.scale,
     )
-    part.learn(contents, local, progress)
+    component.learn(contents, local, progress)
     return []

@@ -22,11 +22,11 @@ from qkvsearch.storage import BuildContents, Snapshot, StoredCatalog
 if TYPE_CHECKING:
     from qkvsearch.index import StoredModels
 
-# Histories and embeddings are held of at most 2,048 users at a time, but for the vectors of
-# `similar_users`, and at most 200,000 rows of a table of what to recommend to them.
+# The memory limit of batches: histories and embeddings of 2,048 users (except for the vectors of
+# `similar_users`), and 200,000 rows of a table of recommendations.
 BLOCK, ROWS = 2048, 200_000
-# Of each interaction; the other arrays are of users and of items.
-OF_PAIRS = ("items", "ratings", "times", "weights")
+# Arrays with one number for each interaction; the others are of users and of items.
+PAIR_ARRAYS = ("items", "ratings", "times", "weights")
 
 
 class StoredLog:
@@ -35,14 +35,14 @@ class StoredLog:
     arrays: indptr int64 (n_users + 1,), where each user's interactions begin; items int32 (n,),
     rows of the base, ascending within a user; ratings and weights float32 (n,) and times int64
     (n,), where there are any; with weights usual_weights float32 (n_items,), as `Feedback` has
-    them. What is of items that left is no part of the log.
+    them. What is of deleted items is not in the log.
     """
 
     def __init__(self, snapshot: Snapshot, arrays: dict[str, np.ndarray]) -> None:
         self._build, self._arrays = snapshot, arrays
 
     def interactions(self) -> Interactions:
-        """What the build learned from, in the owner's ids."""
+        """Return the whole log in the owner's ids."""
         lengths = np.diff(self._arrays["indptr"])
         log = Interactions(
             users=np.repeat(np.arange(len(lengths), dtype=np.int32), lengths),
@@ -55,38 +55,38 @@ class StoredLog:
             weights=self._arrays.get("weights"),
             scale=self.feedback.scale,
         )
-        if self._is_placed:
+        if self._is_plain:
             return log
-        placed = replace(log, items=self._places[log.items].astype(np.int32))
-        order = np.lexsort((placed.items, placed.users))
-        return placed.take(order[placed.items[order] >= 0])
+        mapped = replace(log, items=self._item_rows[log.items].astype(np.int32))
+        order = np.lexsort((mapped.items, mapped.users))
+        return mapped.take(order[mapped.items[order] >= 0])
 
     @cached_property
     def feedback(self) -> Feedback:
-        """What ratings and weights are worth here."""
+        """The rule that turns ratings and weights into confidences."""
         return feedback_of(self._build.facts, self._arrays.get("usual_weights"))
 
     @cached_property
     def last_time(self) -> int | None:
-        """When the latest interaction was; None without times."""
+        """The time of the latest interaction; None without times."""
         times = self._arrays.get("times", ())
         return int(np.max(times)) if len(times) else None
 
     def history(self, user: int | None) -> History:
-        """That of the user in this row of the build; an empty one for None."""
+        """Return the history of the user in this row of the build; an empty one for None."""
         arrays = self._arrays
         span = slice(0) if user is None else slice(*arrays["indptr"][user : user + 2])
         positions = arrays["items"][span].astype(np.int64)
-        there: Any = slice(None)
-        if not self._is_placed:
-            positions = self._places[positions]
-            there = np.argsort(positions, kind="stable")
-            there = there[positions[there] >= 0]
-            positions = positions[there]
+        order: Any = slice(None)
+        if not self._is_plain:
+            positions = self._item_rows[positions]
+            order = np.argsort(positions, kind="stable")
+            order = order[positions[order] >= 0]
+            positions = positions[order]
         n = len(positions)
 
-        def of_pairs(name: str, unknown: Any = None) -> Any:
-            return arrays[name][span][there] if name in arrays else unknown
+        def of_pairs(name: str, default: Any = None) -> Any:
+            return arrays[name][span][order] if name in arrays else default
 
         times = of_pairs("times", np.full(n, UNKNOWN_TIME, np.int64))
         ratings = of_pairs("ratings", np.full(n, np.nan, np.float32))
@@ -95,8 +95,8 @@ class StoredLog:
         return History(positions, confidences, ratings, times, weights)
 
     def liking(self, item: int) -> np.ndarray:
-        """The rows of the users for whom the item in this row counts for anything, int64 (n,)."""
-        row = np.flatnonzero(self._places == item)
+        """Return the rows of the users who like the item in this row, int64 (n,)."""
+        row = np.flatnonzero(self._item_rows == item)
         pairs = np.flatnonzero(np.isin(self._arrays["items"], row))
         ratings, weights = (
             self._arrays[name][pairs] if name in self._arrays else None
@@ -108,26 +108,28 @@ class StoredLog:
         return np.asarray(users, dtype=np.int64)
 
     @cached_property
-    def _places(self) -> np.ndarray:
-        """The row number of each of the base's items now, −1 for one that left."""
+    def _item_rows(self) -> np.ndarray:
+        """The item row of each row of the base, −1 for a deleted item."""
         return self._build.rows.item_rows_of_base
 
     @cached_property
-    def _is_placed(self) -> bool:
-        """Whether every item has the row number that the base gave it."""
-        return unmoved(self._places)
+    def _is_plain(self) -> bool:
+        """Whether every item has the same row as in the base."""
+        return is_identity(self._item_rows)
 
 
 def feedback_of(facts: Mapping[str, Any], usual_weights: np.ndarray | None) -> Feedback:
-    """What the numbers of a build's log are worth, by its facts."""
+    """Return the rule that turns ratings and weights into confidences, from a build's facts."""
     scale = facts.get("rating_scale")
     return Feedback(scale and tuple(scale), facts.get("usual_weight"), usual_weights)
 
 
 @dataclass(frozen=True)
 class LogComponent(LearnedComponent[StoredLog]):
-    """Where anybody's interactions were given. They stay where items leave, and are read without
-    those of the items that left. What the numbers are worth stays as it was when all was learned.
+    """The log of interactions, where the build got any.
+
+    Interactions with deleted items stay stored and are skipped by reading. Confidences stay as they
+    were when the models were learned.
     """
 
     group: str = "interactions"
@@ -141,7 +143,7 @@ class LogComponent(LearnedComponent[StoredLog]):
     }
 
     def learn(self, contents: BuildContents, log: Interactions, progress: Progress) -> None:
-        """Nothing but what its numbers are worth: the log is kept as it is."""
+        """Store the log, and learn how its ratings and weights become confidences."""
         feedback = Feedback.of(log)
         self.drop(contents)
         self.store(contents, log)
@@ -149,16 +151,17 @@ class LogComponent(LearnedComponent[StoredLog]):
         self.note_feedback(contents, feedback)
 
     def note_feedback(self, contents: BuildContents, feedback: Feedback) -> None:
-        """What its numbers are worth, among the facts of a build."""
+        """Store the scale and the usual weight in the facts."""
         if feedback.usual_weight is not None:
             contents.facts["usual_weight"] = feedback.usual_weight
         if feedback.scale is not None:
             contents.facts["rating_scale"] = feedback.scale
 
     def store(self, contents: BuildContents, log: Interactions) -> None:
+        """Store a log without its `Feedback`."""
         indptr = np.searchsorted(log.users, np.arange(len(log.user_ids) + 1))
         contents.users = log.user_ids
-        self.put(contents, indptr=indptr, **{name: getattr(log, name) for name in OF_PAIRS})
+        self.put(contents, indptr=indptr, **{name: getattr(log, name) for name in PAIR_ARRAYS})
         self.note_size(
             contents, len(log.user_ids), len(log), log.times is not None, log.times_comparable
         )
@@ -166,7 +169,7 @@ class LogComponent(LearnedComponent[StoredLog]):
     def note_size(
         self, contents: BuildContents, n_users: int, n: int, has_times: bool, comparable: bool
     ) -> None:
-        """How much of it there is, among the facts of a build."""
+        """Store the size of the log in the facts."""
         contents.facts |= {"n_users": n_users, "n_interactions": n}
         if has_times:
             contents.facts["times_comparable"] = comparable
@@ -177,7 +180,7 @@ class LogComponent(LearnedComponent[StoredLog]):
             contents.facts.pop(name, None)
 
     def feedback(self, contents: BuildContents) -> Feedback:
-        """What ratings and weights are worth, once the log is stored."""
+        """Return the rule that turns ratings and weights of a stored log into confidences."""
         usual = "usual_weights"
         has_weights = self.is_pending(contents, usual)
         return feedback_of(contents.facts, self.pending(contents, usual) if has_weights else None)
@@ -192,18 +195,21 @@ class LogComponent(LearnedComponent[StoredLog]):
 
     def merge(self, contents: BuildContents, models: StoredModels, progress: Progress) -> None:
         super().merge(contents, models, progress)
-        if not unmoved(models.snapshot.rows.item_rows_of_base):
+        if not is_identity(models.snapshot.rows.item_rows_of_base):
             self.store(contents, models.load(self).interactions())
 
 
-def unmoved(places: np.ndarray) -> bool:
-    """True where every row is where it was."""
-    return bool((places == np.arange(len(places))).all())
+def is_identity(rows: np.ndarray) -> bool:
+    """Return whether row numbers (n,) are 0 to n − 1 in order."""
+    return bool((rows == np.arange(len(rows))).all())
 
 
 @dataclass(frozen=True)
 class Histories:
-    """The users of a build in its order, then those recorded since, and what each did."""
+    """The histories of all users: those of the build in its order, then those only recorded.
+
+    A history has the interactions of the log and the new records.
+    """
 
     models: StoredModels
     catalog: StoredCatalog
@@ -218,7 +224,7 @@ class Histories:
 
     @cached_property
     def ids(self) -> Ids:
-        """Whole numbers stay numbers where those of the build are, whoever was recorded since."""
+        """The ids of all users. Whole numbers stay numbers if all ids of the build are numbers."""
         newcomers = [user for user in self._recorded if user not in self._built]
         return JoinedIds(self._built, newcomers) if newcomers else self._built
 
@@ -231,31 +237,33 @@ class Histories:
         return len(self.ids)
 
     def blocks(self, k: int = 1) -> list[tuple[int, int]]:
-        """First row and last + 1 of each, where a table has k rows for every user."""
+        """Return start and stop of blocks of users, for a table with k rows for each user."""
         size = min(BLOCK, max(1, ROWS // max(k, 1)))
         return [(start, min(start + size, len(self))) for start in range(0, len(self), size)]
 
     def at(self, row: int, recent: int | None = None) -> History:
-        """The history of the user in this row of `ids`."""
+        """Return the history of the user in this row of `ids`."""
         built = row if row < len(self._built) else None
         history = self._of_row(built, self._recorded.get(self.ids.texts[row], []))
         return history if recent is None else history.recent(recent)
 
     @property
     def recorded_rows(self) -> np.ndarray:
-        """Rows of `ids`, int64 (n,), of the users of whom anything was recorded."""
+        """Rows of `ids` of the users with new records, int64 (n,)."""
         return np.array([self.ids.find(user) for user in self._recorded], dtype=np.int64)
 
     def n_recorded(self, row: int) -> int:
-        """How much was recorded of the user in this row of `ids`."""
+        """Return the number of new records of the user in this row of `ids`."""
         return len(self._recorded.get(self.ids.texts[row], []))
 
     def n_users(self, item: int) -> int:
-        """How many interacted with the item in this row, those recorded since included."""
-        known = 0 if self.models.implicit is None else int(self.models.item_counts[item])
-        since = (self.catalog.user_position(user) for user in self.catalog.records.users_of(item))
-        return known + sum(
-            row is None or item not in self.models.history(row).positions for row in since
+        """Return how many users interacted with the item in this row, new records included."""
+        in_log = 0 if self.models.implicit is None else int(self.models.item_counts[item])
+        recorded = (
+            self.catalog.user_position(user) for user in self.catalog.records.users_of(item)
+        )
+        return in_log + sum(
+            row is None or item not in self.models.history(row).positions for row in recorded
         )
 
     @property
@@ -266,20 +274,20 @@ class Histories:
             counts += self.models.item_counts.astype(np.int64)
         for user, interactions in self._recorded.items():
             row = self._built.find(user)
-            known = self.models.history(row if row >= 0 else None).positions
-            counts[np.setdiff1d([one.position for one in interactions], known)] += 1
+            in_log = self.models.history(row if row >= 0 else None).positions
+            counts[np.setdiff1d([new.position for new in interactions], in_log)] += 1
         return counts
 
     def liking(self, item: int) -> set[int]:
-        """Rows of `ids`: the users who like the item in this row, those recorded since included."""
+        """Return the rows of `ids` of users who like the item in this row, new records included."""
         log = self.models.find(LogComponent())
-        found = set() if log is None else set(log.liking(item).tolist())
+        rows = set() if log is None else set(log.liking(item).tolist())
         for name in self.catalog.records.users_of(item):
             row = self.ids.find(name)
-            found.discard(row)
+            rows.discard(row)
             if item in self.at(row).liked.positions:
-                found.add(row)
-        return found
+                rows.add(row)
+        return rows
 
     def of(
         self,
@@ -288,11 +296,11 @@ class Histories:
         recent: int | None = None,
         rated: Sequence[Interaction] = (),
     ) -> History:
-        """What a user interacted with, what was recorded since, what they rate now, and the items
-        they say they like.
+        """Return the history of a user, extended by ratings and likes of this query; or one of
+        those alone.
 
-        likes: row numbers. recent: with each interaction counting half for every `recent` later
-        ones. Raises `UnknownIdError` for a user who is not there, `QkvError` for nobody.
+        likes: rows of items. recent: an interaction counts half for every `recent` later ones.
+        Raises `UnknownIdError` for an unknown user, `QkvError` without user, likes and ratings.
         """
         if user is None and not likes and not rated:
             raise QkvError("nobody to recommend to: name a user, or something they like")
@@ -306,13 +314,13 @@ class Histories:
         return history if recent is None else history.recent(recent)
 
     def _of_row(self, row: int | None, recorded: Sequence[Interaction]) -> History:
-        """What the build knows of the user in this row, None for a new one, then `recorded`."""
+        """Return the log's history of the user in this row (None: a new user), then `recorded`."""
         history = self.models.history(row)
         return history.then(history.recorded_later(recorded), self.models.feedback)
 
 
 class JoinedIds(Ids):
-    """The ids of a build, and then those of others: text among them makes no number a text."""
+    """The ids of a build, then other ids. Text among these does not turn numbers into text."""
 
     def __init__(self, built: Ids, others: Sequence[str]) -> None:
         super().__init__([*built.texts, *others], built.fold)

@@ -1,4 +1,4 @@
-"""What was recorded is learned from: log and records become one log, and the models fit to it."""
+"""Learn from recorded interactions: join log and records, and fit the models to the result."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from qkvsearch.index.registry import FROM_INTERACTIONS
 from qkvsearch.storage import CatalogRows, Snapshot, Workspace
 from qkvsearch.storage.catalog.file import CATALOG
 
-# The fact that says up to which number records are in the log of a build.
+# The fact with the number of the last record in the log of a build.
 LEARNED = "learned_records"
 _STRAY = (
-    "{:,} recorded interactions are of items that are not in the catalog: the log is without them, "
-    "even where the items come back."
+    "{:,} recorded interactions are of items that are not in the catalog: they are not learned "
+    "from, even if the items are added again later."
 )
 
 
 @dataclass(frozen=True)
 class Learned:
-    """recorded: how many records were learned from for the first time. n_users, n_interactions: of
-    the log from now on.
+    """Result of learning. recorded: how many records were learned from for the first time. n_users,
+    n_interactions: of the new log.
     """
 
     recorded: int
@@ -42,11 +42,11 @@ class Learned:
 
 
 def learn(workspace: Workspace, progress: Progress | None = None) -> Learned:
-    """Fit preferences, ratings and, where there is one, the model of what comes next to the log and
-    what was recorded since, with the settings in use, and publish. Texts are not read again.
+    """Fit preferences, ratings and the next-item model, if the build has one, to the log and the
+    new records, with the present settings, and publish the result. Texts are not encoded again.
 
-    Records stay records, so that a rollback loses none. Raises `WorkspaceError` where there are
-    neither a log nor records.
+    The records stay in their database, so that a rollback loses none. Raises `WorkspaceError` where
+    there are neither a log nor records.
     """
     progress = progress or silent
     with workspace.writing("learn"), closing(workspace.open()) as build:
@@ -66,8 +66,8 @@ def learn(workspace: Workspace, progress: Progress | None = None) -> Learned:
         contents = merged_contents(models, progress, but=learned)
         contents.facts[LEARNED] = last
         contents.facts["rows"] = _rows(build, n_recorded)
-        for part in learned:
-            part.learn(contents, log, progress)
+        for component in learned:
+            component.learn(contents, log, progress)
         if contents.shared.pop(CATALOG, None):
             contents.catalog = CatalogRows.of_stored(build.catalog)
         workspace.publish(contents, "learn")
@@ -75,29 +75,29 @@ def learn(workspace: Workspace, progress: Progress | None = None) -> Learned:
 
 
 def log_with_records(models: StoredModels) -> Interactions:
-    """Every user's history as `recommend` knows it, records included, in the owner's ids. Raises
-    `WorkspaceError` where there is none.
+    """Return all histories, new records included, in the owner's ids. Raises `WorkspaceError` where
+    there are none.
     """
     snapshot = models.snapshot
     histories = Histories(models, snapshot.catalog)
     texts = histories.ids.texts
-    found = [(texts[row], histories.at(row)) for row in range(len(histories))]
-    found = [(user, history) for user, history in found if len(history)]
-    if not found:
+    users = [(texts[row], histories.at(row)) for row in range(len(histories))]
+    users = [(user, history) for user, history in users if len(history)]
+    if not users:
         raise WorkspaceError(
             f"{snapshot.workspace}: nobody's interactions are here to learn from; record some, or "
             "build with `interactions`"
         )
     items = snapshot.catalog.ids("items")
-    positions = _joined(found, "positions")
-    times, weights = _joined(found, "times"), None
-    if all(history.weights is not None for _, history in found):
-        weights = _joined(found, "weights")
-    ratings = _joined(found, "ratings")
+    positions = _joined(users, "positions")
+    times, weights = _joined(users, "times"), None
+    if all(history.weights is not None for _, history in users):
+        weights = _joined(users, "weights")
+    ratings = _joined(users, "ratings")
     facts = snapshot.facts
     scale = facts.get("rating_scale")
     return Interactions.from_columns(
-        np.repeat(np.array([user for user, _ in found], object), [len(h) for _, h in found]),
+        np.repeat(np.array([user for user, _ in users], object), [len(h) for _, h in users]),
         np.array(items.texts, object)[positions],
         ratings if np.isfinite(ratings).any() else None,
         None if (times == UNKNOWN_TIME).any() else times,
@@ -115,11 +115,11 @@ def learn_preferences(
     progress: Progress | None = None,
     estimator: Callable[..., Any] | None = None,
 ) -> None:
-    """Fit `ImplicitALS` to the whole log, and publish; all else stays.
+    """Fit `ImplicitALS` to the whole log, and publish the result; everything else stays.
 
-    tuned: {"settings": its parameters, …}, kept among the build's facts; None for the default
-    settings. estimator: what learns in the place of `ImplicitALS`. Raises `WorkspaceError` where
-    there are no interactions; what was there before then stays.
+    tuned: {"settings": its parameters, …}, stored in the build's facts; None for the default
+    settings. estimator: used in place of `ImplicitALS`. Raises `WorkspaceError` where there are no
+    interactions.
     """
     progress = progress or silent
     with workspace.writing("tune"), closing(workspace.open()) as build:
@@ -133,8 +133,8 @@ def learn_preferences(
         workspace.publish(contents, "tune")
 
 
-def _joined(found: list[tuple[str, History]], name: str) -> np.ndarray:
-    return np.concatenate([getattr(history, name) for _, history in found])
+def _joined(users: list[tuple[str, History]], name: str) -> np.ndarray:
+    return np.concatenate([getattr(history, name) for _, history in users])
 
 
 def _rows(snapshot: Snapshot, n_recorded: int) -> list[str]:

@@ -30,21 +30,22 @@ if TYPE_CHECKING:
     from qkvsearch.collaborative.sequences.network import NextItemModel
     from qkvsearch.index import StoredModels
 
-# The fact that says with which settings preferences were learned, and how those were found; there
-# is none where they are the default ones.
+# The fact with the settings of preferences that `tune` found; missing for the default settings.
 TUNED = "tuned"
-# The fact that says below which best score recommendations rest on too little.
+# The fact with the best score below which recommendations count as weak.
 WEAK_BELOW = "weak_below"
-# Users' vectors: by the log of a base, and by the Gram matrix that it has beside them.
+# The array with users' embeddings, solved with the log and the Gram matrix of a base.
 USERS = "user_directions"
-# Users are solved so many at a time.
+# How many users are solved at a time.
 BLOCK = 1 << 14
 
 
 class StoredPreferences(NamedTuple):
-    """factors: to recommend by, with cold items placed by their text. unit_rows: the embeddings of
-    the others at length 1, to compare items by. item_counts: int32 (n_items,), how many users
-    interacted with each item. strength: what tells recommendations from too little.
+    """Loaded preferences.
+
+    factors: with cold items placed by their text. unit_rows: the embeddings of the other items at
+    length 1, to compare items. item_counts: int32 (n_items,), how many users interacted with each
+    item. strength: the test for weak recommendations.
     """
 
     factors: ImplicitFactors
@@ -55,10 +56,11 @@ class StoredPreferences(NamedTuple):
 
 @dataclass(frozen=True)
 class PreferencesComponent(LearnedComponent[StoredPreferences]):
-    """text_map is the matrix that places an item by its text, where text tells of preferences.
-    user_directions are the users' embeddings at length 1, by the log alone. They are not what a
-    user is solved to where a segment has another Gram matrix, as items that are known left: then
-    they are solved when they are asked for, and anew where segments are merged.
+    """The item embeddings that are learned from who interacted with what.
+
+    text_map places a cold item by its text, if texts predict preferences. user_directions are the
+    users' embeddings at length 1 from the log. They are out of date where a segment has another
+    Gram matrix because items were deleted: then they are solved when needed, and stored by a merge.
     """
 
     group: str = "implicit"
@@ -79,8 +81,8 @@ class PreferencesComponent(LearnedComponent[StoredPreferences]):
         progress: Progress,
         estimator: Callable[..., Any] | None = None,
     ) -> None:
-        """Fit `ImplicitALS`, or another estimator of its parameters, to a log, with the settings
-        among the build's facts, and store it.
+        """Fit `ImplicitALS`, or another estimator with its parameters, to a log with the settings
+        in the build's facts, and store it.
         """
         from qkvsearch.collaborative.implicit_als import AlternatingLeastSquares
 
@@ -102,7 +104,7 @@ class PreferencesComponent(LearnedComponent[StoredPreferences]):
         confidences: np.ndarray,
         progress: Progress = silent,
     ) -> None:
-        """Where the main head's keys are stored already. confidences (n,): of the interactions."""
+        """Store factors after the main head's keys. confidences: of the interactions, (n,)."""
         liked = confidences > 0
         self.put_learned(contents, factors, _counts(log), _counts(log, liked))
         solved = solved_directions(factors, log.matrix(confidences), progress)
@@ -115,7 +117,7 @@ class PreferencesComponent(LearnedComponent[StoredPreferences]):
         item_counts: np.ndarray,
         n_liking: np.ndarray,
     ) -> None:
-        """Store all but the users' vectors."""
+        """Store everything except the users' embeddings."""
         arrays, contents.facts[self.group] = factors.state()
         keys = DenseComponent(main_head(contents.facts)).pending(contents, "keys")
         self.put(
@@ -134,7 +136,7 @@ class PreferencesComponent(LearnedComponent[StoredPreferences]):
 
     def load(self, models: StoredModels) -> StoredPreferences:
         sizes: dict[str, int] = {}
-        keys: Any = None  # an array, or as one
+        keys: Any = None  # an array or remote rows
         if "text_map" in self.names_in(models.snapshot):
             keys = models.load(DenseComponent(models.main_head)).keys.vectors
             sizes["text_components"] = keys.shape[1]
@@ -151,8 +153,8 @@ class PreferencesComponent(LearnedComponent[StoredPreferences]):
         return StoredPreferences(factors, rows, counts, strength)
 
     def user_directions(self, models: StoredModels, progress: Progress) -> np.ndarray:
-        """(n_users, d), float32, memory-mapped where they are stored: the embeddings of the users
-        of the log at length 1, zeros for who likes nothing. What was recorded since is not in them.
+        """Return the embeddings of the users of the log at length 1, float32 (n_users, d), zeros
+        for a user who likes nothing; memory-mapped where they are stored. New records do not count.
         """
         factors = models.load(self).factors
         if self._are_solved(models.snapshot):
@@ -164,7 +166,7 @@ class PreferencesComponent(LearnedComponent[StoredPreferences]):
         return solved_directions(factors, log.matrix(confidences), progress)
 
     def _are_solved(self, snapshot: Snapshot) -> bool:
-        """Whether the stored vectors are those that the build's Gram matrix gives."""
+        """Return whether the stored vectors are those of the build's Gram matrix."""
         return self.name_of(USERS) in snapshot and not any(
             segment.has(self.name_of("gram")) for segment in snapshot.segments[1:]
         )
@@ -173,30 +175,30 @@ class PreferencesComponent(LearnedComponent[StoredPreferences]):
         super().merge(contents, models, progress)
         if not self._are_solved(models.snapshot):
             self.put(contents, **{USERS: None})
-            # A log that cannot be read is told of by its own part, and mended without this one.
+            # `LogComponent` reports a damaged log, and it is repaired without this one.
             with suppress(DamagedError):
                 self.put(contents, **{USERS: self.user_directions(models, progress)})
 
     def forget_user(self, contents: BuildContents, row: int) -> None:
-        """Take the vector of the user in this row out of a whole build."""
+        """Remove the vector of the user in this row from a base."""
         if self.is_pending(contents, USERS):
             self.put(contents, **{USERS: np.delete(self.pending(contents, USERS), row, axis=0)})
 
-    def withdraw(self, contents: BuildContents, models: StoredModels, leaving: np.ndarray) -> None:
-        """Sums over all items lose what leaves."""
-        embeddings = self.rows_at(models.snapshot, "item_embeddings", leaving).astype(np.float64)
-        known = int(np.count_nonzero(embeddings.any(axis=1)))
-        if known:
+    def delete(self, contents: BuildContents, models: StoredModels, deleted: np.ndarray) -> None:
+        """Subtract the deleted items from the sums over all items."""
+        embeddings = self.rows_at(models.snapshot, "item_embeddings", deleted).astype(np.float64)
+        n_learned = int(np.count_nonzero(embeddings.any(axis=1)))
+        if n_learned:
             gram = self.read(models.snapshot, "gram")["gram"]
             self.put(contents, gram=gram - embeddings.T @ embeddings)
         numbers = contents.facts[self.group]
         # At least one, or the solve for a user without a history would divide by zero.
-        contents.facts[self.group] = numbers | {"n_items": max(numbers["n_items"] - known, 1)}
+        contents.facts[self.group] = numbers | {"n_items": max(numbers["n_items"] - n_learned, 1)}
 
 
 @dataclass(frozen=True)
 class RatingsComponent(LearnedComponent[RatingFactors]):
-    """Where interactions came with ratings. An item that joins is rated like the mean item."""
+    """The model of ratings: item biases and embeddings. A new item is rated like the mean item."""
 
     group: str = "ratings"
     arrays: ClassVar = {
@@ -205,7 +207,7 @@ class RatingsComponent(LearnedComponent[RatingFactors]):
     }
 
     def learn(self, contents: BuildContents, log: Interactions, progress: Progress) -> None:
-        """Fit `BiasedMF` and store it; nothing without ratings."""
+        """Fit `BiasedMF` and store it, if the log has ratings."""
         from qkvsearch.collaborative.biased_mf import BiasedFactorization
 
         self.drop(contents)
@@ -226,7 +228,7 @@ class RatingsComponent(LearnedComponent[RatingFactors]):
 
 @dataclass(frozen=True)
 class NextItemComponent(LearnedComponent["NextItemModel"]):
-    """Where a build was asked for it. An item that joins has zeros, and no score."""
+    """The next-item model, if the build was asked for one. A new item has zeros and no score."""
 
     group: str = "next_item"
     arrays: ClassVar = {
@@ -236,15 +238,17 @@ class NextItemComponent(LearnedComponent["NextItemModel"]):
     }
 
     def check(self, log: Interactions | None) -> None:
-        """Raise `QkvError` where what comes next cannot be learned."""
+        """Raise `QkvError` where the model cannot be learned from a log."""
         from qkvsearch.collaborative.sequences.next_item import NextItem
 
         if log is None:
-            raise QkvError("nothing comes next where nobody's interactions were given")
+            raise QkvError(
+                "`next_item` learns from interactions: give `interactions`, or leave it out"
+            )
         NextItem().check(log)
 
     def learn(self, contents: BuildContents, log: Interactions, progress: Progress) -> None:
-        """Train `NextItem`, which takes minutes, and store what answers."""
+        """Train `NextItem`, which takes minutes, and store it."""
         from qkvsearch.collaborative.sequences.next_item import NextItem
 
         callback = partial(progress, "learning what comes next")
@@ -266,28 +270,27 @@ class NextItemComponent(LearnedComponent["NextItemModel"]):
 
 
 def directions(embeddings: np.ndarray) -> np.ndarray:
-    """Users' embeddings (n, d) as they are compared: at length 1, float32."""
+    """Return users' embeddings (n, d) at length 1, float32."""
     return unit_rows(embeddings).astype(np.float32)
 
 
 def solved_directions(
     factors: ImplicitFactors, histories: csr_matrix, progress: Progress
 ) -> np.ndarray:
-    """`directions` (n, d) of histories (n, n_items) of confidences."""
+    """Solve users from their histories of confidences (n, n_items); return `directions` (n, d)."""
     n, n_items = histories.shape
-    found = scratch_array((n, len(factors.gram)), np.float32)
+    solved = scratch_array((n, len(factors.gram)), np.float32)
     for start in range(0, n, BLOCK):
         progress("placing users", start, n)
         ends = histories.indptr[start : start + BLOCK + 1]
         pairs = slice(ends[0], ends[-1])
         arrays = histories.data[pairs], histories.indices[pairs], ends - ends[0]
-        some = type(histories)(arrays, shape=(len(ends) - 1, n_items))
-        found[start : start + BLOCK] = directions(factors.fold_in_many(some))
+        block = type(histories)(arrays, shape=(len(ends) - 1, n_items))
+        solved[start : start + BLOCK] = directions(factors.fold_in_many(block))
     progress("placing users", n, n)
-    return found
+    return solved
 
 
 def _counts(log: Interactions, which: np.ndarray | None = None) -> np.ndarray:
-    """How many interactions the log has with each item, int32 (n_items,); which: bool (n,), these
-    alone."""
+    """Count the interactions with each item, int32 (n_items,). which: bool (n,), only these."""
     return counts_of(log.items, len(log.item_ids), which).astype(np.int32)

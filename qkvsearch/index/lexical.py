@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from qkvsearch.data.catalog import Catalog
     from qkvsearch.index import StoredModels
 
-# The fact that names the columns of codes, which a build decides by all its items.
+# The fact that names the columns of codes, chosen when the whole catalog was read.
 COLUMNS = "code_columns"
 TERM_ARRAYS = {
     "terms": ArraySpec("S", ("terms",)),
@@ -36,17 +36,19 @@ TERM_ARRAYS = {
 
 
 class TermsComponent(IndexComponent[TermKeys]):
-    """Every weight depends on all items. So the base has the weights of its own, and beside
-    segments they are made of the counts of all.
+    """Keys that are searched by term.
+
+    Every weight depends on all items. A base stores the weights of its own items; with segments the
+    weights are computed from the counts of all.
     """
 
     @abstractmethod
     def segment_counts(self, segment: Segment) -> TermCounts:
-        """Of its own rows."""
+        """Read the counts of a segment by its own rows."""
 
     @abstractmethod
     def norms(self, snapshot: Snapshot) -> np.ndarray:
-        """As in `bm25`, float32 (n_items,)."""
+        """Return the length norms of BM25, float32 (n_items,)."""
 
     @abstractmethod
     def store_counts(self, contents: BuildContents, counts: TermCounts, n_items: int) -> None:
@@ -57,24 +59,26 @@ class TermsComponent(IndexComponent[TermKeys]):
         if snapshot.rows.is_plain:
             arrays = self.piece(snapshot.base, *TERM_ARRAYS)
             return LexicalKeys(Vocabulary(arrays.pop("terms")), n_items=models.n_items, **arrays)
-        (base, place), *others = self._counts(snapshot)
-        added = TermCounts.joined([counts.placed(to) for counts, to in others])
-        return CountedKeys(base, place, added, self.norms(snapshot), models.n_items)
+        (base, item_rows), *others = self._counts(snapshot)
+        added = TermCounts.joined([counts.placed(item_rows) for counts, item_rows in others])
+        return CountedKeys(base, item_rows, added, self.norms(snapshot), models.n_items)
 
     def merge(self, contents: BuildContents, models: StoredModels, progress: Progress) -> None:
         if models.snapshot.rows.is_plain:
             self.share(contents, models.snapshot, *self.names_in(models.snapshot))
         else:
-            pieces = [counts.placed(to) for counts, to in self._counts(models.snapshot)]
+            pieces = [
+                counts.placed(item_rows) for counts, item_rows in self._counts(models.snapshot)
+            ]
             self.store_counts(contents, TermCounts.joined(pieces), models.n_items)
 
     def put_keys(self, contents: BuildContents, keys: LexicalKeys) -> None:
-        """Add what `load` reads of a whole build."""
+        """Add the arrays that `load` reads from a base."""
         postings = {name: getattr(keys, name) for name in list(TERM_ARRAYS)[1:]}
         self.put(contents, terms=keys.vocabulary.terms, **postings)
 
     def _counts(self, snapshot: Snapshot) -> Iterator[tuple[TermCounts, np.ndarray]]:
-        """Of each segment, with the row number that each of its rows has now."""
+        """Yield the counts of each segment, and the item row of each of its rows."""
         start = 0
         for segment in snapshot.with_items:
             end = start + segment.n_rows
@@ -84,7 +88,7 @@ class TermsComponent(IndexComponent[TermKeys]):
 
 @dataclass(frozen=True)
 class LexicalComponent(TermsComponent):
-    """counts: how often an item has a term. lengths: how many words each item has."""
+    """The lexical head. counts: how often an item has a term. lengths: words of each item."""
 
     group: str = "lexical"
     arrays: ClassVar = TERM_ARRAYS | {
@@ -104,7 +108,7 @@ class LexicalComponent(TermsComponent):
         self.put(contents, counts=_narrow(counts.counts), lengths=lengths)
 
     def extend(self, contents: BuildContents, addition: Addition, progress: Progress) -> None:
-        analyzer = addition.former.analyzer
+        analyzer = addition.previous.analyzer
         texts = addition.catalog.texts()
         counts = TermCounts.of_texts([analyzer.key_terms(text) for text in texts])
         self.put(
@@ -117,8 +121,8 @@ class LexicalComponent(TermsComponent):
         )
 
     def segment_counts(self, segment: Segment) -> TermCounts:
-        found = self.piece(segment, "terms", "indptr", "indices", "counts")
-        terms, indptr, indices, counts = found.values()
+        arrays = self.piece(segment, "terms", "indptr", "indices", "counts")
+        terms, indptr, indices, counts = arrays.values()
         return TermCounts(Vocabulary(terms), indptr, indices, counts)
 
     def norms(self, snapshot: Snapshot) -> np.ndarray:
@@ -126,13 +130,13 @@ class LexicalComponent(TermsComponent):
 
 
 def _narrow(counts: np.ndarray) -> np.ndarray:
-    """Whole numbers in as few bytes as the largest needs."""
+    """Return whole numbers in the smallest dtype that fits."""
     return counts.astype(np.min_scalar_type(int(counts.max(initial=0))))
 
 
 @dataclass(frozen=True)
 class CodesComponent(TermsComponent):
-    """Beside the words, whose weights depend on how long a text is: a code is no part of a text."""
+    """The items' codes. Their weights do not depend on the length of a text."""
 
     group: str = "codes"
     arrays: ClassVar = TERM_ARRAYS
@@ -158,7 +162,7 @@ class CodesComponent(TermsComponent):
 
 
 def _counts(catalog: Catalog, columns: Sequence[str]) -> TermCounts:
-    """Each code once."""
+    """Count each code of an item once."""
     codes, items = code_terms(catalog, columns)
     terms, begins = np.unique(codes, return_index=True)
     indptr = np.append(begins, len(codes)).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Segments merged into one base, which answers as they did together."""
+"""Merge segments into one base that answers as they did together."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from qkvsearch.index.registry import components_of, each_component
 from qkvsearch.storage import BuildContents, CatalogRows, Snapshot, Workspace
 from qkvsearch.storage.catalog.file import CATALOG
 
-# Above so many segments, or so large a share of the base's rows that joined or departed, an update
-# merges. Each segment costs a query a little, and each departed row some room on disk.
+# Above this number of segments, or share of added and deleted rows in the base, an update merges.
+# Each segment costs a query a little time, and each deleted row some space on disk.
 MAX_SEGMENTS, MAX_CHANGED_SHARE = 32, 0.2
 
 
 @dataclass(frozen=True)
 class Merged:
-    """segments: how many were merged, 1 where there was nothing to do. n_items: in the base now.
-    dropped: former builds that were removed.
+    """Result of a merge. segments: how many were merged, 1 where there was nothing to do. n_items:
+    in the base. dropped: previous builds that were removed.
     """
 
     segments: int
@@ -34,7 +34,7 @@ class Merged:
 
 
 def merge_segments(workspace: Workspace, progress: Progress | None = None) -> Merged:
-    """Merge the segments of the current build into one base, and publish; answers stay as they are
+    """Merge the segments of the current build into one base, and publish it. Answers stay the same
     to the last bit. Raises `WorkspaceError`.
     """
     with workspace.writing("compact"), closing(workspace.open()) as build:
@@ -46,49 +46,49 @@ def merge_segments(workspace: Workspace, progress: Progress | None = None) -> Me
 
 
 def merge_if_many(workspace: Workspace, command: str, progress: Progress) -> list[str]:
-    """Merge what an update made too many or too large; what is to be said of it. The merged build
-    takes the place of the update's own, so that a rollback returns to what was before. The update
-    is done already: where merging fails, that is said, and is no error.
+    """Merge if an update left too many or too large segments, and return notes. The merged build
+    replaces that of the update, so that a rollback returns to the build before the update. A failed
+    merge is a note and no error, because the update itself is published.
     """
     with closing(workspace.open()) as build:
         if not _is_due(build):
             return []
-        was_whole = build.base.catalog.whole_ids
+        had_whole_ids = build.base.catalog.whole_ids
         try:
             contents = merged_contents(StoredModels(build), progress)
             workspace.publish(contents, command, instead_of=build.name)
         except WorkspaceError as error:
-            return [f"What {command} did is done; its segments were not merged: {error}"]
-        is_text = was_whole and not build.catalog.are_whole("items")
-    return ["All ids are text from now on."] if is_text else []
+            return [f"{command} is done, but its segments could not be merged: {error}"]
+        is_text = had_whole_ids and not build.catalog.are_whole("items")
+    return ["All ids are text now, because some are not whole numbers."] if is_text else []
 
 
 def merged_contents(
     models: StoredModels, progress: Progress, but: Container[IndexComponent[Any]] = ()
 ) -> BuildContents:
-    """A base with all parts but these. Raises `LookupError` for an array that no part owns: what
-    becomes of it is unknown.
+    """Return the contents of a base with all components except those in `but`. Raises `LookupError`
+    for an array that belongs to no component.
     """
     snapshot = models.snapshot
     contents = BuildContents(facts=dict(snapshot.facts))
     for name in snapshot.array_names:
-        if not any(part.owns(name) for part in components_of(models)):
+        if not any(component.owns(name) for component in components_of(models)):
             raise LookupError(name)
     if snapshot.rows.is_plain:
         contents.shared[CATALOG] = snapshot.base.file(CATALOG)
     else:
         contents.catalog = CatalogRows.of_stored(snapshot.catalog)
         contents.users = snapshot.catalog.ids("users")
-    for part in each_component(models, "merging", progress):
-        if part not in but:
-            part.merge(contents, models, progress)
+    for component in each_component(models, "merging", progress):
+        if component not in but:
+            component.merge(contents, models, progress)
     return contents
 
 
 def _is_due(snapshot: Snapshot) -> bool:
     rows = snapshot.rows
-    n_departed = int(np.count_nonzero(snapshot.tombstones < rows.n_base))
-    changed = rows.n_stored - rows.n_base + n_departed
+    n_deleted = int(np.count_nonzero(snapshot.tombstones < rows.n_base))
+    changed = rows.n_stored - rows.n_base + n_deleted
     kinds = {segment.catalog.whole_ids for segment in snapshot.with_items}
     return (
         len(snapshot.segments) > MAX_SEGMENTS

@@ -31,7 +31,7 @@ FROM_INTERACTIONS: tuple[LearnedComponent[Any], ...] = (
 
 
 def components_of(models: StoredModels) -> list[IndexComponent[Any]]:
-    """Every part that a build can have, in the order in which it stores them."""
+    """Return all components that a build can have, in the order in which they are stored."""
     heads = map(DenseComponent, list(models.head_weights)[1:])
     return [
         LexicalComponent(),
@@ -47,9 +47,11 @@ def components_of(models: StoredModels) -> list[IndexComponent[Any]]:
 def each_component(
     models: StoredModels, stage: str, progress: Progress
 ) -> Iterator[IndexComponent[Any]]:
-    """The parts that a build has, one after the other; progress: told how many are done."""
-    parts = [part for part in components_of(models) if part.is_in(models.snapshot)]
-    for done, part in enumerate(parts):
-        progress(stage, done, len(parts))
-        yield part
-    progress(stage, len(parts), len(parts))
+    """Yield the components that a build has, and report progress after each one."""
+    components = [
+        component for component in components_of(models) if component.is_in(models.snapshot)
+    ]
+    for done, component in enumerate(components):
+        progress(stage, done, len(components))
+        yield component
+    progress(stage, len(components), len(components))

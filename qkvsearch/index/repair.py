@@ -1,4 +1,4 @@
-"""What is damaged is derived again, where it can be."""
+"""Repair a workspace: derive damaged components again from sound ones."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from qkvsearch.storage import BuildContents, BuildEntry, Snapshot, Workspace
 from qkvsearch.storage.checksummed import checksum_of, read_checksummed
 from qkvsearch.storage.records.recovery import repair_records
 from qkvsearch.storage.root import Root, read_root
-from qkvsearch.storage.segments import BUILDS_FOLDER, MANIFEST, BUILD_NAME
+from qkvsearch.storage.segments import BUILD_NAME, BUILDS_FOLDER, MANIFEST
 from qkvsearch.text.analyzed import AnalyzedTexts
 from qkvsearch.text.encoders import (
     LEARNED,
@@ -42,9 +42,7 @@ FROM_TEXTS = ("lexical", "codes", "words")
 
 @dataclass(frozen=True)
 class Repaired:
-    """rebuilt: what was made again, and of what. lost: what could not be. The notes say what else
-    there is to know.
-    """
+    """Result of a repair. rebuilt: what was derived again, and from what. lost: what was not."""
 
     rebuilt: list[str] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
@@ -52,8 +50,8 @@ class Repaired:
 
 
 def repair(workspace: Workspace, progress: Progress | None = None) -> Repaired:
-    """Derive again what is damaged from what is sound, and publish; former builds that are damaged
-    are removed. Raises `WorkspaceError` where no build has a sound catalog.
+    """Derive damaged components again from sound ones, and publish the result. Damaged previous
+    builds are removed. Raises `WorkspaceError` where no build has a sound catalog.
     """
     done, progress = Repaired(), progress or silent
     with workspace.writing("repair"):
@@ -90,11 +88,11 @@ def repair(workspace: Workspace, progress: Progress | None = None) -> Repaired:
 
 
 def _root(workspace: Workspace, done: Repaired) -> Root:
-    """The root, or where it is damaged one made of the builds that are there."""
+    """Read the root, or make a new one from the manifests of all builds."""
     with suppress(DamagedError):
-        found = read_root(workspace.path)
-        if found is not None:
-            return found
+        root = read_root(workspace.path)
+        if root is not None:
+            return root
     builds = []
     for path in (workspace.path / BUILDS_FOLDER).glob(f"*/{MANIFEST}"):
         with suppress(QkvError, LookupError, TypeError):
@@ -116,7 +114,7 @@ def _root(workspace: Workspace, done: Repaired) -> Root:
 
 
 def _readable(workspace: Workspace, root: Root) -> Iterator[BuildEntry]:
-    """The builds of which it is known what their items are, the current one first."""
+    """Yield the builds with a sound manifest and catalog, the current one first."""
     others = [build for build in reversed(root.builds) if build.name != root.current]
     for entry in [root.current_build, *others]:
         with suppress(DamagedError), closing(Snapshot.of(workspace.path, entry)) as build:
@@ -125,22 +123,22 @@ def _readable(workspace: Workspace, root: Root) -> Iterator[BuildEntry]:
 
 
 def _sound(workspace: Workspace) -> Iterator[str]:
-    """The builds of which every file is as it was written."""
+    """Yield the names of the builds without damaged files."""
     for entry in workspace.builds():
         with suppress(DamagedError), closing(Snapshot.of(workspace.path, entry)) as build:
             if not build.damaged():
                 yield entry.name
 
 
-# --- parts ---
+# --- components ---
 
 
 def _derived(
     snapshot: Snapshot, damaged: set[str], done: Repaired, progress: Progress
 ) -> BuildContents:
-    """A base of the parts that are sound, and of the others made again. damaged: arrays."""
+    """Return a base of the sound components and of derived ones. damaged: names of arrays."""
     models = StoredModels(snapshot)
-    broken = [part for part in components_of(models) if any(map(part.owns, damaged))]
+    broken = [component for component in components_of(models) if any(map(component.owns, damaged))]
     contents = merged_contents(models, progress, but=broken)
     _derive_texts(contents, models, broken, damaged, done, progress)
     _derive_interactions(contents, models, broken, done, progress)
@@ -155,19 +153,21 @@ def _derive_texts(
     done: Repaired,
     progress: Progress,
 ) -> None:
-    groups = {part.group for part in broken if part not in FROM_INTERACTIONS}
+    groups = {component.group for component in broken if component not in FROM_INTERACTIONS}
     catalog = _catalog(models.snapshot)
     fields, main = AnalyzedTexts.of_columns(catalog.fields(), models.analyzer), models.main_head
     if groups & set(FROM_TEXTS):
         store_words(contents, catalog, fields)
         done.rebuilt.append("words and codes, from the texts")
     encoders: dict[str, TextEncoder] = {}
-    for part in broken:
-        if isinstance(part, DenseComponent):
-            encoders[part.group], source = _encoder(models, part, damaged, fields)
-            weights = models.column_weights(part.group)
-            store_head(contents, part.group, encoders[part.group], fields, progress, weights)
-            done.rebuilt.append(f"{part.group}, from the texts{source}")
+    for component in broken:
+        if isinstance(component, DenseComponent):
+            encoders[component.group], source = _encoder(models, component, damaged, fields)
+            weights = models.column_weights(component.group)
+            store_head(
+                contents, component.group, encoders[component.group], fields, progress, weights
+            )
+            done.rebuilt.append(f"{component.group}, from the texts{source}")
     if main in encoders and encoders[main].is_pretrained:
         DenseComponent(main).note_texts(contents)
     if main in SECOND_PASS and groups & {main} and models.has_tokens:
@@ -179,10 +179,10 @@ def _derive_texts(
 
 
 def _encoder(
-    models: StoredModels, part: DenseComponent, damaged: set[str], fields: list[AnalyzedTexts]
+    models: StoredModels, component: DenseComponent, damaged: set[str], fields: list[AnalyzedTexts]
 ) -> tuple[TextEncoder, str]:
-    """The one that is stored, or where that is damaged one that is learned again."""
-    name = part.group
+    """Return the stored encoder, or one that is learned again, and a note about that."""
+    name = component.group
     if not {f"{name}.{array}" for array in ENCODER} & damaged:
         return models.encoder(name), ""
     if name in LEARNED:
@@ -192,7 +192,7 @@ def _encoder(
 
 
 def _map_texts(contents: BuildContents, main: str) -> None:
-    """By new keys items without interactions have other places."""
+    """Fit the matrix that places cold items to the new keys."""
     preferences = PreferencesComponent()
     if preferences.is_pending(contents, "item_embeddings"):
         embeddings = preferences.pending(contents, "item_embeddings")
@@ -210,8 +210,8 @@ def _derive_interactions(
     learned = [*FROM_INTERACTIONS, NextItemComponent()]
     if LogComponent() in broken:
         n = models.snapshot.facts.get("n_interactions", 0)
-        for part in learned:
-            part.drop(contents)
+        for component in learned:
+            component.drop(contents)
         for name in ("n_users", "n_interactions"):
             contents.facts.pop(name, None)
         done.lost.append(
@@ -219,19 +219,19 @@ def _derive_interactions(
             "what was recorded stays: build again with `interactions`"
         )
         return
-    for part in learned:
-        if part not in broken:
+    for component in learned:
+        if component not in broken:
             continue
         try:
-            part.learn(contents, models.log("learn from"), progress)
-            done.rebuilt.append(f"{part.group}, learned from the log again")
+            component.learn(contents, models.log("learn from"), progress)
+            done.rebuilt.append(f"{component.group}, learned from the log again")
         except QkvError as error:
-            part.drop(contents)
-            done.lost.append(f"{part.group}: {error}")
+            component.drop(contents)
+            done.lost.append(f"{component.group}: {error}")
 
 
 def _catalog(snapshot: Snapshot) -> Catalog:
-    """All items of a build, as the file had them that it was built from."""
+    """Return all items of a build as the file had them that it was built from."""
     import pandas as pd
 
     catalog = snapshot.catalog

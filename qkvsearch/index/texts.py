@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 def store_words(
     contents: BuildContents, catalog: Catalog, fields: Sequence[AnalyzedTexts]
 ) -> tuple[Vocabulary, csr_matrix]:
-    """The lexical keys, with the codes and the order of words beside them. The terms come back, and
-    their counts. fields: the text columns.
+    """Store lexical keys, codes and words in order. Return the terms and their counts. fields: the
+    text columns.
     """
     counted = AnalyzedTexts.joined(fields).key_counts()
     LexicalComponent().store(contents, *counted)
@@ -55,18 +55,19 @@ def store_head(
     weights: Weights | Callable[[list[np.ndarray]], np.ndarray] = None,
     folder: Path | None = None,
 ) -> np.ndarray:
-    """A dense head's encoder and keys, which come back. fields: columns of texts. weights: how much
-    each of these counts, or what says that by their embeddings (n_items, d). folder: where to have
-    a file of the items' tokens, which are stored, too; None for none.
+    """Store a dense head's encoder and keys, and return the keys. fields: the text columns.
+    weights: of the columns, or a function that computes them from the columns' embeddings
+    (n_items, d). folder: for a temporary file of the items' tokens, which are stored too; None to
+    store no tokens.
     """
     if folder is None:
-        found = encode_items(name, encoder, fields, progress)
+        encoded = encode_items(name, encoder, fields, progress)
     else:
-        found = _with_tokens(contents, name, encoder, fields, progress, folder)
+        encoded = _with_tokens(contents, name, encoder, fields, progress, folder)
     if callable(weights):
-        weights = weights(found.columns)
-    keys = found.keys(weights)
-    DenseComponent(name).store(contents, encoder, keys, found.cut)
+        weights = weights(encoded.columns)
+    keys = encoded.keys(weights)
+    DenseComponent(name).store(contents, encoder, keys, encoded.cut)
     if weights is not None and len(fields) > 1:
         shares = dict(zip(contents.facts["text_columns"], map(float, weights), strict=True))
         of_heads = contents.facts.get(COLUMN_WEIGHTS, {})
@@ -82,18 +83,18 @@ def _with_tokens(
     progress: Progress,
     folder: Path,
 ) -> EncodedItems:
-    """The items, of which the tokens are stored as they are read."""
+    """Encode the items and store their tokens at the same time."""
     pieces: list[EncodedItems] = []
 
     def spans() -> Iterator[np.ndarray]:
-        for items, tokens in encoded_with_tokens(name, encoder, fields, LONGEST_ITEM, progress):
+        for items, item_spans in encoded_with_tokens(name, encoder, fields, LONGEST_ITEM, progress):
             pieces.append(items)
-            yield from tokens
+            yield from item_spans
 
-    every = spans()
-    TokensComponent(name).write(contents, every, folder)
-    # The others, where the disk had no room for more tokens.
-    deque(every, maxlen=0)
+    tokens = spans()
+    TokensComponent(name).write(contents, tokens, folder)
+    # Encode the rest where the disk was too full for all tokens.
+    deque(tokens, maxlen=0)
     return EncodedItems.joined(pieces)
 
 
@@ -105,6 +106,6 @@ def store_tokens(
     folder: Path,
     progress: Progress,
 ) -> None:
-    """The tokens of every item, by way of a file in `folder`."""
+    """Store the tokens of every item by way of a file in `folder`."""
     progress("reading tokens", 0, sum(map(len, fields)))
     TokensComponent(name).write(contents, item_tokens(encoder, fields, progress), folder)

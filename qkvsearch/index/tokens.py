@@ -1,4 +1,4 @@
-"""The stored tokens of every item, which late interaction compares in a second pass."""
+"""The stored tokens of every item, which late interaction compares with a query's tokens."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from qkvsearch.index import StoredModels
 
 
-# Items whose tokens are read at a time where segments are merged.
+# How many items' tokens are read at a time when segments are merged.
 BLOCK = 1024
-# The fact that says why a build is without tokens, and its text.
+# The fact that says why a build has no tokens, and its text.
 LEFT_OUT = "tokens_left_out"
 NO_ROOM = (
     "the disk of {} has no room for the tokens of all items, so that search is without its second "
@@ -33,7 +33,7 @@ NO_ROOM = (
 
 @dataclass(frozen=True)
 class TokensComponent(IndexComponent[TokenKeys]):
-    """`group` is the dense head whose encoder makes them: rows of its table, or vectors."""
+    """The tokens of all items: rows of the encoder's table, or vectors. `group`: a dense head."""
 
     arrays: ClassVar = {
         "token_indptr": ArraySpec("i", ("items",), spans="tokens"),
@@ -49,7 +49,7 @@ class TokensComponent(IndexComponent[TokenKeys]):
         return self._keys(models.snapshot, models.load(DenseComponent(self.group)).encoder.table)
 
     def is_in(self, snapshot: Snapshot) -> bool:
-        """Not where the disk had no room for them: then a segment is without them."""
+        """Return False where a segment has no tokens, because the disk was full."""
         name = self.name_of("token_indptr")
         return all(segment.has(name) for segment in snapshot.with_items)
 
@@ -60,48 +60,50 @@ class TokensComponent(IndexComponent[TokenKeys]):
         folder: Path,
         indptr: np.ndarray | None = None,
     ) -> None:
-        """The tokens of one item after the other, however many, by way of a file in `folder`; of
-        several items at a time where `indptr` says where each one's begin. Where the disk has no
-        room for them they are left out, and a fact says so.
+        """Store the tokens of all items by way of a file in `folder`. Without space on the disk the
+        build gets no tokens, and a fact says so.
+
+        spans: the tokens of each item, or, with `indptr`, of several items at a time; `indptr` says
+        where those of each item begin.
         """
         self.put(contents, **dict.fromkeys(self.arrays))
         contents.facts.pop(LEFT_OUT, None)
         try:
-            begins, stored = concatenate_on_disk(spans, folder)
+            starts, stored = concatenate_on_disk(spans, folder)
         except OSError as error:
             if error.errno not in NO_SPACE:
                 raise
             contents.facts[LEFT_OUT] = NO_ROOM.format(folder)
             return
         kind = "token_rows" if stored.ndim == 1 else "token_vectors"
-        self.put(contents, **{"token_indptr": begins if indptr is None else indptr, kind: stored})
+        self.put(contents, **{"token_indptr": starts if indptr is None else indptr, kind: stored})
 
     def extend(self, contents: BuildContents, addition: Addition, progress: Progress) -> None:
-        """Tokens of texts that were read go along, and between them come those of the new texts."""
-        former, unread = addition.former, addition.unread
-        keys = self._keys(former.snapshot)
+        """Copy the tokens of texts that are encoded already, and encode the others."""
+        previous, unread = addition.previous, addition.unread
+        keys = self._keys(previous.snapshot)
 
         def spans() -> Iterator[np.ndarray]:
             new: Iterator[np.ndarray] = iter(())
             if unread.any():
-                encoder = former.load(DenseComponent(self.group)).encoder
+                encoder = previous.load(DenseComponent(self.group)).encoder
                 new = iter(item_tokens(encoder, addition.new_fields, progress))
             for position, is_new in zip(addition.positions, unread, strict=True):
                 yield next(new) if is_new else keys.tokens(np.array([position]))
 
-        self.write(contents, spans(), former.snapshot.workspace)
+        self.write(contents, spans(), previous.snapshot.workspace)
 
     def merge(self, contents: BuildContents, models: StoredModels, progress: Progress) -> None:
         if models.snapshot.rows.is_plain:
             super().merge(contents, models, progress)
             return
-        keys, every = self._keys(models.snapshot), np.arange(models.n_items)
-        indptr = np.concatenate([[0], np.cumsum(keys.lengths(every))])
-        blocks = (keys.tokens(every[i : i + BLOCK]) for i in range(0, models.n_items, BLOCK))
+        keys, rows = self._keys(models.snapshot), np.arange(models.n_items)
+        indptr = np.concatenate([[0], np.cumsum(keys.lengths(rows))])
+        blocks = (keys.tokens(rows[i : i + BLOCK]) for i in range(0, models.n_items, BLOCK))
         self.write(contents, blocks, models.snapshot.workspace, indptr)
 
     def _keys(self, snapshot: Snapshot, table: np.ndarray | None = None) -> TokenKeys:
-        """The tokens of the base stay where they are; what was added is joined."""
+        """Return the tokens: those of the base as they are stored, those of segments joined."""
         kind, sizes = self._kind(snapshot), {} if table is None else {"table": len(table)}
         names = ("token_indptr", kind)
         (starts, stored), *others = (

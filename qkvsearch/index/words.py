@@ -1,4 +1,4 @@
-"""The stored words of every item in reading order, as they are spelled: for phrases and typos."""
+"""The stored words of every item in order, as they are spelled: for phrases and typos."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class WordsComponent(IndexComponent[WordIndex]):
-    """Beside the lexical keys, which know no order."""
+    """The words of all items. The lexical keys do not have their order."""
 
     group: str = "words"
     arrays: ClassVar = {
@@ -41,7 +41,7 @@ class WordsComponent(IndexComponent[WordIndex]):
         return WordIndex(list(self._sequences_of(models.snapshot)), models.n_items)
 
     def extend(self, contents: BuildContents, addition: Addition, progress: Progress) -> None:
-        self.store(contents, addition.catalog.fields(), addition.former.analyzer)
+        self.store(contents, addition.catalog.fields(), addition.previous.analyzer)
 
     def merge(self, contents: BuildContents, models: StoredModels, progress: Progress) -> None:
         snapshot = models.snapshot
@@ -50,8 +50,8 @@ class WordsComponent(IndexComponent[WordIndex]):
         else:
             self._put(contents, _joined(list(self._sequences_of(snapshot)), models.n_items))
 
-    def _put(self, contents: BuildContents, found: WordSequences) -> None:
-        self.put(contents, **{name: getattr(found, name) for name in self.arrays})
+    def _put(self, contents: BuildContents, sequences: WordSequences) -> None:
+        self.put(contents, **{name: getattr(sequences, name) for name in self.arrays})
 
     def _sequences_of(self, snapshot: Snapshot) -> Iterator[tuple[WordSequences, np.ndarray]]:
         start = 0
@@ -65,17 +65,19 @@ class WordsComponent(IndexComponent[WordIndex]):
 
 
 def _joined(pieces: Sequence[tuple[WordSequences, np.ndarray]], n_items: int) -> WordSequences:
-    """One sequence an item, in the order of the item rows; spellings that none has are left out."""
+    """Join sequences in the order of the item rows, without spellings that no item has."""
     texts: list[np.ndarray] = [np.zeros(0, np.int64)] * n_items
     spelled = np.concatenate([words.spellings for words, _ in pieces])
     matched = np.concatenate([words.terms for words, _ in pieces])
     start = 0
-    for words, place in pieces:
-        for row in np.flatnonzero(place >= 0).tolist():
+    for words, item_rows in pieces:
+        for row in np.flatnonzero(item_rows >= 0).tolist():
             own = words.words[words.indptr[row] : words.indptr[row + 1]]
-            texts[place[row]] = own.astype(np.int64) + start
+            texts[item_rows[row]] = own.astype(np.int64) + start
         start += len(words.spellings)
-    every = np.concatenate(texts)
-    there, first, numbers = np.unique(spelled[every], return_index=True, return_inverse=True)
+    all_words = np.concatenate(texts)
+    spellings, first, numbers = np.unique(
+        spelled[all_words], return_index=True, return_inverse=True
+    )
     indptr = np.cumsum([0, *map(len, texts)])
-    return WordSequences(there, matched[every[first]], indptr, numbers.astype(np.int32))
+    return WordSequences(spellings, matched[all_words[first]], indptr, numbers.astype(np.int32))

@@ -158,14 +158,14 @@ WAITING = """
 import signal, sys, time
 import qkvsearch.index.build
 from qkvsearch import files
-from qkvsearch.storage import arrays, publish
+from qkvsearch.storage import array_files, publish
 from qkvsearch.cli import main
 from qkvsearch.collaborative.implicit_als import AlternatingLeastSquares
 
 # What runs in the background inherits that Ctrl-C is ignored.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 place = {
-    "fit": AlternatingLeastSquares, "save": arrays.np, "fsync": files.os, "write_catalog": publish
+    "fit": AlternatingLeastSquares, "save": array_files.np, "fsync": files.os, "write_catalog": publish
 }
 
 def wait(*args, **kwargs):

@@ -120,7 +120,7 @@ def workspaces(tmp_path_factory):
     folder = tmp_path_factory.mktemp("many")
     qkv.build(folder / "scanned", "sample:videos", encoder="static").close()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dense, "MANY", 1)
+        patch.setattr(dense, "MIN_QUANTIZED", 1)
         qkv.build(folder / "coded", "sample:videos", encoder="static").close()
     return folder
 

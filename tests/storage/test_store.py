@@ -251,7 +251,7 @@ def test_names_that_lead_out_of_the_workspace_are_refused_though_their_checksum_
         checksum = write_checksummed(manifest, content)
         bad = root.BuildEntry(**{**found.builds[0].__dict__, "manifest": checksum})
         root.write_root(workspace.path, root.Root([bad], bad.name))
-        with pytest.raises(DamagedError, match="no manifest"):
+        with pytest.raises(DamagedError, match="not a manifest"):
             workspace.open()
 
 
