@@ -293,7 +293,7 @@ def test_what_was_recorded_stays_and_counts_again_when_its_item_is_back(path):
 
 def test_a_text_id_makes_all_ids_text_from_then_on(path, shop):
     done = add_items(path, pd.DataFrame({"id": ["x1"], "title": ["saw"], "made": [2000]}))
-    assert "text from now on" in done.notes[-1]
+    assert "All ids are text now" in done.notes[-1]
     with Engine(path) as engine:
         assert ids_of(engine) == sorted([*map(str, ids_of(shop)), "x1"])
         assert histories(engine) == histories(shop)

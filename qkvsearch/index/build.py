@@ -1,4 +1,4 @@
-"""Data in, workspace out: fit the encoders and the models, store each part, publish."""
+"""Build a workspace from data: fit the encoders and the models, store them, publish."""
 
 from __future__ import annotations
 
@@ -62,11 +62,11 @@ from qkvsearch.text.encoders import (
 from qkvsearch.text.language.languages import Language
 from qkvsearch.text.language.languages import chosen as chosen_language
 
-# Among the facts of a former build: what one in its place has to do without, and why.
+# The start of report lines about settings of the previous build that could not be read.
 NOT_TAKEN_OVER = "not taken over"
-# In a workspace: where an engine goes on from, unless another folder is named.
+# The default folder in a workspace for checkpoints of Spark.
 CHECKPOINT = ".engine"
-# What the name of a folder begins with that is there while a build is made.
+# The prefix of the names of temporary folders.
 UNFINISHED = ".unfinished-"
 
 
@@ -82,16 +82,16 @@ def build_workspace(
     keys: str | None = None,
     progress: Progress | None = None,
 ) -> None:
-    """Learn everything from `dataset` and publish it, as `engine.build` says.
+    """Learn everything from `dataset` and publish it, as `engine.build` describes.
 
-    Nobody else changes the workspace meanwhile: preferences are learned with the settings that
-    `tune` found for it, if it did. judged: queries and which items answer them. synonyms: what
-    texts may be called as well. Raises `QkvError`.
+    Preferences are learned with the settings that `tune` found for the workspace, if any. judged:
+    queries and the items that answer them. keys: `milvus:URI` of a server for the keys. Raises
+    `QkvError`.
     """
     fields: Sequence[Sequence[str]] = dataset.catalog.fields()
     chosen = choose(fields) if encoder == AUTO else Choice(encoder, "")
     encoder = chosen.encoder
-    # What is not there is said before any work.
+    # A missing model or language fails here, before any work.
     spoken = chosen_language(language, dataset.catalog.texts(), words)
     weights = prior_weights(encoder)
     pretrained = {
@@ -104,7 +104,7 @@ def build_workspace(
         if not isinstance(dataset.interactions, Interactions | None):
             raise QkvError("`next_item` learns on one machine: leave out `engine`, or `next_item`")
         NextItemComponent().check(dataset.interactions)
-    if encoder not in CHOICES:  # a folder, to be found from anywhere
+    if encoder not in CHOICES:  # a folder, absolute so that it is found from anywhere
         encoder = str(Path(encoder).resolve())
     progress = progress or silent
     with workspace.writing("build"):
@@ -144,11 +144,11 @@ def build_workspace(
 
 @contextmanager
 def unfinished_files(workspace: Path) -> Iterator[str]:
-    """A folder for files of a build that is being made, without those of one that was killed. For
-    whoever holds the lock of the workspace.
+    """Create a temporary folder in the workspace, and remove those of killed processes. Requires
+    the lock of the workspace.
     """
-    for left in workspace.glob(f"{UNFINISHED}*"):
-        shutil.rmtree(left, ignore_errors=True)
+    for leftover in workspace.glob(f"{UNFINISHED}*"):
+        shutil.rmtree(leftover, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix=UNFINISHED, dir=workspace) as folder:
         yield folder
 
@@ -162,8 +162,8 @@ def reading(
     engine: str | None = None,
     checkpoint: str | Path | None = None,
 ) -> Iterator[Dataset]:
-    """What is to be built, read on this machine or by an engine, which holds the log until the
-    context ends. checkpoint: where what the engine has done so far is kept. Raises `QkvError`.
+    """Read a data set on this machine or with Spark, which holds the log until the block ends.
+    checkpoint: a folder from which an interrupted run continues. Raises `QkvError`.
     """
     if engine is None:
         yield read_source(source, items, interactions, columns)
@@ -177,15 +177,15 @@ def reading(
 
 
 def current_facts(workspace: Workspace) -> dict[str, Any]:
-    """What the current build knows of itself; as `NOT_TAKEN_OVER`, what a build in its place has to
-    do without.
+    """Return the facts of the current build, with lines about unreadable settings under
+    `NOT_TAKEN_OVER`.
     """
     facts, lost = workspace.current_facts()
     return facts | ({NOT_TAKEN_OVER: lost} if lost else {})
 
 
 def _contents(dataset: Dataset, encoder: str, why: str, spoken: Language) -> BuildContents:
-    """A build of a catalog without models. why: reasons for an encoder taken by itself."""
+    """Return a build with a catalog and no models. why: the reason for an automatic encoder."""
     facts = {
         "qkvsearch": __version__,
         "encoder": encoder,
@@ -213,8 +213,8 @@ def _add_text(
     folder: Path,
     progress: Progress,
 ) -> None:
-    """The lexical keys, each dense head's encoder and keys, how heads and columns count, and what
-    the catalog cannot answer.
+    """Add the lexical keys, encoders and keys of the dense heads, weights of heads and columns, and
+    the thresholds for queries without an answer.
     """
     analyzer = fields[0].runs.analyzer
     names = [name for name in prior if name in LEARNED]
@@ -243,13 +243,13 @@ def _add_text(
     judged = [] if questions is None else questions.texts
     scores = best_scores(lexical, encoders, keys, analyzer)
     heads = contents.facts["head_weights"]
-    known = calibrate(lexical, scores, heads, titles, answered, judged, analyzer=analyzer)
-    contents.facts[ANSWERABILITY] = known.to_fact()
+    answerability = calibrate(lexical, scores, heads, titles, answered, judged, analyzer=analyzer)
+    contents.facts[ANSWERABILITY] = answerability.to_fact()
 
 
 @dataclass(frozen=True)
 class _Learner:
-    """How much heads and columns count, learned before the keys that go by it are stored."""
+    """Weights of heads and columns, learned before the keys are stored."""
 
     contents: BuildContents
     fields: Sequence[AnalyzedTexts]
@@ -263,19 +263,19 @@ class _Learner:
     def from_made_queries(
         self, learned: Mapping[str, FittedEncoder]
     ) -> tuple[dict[str, np.ndarray], list[AnsweredQueries]]:
-        """The keys of each dense head, and the queries that were made and asked."""
+        """Learn from generated queries; return the keys of each dense head, and the queries."""
         weigh, n = partial(self.progress, "weighing the heads"), len(self.prior)
         weigh(0, n)
-        found = learn_weights(
+        learned_weights = learn_weights(
             self.fields, self.encoders, self.prior, learned, progress=weigh, analyzer=self.analyzer
         )
-        keys = {name: self._stored(name, found.columns[name]) for name in self.encoders}
+        keys = {name: self._stored(name, learned_weights.columns[name]) for name in self.encoders}
         weigh(n, n)
-        self.contents.facts["head_weights"] = found.heads
-        return keys, found.answered
+        self.contents.facts["head_weights"] = learned_weights.heads
+        return keys, learned_weights.answered
 
     def from_judgements(self, questions: JudgedQueries) -> dict[str, np.ndarray]:
-        """The keys of each dense head."""
+        """Learn from judged queries. Return the keys of each dense head."""
         given = length_weights(self.fields, self.analyzer)
         learn = partial(learn_columns_from_judgements, questions, given=given)
         keys = {
@@ -298,6 +298,6 @@ class _Learner:
         self, name: str, weights: np.ndarray | Callable[[list[np.ndarray]], np.ndarray]
     ) -> np.ndarray:
         encoder = self.encoders[name]
-        # The main head's tokens are compared in a second pass.
+        # Only the main head has tokens, for late interaction.
         folder = self.folder if name in SECOND_PASS and name == list(self.prior)[-1] else None
         return store_head(self.contents, name, encoder, self.fields, self.progress, weights, folder)
