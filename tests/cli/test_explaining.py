@@ -70,6 +70,20 @@ def test_json_has_all_parts_and_plain_reasons_that_add_up(qkv, shop_path, asked,
         assert all(one.keys() == {"text", "value"} and one["text"] for one in row["reasons"])
 
 
+def test_full_is_every_part_of_the_first_hit(qkv, videos_path):
+    def ask(*more):
+        found = qkv("-w", videos_path, "search", "tie a knot", *more, "--format", "json")
+        return [len(row["parts"]) for row in json.loads(found.stdout)], found.stderr
+
+    counts, said = ask("-k", 2, "--explain", "full")
+    assert counts[0] > counts[1] == 21
+    assert "--offset N -k 1" in said
+    (second,), said = ask("-k", 1, "--offset", 1, "--explain", "full")
+    assert second > 21
+    assert "--offset" not in said
+    assert ask("-k", 2, "--explain") == ([21, 21], "")
+
+
 def test_the_table_has_plain_reasons_or_every_part(qkv, shop_path):
     plain = qkv("-w", shop_path, "search", "--explain", "apple", "hammer", "-k", 1).stdout
     assert "apple: " in plain

@@ -10,8 +10,9 @@ import pytest
 
 from qkvsearch.cli.hits import ranking_table, write_ranking
 from qkvsearch.cli.render import Output, to_table
-from qkvsearch.retrieval.fusion import ScoreComponent, Scores
+from qkvsearch.retrieval.fusion import Scores
 from qkvsearch.retrieval.ranking import Hit, Ranking
+from qkvsearch.retrieval.score_components import Components, ScoreComponent
 
 PARTS = {
     7: [
@@ -44,7 +45,7 @@ class Explained(Scores):
         pass
 
     def parts(self, position):
-        return PARTS[position]
+        return Components.of(PARTS[position])
 
 
 def ranking(*hits, n_candidates=1234, temperature=0.51234, head=None):
