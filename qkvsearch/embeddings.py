@@ -1,6 +1,6 @@
-"""The estimators under one name: collaborative filtering, sequences and encoders of texts.
+"""Public names of the estimators: collaborative filtering, sequence models and text encoders.
 
-Imported on first use: they need scikit-learn and numba, which answering does not.
+They are imported on first use, since they need scikit-learn and numba, which queries do not.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = [
     "ImplicitALS", "NextItem",
 ]  # fmt: skip
 
-_HOMES = {
+_MODULES = {
     "Analyzer": "text.analysis",
     "BiasedMF": "collaborative.estimators",
     "ContrastiveEncoder": "text.learned.contrastive",
@@ -32,9 +32,9 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"qkvsearch.{_HOMES[name]}"), name)
+    return getattr(import_module(f"qkvsearch.{_MODULES[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -1,7 +1,7 @@
-"""The errors a person can cause: each message says what is wrong, where, and what to do.
+"""Errors that users can cause; each message says what is wrong, where, and what to do.
 
-Parameters are named as Python spells them, in backticks: `recent`. The command line puts its own
-spelling there, `--recent`.
+Parameters are named as in Python, in backticks: `recent`. The command line replaces these names by
+its options: `--recent`.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from typing import Any
 
 from qkvsearch.terminal import in_one_line, shorten
 
-# Of a word as short as one or two letters too many others are made.
-SHORTEST_PART = 3
+# Shorter words are contained in too many names.
+MIN_SUBSTRING = 3
 
 
 class QkvError(Exception):
-    """Base of every error that comes from input or circumstances rather than from a bug. Its text
-    is one line that a terminal can show, whatever is named in it.
+    """Base of all errors that are caused by input or circumstances, not by a bug.
+
+    Its text is one line that is safe to show in a terminal, whatever it quotes.
     """
 
     def __str__(self) -> str:
@@ -30,15 +31,15 @@ class DataError(QkvError, ValueError):
 
 
 class UnknownIdError(QkvError, LookupError):
-    """An id or title that is not there; the message lists near matches."""
+    """An id or title that does not exist; the message lists near matches."""
 
 
 class WorkspaceError(QkvError):
-    """A workspace is missing, damaged, from a newer version, or lacks what was asked of it."""
+    """A workspace is missing, damaged, of another version, or lacks what a command needs."""
 
 
 class DamagedError(WorkspaceError):
-    """A file of a workspace is not as it was written. `file`: its path. `what`: what is wrong."""
+    """A file of a workspace has changed. `file`: its path. `what`: what is wrong."""
 
     def __init__(self, file: Any, what: str, advice: str = "") -> None:
         self.file, self.what = file, what
@@ -57,10 +58,10 @@ def need(
     name: str = "",
     error: type[QkvError] = QkvError,
 ) -> Any:
-    """A library that comes with an extra of this package, imported.
+    """Import and return a library that belongs to an extra of this package.
 
-    Raises `error`, which says what the `task` needs, by its `name`, how to install it, and what
-    there is `instead`.
+    If it is missing, raise `error` with the `task`, the `name` of the library, how to install it,
+    and the alternative `instead`.
     """
     try:
         return import_module(library)
@@ -69,35 +70,36 @@ def need(
         raise error(f"{task} needs {called}: pip install 'qkvsearch[{extra}]'{instead}") from None
 
 
-def suggest(word: str, known: list[str]) -> str:
-    """A clause that names near matches, or those that the word is part of, or nothing.
+def suggest(word: str, names: list[str]) -> str:
+    """Return a clause that suggests near matches, or names that contain the word; else "".
 
     >>> suggest("genre", ["genres", "year", "title"]), suggest("price", ["Price (gross) in EUR"])
     ('; did you mean genres?', '; did you mean Price (gross) in EUR?')
     """
     from difflib import get_close_matches
 
-    word, by_folded = word.casefold(), {name.casefold(): name for name in known}
+    word, by_folded = word.casefold(), {name.casefold(): name for name in names}
     close = get_close_matches(word, by_folded, n=3, cutoff=0.6)
-    if not close and len(word) >= SHORTEST_PART:
+    if not close and len(word) >= MIN_SUBSTRING:
         close = [name for name in by_folded if word in name][:3]
     return f"; did you mean {', '.join(by_folded[name] for name in close)}?" if close else ""
 
 
 def quantity(number: int, noun: str) -> str:
-    """A number of things, for a message.
+    """Format a number of things for a message.
 
-    >>> quantity(1, "former build"), quantity(1200, "user")
-    ('1 former build', '1,200 users')
+    >>> quantity(1, "previous build"), quantity(1200, "user")
+    ('1 previous build', '1,200 users')
     """
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def listed_names(names: Sequence[str], most: int = 20, longest: int = 40) -> str:
-    """Names for a message: not too many, and none too long.
+def listed_names(names: Sequence[str], max_names: int = 20, max_length: int = 40) -> str:
+    """List names for a message: not too many, and none too long.
 
-    >>> listed_names(["a", "b" * 99, "c"], most=2)
+    >>> listed_names(["a", "b" * 99, "c"], max_names=2)
     'a, bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb… and 1 more'
     """
-    shown = ", ".join(shorten(name, longest) for name in names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
+    shown = ", ".join(shorten(name, max_length) for name in names[:max_names])
+    n_hidden = len(names) - max_names
+    return shown if n_hidden <= 0 else f"{shown} and {n_hidden:,} more"

@@ -1,23 +1,22 @@
-"""Text as it may go to a terminal: what would steer it, or hide in it, is shown by its number."""
+"""Text that is safe for a terminal: control and invisible characters are escaped."""
 
 from __future__ import annotations
 
 import re
 
-# Controls; marks that turn the direction of what follows; ends of lines that are none to us; what
-# has no width; halves of a pair. U+200C and U+200D stay, with which Persian and emoji are written,
-# and U+200B after letters of Thai, Lao, Burmese and Khmer, which it divides into words.
+# Control characters, direction marks, Unicode line separators, invisible characters and lone
+# surrogates. Allowed are U+200C and U+200D, which Persian and emoji need, and U+200B after letters
+# of Thai, Lao, Burmese and Khmer, where it separates words.
 SOUTHEAST_ASIA = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
-UNSEEN = (
+INVISIBLE = (
     "\x00-\x09\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff"
     "\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"
 )
-UNSAFE = re.compile(f"[{UNSEEN}]|(?<![{SOUTHEAST_ASIA}])\u200b")
+UNSAFE = re.compile(f"[{INVISIBLE}]|(?<![{SOUTHEAST_ASIA}])\u200b")
 
 
 def printable(text: str) -> str:
-    """The text with each such character as JSON writes it; JSON that goes through it is the same
-    data. Ends of lines stay.
+    """Escape unsafe characters as in JSON, so that JSON text stays the same data; keep newlines.
 
     >>> printable("red\\x1b[2J apple \\u202egpj.exe\\n")
     'red\\\\u001b[2J apple \\\\u202egpj.exe\\n'
@@ -26,7 +25,7 @@ def printable(text: str) -> str:
 
 
 def in_one_line(text: str) -> str:
-    """`printable`, with ends of lines by their number as well: no text can pass for two.
+    """Escape unsafe characters and newlines, so that one message cannot look like two.
 
     >>> in_one_line("apple\\nError: none")
     'apple\\\\nError: none'
@@ -43,7 +42,7 @@ def shorten(text: str, length: int) -> str:
     return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
-def _escaped(found: re.Match[str]) -> str:
+def _escaped(match: re.Match[str]) -> str:
     import json
 
-    return json.dumps(found[0])[1:-1]
+    return json.dumps(match[0])[1:-1]

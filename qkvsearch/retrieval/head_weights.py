@@ -379,7 +379,7 @@ def lexical_scores(keys: LexicalKeys, texts: Sequence[str], analyzer: Analyzer) 
 
     @cache
     def asked(token: Token) -> QueryTerm:
-        others = keys.vocabulary.beginning(token.term[:MIN_PREFIX]) if is_short else []
+        others = keys.vocabulary.with_prefix(token.term[:MIN_PREFIX]) if is_short else []
         related = related_terms(token.term, others).items()
         return QueryTerm.of(token).also(Expansion(other, other, w) for other, w in related)
 

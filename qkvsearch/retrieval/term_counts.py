@@ -83,7 +83,7 @@ class TermCounts:
 
     def of(self, term: str) -> tuple[np.ndarray, np.ndarray]:
         """The items that have a term, and how often: (n,) and (n,)."""
-        row = self.vocabulary.known_row(term)
+        row = self.vocabulary.cached_row(term)
         span = slice(0) if row < 0 else slice(self.indptr[row], self.indptr[row + 1])
         return self.items[span], self.counts[span]
 

@@ -15,7 +15,7 @@ from qkvsearch.text.analysis import MAX_TERM, Analyzer
 from qkvsearch.text.language.word_patterns import HAS_CJK
 from qkvsearch.text.related_words import MIN_PREFIX
 from qkvsearch.text.spelling import LetterIndex
-from qkvsearch.text.vocabulary import KEPT_ROWS, Vocabulary
+from qkvsearch.text.vocabulary import MAX_CACHED_ROWS, Vocabulary
 
 # The spelling in row 0: where a column's text ends.
 END = b""
@@ -234,7 +234,7 @@ class WordIndex:
 
     def has(self, word: str) -> bool:
         """Whether a text has the word in this very spelling, folded."""
-        return self._vocabulary.known_row(word[:MAX_TERM]) >= 0
+        return self._vocabulary.cached_row(word[:MAX_TERM]) >= 0
 
     @cached_property
     def _vocabulary(self) -> Vocabulary:
@@ -275,7 +275,7 @@ class WordIndex:
         >>> WordIndex([(sea, np.arange(1))], 1).terms_beginning("sea")
         {'sea': 'sea', 'season': 'season'}
         """
-        is_kept = len(prefix) == MIN_PREFIX and len(self.spellings) <= KEPT_ROWS
+        is_kept = len(prefix) == MIN_PREFIX and len(self.spellings) <= MAX_CACHED_ROWS
         if is_kept and next(self._n_asked) >= FEW:
             return self._by_beginning.get(prefix, {})
         found: dict[str, str] = {}

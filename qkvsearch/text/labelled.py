@@ -1,4 +1,4 @@
-"""Sums of labelled vectors, by which every dense score can be explained; vectors at length 1."""
+"""Labelled vectors that add up to an embedding, which explain dense scores."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 
 from qkvsearch._utils.caching import cached_property
 
-# Below this, a length or a difference of numbers of about 1 is rounding error.
+# A length, or a difference of numbers of about 1, below this is rounding error.
 NEGLIGIBLE = 1e-5
-# The largest number of int8 that has a negative of the same size.
+# The largest number of int8 whose negative is an int8 too.
 LEVELS = 127
 
 
 def unit_rows(vectors: np.ndarray, negligible: float = 0.0) -> np.ndarray:
-    """Vectors (..., d) at length 1, of their dtype; zeros where a length is at most `negligible`.
+    """Scale vectors (..., d) to length 1, keeping their dtype; to 0 if at most `negligible` long.
 
     >>> unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]]))
     array([[0.6, 0.8],
@@ -28,7 +28,7 @@ def unit_rows(vectors: np.ndarray, negligible: float = 0.0) -> np.ndarray:
 
 
 def quantize_int8(vectors: np.ndarray) -> np.ndarray:
-    """int8 (n, d): each row over its largest absolute number, times 127. Its length is lost.
+    """Quantize rows to int8 (n, d): divided by the largest absolute number, times 127.
 
     >>> quantize_int8(np.array([[2.0, -1.0], [0.0, 0.0]]))
     array([[127, -64],
@@ -40,7 +40,7 @@ def quantize_int8(vectors: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class LabelledVectors:
-    """Vectors (n, d) that add up to an embedding, each with a label: a word, an item of a history.
+    """Vectors (n, d) that add up to an embedding, each with a label: a word, or a liked item.
 
     >>> text = LabelledVectors(["deep", "sea"], np.array([[1., 0.], [1., 1.]]))
     >>> text.total
@@ -52,14 +52,14 @@ class LabelledVectors:
 
     @cached_property
     def total(self) -> np.ndarray:
-        """The embedding itself, (d,)."""
+        """The embedding, (d,)."""
         return self.vectors.sum(axis=0)
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def merged(self) -> LabelledVectors:
-        """Equal labels merged, in the order of first occurrence: all that each word adds.
+        """Add up the vectors of equal labels, in order of first occurrence.
 
         >>> LabelledVectors(["a", "b", "a"], np.eye(3)).merged().vectors
         array([[1., 0., 1.],
@@ -75,7 +75,7 @@ class LabelledVectors:
 
     @classmethod
     def joined(cls, parts: Sequence[LabelledVectors]) -> LabelledVectors:
-        """The sum of several embeddings, scaled to length 1, with all their labels.
+        """Add up several embeddings, scaled to length 1, with all their labels.
 
         >>> sea, car = (LabelledVectors([w], np.eye(2)[[i]]) for i, w in enumerate(["sea", "car"]))
         >>> LabelledVectors.joined([sea, car]).total.round(3)

@@ -1,4 +1,4 @@
-"""A text encoder made of one vector and one weight a term: text to labelled vectors."""
+"""A text encoder with one vector and one weight for each term."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TokenEncoder:
-    """The weighted sum of a text's term vectors, at length 1; a `TextEncoder`.
+    """A `TextEncoder`: the weighted sum of a text's term vectors, scaled to length 1.
 
     vectors: float32 (n_terms, d). weights: float32 (n_terms,), the inverse document frequencies.
-    analyzer: what makes terms of texts.
-    A term that occurs n times counts 1 + ln n times (Manning, Raghavan and Schütze 2008, 6.4.1).
+    analyzer: splits texts into terms. A term that occurs n times counts 1 + ln n times
+    (Manning, Raghavan and Schütze 2008, 6.4.1).
 
     >>> encoder = TokenEncoder(Vocabulary.of(["cat", "dog"]), np.eye(2), np.ones(2))
     >>> encoder.encode("a dog, a cat").total.round(3)
@@ -46,79 +46,79 @@ class TokenEncoder:
 
     @property
     def table(self) -> np.ndarray:
-        """The vectors of the terms, wherever they stand."""
+        """The vectors of the terms, in any context."""
         return self.vectors
 
     def learned_arrays(self) -> dict[str, np.ndarray]:
-        """terms, vectors and weights: all of it."""
+        """Return the terms, vectors and weights."""
         terms = self.vocabulary.terms
         return {"terms": terms, "vectors": self.vectors, "weights": self.weights}
 
     def encode(self, text: str) -> LabelledVectors:
-        """One labelled vector for each known word, adding up to length 1; none for none."""
+        """Return one labelled vector for each known word; they add up to length 1."""
         tokens = self.meaningful_tokens(text)
         return self._parts(tokens, self._rows(tokens))
 
     def read(self, text: str) -> EncodedQuery:
-        """`encode`, and the vector of each known word in reading order, repeats included; without
-        terms that have a vector of zeros.
+        """Return the parts of `encode` and the vectors of all known words in reading order, without
+        those that are zero.
         """
         tokens = self.meaningful_tokens(text)
-        known = self._rows(tokens)
-        rows = self._directed(known)
+        all_rows = self._rows(tokens)
+        rows = self._nonzero(all_rows)
         words = [token.text for token, row in zip(tokens, rows.tolist(), strict=True) if row >= 0]
         read = LabelledVectors(words, self.vectors[rows[rows >= 0]])
-        return EncodedQuery(self._parts(tokens, known), read)
+        return EncodedQuery(self._parts(tokens, all_rows), read)
 
     def tokens_many(
         self, texts: Sequence[str], longest: int, progress: Progress | None = None
     ) -> Iterator[np.ndarray]:
-        """As `TextEncoder` says: rows of `vectors`."""
+        """Yield the rows of `vectors` of each text's tokens: see `TextEncoder`."""
         return (self._known_rows(self.meaningful_tokens(text))[:longest] for text in texts)
 
     def encode_with_tokens(
         self, texts: Sequence[str], longest: int, progress: Progress | None = None
     ) -> Iterator[tuple[EncodedTexts, list[np.ndarray]]]:
-        """As `TextEncoder` says, of all texts at once."""
-        found: list[np.ndarray] = []
+        """Encode all texts in one batch: see `TextEncoder`."""
+        token_rows: list[np.ndarray] = []
 
         def terms(text: str) -> list[str]:
             tokens = self.meaningful_tokens(text)
-            found.append(self._known_rows(tokens)[:longest])
+            token_rows.append(self._known_rows(tokens)[:longest])
             return [token.term for token in tokens]
 
         embeddings = self._embeddings(self.vocabulary.counts(map(terms, texts)))
-        yield EncodedTexts(embeddings, np.zeros(0, np.int64)), found
+        yield EncodedTexts(embeddings, np.zeros(0, np.int64)), token_rows
 
     def encode_many(self, texts: Sequence[str], progress: Progress | None = None) -> np.ndarray:
-        """What `encode` makes of each text, added up: float32 (n, d), zeros for unknown words."""
+        """Return the embeddings, float32 (n, d); zeros for texts without a known word."""
         from qkvsearch.text.analyzed import AnalyzedTexts
 
         return self._embeddings(AnalyzedTexts.of(texts, self.analyzer).counts_in(self.vocabulary))
 
     def _embeddings(self, counts: csr_matrix) -> np.ndarray:
-        """float32 (n, d), of texts given as how often each has each term; changes the counts."""
+        """Return embeddings, float32 (n, d), of term counts, which are changed in place."""
         counts.data = (1 + np.log(counts.data)) * self.weights[counts.indices]
         embeddings = np.asarray(counts @ self.vectors, dtype=np.float32)
         norms = np.linalg.norm(embeddings, axis=1, keepdims=True)
-        # As in `encode`: of terms outside the catalog's main directions only rounding is left.
+        # As in `encode`: outside the catalog's main directions, only rounding errors are left.
         shares = np.sqrt(np.asarray(counts.multiply(counts).sum(axis=1)))
         return embeddings / np.where(norms > NEGLIGIBLE * shares, norms, np.float32(np.inf))
 
     def encode_texts(self, texts: Sequence[str], progress: Progress | None = None) -> EncodedTexts:
-        """`encode_many`; no text is too long."""
+        """Return `encode_many`; no text is too long."""
         return EncodedTexts(self.encode_many(texts, progress), np.zeros(0, np.int64))
 
     def attend(self, text: str, mask: str = "none") -> EncodedText:
-        """As `TextEncoder` says: of `sequence`, by attention without parameters."""
+        """Apply attention without parameters to `sequence`: see `TextEncoder`."""
         from qkvsearch.text.encoded_text import attend_without_layers
 
         return attend_without_layers(self.sequence(text), mask, self.unknown(text), self.kind)
 
     def sequence(self, text: str) -> LabelledVectors:
-        """One vector for each known word in reading order, repeats included, unweighted.
+        """Return the unweighted vectors of all known words in reading order, with repetitions.
 
-        `<PAD>` in the text stands for itself, with a vector of zeros.
+        `<PAD>` in the text gets a vector of zeros.
         """
         labels: list[str] = []
         vectors = [np.zeros((0, self.vectors.shape[1]), dtype=self.vectors.dtype)]
@@ -134,56 +134,58 @@ class TokenEncoder:
         return LabelledVectors(labels, np.concatenate(vectors))
 
     def unknown(self, text: str) -> list[str]:
-        """The words of a text that `sequence` leaves out: stop words, numbers, unknown terms."""
-        known = set(self.sequence(text).labels)
+        """Return the words that `sequence` leaves out: stop words, numbers, unknown terms."""
+        encoded = set(self.sequence(text).labels)
         words = self.analyzer.tokens(re.sub(PADDING, " ", text, flags=re.IGNORECASE))
-        return [word for word in dict.fromkeys(token.text for token in words) if word not in known]
+        return [
+            word for word in dict.fromkeys(token.text for token in words) if word not in encoded
+        ]
 
     def meaningful_tokens(self, text: str) -> list[Token]:
-        """Those of the analyzer; of code that has no vector, such as "ac/dc", the bare words."""
+        """Return the analyzer's tokens, with code words without a vector as their bare words."""
         tokens = self.analyzer.meaningful_tokens(text)
         if not any(token.subtokens for token in tokens):
             return tokens
-        found = resolve_code(tokens, lambda term: self.vocabulary.row(term) >= 0)
-        return [token for token in found if not NUMBER(token.term)]
+        resolved = resolve_code(tokens, lambda term: self.vocabulary.row(term) >= 0)
+        return [token for token in resolved if not NUMBER(token.term)]
 
     def terms(self, text: str) -> list[str]:
-        """The terms of `meaningful_tokens`."""
+        """Return the terms of `meaningful_tokens`."""
         return [token.term for token in self.meaningful_tokens(text)]
 
     def unread(self, text: str) -> list[str]:
-        """As `TextEncoder` says: `unknown`, for there is no limit."""
+        """Return `unknown`, since there is no limit: see `TextEncoder`."""
         return self.unknown(text)
 
     def _rows(self, tokens: Sequence[Token]) -> list[int]:
-        """The row of each token's term, −1 for an unknown one."""
-        row_of = self.vocabulary.known_row
+        """Return the row of each token's term, −1 for unknown ones."""
+        row_of = self.vocabulary.cached_row
         return [row_of(token.term) for token in tokens]
 
-    def _directed(self, found: Sequence[int]) -> np.ndarray:
-        """The same, int64, with −1 for a vector of zeros."""
-        rows = np.array(found, dtype=np.int64)
-        known = rows >= 0
-        known[known] = self.vectors[rows[known]].any(axis=1)
-        return np.where(known, rows, -1)
+    def _nonzero(self, rows: Sequence[int]) -> np.ndarray:
+        """Return the rows as int64, with −1 for those whose vector is zero."""
+        result = np.array(rows, dtype=np.int64)
+        has_vector = result >= 0
+        has_vector[has_vector] = self.vectors[result[has_vector]].any(axis=1)
+        return np.where(has_vector, result, -1)
 
     def _known_rows(self, tokens: Sequence[Token]) -> np.ndarray:
-        """The rows of those that have one, int32."""
-        rows = self._directed(self._rows(tokens))
+        """Return the rows of the tokens with a nonzero vector, int32."""
+        rows = self._nonzero(self._rows(tokens))
         return rows[rows >= 0].astype(np.int32)
 
     def _parts(self, tokens: Sequence[Token], rows: Sequence[int]) -> LabelledVectors:
-        """rows: of `_rows`. A term that occurs several times is one part."""
+        """Return one labelled vector for each distinct term. rows: from `_rows`."""
         labels: dict[int, str] = {}
         counts: dict[int, int] = {}
         for token, row in zip(tokens, rows, strict=True):
             if row >= 0:
                 labels.setdefault(row, token.text)
                 counts[row] = counts.get(row, 0) + 1
-        own = np.array(list(labels), np.int64)
-        times = np.array(list(counts.values()), np.float32)
-        shares = self.weights[own] * (1 + np.log(times))
-        vectors = self.vectors[own] * shares[:, None]
+        distinct = np.array(list(labels), np.int64)
+        frequencies = np.array(list(counts.values()), np.float32)
+        shares = self.weights[distinct] * (1 + np.log(frequencies))
+        vectors = self.vectors[distinct] * shares[:, None]
         total = vectors.sum(axis=0)
         length = math.sqrt(total @ total)
         # A term outside the catalog's main directions has a zero vector.

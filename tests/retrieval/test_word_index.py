@@ -56,7 +56,7 @@ def test_terms_that_begin_alike_are_the_same_read_at_once_or_looked_for(monkeypa
     assert ("_by_beginning" in vars(index)) is (len(beginning) == MIN_PREFIX)
     assert looked_for == [at_once] * FEW
     assert [list(found) for found in looked_for] == [list(at_once)] * FEW
-    monkeypatch.setattr("qkvsearch.retrieval.word_index.KEPT_ROWS", 0)
+    monkeypatch.setattr("qkvsearch.retrieval.word_index.MAX_CACHED_ROWS", 0)
     assert list(WordIndex(pieces, 6).terms_beginning(beginning).items()) == list(at_once.items())
     expected = {"jack": {"jacket": "jacket"}, "mice": {"mouse": "mice"}, "mous": {}}
     assert at_once == expected.get(beginning, at_once)

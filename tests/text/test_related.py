@@ -51,10 +51,10 @@ def test_a_word_is_no_relative_of_itself_and_numbers_have_none():
 
 def test_terms_that_begin_so_are_found_in_order():
     vocabulary = Vocabulary.of(["sea", "season", "seat", "red", "猫砂"])
-    assert vocabulary.beginning("sea") == ["sea", "season", "seat"]
-    assert vocabulary.beginning("猫") == ["猫砂"]
-    assert vocabulary.beginning("z") == []
-    assert Vocabulary.of([]).beginning("sea") == []
+    assert vocabulary.with_prefix("sea") == ["sea", "season", "seat"]
+    assert vocabulary.with_prefix("猫") == ["猫砂"]
+    assert vocabulary.with_prefix("z") == []
+    assert Vocabulary.of([]).with_prefix("sea") == []
 
 
 @pytest.fixture(scope="module")

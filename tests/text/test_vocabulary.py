@@ -24,10 +24,10 @@ def test_rows_are_what_a_dictionary_gives(known, asked):
 def test_a_row_is_the_same_whether_all_are_kept_or_looked_for(known, asked):
     vocabulary = Vocabulary.of(known)
     expected = [vocabulary.row(term) for term in asked]
-    assert list(map(Vocabulary(vocabulary.terms).known_row, asked)) == expected
+    assert list(map(Vocabulary(vocabulary.terms).cached_row, asked)) == expected
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("qkvsearch.text.vocabulary.KEPT_ROWS", 0)
-        assert list(map(Vocabulary(vocabulary.terms).known_row, asked)) == expected
+        patch.setattr("qkvsearch.text.vocabulary.MAX_CACHED_ROWS", 0)
+        assert list(map(Vocabulary(vocabulary.terms).cached_row, asked)) == expected
 
 
 @given(st.sets(terms, min_size=1))
