@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 HEADERS = (
     "id title tags price added", "SKU Name Description Price Categories", "user item rating time",
@@ -31,7 +32,23 @@ CELLS = (
     "<p>A <b>tent</b>&nbsp;&amp;</p>", "<script", "&#0;", 'say "so"', '"', "''", "two\nlines",
     "cr\ronly", "\x00", "a\x00b", "\x1b[31mred", "\u202eevil", "\u200b", "\ufeff", "e\u0301",
     "\u00a0", "=1+1", "@cmd", "x" * 300, "9" * 400, "(((" * 50, str(2**63), str(2**64), "0x1F",
-    "1_000", "١٢٣", "½", "--", "--help", "'; DROP TABLE items; --",
+    "1_000", "١٢٣", "½", "--", "--help", "'; DROP TABLE items; --", "S;M;L", "A|B|C|D", "9,50",
+    "Last, First", "{n.__class__.__mro__}", "{n:>2000000000}", "{}", "100 % {", "%s%n",
+)  # fmt: skip
+ABOVE = (
+    "Stock {May}", "Stock, as of 1 March", "Stock;;;;", "{n.__class__}", "{}", "sep=;", "a|b|c", "",
+    "Shop;tents", '"Stock, May"',
+)  # fmt: skip
+ENDLESS = "WITH RECURSIVE c(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM c)"
+VIEWS = (
+    "SELECT 1 AS id, hex(zeroblob(400000000)) AS title",
+    f"{ENDLESS} SELECT id, 'x' AS title FROM c",
+    f"{ENDLESS} SELECT id FROM c WHERE id < 0",
+    f"{ENDLESS} SELECT id, hex(zeroblob(90000)) AS title FROM c ORDER BY 2",
+    f"{ENDLESS} SELECT max(id) AS id, group_concat(id) AS title FROM c",
+    "SELECT 1 AS id, " + ", ".join(f"zeroblob(999999) AS c{k}" for k in range(1500)),
+    "SELECT * FROM items", "SELECT id, title FROM gone", "SELECT load_extension('x') AS id",
+    "SELECT 1 AS id, printf('%.*c', 99999999, 'x') LIKE '%a%b%c' AS title",
 )  # fmt: skip
 ENCODINGS = "utf-8 utf-8 utf-8-sig utf-16 utf-16-le utf-32 latin-1 cp1252 shift-jis utf-7".split()
 
@@ -83,6 +100,8 @@ def _delimited(rng: random.Random) -> tuple[str, bytes]:
         text = end.join(delimiter.join(row) for row in [header, *rows])
     if rng.random() < 0.05:
         text = text.replace('"', "", 1)
+    if rng.random() < 0.15:
+        text = "".join(f"{line}{end}" for line in rng.choices(ABOVE, k=rng.randint(1, 3))) + text
     encoding = rng.choice(ENCODINGS)
     lines = [
         line.encode(rng.choice(ENCODINGS) if rng.random() < 0.01 else encoding, errors="replace")
@@ -99,6 +118,8 @@ def _json(rng: random.Random) -> tuple[str, bytes]:
             [text, text, [text, 1], {"a": {"b": text}}, None, 1e308 * 10, 2**70, True, "\ud83d", []]
         )
 
+    if rng.random() < 0.1:
+        header[rng.randrange(len(header))] = rng.choice(["a\ud800", "\udfff", "x" * 2_000, "{n}"])
     objects: list[object] = [dict(zip(header, map(value, row), strict=False)) for row in rows]
     if rng.random() < 0.1:
         objects.append(rng.choice([1, "x", [], None]))
@@ -167,6 +188,41 @@ def _workbook(rng: random.Random) -> tuple[str, bytes]:
     return "table.xlsx", out.getvalue()
 
 
+def _parquet(rng: random.Random) -> tuple[str, bytes]:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    header, rows = _rows(rng)
+    rows = [[*row, *[None] * len(header)][: len(header)] for row in rows]
+    columns = {
+        f"{name}{rng.choice(['', '', '{n}'])}": _arrow(list(cells), rng)
+        for name, cells in zip(header, zip(*rows, strict=True), strict=False)
+    }
+    out = io.BytesIO()
+    options = {"compression": rng.choice(["zstd", "snappy", "none"])}
+    options |= {"row_group_size": rng.choice([7, 1000]), "use_dictionary": rng.random() < 0.7}
+    parquet.write_table(pa.table(columns), out, **options)
+    return "table.parquet", out.getvalue()
+
+
+def _arrow(cells: list[str], rng: random.Random) -> Any:
+    """A column of any type."""
+    import pyarrow as pa
+
+    n, texts = len(cells), [cell and cell.encode(errors="replace").decode() for cell in cells]
+    kind = rng.randrange(9)
+    if kind == 0:
+        return pa.array(range(n), pa.timestamp("us"))
+    if kind == 1:
+        return pa.array([rng.choice([None, -1.5, 1e308]) for _ in range(n)], pa.float64())
+    if kind == 2:
+        return pa.array([["x" * 10_000] * 999, *[None] * n][:n])
+    if kind == 3:
+        return pa.array(["x" * 10_000_001, *["x"] * n][:n])
+    values = {4: [{"a": text, "b": [text]} for text in texts], 5: [[text] * 2 for text in texts]}
+    return pa.array(values.get(kind, texts) if n else [None][:n], None if n else pa.string())
+
+
 def _database(rng: random.Random) -> tuple[str, bytes]:
     header, rows = _rows(rng)
     names = [f'"{n} {name}"'.replace("\x00", "") for n, name in enumerate(header)]
@@ -185,8 +241,13 @@ def _database(rng: random.Random) -> tuple[str, bytes]:
                 database.execute(f"INSERT INTO things VALUES ({', '.join('?' * marks)})", cells)
             if rng.random() < 0.1:
                 database.execute("CREATE TABLE more (x)")
+            if rng.random() < 0.3:
+                database.execute("DROP TABLE things")
+                database.execute(f"CREATE VIEW items AS {rng.choice(VIEWS)}")
             database.commit()
         return "table.db", path.read_bytes()
 
 
-KINDS = (_delimited,) * 8 + (_json,) * 3 + (_odd,) * 3 + (_packed, _workbook, _database)
+KINDS = (_delimited,) * 8 + (_json,) * 3 + (_odd,) * 3 + (
+    _packed, _workbook, _database, _parquet,
+)  # fmt: skip

@@ -12,12 +12,18 @@ from qkvsearch.engine import build
 from qkvsearch.errors import DataError, QkvError
 
 pytest.importorskip("openpyxl")
+pytest.importorskip("pyarrow")
 SPEC = spec_from_file_location("messy", Path(__file__).with_name("messy.py"))
 messy = module_from_spec(SPEC)
 SPEC.loader.exec_module(messy)
 
 # Of all tables, these are built too.
 BUILT = 20
+
+
+@pytest.fixture(autouse=True)
+def little_time(monkeypatch):
+    monkeypatch.setenv("QKVSEARCH_MAX_QUERY_SECONDS", "1")
 
 
 def check(seed, folder):

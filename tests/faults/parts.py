@@ -9,6 +9,7 @@ from tests.faults.full_disk import full_disk
 from tests.faults.fuzz.calls import fuzz_commands
 from tests.faults.fuzz.models import fuzz_models
 from tests.faults.fuzz.stored import fuzz_stored
+from tests.faults.fuzz.tables import fuzz_tables
 from tests.faults.fuzz.where import fuzz_where
 from tests.faults.kills import kill
 from tests.faults.runner import Part
@@ -29,6 +30,7 @@ PARTS = {
         Part("full-disk", full_disk, 300),
         Part("at-once", at_once, 1, workers=1),
         Part("fuzz-where", fuzz_where, 400),
+        Part("fuzz-tables", fuzz_tables, 250),
         Part("fuzz-stored", fuzz_stored, 300),
         Part("fuzz-models", fuzz_models, 80),
         Part("fuzz-commands", fuzz_commands, 240),
