@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qkvsearch.cli.context import CommandContext, engine_option, settings
+from qkvsearch.cli.context import CommandContext, delimiter_option, engine_option, settings
 from qkvsearch.cli.writing import wait_option
 from qkvsearch.errors import quantity
 
@@ -55,6 +55,7 @@ MAX_SHARE = 0.8  # of the machine's memory
     metavar="A..B",
     help="The lowest and the highest rating that can be given, such as 1..5.",
 )
+@delimiter_option
 @click.option("--fold-ids", is_flag=True, help="Ids that differ in case alone are one.")
 @click.option("--strict", is_flag=True, help="What would be a warning about the files is an error.")
 @click.option(
@@ -173,7 +174,7 @@ def _build(
     run: CommandContext, path: Path, dataset: Dataset, plan: bool, options: Mapping[str, Any]
 ) -> None:
     """Say what was read, and build what is not only planned."""
-    from qkvsearch.index.build import build_workspace, current_facts
+    from qkvsearch.index.build import build_workspace
 
     for report in dataset.reports:
         run.say_notes(report.lines())
@@ -183,11 +184,11 @@ def _build(
         run.say(f"Nothing was built; {path} would have {_counted(dataset)}.")
         return
     workspace = run.to_write(path)
-    former = current_facts(workspace)
+    former = workspace.current_facts()
     with run.progress() as progress:
         build_workspace(workspace, dataset, **options, progress=progress)
     run.say(f"Built {path}: {_counted(dataset)}.")
-    _say_models(run, current_facts(workspace), former)
+    _say_models(run, workspace.current_facts(), former)
 
 
 def memory_advice(dataset: Dataset, available: float | None) -> str:
@@ -227,6 +228,7 @@ def _columns(
     text_columns: str | None,
     types: tuple[str, ...],
     rating_scale: str | None,
+    delimiter: str | None,
     fold_ids: bool,
     strict: bool,
     **names: str | None,
@@ -239,6 +241,7 @@ def _columns(
         text=[name.strip() for name in text_columns.split(",")] if text_columns else None,
         types=dict(_typed(given) for given in types),
         rating_scale=None if rating_scale is None else _scale(rating_scale),
+        delimiter=delimiter,
         fold_ids=fold_ids,
         strict=strict,
         **roles,
@@ -290,9 +293,9 @@ def _counted(dataset: Dataset) -> str:
 
 def _say_models(run: CommandContext, facts: Mapping[str, Any], former: Mapping[str, Any]) -> None:
     """What the models of a build were made with, and what the former build had and it has not."""
-    from qkvsearch.index.build import NOT_TAKEN_OVER
     from qkvsearch.index.component import LANGUAGE
-    from qkvsearch.index.preferences import TUNED
+    from qkvsearch.index.learned_models import TUNED
+    from qkvsearch.storage.publish import NOT_TAKEN_OVER
     from qkvsearch.storage.remote_collections import FACT as KEYS
     from qkvsearch.text.language.languages import Language
 

@@ -9,7 +9,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -43,6 +42,7 @@ from qkvsearch.retrieval.head_weights import (
 )
 from qkvsearch.retrieval.keys import LexicalKeys
 from qkvsearch.storage import BuildContents, CatalogRows, Workspace
+from qkvsearch.storage.publish import NOT_TAKEN_OVER
 from qkvsearch.storage.remote_collections import FACT as KEYS
 from qkvsearch.storage.remote_collections import RemoteCollection
 from qkvsearch.text.analysis import Analyzer, words
@@ -62,8 +62,6 @@ from qkvsearch.text.encoders import (
 from qkvsearch.text.language.languages import Language
 from qkvsearch.text.language.languages import chosen as chosen_language
 
-# The start of report lines about settings of the previous build that could not be read.
-NOT_TAKEN_OVER = "not taken over"
 # The default folder in a workspace for checkpoints of Spark.
 CHECKPOINT = ".engine"
 # The prefix of the names of temporary folders.
@@ -108,7 +106,7 @@ def build_workspace(
         encoder = str(Path(encoder).resolve())
     progress = progress or silent
     with workspace.writing("build"):
-        previous = current_facts(workspace)
+        previous = workspace.current_facts()
         contents = _contents(dataset, encoder, chosen.why, spoken)
         if keys is not None:
             contents.facts[KEYS] = RemoteCollection.new(keys, previous).to_fact()
@@ -174,14 +172,6 @@ def reading(
         raise QkvError("`engine` takes `items` and `interactions`, not a SOURCE")
     with read_on_spark(engine, items, interactions, columns, checkpoint) as dataset:
         yield dataset
-
-
-def current_facts(workspace: Workspace) -> dict[str, Any]:
-    """Return the facts of the current build, with lines about unreadable settings under
-    `NOT_TAKEN_OVER`.
-    """
-    facts, lost = workspace.current_facts()
-    return facts | ({NOT_TAKEN_OVER: lost} if lost else {})
 
 
 def _contents(dataset: Dataset, encoder: str, why: str, spoken: Language) -> BuildContents:

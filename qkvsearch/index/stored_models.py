@@ -10,7 +10,7 @@ import numpy as np
 from qkvsearch._utils.progress import Progress, silent
 from qkvsearch.errors import DamagedError, QkvError, WorkspaceError
 from qkvsearch.index.component import COLUMN_WEIGHTS, LANGUAGE, MISFIT, IndexComponent, main_head
-from qkvsearch.index.dense import DenseComponent, StoredHead
+from qkvsearch.index.dense import DenseComponent
 from qkvsearch.index.lexical import CodesComponent, LexicalComponent
 from qkvsearch.index.tokens import TokensComponent
 from qkvsearch.index.words import WordsComponent
@@ -138,20 +138,11 @@ class StoredModels:
 
     def encoder(self, head: str) -> TextEncoder:
         """Return the encoder of a dense head. Raises as `StoredHead.encoder` does."""
-        return self._dense(head).encoder
+        return self.load(DenseComponent(head)).encoder
 
     def dense_keys(self, head: str) -> DenseKeys | RemoteKeys:
         """Return the items' keys of a dense head."""
-        return self._dense(head).keys
-
-    def _dense(self, head: str) -> StoredHead:
-        if head not in self._heads:
-            self._heads[head] = self.load(DenseComponent(head))
-        return self._heads[head]
-
-    @cached_property
-    def _heads(self) -> dict[str, StoredHead]:
-        return {}
+        return self.load(DenseComponent(head)).keys
 
     @cached_property
     def key_store(self) -> KeyStore | None:

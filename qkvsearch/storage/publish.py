@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 MAX_BASES, MAX_BUILDS = 2, 50
 # How many names are drawn for a new build before all count as taken.
 ATTEMPTS = 100
+# The start of report lines about settings of the previous build that could not be read.
+NOT_TAKEN_OVER = "not taken over"
 LOST_FACTS = "settings that tune found, if it did, cannot be read"
 # NumPy raises an OSError without a number where it cannot write all of an array.
 NO_SPACE = (None, errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
@@ -269,18 +271,18 @@ class Workspace:
         text = id_text(user, catalog.are_whole("users"))
         return records.forget(self.records, text, fold=catalog.fold_ids)
 
-    def current_facts(self) -> tuple[dict[str, Any], list[str]]:
-        """Return the facts of the current build, even if other files of it are damaged, and lines
-        about what a new build cannot take over.
+    def current_facts(self) -> dict[str, Any]:
+        """Return the facts of the current build, even if other files of it are damaged; under
+        `NOT_TAKEN_OVER`, lines about settings that a new build cannot take over.
         """
         try:
             root = read_root(self.path)
             if root is None:
-                return {}, []
+                return {}
             path = self.path / BUILDS_FOLDER / root.current / MANIFEST
-            return dict(read_checksummed(path, root.current_build.manifest)["facts"]), []
+            return dict(read_checksummed(path, root.current_build.manifest)["facts"])
         except DamagedError as error:
-            return {}, [f"{LOST_FACTS} ({error.file}: {error.what})"]
+            return {NOT_TAKEN_OVER: [f"{LOST_FACTS} ({error.file}: {error.what})"]}
 
     # --- previous builds ---
 
