@@ -29,7 +29,7 @@ from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError
 
 if TYPE_CHECKING:
-    from qkvsearch.engines.spark.log import SparkLog
+    from qkvsearch.engines.spark.spark_log import SparkLog
 
 Table: TypeAlias = tuple[pd.DataFrame, ReadReport]
 Source: TypeAlias = "str | Path | pd.DataFrame | Table | tuple[EncodedTable, ReadReport]"

@@ -166,7 +166,7 @@ def reading(
     if engine is None:
         yield read_source(source, items, interactions, columns)
         return
-    from qkvsearch.engines.spark.log import read_on_spark
+    from qkvsearch.engines.spark.spark_log import read_on_spark
 
     if source is not None:
         raise QkvError("`engine` takes `items` and `interactions`, not a SOURCE")

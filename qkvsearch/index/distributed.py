@@ -20,7 +20,7 @@ from qkvsearch.storage import BuildContents
 from qkvsearch.storage.array_files import ArrayFile
 
 if TYPE_CHECKING:
-    from qkvsearch.engines.spark.log import SparkLog
+    from qkvsearch.engines.spark.spark_log import SparkLog
 
 # Up to this many ratings are copied to this machine, where the model of ratings learns.
 MAX_RATINGS = 5_000_000

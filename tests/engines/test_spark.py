@@ -289,7 +289,7 @@ def csv(text, name="log.csv", **columns):
 REFUSED = {
     "no user": (*csv("item,price\n1,2\n"), "which column is the user.*`user_column`"),
     "no rows": (*csv("user,item\n"), "no rows in it"),
-    "nothing": (*csv(""), "which column is the user"),
+    "nothing": (*csv(""), "no column in it; is it empty"),
     "no known item": (*csv("user,item\na,x\nb,y\n"), "not in the catalog.*look like 'x'"),
     "a line break": (
         *csv('user,item,note\n1,5,"nice\n2,7,really"\n'),
@@ -308,7 +308,7 @@ REFUSED = {
     "days": (*csv("user,item,date\n1,2,13/02/2023\n"), "cast to .* or a date in ISO 8601, such as"),
     "hours": (*csv("user,item,time\n1,2,10:00\n"), "ISO 8601, such as '10:00'"),
     "days as numbers": (*csv("user,item,date\n1,2,20240301\n"), "may be dates.*'20240301'"),
-    "days of a sheet": (*csv("user,item,date\n1,2,45352\n"), "may be dates.*'45352'"),
+    "days of a sheet": (*csv("user,item,date\n1,2,45352.5\n"), "may be dates.*'45352.5'"),
     "numbers with a point": (*csv("user,item\n7.0,2\n7,3\n"), "1 of 2 cells are whole .*'7.0'"),
     "half users": (pd.DataFrame({"user": [1.5, 2], "item": [2, 3]}), {}, "1 of 2 .*'1.5'"),
     "a list": (pd.DataFrame({"user": [[1], [2]], "item": [2, 3]}), {}, "is of type array"),

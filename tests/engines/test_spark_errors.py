@@ -123,7 +123,7 @@ def test_what_is_wrong_with_the_data_is_an_error_of_the_data():
 
 def test_the_rows_that_were_skipped_outlast_an_interruption():
     from qkvsearch.data.report import ReadReport
-    from qkvsearch.engines.spark.log import LogFacts, _restored, _stored
+    from qkvsearch.engines.spark.spark_log import LogFacts, _restored, _stored
 
     report = ReadReport("log.csv", read=9)
     report.skip("without a user", [4, 7])

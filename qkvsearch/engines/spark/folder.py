@@ -45,11 +45,15 @@ class Folder:
         return sorted(status.getPath().getName() for status in statuses)
 
     def files(self) -> list[str]:
-        """Return the URIs of all files in it, as Spark's `_metadata` spells them, sorted."""
-        listing, files = self._system().listFiles(self._path(), True), []
+        """Return the URIs of the files that Spark reads of it, as `_metadata` has them, sorted."""
+        start, files = len(self._path().toUri().getPath()), []
+        listing = self._system().listFiles(self._path(), True)
         while listing.hasNext():
-            files.append(str(listing.next().getPath().toUri().toString()))
-        return sorted(file.replace("file:///", "file:/", 1) for file in files)
+            uri = listing.next().getPath().toUri()
+            names = str(uri.getPath())[start:].split("/")
+            if not any(name.startswith((".", "_")) for name in names):
+                files.append(str(uri.toString()).replace("file:///", "file:/", 1))
+        return sorted(files)
 
     def size_and_time(self) -> tuple[int, int]:
         """Return the bytes of all files in it, and when it was changed, in milliseconds."""

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from qkvsearch.data.columns import Columns
 from qkvsearch.data.columns.choice import choose_log_columns
-from qkvsearch.data.columns.date_cells import COMPACT, SERIAL_DAYS, UNITS
+from qkvsearch.data.columns.date_cells import SERIAL_DAYS, UNITS
 from qkvsearch.data.columns.times import WITHOUT_TIME, note_units
 from qkvsearch.data.files.encoding import encoded
 from qkvsearch.data.files.frames import as_text, check_width, distinct
@@ -74,7 +74,7 @@ class LogFile:
     frame: DataFrame
 
 
-def open_log(spark: SparkSession, path: str) -> LogFile:
+def open_log(spark: SparkSession, path: str, report: ReadReport) -> LogFile:
     """Open a file, or a folder of files of one format. Raise `DataError`."""
     folder = Folder(spark, path)
     if not folder.exists():
@@ -96,10 +96,12 @@ def open_log(spark: SparkSession, path: str) -> LogFile:
         lines = _with_places(spark, read.text(uri), files)
         if formats == {"csv"}:
             delimiters = "\t" if suffixes <= {".tsv", ".tab"} else DELIMITERS
-            names, frame = _cells_of_csv(lines, path, delimiters)
+            names, frame = _cells_of_csv(lines, path, delimiters, report)
         else:
             read = read.options(primitivesAsString=True, columnNameOfCorruptRecord=CORRUPT)
             names, frame = _cells_of_json(lines, read.json(uri).schema)
+    if not names:
+        raise DataError(f"{path}: there is no column in it; is it empty?")
     check_width(len(names), path)
     return LogFile(path, distinct(names), frame)
 
@@ -127,24 +129,29 @@ def _with_places(spark: SparkSession, table: DataFrame, files: list[str]) -> Dat
     return frame.drop("file", "start", "number")
 
 
-def _cells_of_csv(lines: DataFrame, path: str, delimiters: str) -> tuple[list[str], DataFrame]:
+def _cells_of_csv(
+    lines: DataFrame, path: str, delimiters: str, report: ReadReport
+) -> tuple[list[str], DataFrame]:
     """Split lines at the delimiter that occurs most in the first one, which has the names."""
     line, header = F.col("c0"), next((row["c0"] for row in lines.take(1)), "")
     delimiter = max(delimiters, key=header.count)
     names = next(csv.reader([header], delimiter=delimiter), [])
     file = F.floor(F.col(PART) / MAX_FILE_BYTES)
-    with_header = F.count_distinct(F.when(line == header, file))
-    n_files, n_with_header = lines.agg(F.count_distinct(file), with_header).collect()[0]
+    is_header = line == header
+    in_files = F.count_distinct(F.when(is_header, file))
+    counted = lines.agg(F.count_distinct(file), in_files, F.count_if(is_header))
+    n_files, n_with_header, n_headers = counted.collect()[0]
     if n_files > n_with_header:
         raise DataError(
             f"{path}: {n_files - n_with_header:,} of {n_files:,} files do not have the line "
             f"{header[:SHOWN_CHARACTERS]!r}: begin every file with the names of the columns"
         )
+    report.note(n_headers - n_files, "{n} more lines with the names of the columns were left out")
     fields = [f"c{at}" for at in range(len(names))]
     schema = ", ".join(f"{field} string" for field in [*fields, CORRUPT])
     options = {"sep": delimiter, "escape": '"', "columnNameOfCorruptRecord": CORRUPT}
     is_blank = F.btrim(line, F.lit(f'{BLANK}{delimiter}"')) == ""
-    lines = lines.filter(~is_blank & (line != header))
+    lines = lines.filter(~is_blank & ~is_header)
     lines = lines.withColumn("cells", F.from_csv(line, schema, options))
     n_quotes = F.length(line) - F.length(F.replace(line, F.lit('"'), F.lit("")))
     broken = {
@@ -357,11 +364,8 @@ class RowReader:
         self._refuse(role, kind, f"cannot be cast to {' or '.join(self.casts[role])}")
         if kind == SECONDS and self.counts["time", "filled"][0]:
             first, last = self.counts["first time"], self.counts["last time"]
-            days = (
-                range(*SERIAL_DAYS),
-                range(10 ** (COMPACT["%Y%m%d"] - 1), 10 ** COMPACT["%Y%m%d"]),
-            )
-            if any(first in numbers and last in numbers for numbers in days):
+            eight_digits = 10**7, 10**8  # 20240301
+            if any(low <= first <= last < high for low, high in (SERIAL_DAYS, eight_digits)):
                 self._refuse(role, "filled", "may be dates, and are no seconds of this century")
         return kind
 

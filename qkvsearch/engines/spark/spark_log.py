@@ -195,8 +195,8 @@ def read_on_spark(
     check_engine(engine)
     table = None if items is None else load(items, "items")
     with spark_session(engine) as spark:
-        log, report = open_log(spark, path), ReadReport(Path(path).name)
-        reader = RowReader(log, columns, report)
+        report = ReadReport(Path(path).name)
+        reader = RowReader(open_log(spark, path, report), columns, report)
         catalog, reports = None, []
         if table is not None:
             frame, items_report = table
@@ -204,7 +204,7 @@ def read_on_spark(
             reports.append(items_report)
         else:
             columns.refuse(("id",), "items")
-            _refuse_titles(log, reader.names["item"], columns)
+            _refuse_titles(reader.log, reader.names["item"], columns)
         ids = catalog.ids if catalog else None
         held, report = _held(spark, reader, ids, _folder_of(spark, path, columns, ids, checkpoint))
         reports.append(report)
