@@ -1,7 +1,7 @@
-"""The text encoders that a build can have, by name: how each is made, and how much it counts.
+"""The text encoders of a build by name: how each is created, and the weight of its head.
 
-To add one: write a `TextEncoder` in `learned` or `pretrained`, name it in `DENSE_HEADS`, and give
-it its weights in `CHOICES`.
+To add one, write a `TextEncoder` in `learned` or `pretrained`, register it in `DENSE_HEADS`, and
+add its weights to `CHOICES`.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ Columns = Sequence[Sequence[str]]
 
 
 class FittedEncoder(NamedTuple):
-    """epochs: for how many it was trained, None where it is not trained by epochs. directions: from
-    which those of nearly the same texts are soon found, or None.
+    """A learned encoder. epochs: the number of training epochs, or None. directions: a starting
+    point for learning from nearly the same texts, or None.
     """
 
     encoder: TextEncoder
@@ -72,13 +72,13 @@ def _load_transformer(choice: str) -> TextEncoder:
 
 @dataclass(frozen=True)
 class DenseHead:
-    """How a dense head comes by its encoder: by one of the first two.
+    """A dense head, whose encoder is either learned or loaded.
 
-    learn: from columns of texts, one text an item, for how many epochs, None to find out which are
-    best, and from which directions on, None for none. load: what is installed, of an encoder
-    choice; raises `QkvError`. is_weighted: whether the catalog says how much each of its tokens
-    counts. second_pass: how much a standard deviation of late interaction between its tokens counts
-    beside a fused score, by `benchmarks/defaults/token_head.py`; 0 for none.
+    learn(columns, epochs, directions): learn from columns of texts; None for epochs determines the
+    best number, None for directions starts anew. load(choice): load what is installed, or raise
+    `QkvError`. is_weighted: whether token weights are computed from the catalog. second_pass: the
+    weight of late interaction between tokens, in standard deviations, beside a fused score, by
+    `benchmarks/defaults/token_head.py`; 0 for none.
     """
 
     learn: Callable[[Sequence[AnalyzedTexts], int | None, Any], FittedEncoder] | None = None
@@ -97,8 +97,8 @@ DENSE_HEADS: Mapping[str, DenseHead] = {
 LEARNED = tuple(name for name, head in DENSE_HEADS.items() if head.learn is not None)
 SECOND_PASS = {name: head.second_pass for name, head in DENSE_HEADS.items() if head.second_pass}
 
-# Of each choice: its dense heads with their weights beside the lexical head's, which is first. The
-# last is the one that gave its name. Chosen on TED's dev queries and on queries made of catalogs.
+# The heads of each choice with their weights: lexical first, the one of the same name last.
+# Chosen on TED's dev queries and on queries made of catalogs.
 CHOICES: Mapping[str, Mapping[str, float]] = {
     "corpus": {"lexical": 0.3, "lsa": 0.1, "contrastive": 0.6},
     "static": {"lexical": 0.15, "lsa": 0.05, "contrastive": 0.3, "static": 0.5},
@@ -107,10 +107,10 @@ CHOICES: Mapping[str, Mapping[str, float]] = {
 
 
 def prior_weights(choice: str) -> dict[str, float]:
-    """The heads of an encoder choice, a name or a model's folder, and their weights.
+    """Return the heads of an encoder choice, a name or a model's folder, with their weights.
 
-    A folder's head is called "transformer". Without the package that carries the static table its
-    head is left out. Raises `QkvError` for what is neither.
+    The head of a folder is called "transformer". Without the package that contains the static
+    table, the static head is left out. Raises `QkvError` for an unknown choice.
     """
     if choice in CHOICES:
         weights = dict(CHOICES[choice])
@@ -119,8 +119,8 @@ def prior_weights(choice: str) -> dict[str, float]:
         weights["transformer"] = weights.pop("minilm")
     else:
         close = suggest(choice, ["auto", *CHOICES])
-        known = ", ".join(["auto", *CHOICES])
-        raise QkvError(f"no encoder {choice!r}{close} (there is {known}, or a model's folder)")
+        names = ", ".join(["auto", *CHOICES])
+        raise QkvError(f"no encoder {choice!r}{close} (there is {names}, or a model's folder)")
     from qkvsearch.text.pretrained.static import find_package
 
     if choice != "static" and "static" in weights and find_package() is None:
@@ -136,15 +136,15 @@ def fitted_encoder(
     pretrained: TextEncoder | None = None,
     language: str = ENGLISH,
 ) -> TextEncoder:
-    """The encoder of a dense head: learned from these columns of texts, weighted by them, or the
-    pretrained one that was chosen, which is read unless it is given.
+    """Return the encoder of a dense head: learned from columns of texts, or the pretrained one,
+    loaded unless `pretrained` is given, with weights from these texts where it has any.
     """
     if head in LEARNED:
         return learned_encoder(head, fields, language).encoder
     encoder: Any = pretrained or pretrained_encoder(head, choice)
     if not DENSE_HEADS[head].is_weighted:
         return encoder
-    # Counted in the columns alone, TED's dev queries found less: MRR@10 .4385 in place of .4401.
+    # With frequencies of single columns, TED's dev queries give MRR@10 .4385 instead of .4401.
     whole = ["\n".join(columns) for columns in zip(*fields, strict=True)]
     return encoder.weighted(np.sqrt(encoder.idf(whole)))
 
@@ -152,8 +152,8 @@ def fitted_encoder(
 def learned_encoder(
     head: str, fields: Columns, language: str = ENGLISH, like: FittedEncoder | None = None
 ) -> FittedEncoder:
-    """The encoder of a head that is learned from the catalog. like: one of nearly the same texts:
-    this one is trained for as many epochs, without measuring how many are best.
+    """Learn the encoder of a head from the catalog. like: an encoder of nearly the same texts,
+    whose number of epochs and directions are reused.
     """
     learn = DENSE_HEADS[head].learn
     assert learn is not None
@@ -166,9 +166,8 @@ def learned_encoder(
 def restored_encoder(
     head: str, choice: str, arrays: Mapping[str, np.ndarray], analyzer: Analyzer
 ) -> TextEncoder:
-    """The encoder of a dense head from what a build stored of it, its `learned_arrays`; what was
-    not learned from the catalog comes from where it is installed. analyzer: the build's. Raises
-    `QkvError`.
+    """Restore the encoder of a dense head from its stored `learned_arrays`; load the rest of a
+    pretrained encoder from where it is installed. analyzer: the build's. Raises `QkvError`.
     """
     if head in LEARNED:
         from qkvsearch.text.token_encoder import TokenEncoder
@@ -180,8 +179,8 @@ def restored_encoder(
 
 
 def pretrained_encoder(head: str, choice: str) -> Any:
-    """What is installed for a dense head that is not learned from the catalog: the static table,
-    unweighted, or the transformer of the name `choice` or in that folder. Raises `QkvError`.
+    """Load the installed encoder of a dense head: the unweighted static table, or the transformer
+    with the name or in the folder `choice`. Raises `QkvError`.
     """
     load = DENSE_HEADS[head].load
     assert load is not None
@@ -189,8 +188,8 @@ def pretrained_encoder(head: str, choice: str) -> Any:
 
 
 def pretrained(name: str) -> TextEncoder:
-    """The encoder "minilm" or "static", or a transformer's folder. Raises `QkvError` where that is
-    not installed, or nothing of the kind.
+    """Load the encoder "minilm" or "static", or the transformer in a folder. Raises `QkvError` if
+    it is not installed or does not exist.
     """
     if name not in ("minilm", "static") and not Path(name).is_dir():
         near = suggest(name, ["minilm", "static"])

@@ -1,4 +1,4 @@
-"""Ids, article numbers and other codes: found as they are written, in upper or lower case."""
+"""Product codes: ids, article numbers and the like, which match as a whole in any case."""
 
 from __future__ import annotations
 
@@ -16,90 +16,87 @@ if TYPE_CHECKING:
 
     from qkvsearch.data.catalog import Catalog
 
-# One word with a digit that means nothing but the thing that it names: no year, count or other
-# small number, and nothing as short as "4k" or "mp3".
+# A word with a digit, but no year, count or other small number, and not as short as "4k" or "mp3".
 CODE = re.compile(r"(?=\S*\d)(?!(?:0|[1-9]\d{0,4})$)\S{4,64}")
 DIGIT = re.compile(r"\d").search
-LONGEST = 64
-# Of a column's cells: how many are codes, and how many differ, at the least.
-CODES, DIFFERENT = 0.9, 0.5
-# Dates differ from row to row, too, and a list is no code.
+MAX_LENGTH = 64
+# The minimal shares of codes and of distinct values among the cells of a code column.
+MIN_CODE_SHARE, MIN_DISTINCT_SHARE = 0.9, 0.5
+# Dates and lists are no codes, though they are distinct too.
 NO_CODE = r"\d{4}-\d\d-\d\d.*|.*\|.*"
-# Whole numbers below are counts and amounts, not the 8 to 14 digits of a bar code.
-LEAST_NUMBER = 10_000_000
-# Signs around a word that may not belong to it.
-AROUND = ".,;:!?()[]{}<>\"'`«»“”‘’"
+# Smaller whole numbers are counts and amounts, not bar codes of 8 to 14 digits.
+MIN_NUMBER = 10_000_000
+# Punctuation around a word that may not belong to it.
+PUNCTUATION = ".,;:!?()[]{}<>\"'`«»“”‘’"
 
 
 def code_columns(catalog: Catalog) -> list[str]:
-    """The columns that nearly always hold a code, and nearly never the same one, by the names that
-    they have in the frame.
-    """
+    """Return the columns in which nearly all cells are codes, and most are distinct."""
     return [name for name in catalog.frame.columns[1:] if _holds_codes(catalog.frame[name])]
 
 
 def code_terms(catalog: Catalog, columns: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Terms (n,), sorted UTF-8, and the row of the item that each belongs to, int64 (n,).
-
-    They are all ids, and what is a code of the cells of these columns.
+    """Return all ids, and all codes in these columns: terms (n,), sorted UTF-8, and the row of the
+    item to which each belongs, int64 (n,).
     """
     pairs = _folded(catalog.ids.texts, range(len(catalog)))
     pairs = pairs.union(*(cell_codes(catalog.frame[name]) for name in columns))
     ordered = sorted(pairs)
-    found = np.array([term for term, _ in ordered], dtype=bytes)
-    return found, np.array([row for _, row in ordered], dtype=np.int64)
+    terms = np.array([term for term, _ in ordered], dtype=bytes)
+    return terms, np.array([row for _, row in ordered], dtype=np.int64)
 
 
 def cell_codes(column: pd.Series) -> set[tuple[bytes, int]]:
-    """What is a code of the cells of a column: its term, UTF-8, and its row."""
+    """Return the codes among the cells of a column: (UTF-8 term, row) pairs."""
     cells = _texts(column)
     cells = cells[_are_codes(cells)]
     return _folded(cells.tolist(), cells.index.tolist())
 
 
 def codes_in(text: str, is_known: Callable[[str], bool]) -> list[Token]:
-    """The words of a query that are codes of items, each once, as typed or without the signs around
-    it; every term is for `is_known` to know.
+    """Return the distinct words of a query that are codes of items, perhaps without punctuation.
+
+    is_known: whether an item has the code.
 
     >>> known = {"ab-12/34", "2001"}
     >>> [token.term for token in codes_in("is (AB-12/34) in 2001?", known.__contains__)]
     ['ab-12/34']
     """
-    found: dict[str, Token] = {}
+    codes: dict[str, Token] = {}
     if not DIGIT(fold(text)):
         return []
     for word in text.split():
-        for spelled in (word, word.strip(AROUND)):
+        for spelled in (word, word.strip(PUNCTUATION)):
             term = fold(spelled)
             if CODE.fullmatch(term) and is_known(term):
-                found.setdefault(term, Token(word, term))
+                codes.setdefault(term, Token(word, term))
                 break
-    return list(found.values())
+    return list(codes.values())
 
 
 def without_codes(text: str, codes: Sequence[Token]) -> str:
-    """A query without these words and without long numbers; as it was where it has none.
+    """Remove codes and long numbers from a query; return it unchanged if it has none.
 
     >>> without_codes("case for 4006381 from 1999", [])
     'case for from 1999'
     """
     if not (codes or DIGIT(text)):
         return text
-    typed = {token.text for token in codes}
+    code_words = {token.text for token in codes}
     words = text.split()
-    rest = [word for word in words if word not in typed and not _is_long_number(word)]
+    rest = [word for word in words if word not in code_words and not _is_long_number(word)]
     return text if len(rest) == len(words) else " ".join(rest)
 
 
 def whole_as_id(text: str, is_known: Callable[[str], bool]) -> Token | None:
-    """A query that is an id as a whole, although no code: the number 12, or "kettle"."""
+    """Return the token of a query that is an id as a whole, even one like 12 or "kettle"."""
     whole = " ".join(text.split())
     term = fold(whole)
-    return Token(whole, term) if term and len(term) <= LONGEST and is_known(term) else None
+    return Token(whole, term) if term and len(term) <= MAX_LENGTH and is_known(term) else None
 
 
 def _is_long_number(word: str) -> bool:
-    bare = word.strip(AROUND)
+    bare = word.strip(PUNCTUATION)
     return bare.isdecimal() and CODE.fullmatch(bare) is not None
 
 
@@ -107,26 +104,29 @@ def _holds_codes(column: pd.Series) -> bool:
     cells = column.dropna()
     if cells.dtype.kind == "f" or cells.empty:
         return False
-    if cells.dtype.kind in "iu" and cells.min() < LEAST_NUMBER:
+    if cells.dtype.kind in "iu" and cells.min() < MIN_NUMBER:
         return False
     texts = _texts(cells)
-    return bool(_are_codes(texts).mean() >= CODES and texts.nunique() > DIFFERENT * len(texts))
+    return bool(
+        _are_codes(texts).mean() >= MIN_CODE_SHARE
+        and texts.nunique() > MIN_DISTINCT_SHARE * len(texts)
+    )
 
 
 def _texts(column: pd.Series) -> pd.Series:
-    """The cells that are there; a whole number is without a point even beside gaps."""
+    """Return the nonempty cells as text; whole numbers in a float column have no point."""
     cells = column.dropna()
     return cells.map(id_text).astype(object) if cells.dtype.kind == "f" else cells.astype(str)
 
 
 def _are_codes(cells: pd.Series) -> pd.Series:
-    found: pd.Series = cells.str.fullmatch(CODE) & ~cells.str.fullmatch(NO_CODE)
-    return found.astype(bool)
+    is_code: pd.Series = cells.str.fullmatch(CODE) & ~cells.str.fullmatch(NO_CODE)
+    return is_code.astype(bool)
 
 
 def _folded(texts: Iterable[str], rows: Iterable[int]) -> set[tuple[bytes, int]]:
     terms = (fold(" ".join(text.split())) for text in texts)
     return {
         (term.encode(), row) for term, row in zip(terms, rows, strict=True)
-        if 0 < len(term) <= LONGEST
+        if 0 < len(term) <= MAX_LENGTH
     }  # fmt: skip
