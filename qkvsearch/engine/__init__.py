@@ -208,7 +208,7 @@ class Engine:
         come back; the notes say what became of every row. `learn` makes them a part of the build.
         Raises `QkvError` where no row can be used.
         """
-        from qkvsearch.recommend.record_file import record_file
+        from qkvsearch.recommend.recording import record_file
 
         return record_file(self._recording(), source, columns)
 

@@ -23,7 +23,7 @@ from qkvsearch.search.candidates import (
     as_list,
     candidates,
     id_list,
-    last_place,
+    n_ranked,
     named_once,
     positions_of,
     ranked,
@@ -186,7 +186,7 @@ class Index:
             recommender = self.recommender
             return recommender.head(recommender.histories.of(user))
 
-        names, last = None if heads is None else as_list(heads), last_place(k, offset)
+        names, last = None if heads is None else as_list(heads), n_ranked(k, offset)
         asked = self.texts.asked(check_text("query", query), prefix)
         left = candidates(self.catalog, self.n_items, where)
         mask, emptied = asked.leave(left, anyway), None if left.any() else where
@@ -262,7 +262,7 @@ class Index:
         """
         from qkvsearch.recommend.diversity import diverse, pool_size
         from qkvsearch.recommend.recommend import (
-            GivenHistory,
+            HistoryQuery,
             HistoryReasons,
             with_facts,
             with_reasons,
@@ -274,14 +274,14 @@ class Index:
         check_model(model, recent)
         columns = own_columns(self.catalog, fields)
         recommender = self.recommender
-        given = GivenHistory(
+        given = HistoryQuery(
             user, id_list("likes", likes), ratings or {}, id_list("without", without)
         )
         history, notes = given.read(self.workspace, recommender.histories, recent)
         excluded, more = positions_of(self.catalog, id_list("exclude", exclude))
         known = () if seen else history.positions
         mask = candidates(self.catalog, self.n_items, where, [*known, *excluded], only)
-        last = last_place(k, offset)
+        last = n_ranked(k, offset)
         wanted = pool_size(last, diversity)
         head = recommender.head(history, model, damping, Allowed(mask, where, wanted))
         pool = ranked(head, self.catalog.names, wanted, temperature, mask, where)
@@ -353,7 +353,7 @@ class Index:
         from qkvsearch.recommend.similar import similar_users
 
         check(k=k, temperature=temperature, offset=offset, min_weight=min_weight)
-        last = last_place(k, offset)
+        last = n_ranked(k, offset)
         found = similar_users(self.recommender, user, last, temperature, explain, progress)
         return found.page(offset, min_weight)
 
@@ -382,7 +382,7 @@ class Index:
         positions, notes = named_once(self.catalog, id_list("items", items))
         excluded, more = positions_of(self.catalog, id_list("exclude", exclude))
         mask = candidates(self.catalog, self.n_items, where, [*positions, *excluded])
-        head = Neighbours(self.texts, positions).fused(Allowed(mask, where, last_place(k, offset)))
+        head = Neighbours(self.texts, positions).fused(Allowed(mask, where, n_ranked(k, offset)))
         ranking = ranked(head, self.catalog.names, k, temperature, mask, where, offset, min_weight)
         reasoning = NeighbourReasons(self.texts, self.histories, positions)
         ranking = replace(ranking, reasoning=reasoning).noted([*notes, *more])

@@ -1,4 +1,4 @@
-"""A history to scores of all items, by the preferences or by what comes next, and the reasons."""
+"""Score all items for a history, by preferences or the next-item model, and give the reasons."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
     from qkvsearch.collaborative.sequences.network import NextItemModel
 
 HEAD = "collaborative"
-# Parts of a score that are of no item.
+# Components of a score that belong to no item.
 POPULARITY, CONSTANT = "popularity", "constant"
-# A text of more characters says what an item is about, not of which kind it is.
-LONGEST_KIND = 40
-# What scores where there are no preferences, and what is said of it.
+# A longer text describes an item; it is not the name of a kind.
+MAX_KIND_LENGTH = 40
+# The head that scores where there are no preferences, and its note.
 TEXT = "text"
 BY_TEXT = (
     "By text alone: these items read like those of the history. Nobody's interactions were learned "
@@ -53,9 +53,9 @@ BY_TEXT = (
 
 
 @dataclass(frozen=True)
-class GivenHistory:
-    """Whom a question is about: a known user, what is liked or rated in it alone, or all of these;
-    and what of it is left out, as if it had never happened.
+class HistoryQuery:
+    """The history that a question is about: that of a user, items liked or rated in the question
+    alone, or both, without the items in `without`.
     """
 
     user: Any
@@ -66,23 +66,23 @@ class GivenHistory:
     def read(
         self, workspace: Workspace, histories: Histories, recent: int | None
     ) -> tuple[History, list[str]]:
-        """The history, and notes on names that can be read in two ways, and on what is left out and
-        was never in it. Raises `QkvError`.
+        """Return the history, and notes on ambiguous names and on items of `without` that are not
+        in it. Raises `QkvError`.
         """
         from qkvsearch.recommend.recording import Recording
 
         catalog = histories.catalog
-        rated, told = Recording(workspace, histories).as_if_recorded(self.ratings)
-        liked, notes = positions_of(catalog, self.likes)
-        self._check_once(liked, [one.position for one in rated], catalog)
-        left_out, more = positions_of(catalog, self.without)
+        rated, rating_notes = Recording(workspace, histories).as_if_recorded(self.ratings)
+        liked, like_notes = positions_of(catalog, self.likes)
+        self._check_once(liked, [interaction.position for interaction in rated], catalog)
+        excluded, without_notes = positions_of(catalog, self.without)
         history = histories.of(self.user, liked, rated=rated)
-        unmet = catalog.names([row for row in left_out if row not in history.positions])
+        unmet = catalog.names([row for row in excluded if row not in history.positions])
         if named := ", ".join(f"{title} ({id_})" for id_, title in zip(*unmet, strict=True)):
-            more.append(f"`without`: not in this history, so nothing changes: {named}.")
-        history = history.without(left_out)
+            without_notes.append(f"`without`: not in this history, so nothing changes: {named}.")
+        history = history.without(excluded)
         history = history if recent is None else history.recent(recent)
-        return history, [*told, *notes, *more]
+        return history, [*rating_notes, *like_notes, *without_notes]
 
     def _check_once(
         self, liked: Sequence[int], rated: Sequence[int], catalog: StoredCatalog
@@ -95,15 +95,15 @@ class GivenHistory:
 
 @dataclass(frozen=True)
 class Recommender:
-    """What turns a history into a head: by preferences, or by text where none were learned."""
+    """Scores of all items for a history, by preferences or, where none were learned, by texts."""
 
     models: StoredModels
     catalog: StoredCatalog
 
     @property
     def factors(self) -> ImplicitFactors:
-        """Item embeddings, and the solve that turns a history into a user's. Raises
-        `WorkspaceError` where no preferences were learned.
+        """The item embeddings, and the solve for a user's embedding. Raises `WorkspaceError` where
+        no preferences were learned.
         """
         self.models.require_interactions("learn preferences from")
         assert self.models.implicit is not None
@@ -111,20 +111,20 @@ class Recommender:
 
     @property
     def next_item(self) -> NextItemModel:
-        """Raises `WorkspaceError` where the build has no model of what comes next."""
-        found = self.models.find(NextItemComponent())
-        if found is None:
+        """The next-item model. Raises `WorkspaceError` where the build has none."""
+        model = self.models.find(NextItemComponent())
+        if model is None:
             raise WorkspaceError(
-                "no model of what comes next is here (`model` next-item): build with `next_item`"
+                "this workspace has no next-item model (`model` next-item): build with `next_item`"
             )
-        return found
+        return model
 
     @cached_property
     def histories(self) -> Histories:
         return Histories(self.models, self.catalog)
 
     def embeddings(self, histories: Sequence[History]) -> np.ndarray:
-        """Of users with these histories, (n, d), float64, solved as exactly as a single one's."""
+        """Solve for the embeddings of users with these histories, float64 (n, d)."""
         from scipy.sparse import csr_matrix
 
         indptr = np.concatenate([[0], np.cumsum([len(history) for history in histories])])
@@ -140,7 +140,7 @@ class Recommender:
         damping: float = 0.0,
         allowed: Allowed = EVERY,
     ) -> Scores | None:
-        """Scores of the items, damped; None where the model knows nothing of the history."""
+        """Return damped scores of all items; None where the model has no item of the history."""
         if model == NEXT_ITEM:
             head = self._by_sequence(history)
         elif self.models.implicit is None:
@@ -153,21 +153,21 @@ class Recommender:
         return damped(head, log_popularity(self.models.item_counts), damping)
 
     def _by_embedding(self, history: History) -> Scores | None:
-        """By an exact solve on the history, as sums over it."""
+        """Score by the embedding that an exact solve on the history gives."""
         embedding = self.embedding(history)
         if not embedding.vectors.any():  # nothing liked, or cold items alone
             return None
         return DenseKeys(self.factors.item_embeddings).head(HEAD, embedding)
 
     def embedding(self, history: History) -> LabelledVectors:
-        """The user's, as the sum of what each item that they like adds to it."""
+        """Return the user's embedding, as the sum of a vector for each item that they like."""
         liked = history.liked
         ids, _ = self.catalog.names(liked.positions)
         vectors = self.factors.history_vectors(liked.positions, liked.confidences)
         return LabelledVectors(ids, vectors)
 
     def _by_text(self, history: History, allowed: Allowed) -> Scores | None:
-        """By the mean similarity of texts to those of the history, weighed by confidence."""
+        """Score by the mean similarity to the texts of the history, weighted by confidence."""
         main = self.models.main_head
         mean = self.mean_text(history, main)
         if not mean.vectors.any():
@@ -176,15 +176,16 @@ class Recommender:
         return head and replace(head, notes=[BY_TEXT])
 
     def mean_text(self, history: History, head: str) -> LabelledVectors:
-        """The mean of the items' keys by a dense head, weighed by confidence."""
+        """Return the mean of the items' keys in a dense head, weighted by confidence."""
         keys = self.models.dense_keys(head)
         shares = history.confidences / max(float(history.confidences.sum()), 1e-9)
         ids, _ = self.catalog.names(history.positions)
         return LabelledVectors(ids, keys.vectors[history.positions] * shares[:, None])
 
     def _by_sequence(self, history: History) -> Scores | None:
-        """By the last state of a history that attends to itself, oldest first. The parts of a score
-        are what each item adds at held attention weights, norms and gates, and a constant.
+        """Score by the last state of a history that attends to itself, oldest first. A score's
+        components are what each item adds with attention weights, norms and gates fixed, and a
+        constant.
         """
         model, rows = self.next_item, in_order(history)
         if not model.known[rows].any():
@@ -207,14 +208,13 @@ class Recommender:
 
 
 def in_order(history: History) -> np.ndarray:
-    """The items that count for anything, oldest first; of the same time in the catalog's order."""
+    """Return the liked items, oldest first; those of the same time in the catalog's order."""
     liked = history.liked
     return np.asarray(liked.positions[np.argsort(liked.times, kind="stable")])
 
 
 def log_popularity(counts: np.ndarray) -> np.ndarray:
-    """ln(1 + how many users interacted with it), in standard deviations from the mean item,
-    (n_items,).
+    """Return ln(1 + number of users) of each item, standardized over all items, (n_items,).
 
     >>> log_popularity(np.array([0, 0, 8, 8])).tolist()
     [-1.0, -1.0, 1.0, 1.0]
@@ -224,8 +224,8 @@ def log_popularity(counts: np.ndarray) -> np.ndarray:
 
 
 def damped(head: Scores, popularity: np.ndarray, damping: float) -> Scores:
-    """Less for popular items: score − damping · σ · popularity, σ the scores' standard deviation
-    over all items. The damping is a part of the score, "popularity".
+    """Return score − damping · σ · popularity, where σ is the standard deviation of the scores over
+    all items. The subtracted term is the score's component "popularity".
     """
     return plus(head, POPULARITY, -damping * head.moments()[1] * head.taken(popularity))
 
@@ -237,41 +237,40 @@ def with_reasons(
     because: int | None = None,
     shared_with: Sequence[Container[int]] = (),
 ) -> Ranking:
-    """Each hit with `because`: what the history adds to the score, and without an id what damping,
-    diversity and a constant add.
+    """Return the ranking with `because` in each hit: what each item of the history adds to the
+    score, and, without an id, what damping, diversity and a constant add.
 
-    because: how many items of the history are listed, those that add most; the others are one more
-    entry. By default all that count for anything. shared_with: where hits are users, the row
-    numbers of each one's items, so that each item of the history says whether it is `shared`.
+    because: how many items of the history are listed, those that add most, with the others as one
+    entry; all for None. shared_with: where hits are users, the rows of each one's items, so that
+    each item of the history says whether it is `shared`.
     """
     ids, titles = catalog.names(history.positions)
-    known = dict(zip(ids, zip(titles, history.positions.tolist(), strict=True), strict=True))
+    items = dict(zip(ids, zip(titles, history.positions.tolist(), strict=True), strict=True))
 
-    def reason(part: ScoreComponent, theirs: Container[int] | None) -> dict[str, Any]:
-        title, position = known.get(part.query, (part.head, -1))
-        found = {"id": part.query, "title": title, "contribution": part.value}
-        return found if theirs is None else {**found, "shared": position in theirs}
+    def reason(part: ScoreComponent, other_items: Container[int] | None) -> dict[str, Any]:
+        title, position = items.get(part.query, (part.head, -1))
+        entry = {"id": part.query, "title": title, "contribution": part.value}
+        return entry if other_items is None else {**entry, "shared": position in other_items}
 
-    def reasons(index: int, theirs: Container[int] | None) -> list[dict[str, Any]]:
+    def reasons(index: int, other_items: Container[int] | None) -> list[dict[str, Any]]:
         pause()
         parts = ranking.parts(index)
         if because is None:
-            return [reason(part, theirs) for part in parts.ordered()]
+            return [reason(part, other_items) for part in parts.ordered()]
         is_item = np.array([source.query is not None for source in parts.sources], dtype=bool)
         largest, n_others, value = parts.only(is_item).largest(because)
         listed = sorted([*largest, *parts.only(~is_item)], key=lambda part: -abs(part.value))
-        found = [reason(part, theirs) for part in listed]
+        entries = [reason(part, other_items) for part in listed]
         others = {"id": None, "title": OTHERS, "contribution": value, "items": n_others}
-        return [*found, others] if n_others else found
+        return [*entries, others] if n_others else entries
 
-    theirs: Sequence[Container[int] | None] = shared_with or [None] * len(ranking)
-    return ranking.annotated(because=[reasons(i, of_one) for i, of_one in enumerate(theirs)])
+    items_of_hits: Sequence[Container[int] | None] = shared_with or [None] * len(ranking)
+    return ranking.annotated(because=[reasons(i, hit) for i, hit in enumerate(items_of_hits)])
 
 
 class HistoryReasons:
-    """A `Reasoning` by the items of a history: what they have in common with one another and, if
-    possible, with the item that is recommended, as far as the catalog knows. shared_with: as in
-    `with_reasons`, by the row number of the hit.
+    """A `Reasoning` by groups of the history's items that share a kind, such as a genre, if
+    possible with the recommended item too. shared_with: as in `with_reasons`, by row of the hit.
     """
 
     def __init__(
@@ -285,7 +284,7 @@ class HistoryReasons:
 
     @cached_property
     def _numbers(self) -> dict[Any, int]:
-        """The place of each item in the history, by id."""
+        """The index of each item in the history, by id."""
         ids, _ = self.catalog.names(self.positions)
         return {id_: number for number, id_ in enumerate(ids)}
 
@@ -306,22 +305,22 @@ class HistoryReasons:
             for row in np.flatnonzero(~is_item).tolist()
         ]
         if self.shared_with is None:
-            (own,) = item_kinds(self.catalog, [position])
-            return [*self._kinds.reasons(values, which, own), *whole]
-        theirs = self.shared_with[position]
-        is_shared = np.array([row in theirs for row in self.positions.tolist()], dtype=bool)
+            (kinds,) = item_kinds(self.catalog, [position])
+            return [*self._kinds.reasons(values, which, kinds), *whole]
+        other_items = self.shared_with[position]
+        is_shared = np.array([row in other_items for row in self.positions.tolist()], dtype=bool)
         groups = {
             "that both know": which & is_shared,
             "that the other does not know": which & ~is_shared,
         }
         titles = self._kinds.titles
-        found = [group(what, titles, values, some) for what, some in groups.items() if some.any()]
-        return [*found, *whole]
+        lines = [group(what, titles, values, rows) for what, rows in groups.items() if rows.any()]
+        return [*lines, *whole]
 
 
 def item_kinds(catalog: StoredCatalog, positions: Sequence[int] | np.ndarray) -> list[list[str]]:
-    """Of each item the entries of its lists, and its short texts but id and title: its genres, its
-    channel.
+    """Return the kinds of each item: entries of its lists and its short texts, except id and title,
+    such as its genres and its channel.
     """
     columns = [
         column
@@ -329,20 +328,20 @@ def item_kinds(catalog: StoredCatalog, positions: Sequence[int] | np.ndarray) ->
         if column.type in ("list", "text") and column.stored not in ("id", "title")
     ]
     rows = catalog.cells(positions, [column.stored for column in columns])
-    found = []
+    kinds_of_items = []
     for row in rows:
         kinds = []
         for column, cell in zip(columns, row, strict=True):
             separate = column.type == "list"
             texts = [] if cell is None else str(cell).split(LIST_SEPARATOR) if separate else [cell]
-            kinds += [text for text in map(str, texts) if 0 < len(text) <= LONGEST_KIND]
-        found.append(list(dict.fromkeys(kinds)))
-    return found
+            kinds += [text for text in map(str, texts) if 0 < len(text) <= MAX_KIND_LENGTH]
+        kinds_of_items.append(list(dict.fromkeys(kinds)))
+    return kinds_of_items
 
 
 def with_strength(ranking: Ranking, history: History, models: StoredModels) -> Ranking:
-    """Where preferences rank by a history that rests on too little: `weak` hits, and a note that
-    says in numbers how little. What `where`, damping and diversity do makes none of them weak.
+    """Mark the hits as `weak`, and note the reason in numbers, where preferences rank by too short
+    a history. `where`, damping and diversity never make a hit weak.
     """
     head, strength = ranking.head, models.strength
     plain = None if head is None else (head.addends or [head])[0]
@@ -353,13 +352,13 @@ def with_strength(ranking: Ranking, history: History, models: StoredModels) -> R
 
 
 def with_facts(ranking: Ranking, history: History, models: StoredModels) -> Ranking:
-    """Each hit with `cold` where nobody interacted with it before the build, and with the rating
-    that the user would give, where the history has ratings to go by.
+    """Mark the hits that nobody interacted with before the build as `cold`, and predict ratings
+    where the history has any.
     """
     if models.implicit is None:
         return ranking
-    is_known = models.item_counts[ranking.positions] > 0
-    ranking = ranking.annotated(cold=[None if known else True for known in is_known])
+    is_cold = models.item_counts[ranking.positions] == 0
+    ranking = ranking.annotated(cold=[True if cold else None for cold in is_cold])
     rated = np.isfinite(history.ratings)
     model = models.find(RatingsComponent())
     if model is None or not rated.any():

@@ -1,24 +1,31 @@
-"""Interactions recorded by their owner: checked, written, taken back, and shown with the others."""
+"""Interactions recorded after the build, one by one or from a file: check, write, undo and list."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from qkvsearch._utils.validation import check_id, is_number, require
 from qkvsearch.collaborative.user_history import NOW, UNKNOWN_TIME, Interaction
 from qkvsearch.data.ids import id_text
-from qkvsearch.errors import QkvError
+from qkvsearch.errors import DataError, QkvError
 from qkvsearch.index.interaction_log import Histories
 from qkvsearch.search.candidates import id_list, positions_of
 from qkvsearch.search.listing import Listing
 from qkvsearch.storage import StoredCatalog, Workspace
 from qkvsearch.storage.records import Recorded
+
+# What a file alone needs is imported by `record_file`: pandas is slow to import.
+if TYPE_CHECKING:
+    from qkvsearch.data.columns import Columns
+    from qkvsearch.data.log import LogRows
+    from qkvsearch.data.readers import Source
+    from qkvsearch.data.report import ReadReport
 
 RECORDED_NAMES = ("user", "id", "title", "rating", "weight", "time")
 LOGGED_NAMES = (
@@ -26,40 +33,40 @@ LOGGED_NAMES = (
 )  # fmt: skip
 HISTORY_NAMES = ("id", "title", "confidence", "recorded", "rating", "weight", "time")
 # Numbers between are seconds since 1970, from 1980 to 2286; others may be ranks.
-SECONDS = range(315_532_800, 10**10)
+SECONDS_SINCE_1970 = range(315_532_800, 10**10)
 
 
 @dataclass(frozen=True)
 class Recording:
-    """What is recorded in a workspace, as its current build sees it."""
+    """The records of a workspace, as its current build sees them."""
 
     workspace: Workspace
     histories: Histories
 
     def record(self, user: Any, item: Any, value: float | None) -> Listing:
-        """One interaction. Raises `QkvError` where the user, the item or the value cannot be."""
+        """Record one interaction. Raises `QkvError` for an unknown item, or a wrong id or value."""
         return self.record_each([(user, item, value)])
 
-    def record_each(self, given: Iterable[tuple[Any, Any, float | None]]) -> Listing:
-        """Users, items and values: all of them or, where one cannot be, none."""
-        return self.write(*self._checked(given))
+    def record_each(self, triples: Iterable[tuple[Any, Any, float | None]]) -> Listing:
+        """Record triples of user, item and value: all of them or, where one is wrong, none."""
+        return self.write(*self._checked(triples))
 
-    def listed_again(self, given: Sequence[tuple[Any, Any, float | None]]) -> Listing:
-        """What `record_each` of these returned, which were recorded before. Raises `QkvError` where
-        a user or an item has left since.
+    def listed_again(self, triples: Sequence[tuple[Any, Any, float | None]]) -> Listing:
+        """Return what `record_each` returned for these triples when they were recorded. Raises
+        `QkvError` where a user or an item has left since.
         """
-        rows, notes = self._checked(given)
-        for user, item, _ in given:
+        rows, notes = self._checked(triples)
+        for user, item, _ in triples:
             if self.histories.catalog.item_position(item) not in self.histories.of(user).positions:
                 raise QkvError(f"user {id_text(user)!r} has no item {id_text(item)!r}")
         return self.listed(rows, notes)
 
     def _checked(
-        self, given: Iterable[tuple[Any, Any, float | None]]
+        self, triples: Iterable[tuple[Any, Any, float | None]]
     ) -> tuple[list[Recorded], list[str]]:
-        found = [self._row(*one) for one in given]
-        notes = dict.fromkeys(note for _, note in found if note)
-        return [row for row, _ in found], [*notes]
+        checked = [self._row(*triple) for triple in triples]
+        notes = dict.fromkeys(note for _, note in checked if note)
+        return [row for row, _ in checked], [*notes]
 
     def _row(self, user: Any, item: Any, value: float | None) -> tuple[Recorded, str]:
         if not id_text(check_id("user", user)):
@@ -72,7 +79,7 @@ class Recording:
         return Recorded(catalog.user_text(user), id_text(id_), rating, weight), note
 
     def write(self, rows: Sequence[Recorded], notes: Sequence[str] = ()) -> Listing:
-        """Interactions that were checked, all or none. Raises `WorkspaceError`."""
+        """Write interactions that were checked, all or none. Raises `WorkspaceError`."""
         histories = self.histories
         self.workspace.record(rows, histories.models.last_time, histories.catalog.records.learned)
         return self.listed(rows, notes)
@@ -104,9 +111,8 @@ class Recording:
         return "interactions.weights" in self.histories.models.snapshot
 
     def as_if_recorded(self, ratings: Mapping[Any, float]) -> tuple[list[Interaction], list[str]]:
-        """What `record` of these would add to a history, in their order and after all that is in
-        it; and notes on names that can be read in two ways. Raises `QkvError`, which names the
-        item, for a value that cannot be.
+        """Return what `record` of these ratings would append to a history, in their order, and
+        notes on ambiguous names. Raises `QkvError`, which names the item, for a wrong value.
         """
         is_mapping = isinstance(ratings, Mapping)
         require(is_mapping, "ratings", ratings, "a mapping from items to ratings")
@@ -125,7 +131,7 @@ class Recording:
         ], notes
 
     def check_value(self, value: float | None) -> None:
-        """Raise `QkvError` for a rating where there are none, or one outside the log's scale."""
+        """Raise `QkvError` for a rating outside the log's scale, or where the log has none."""
         if value is None:
             return
         require(is_number(value), "rating", value, "a number")
@@ -138,28 +144,28 @@ class Recording:
             raise QkvError("a weight is a number other than 0, negative for a refund: not 0")
 
     def listed(self, rows: Sequence[Recorded], notes: Sequence[str] = ()) -> Listing:
-        """What was recorded, with titles; an item that has left the catalog has none."""
-        known = self.histories.catalog.ids_and_titles({row.item for row in rows})
-        found = []
+        """Return rows with their titles; an item that has left the catalog has none."""
+        titled = self.histories.catalog.ids_and_titles({row.item for row in rows})
+        cells = []
         for row in rows:
-            id_, title = known.get(row.item, (row.item, None))
+            id_, title = titled.get(row.item, (row.item, None))
             time = None if row.time is None else readable_time(row.time)
-            found.append([row.user, id_, title, row.rating, row.weight, time])
-        return _listing(RECORDED_NAMES, found, notes, always=3)
+            cells.append([row.user, id_, title, row.rating, row.weight, time])
+        return _listing(RECORDED_NAMES, cells, notes, always=3)
 
 
 def record_rows(catalog: StoredCatalog, user: Any, k: int | None, offset: int) -> Listing:
-    """What was recorded, the last first, of one user or of all; `learned` where the log of the
-    build contains it. Raises `UnknownIdError` for a user who is not there.
+    """List the records of one user or of all, the latest first; `learned` where the log of the
+    build contains them. Raises `UnknownIdError`.
     """
     records, total = catalog.records.page(user, k, offset)
     if user is not None and not total and catalog.user_position(user) is None:
         raise catalog.unknown_user(user)
-    known = catalog.ids_and_titles({record.item for record in records})
+    titled = catalog.ids_and_titles({record.item for record in records})
     rows = [
         {
             **record._asdict(),
-            "title": known.get(record.item, (None, None))[1],
+            "title": titled.get(record.item, (None, None))[1],
             "time": readable_time(record.time),
             "learned": record.number <= catalog.records.learned,
         }
@@ -170,7 +176,7 @@ def record_rows(catalog: StoredCatalog, user: Any, k: int | None, offset: int) -
 
 
 def history_rows(histories: Histories, user: Any) -> Listing:
-    """All that is known of a user, the latest first. Raises `UnknownIdError`."""
+    """List all interactions of a user, the latest first. Raises `UnknownIdError`."""
     history, catalog = histories.of(user), histories.catalog
     recorded = {position for position, *_ in catalog.records.of(user)}
     ids, titles = catalog.names(history.positions)
@@ -187,30 +193,28 @@ def history_rows(histories: Histories, user: Any) -> Listing:
         for i in np.argsort(history.times, kind="stable")[::-1].tolist()
     ]
     gone = catalog.records.strays(user)
-    said = f"Recorded as well, of items that are not in the catalog: {', '.join(map(repr, gone))}."
-    return _listing(HISTORY_NAMES, rows, [said] if gone else (), always=4)
+    note = f"Recorded as well, of items that are not in the catalog: {', '.join(map(repr, gone))}."
+    return _listing(HISTORY_NAMES, rows, [note] if gone else (), always=4)
 
 
 def _listing(
     names: Sequence[str], rows: Sequence[Sequence[Any]], notes: Sequence[str], always: int
 ) -> Listing:
-    """The first `always` columns, and those of the others in which any row has something."""
-    kept = [
-        place
-        for place in range(len(names))
-        if place < always or any(row[place] is not None for row in rows)
+    """Make a listing of the first `always` columns, and of the others that any row has."""
+    columns = [
+        i for i in range(len(names)) if i < always or any(row[i] is not None for row in rows)
     ]
-    found = [{names[place]: row[place] for place in kept} for row in rows]
-    return Listing(found, len(found), [names[place] for place in kept], notes=notes)
+    named_rows = [{names[i]: row[i] for i in columns} for row in rows]
+    return Listing(named_rows, len(named_rows), [names[i] for i in columns], notes=notes)
 
 
 def readable_time(time: int) -> int | str:
-    """Seconds since 1970 as a date and a time in UTC; a rank as it is.
+    """Return seconds since 1970 as date and time in UTC, and a rank unchanged.
 
     >>> readable_time(1_700_000_000), readable_time(7)
     ('2023-11-14 22:13:20', 7)
     """
-    if time not in SECONDS:
+    if time not in SECONDS_SINCE_1970:
         return time
     return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
@@ -221,3 +225,109 @@ def _time(time: int) -> int | str | None:
 
 def _number(value: Any) -> float | None:
     return float(value) if np.isfinite(value) else None
+
+
+# --- files ---
+
+
+def record_file(recording: Recording, source: Source, columns: Columns | None = None) -> Listing:
+    """Record the rows of a file or frame, which is read as a build reads a log, all at once. The
+    notes say what became of every row. Raises `DataError` where no row can be used.
+    """
+    from qkvsearch.data.columns import Columns, find_column
+    from qkvsearch.data.log import rows_from_table
+    from qkvsearch.data.readers import load_encoded
+
+    models, catalog = recording.histories.models, recording.histories.catalog
+    columns = columns or Columns()
+    table, report = load_encoded(source, "interactions", columns.delimiter)
+    facts = models.snapshot.facts
+    names = list(table.columns)
+    chosen = _with_columns_of_build(columns, facts.get("interaction_columns", ()), names)
+    chosen = replace(chosen, fold_ids=bool(facts.get("fold_ids")))
+    if find_column("rating", chosen.rating, names, report.file) is not None:
+        chosen = replace(chosen, rating_scale=models.rating_scale)
+    log = rows_from_table(table, chosen, report, catalog.ids("items"))
+    rows = _usable_rows(recording, log, report)
+    report.note(
+        _in_log(recording, rows),
+        "{n} count nothing, for the log has the same user and item at that time or later",
+    )
+    return recording.write(rows, [f"{report}."])
+
+
+def _with_columns_of_build(columns: Columns, facts: object, names: list[str]) -> Columns:
+    """Return the columns with those of the build's log by the same names, where none is chosen."""
+    for fact in facts:  # type: ignore[attr-defined]
+        role, name = fact["role"], fact["name"]
+        if name in names and getattr(columns, role, "") is None:
+            columns = replace(columns, **{role: name})
+    return columns
+
+
+def _usable_rows(recording: Recording, log: LogRows, report: ReadReport) -> list[Recorded]:
+    """Return the rows one by one, since a refund takes back what only the build's log has. Raises
+    `DataError` where none can be used.
+    """
+    import pandas as pd
+
+    from qkvsearch.data.ids import id_texts
+
+    ids = recording.histories.catalog.ids("items")
+    codes, _ = log.items.numbered(ids, ids.fold)
+    ratings = _column("ratings", log, recording.rated, report)
+    weights = _column("weights", log, recording.has_weights, report)
+    usable = np.ones(len(codes), dtype=bool)
+    scale = recording.histories.models.rating_scale
+    if scale is not None and ratings is not None:
+        usable &= ~((ratings < scale[0]) | (ratings > scale[1]))
+        report.skip(f"with a rating outside {scale[0]:g} to {scale[1]:g}", int((~usable).sum()))
+    if log.weights is not None and weights is None:
+        refunds = usable & (log.weights <= 0)
+        report.skip("with a weight of 0 or less", int(refunds.sum()))
+        usable &= ~refunds
+    if not usable.any():
+        raise DataError(f"{report.file}: no usable rows; {report}")
+    return [
+        Recorded(user, ids.texts[code], *values)
+        for user, code, *values, is_usable in zip(
+            id_texts(pd.Series(log.users.rows(), dtype=object)),
+            codes,
+            _cells(ratings, len(codes)),
+            _cells(weights, len(codes)),
+            [None] * len(codes) if log.times is None else log.times.tolist(),
+            usable,
+            strict=True,
+        )
+        if is_usable
+    ]
+
+
+def _in_log(recording: Recording, rows: list[Recorded]) -> int:
+    """Count the rows of which the build's log has the same user and item at that time or later."""
+    models, catalog = recording.histories.models, recording.histories.catalog
+    users, items, n_covered = catalog.ids("users"), catalog.ids("items"), 0
+    histories = {
+        user: models.history(user) for user in {users.find(row.user) for row in rows} - {-1}
+    }
+    for row in rows:
+        history = histories.get(users.find(row.user))
+        if history is not None and row.time is not None:
+            times = history.times[history.positions == items.find(row.item)]
+            n_covered += int((row.time <= times).any())
+    return n_covered
+
+
+def _column(name: str, log: LogRows, is_in_build: bool, report: ReadReport) -> np.ndarray | None:
+    """Return the ratings or weights; None, with a note, where the build's log has none."""
+    column: np.ndarray | None = getattr(log, name)
+    if column is None or is_in_build:
+        return column
+    report.notes.append(f"{name} left out, for the interactions here have none")
+    return None
+
+
+def _cells(column: np.ndarray | None, count: int) -> list[float | None]:
+    if column is None:
+        return [None] * count
+    return [float(value) if np.isfinite(value) else None for value in column]

@@ -30,9 +30,9 @@ def candidates(
     excluded: Any = (),
     only: Iterable[Id] | None = None,
 ) -> np.ndarray:
-    """bool (n_items,), True where an item may be ranked. Raises `QkvError`.
+    """Return a bool mask (n_items,), True where an item may be ranked. Raises `QkvError`.
 
-    excluded: row numbers; only: as `listed_positions` reads it.
+    excluded: row numbers. only: names, as `listed_positions` reads it.
     """
     mask = exclusion_mask(n_items, excluded) if len(excluded) else np.ones(n_items, dtype=bool)
     if only is not None:
@@ -44,20 +44,20 @@ def candidates(
 
 
 def listed_positions(catalog: StoredCatalog, only: Iterable[Id]) -> tuple[list[int], list[str]]:
-    """Row numbers of items by id, or by `title:…`; and notes on names that are not in the catalog,
-    which are passed over, and on ids that are titles as well. Raises `QkvError` where none is.
+    """Return the row numbers of items by id or `title:…`, and notes on names that are skipped as
+    unknown and on ids that are titles as well. Raises `QkvError` where all are unknown.
     """
-    ids, wanted = catalog.ids("items"), id_list("only", only)
-    rows = {name: _listed(catalog, ids, name) for name in dict.fromkeys(wanted)}
-    unknown = [id_text(name) for name in wanted if rows[name] < 0]
-    if len(unknown) == len(wanted):
+    ids, names = catalog.ids("items"), id_list("only", only)
+    rows = {name: _listed(catalog, ids, name) for name in dict.fromkeys(names)}
+    unknown = [id_text(name) for name in names if rows[name] < 0]
+    if len(unknown) == len(names):
         example = f", such as {unknown[0]!r}" if unknown else ""
-        raise QkvError(f"`only`: none of its {len(wanted):,} ids{example} is in the catalog")
+        raise QkvError(f"`only`: none of its {len(names):,} ids{example} is in the catalog")
     notes = []
     if unknown:
         notes.append(
-            f"`only`: {len(unknown):,} of {len(wanted):,} ids, such as {unknown[0]!r}, are not in "
-            "the catalog and were passed over."
+            f"`only`: {len(unknown):,} of {len(names):,} ids, such as {unknown[0]!r}, are not in "
+            "the catalog and were skipped."
         )
     if twice := catalog.also_titles({id_text(name): row for name, row in rows.items()}):
         notes.append(
@@ -68,7 +68,7 @@ def listed_positions(catalog: StoredCatalog, only: Iterable[Id]) -> tuple[list[i
 
 
 def _listed(catalog: StoredCatalog, ids: Ids, name: Any) -> int:
-    """The row number of an item in a list, −1 for one that is not in the catalog."""
+    """Return the row number of an item, −1 for one that is not in the catalog."""
     if name in ids or not split_prefix(id_text(name))[0]:
         return ids.find(name)
     try:
@@ -87,40 +87,40 @@ def ranked(
     offset: int = 0,
     min_weight: float = 0.0,
 ) -> Ranking:
-    """The k best after `offset` that the mask leaves, each with its id and title, without those of
-    less than `min_weight`. Raises `QkvError`.
+    """Return the k best items of the mask after `offset`, with their ids and titles, without those
+    whose weight is below `min_weight`.
 
-    where: the condition that is in the mask; a note says so where it leaves nothing.
+    where: the condition in the mask; a note says where it leaves no item. Raises `QkvError`.
     """
     check(k=k, temperature=temperature)
-    ranking = rank(head, names, k=last_place(k, offset), temperature=temperature, mask=mask)
+    ranking = rank(head, names, k=n_ranked(k, offset), temperature=temperature, mask=mask)
     if where is not None and not mask.any():
         return replace(ranking, notes=["No hits: `where` leaves no item to rank."])
     return ranking.page(offset, min_weight)
 
 
-def last_place(k: int, offset: int) -> int:
-    """How many have to be ranked so that k are left after `offset`."""
+def n_ranked(k: int, offset: int) -> int:
+    """Return how many hits to rank so that k remain after `offset`."""
     return k + offset if k else 0
 
 
 def positions_of(catalog: StoredCatalog, items: Iterable[Any]) -> tuple[list[int], list[str]]:
-    """Row numbers of items by id or title, and notes on names that can be read in two ways. Raises
+    """Return the row numbers of items by id or title, and notes on ambiguous names. Raises
     `UnknownIdError`.
     """
-    found = [catalog.find_item(item) for item in items]
-    return [position for position, _ in found], [note for _, note in found if note]
+    matches = [catalog.find_item(item) for item in items]
+    return [position for position, _ in matches], [note for _, note in matches if note]
 
 
 def named_once(catalog: StoredCatalog, items: Iterable[Any]) -> tuple[list[int], list[str]]:
-    """`positions_of`, each item once, with a note on those that are named more often. Raises
-    `QkvError` where none is named.
+    """Return `positions_of` with each item once, and a note on those named more often. Raises
+    `QkvError` where no item is named.
     """
-    found, notes = positions_of(catalog, items)
-    positions = list(dict.fromkeys(found))
+    all_positions, notes = positions_of(catalog, items)
+    positions = list(dict.fromkeys(all_positions))
     if not positions:
         raise QkvError("`items`: name at least one item")
-    again = [position for position in positions if found.count(position) > 1]
+    again = [position for position in positions if all_positions.count(position) > 1]
     if again:
         ids, _ = catalog.names(again)
         named = ", ".join(map(id_text, ids))

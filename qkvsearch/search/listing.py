@@ -1,4 +1,4 @@
-"""The owner's columns beside what is answered: hits with their cells, and whole listings."""
+"""Listings of items, users and records, and the catalog's columns beside hits."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-# More rows than these are not shown where a listing is looked at in a notebook.
-SHOWN_ROWS = 20
+# The rows that a notebook displays.
+DISPLAYED_ROWS = 20
 
 
 @dataclass(frozen=True, repr=False)
 class Listing(Sequence[dict[str, Any]]):
-    """Rows of one kind by name, of as many as `total`, from the one in place `offset` on. `notes`:
-    what whoever asked should know. names: of the columns, where no row shows them.
+    """Rows of one kind: a page that begins at row `offset` of `total` rows. names: the columns.
+    notes: what the reader should know about the rows.
     """
 
     rows: Sequence[dict[str, Any]]
@@ -40,30 +40,30 @@ class Listing(Sequence[dict[str, Any]]):
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __getitem__(self, place: Any) -> Any:
-        return self.rows[place]
+    def __getitem__(self, index: Any) -> Any:
+        return self.rows[index]
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return iter(self.rows)
 
     def __repr__(self) -> str:
-        rows = [f"  {row}" for row in self.rows[:SHOWN_ROWS]]
+        rows = [f"  {row}" for row in self.rows[:DISPLAYED_ROWS]]
         return "\n".join(map(in_one_line, [self._counted(), *rows, *self.notes]))
 
     def _repr_html_(self) -> str:
         from html import escape
 
         heading = "".join(f"<th>{escape(in_one_line(name))}</th>" for name in self.names)
-        body = "".join(f"<tr>{self._cells(row)}</tr>" for row in self.rows[:SHOWN_ROWS])
-        said = "".join(f"<p>{escape(in_one_line(note))}</p>" for note in self.notes)
+        body = "".join(f"<tr>{self._cells(row)}</tr>" for row in self.rows[:DISPLAYED_ROWS])
+        notes = "".join(f"<p>{escape(in_one_line(note))}</p>" for note in self.notes)
         return (
             f"<table><caption>{self._counted()}</caption><thead><tr>{heading}</tr></thead>"
-            f"<tbody>{body}</tbody></table>{said}"
+            f"<tbody>{body}</tbody></table>{notes}"
         )
 
     def _counted(self) -> str:
-        shown = min(len(self), SHOWN_ROWS)
-        more = f", {shown:,} of them shown" if shown < len(self) else ""
+        n_displayed = min(len(self), DISPLAYED_ROWS)
+        more = f", {n_displayed:,} of them shown" if n_displayed < len(self) else ""
         return f"Listing: {len(self):,} of {quantity(self.total, 'row')}{more}"
 
     def _cells(self, row: dict[str, Any]) -> str:
@@ -73,16 +73,16 @@ class Listing(Sequence[dict[str, Any]]):
         return "".join(f"<td>{escape(in_one_line(str(cell)))}</td>" for cell in cells)
 
     def page(self, k: int | None, offset: int) -> Listing:
-        """`k` of the rows, all where it is None, from the one in place `offset` on."""
+        """Return `k` of the rows from row `offset` on, all of them for None."""
         end = None if k is None else offset + k
         return replace(self, rows=self.rows[offset:end], offset=offset)
 
     def to_records(self) -> list[dict[str, Any]]:
-        """One dictionary a row."""
+        """Return a dictionary for each row."""
         return list(self.rows)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row each."""
+        """Return a pandas frame of the rows."""
         import pandas as pd
 
         return pd.DataFrame(self.to_records(), columns=list(self.names))
@@ -91,9 +91,10 @@ class Listing(Sequence[dict[str, Any]]):
 def own_columns(
     catalog: StoredCatalog, fields: str | Iterable[str], parameter: str = "fields"
 ) -> list[StoredColumn]:
-    """Columns by the names that their owner or the catalog have for them, each once; one name or a
-    text of several with commas between them. Raises `QkvError`, which names the parameter, with
-    near matches.
+    """Return the columns with these names, each once, without id and title, which every row has.
+
+    fields: one name, several, or a text with commas between them; the owner's names and the
+    catalog's work alike. Raises `QkvError`, which names the parameter and near matches.
     """
     words = [fields] if isinstance(fields, str) else as_list(fields)
     columns = catalog.catalog_columns
@@ -103,15 +104,14 @@ def own_columns(
         # A column may have a comma in its name.
         for name in ([word] if columns.has(word) else str(word).split(","))
     ]
-    found = dict.fromkeys(columns.find(name, parameter) for name in names if name.strip())
-    # Every row begins with these two.
-    return [column for column in found if column.name not in ("id", "title")]
+    unique = dict.fromkeys(columns.find(name, parameter) for name in names if name.strip())
+    return [column for column in unique if column.name not in ("id", "title")]
 
 
 def with_fields(
     ranking: Ranking, catalog: StoredCatalog, columns: Sequence[StoredColumn]
 ) -> Ranking:
-    """Each hit with the cells of these columns, None where one is empty."""
+    """Return the ranking with the cells of these columns in each hit, None for an empty one."""
     if not columns:
         return ranking
     rows = catalog.cells(ranking.positions, [column.stored for column in columns])
@@ -122,7 +122,7 @@ def with_fields(
 def item_rows(
     catalog: StoredCatalog, positions: np.ndarray, columns: Sequence[StoredColumn]
 ) -> Listing:
-    """Id, title and these columns of items, in the order of `positions`."""
+    """Return id, title and these columns of the items, in the order of `positions`."""
     names = ["id", "title", *(own_key(column.name) for column in columns)]
     cells = catalog.cells(positions, ["id", "title", *(column.stored for column in columns)])
     rows = [dict(zip(names, row, strict=True)) for row in cells]
@@ -130,6 +130,6 @@ def item_rows(
 
 
 def page_of(positions: np.ndarray, k: int | None, offset: int) -> np.ndarray:
-    """`k` of them, all where it is None, from the one in place `offset` on."""
+    """Return `k` of the positions from index `offset` on, all of them for None."""
     check(k=0 if k is None else k, offset=offset)
     return positions[offset : None if k is None else offset + k]

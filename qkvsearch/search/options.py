@@ -145,4 +145,6 @@ def check_model(model: str, recent: float | None) -> None:
         raise QkvError(f"`model`: there is no {model!r}{suggest(model, list(MODELS))}")
     check(recent=recent)
     if model == NEXT_ITEM and recent is not None:
-        raise QkvError("`recent`: leave it out, the next-item model uses the order already")
+        raise QkvError(
+            "the next-item model uses the order of the history already: leave `recent` out"
+        )
