@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # Imported on first use: a search takes its masks and the softmax from here, and no more.
 _HOMES = {
-    "blocks": ("Partial", "partial_attention"),
+    "blockwise": ("Partial", "partial_attention"),
     "functional": ("attention",),
     "masks": ("exclusion_mask", "hide", "keep_from_ignore", "look_ahead_mask", "padding_mask",
               "window_mask"),
