@@ -346,7 +346,7 @@ def test_another_format_is_refused_before_any_work(shop, tmp_path, name):
 def test_a_file_that_cannot_be_is_refused_before_any_work(shop, tmp_path):
     (tmp_path / "taken.csv").mkdir()
     for name in ("taken.csv", "nowhere/all.csv"):
-        with pytest.raises(QkvError, match=f"{name}: is a folder, or is to be in one"):
+        with pytest.raises(QkvError, match=f"{name}: is a folder, or its folder does not exist"):
             shop.recommend_all(tmp_path / name)
     assert [path.name for path in tmp_path.iterdir()] == ["taken.csv"]
 

@@ -1,4 +1,4 @@
-"""Recommendations for all users, to a file: block by block, so that an interrupted run goes on."""
+"""Write recommendations for all users to a file, block by block; an interrupted run resumes."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ WEAK = (
     "Weak: the recommendations of {:,} of the {:,} users done now rest on too little; for one of "
     "them, `user` says on how little."
 )
-# What a state is called: the first digits of its SHA-256.
+# The folder of a state is named by the first digits of its SHA-256.
 STATE = re.compile("[0-9a-f]{16}")
-# Parts of another state to which nothing was added for so long are of no run that is at work.
+# Parts of another state that did not grow for so long belong to no running process.
 STALE_SECONDS = 24 * 3600
 
 
 class Best(NamedTuple):
-    """Of some users what is recommended, each (n,); for how many of them it rests on too little."""
+    """Recommendations of a block of users, each array (n,), and how many users have weak ones."""
 
     users: np.ndarray
     ranks: np.ndarray
@@ -56,8 +56,8 @@ class Best(NamedTuple):
 
 
 class Exported(NamedTuple):
-    """How many users there are, how many of them an interrupted run, which the same call goes on
-    with, had done, and what is to be said about the file.
+    """The number of users, how many of them an interrupted run had finished, which the same call
+    resumes, and notes on the file.
     """
 
     users: int
@@ -67,7 +67,7 @@ class Exported(NamedTuple):
 
 @dataclass(frozen=True)
 class BatchRecommendations:
-    """What to recommend to all users. mask: bool (n_items,), True = may be recommended.
+    """Recommendations for all users. mask: bool (n_items,), True = may be recommended.
 
     `seen` items may be recommended again; `recent`, `damping` and `model` are those of `recommend`.
     columns: of the catalog, to be written as well. raw: CSV cells as they are, formulas and all.
@@ -93,13 +93,13 @@ class BatchRecommendations:
     def write(
         self, path: Path, form: str | None, state: str, progress: Progress | None
     ) -> Exported:
-        """Every user's k best in one file.
+        """Write every user's k best items to one file.
 
-        state: which build and records these answers are of; parts of another state are not used.
+        state: identifies the build and its records; parts of another state are not reused.
         """
         users, blocks = self.recommender.histories, self.blocks
-        own = [column.stored for column in self.columns]
-        options = [self.model, self.k, self.seen, self.recent, self.damping, own, self.raw]
+        columns = [column.stored for column in self.columns]
+        options = [self.model, self.k, self.seen, self.recent, self.damping, columns, self.raw]
         allowed = hashlib.sha256(np.packbits(self.mask).tobytes()).hexdigest()
         state = f"{state} {options} {blocks[:1]} {blocks[-1:]} {allowed}"
         export = Export(path, form, self.types, state, self.raw)
@@ -128,11 +128,11 @@ class BatchRecommendations:
     def types(self) -> dict[str, str]:
         """Of the columns, in SQL."""
         catalog, users = self.recommender.catalog, self.recommender.histories
-        types = {**TYPES, **{own_key(one.name): one.sql_type for one in self.columns}}
+        types = {**TYPES, **{own_key(column.name): column.sql_type for column in self.columns}}
         return types | {"user": _id_type(users.ids), "id": _id_type(catalog.ids("items"))}
 
     def arrow_table(self, start: int, stop: int) -> Any:
-        """The k best of the users in these rows, as a table in Arrow."""
+        """Return the k best items of the users in these rows as an Arrow table."""
         return _arrow(self._table(self.best(start, stop)), self.types)
 
     @property
@@ -140,7 +140,7 @@ class BatchRecommendations:
         return _arrow({name: [] for name in self.types}, self.types).schema
 
     def best(self, start: int, stop: int) -> Best:
-        """Of the users in these rows their k best: users, ranks, items and scores, each (n,).
+        """Return the k best items of the users in these rows.
 
         Users who like nothing have none, as in `recommend`.
         """
@@ -152,14 +152,14 @@ class BatchRecommendations:
         keys, allowed = self._keys, self._items[1]
         scorer = _scorer(queries.astype(np.float32), keys, None if self.seen else histories)
         items, scores = search_blocks(scorer, len(queries), len(keys), self.k, allowed)
-        known = np.isfinite(scores) & embeddings.any(axis=1, keepdims=True)
-        rows, ranks = np.nonzero(known)
+        is_hit = np.isfinite(scores) & embeddings.any(axis=1, keepdims=True)
+        rows, ranks = np.nonzero(is_hit)
         n_weak = self._n_weak(histories, embeddings, scores)
-        return Best(start + rows, ranks + 1, items[known], scores[known], n_weak)
+        return Best(start + rows, ranks + 1, items[is_hit], scores[is_hit], n_weak)
 
     def _n_weak(self, histories: list[History], embeddings: np.ndarray, scores: np.ndarray) -> int:
-        """How many of these users have recommendations that rest on too little. scores: those that
-        were found for each, the best first.
+        """Count the users whose recommendations rest on too little. scores: those of each user's
+        recommendations, the best first.
         """
         strength = self.recommender.models.strength
         if self.model != PREFERENCES or strength is None:
@@ -171,13 +171,13 @@ class BatchRecommendations:
         knows = embeddings.any(axis=1) & np.isfinite(scores).any(axis=1)
         unsure = np.flatnonzero(knows & (highest < strength.level))
         keys = np.asarray(self.recommender.factors.item_embeddings, dtype=np.float32)
-        theirs = [histories[row] for row in unsure]
-        scorer = _scorer(embeddings[unsure].astype(np.float32), keys, theirs)
+        hidden = [histories[row] for row in unsure]
+        scorer = _scorer(embeddings[unsure].astype(np.float32), keys, hidden)
         highest[unsure] = search_blocks(scorer, len(unsure), len(keys), 1)[1][:, 0]
         return sum(strength.is_weak(histories[row], highest[row]) for row in np.flatnonzero(knows))
 
     def _embeddings(self, histories: list[History]) -> np.ndarray:
-        """(n, d); zeros for who likes nothing, or nothing that the model knows."""
+        """Return users' embeddings (n, d), zeros for users who like no item of the model."""
         if self.model == PREFERENCES:
             return self.recommender.embeddings(histories)
         model = self.recommender.next_item
@@ -207,8 +207,8 @@ class BatchRecommendations:
         """The standard deviation of each user's scores over all items, (n,), without the scores."""
         mean, squares = self._moments
         with one_blas_thread():
-            found = ((embeddings @ squares) * embeddings).sum(axis=1)
-            return np.asarray(np.sqrt(np.maximum(found - (embeddings @ mean) ** 2, 0)))
+            mean_squares = ((embeddings @ squares) * embeddings).sum(axis=1)
+            return np.asarray(np.sqrt(np.maximum(mean_squares - (embeddings @ mean) ** 2, 0)))
 
     @cached_property
     def _moments(self) -> tuple[np.ndarray, np.ndarray]:
@@ -218,41 +218,41 @@ class BatchRecommendations:
             return wide.mean(axis=0), wide.T @ wide / len(wide)
 
     def _table(self, best: Best) -> Table:
-        found, places = np.unique(best.items, return_inverse=True)
-        own = [column.stored for column in self.columns]
-        cells = self.recommender.catalog.cells(found, ["id", "title", *own])
-        picked = [cells[place] for place in places.tolist()]
-        ids, titles, *others = zip(*picked, strict=True) if picked else [()] * (2 + len(own))
+        items, row_of = np.unique(best.items, return_inverse=True)
+        columns = [column.stored for column in self.columns]
+        cells = self.recommender.catalog.cells(items, ["id", "title", *columns])
+        rows = [cells[row] for row in row_of.tolist()]
+        ids, titles, *others = zip(*rows, strict=True) if rows else [()] * (2 + len(columns))
         return {
             "user": [self.recommender.histories.ids[row] for row in best.users.tolist()],
             "rank": best.ranks.tolist(),
             "id": ids,
             "title": [str(title) for title in titles],
             "score": best.scores.tolist(),
-            **{own_key(one.name): of for one, of in zip(self.columns, others, strict=True)},
+            **{own_key(c.name): cells for c, cells in zip(self.columns, others, strict=True)},
         }
 
 
 def _scorer(
     queries: np.ndarray, keys: np.ndarray, hidden: list[History] | None
 ) -> Callable[[slice], Callable[[], Score]]:
-    """For `search_blocks`: key · query, and −∞ for the items of each user's history."""
+    """Return a scorer for `search_blocks`: key · query, and −∞ for items of a user's history."""
 
     def scorer(chosen: slice) -> Callable[[], Score]:
-        turned = queries[chosen].T
-        some = [] if hidden is None else [history.positions for history in hidden[chosen]]
-        items = np.concatenate([np.zeros(0, np.int64), *some])
-        users = np.repeat(np.arange(len(some)), [len(positions) for positions in some])
+        transposed = queries[chosen].T
+        lists = [] if hidden is None else [history.positions for history in hidden[chosen]]
+        items = np.concatenate([np.zeros(0, np.int64), *lists])
+        users = np.repeat(np.arange(len(lists)), [len(positions) for positions in lists])
         order = np.argsort(items, kind="stable")
         items, users = items[order], users[order]
 
-        def score(places: slice | np.ndarray) -> np.ndarray:
-            block = keys[places] @ turned
-            rows = np.arange(places.start, places.stop) if isinstance(places, slice) else places
+        def score(chunk: slice | np.ndarray) -> np.ndarray:
+            block = keys[chunk] @ transposed
+            rows = np.arange(chunk.start, chunk.stop) if isinstance(chunk, slice) else chunk
             near = slice(*np.searchsorted(items, [rows[0], rows[-1] + 1]))
             at = np.searchsorted(rows, items[near])
-            there = rows[at] == items[near]
-            block[at[there], users[near][there]] = -np.inf
+            is_scored = rows[at] == items[near]
+            block[at[is_scored], users[near][is_scored]] = -np.inf
             return block
 
         return lambda: score
@@ -265,17 +265,17 @@ def _id_type(ids: Ids) -> str:
 
 
 def check_format(path: Path, form: str | None) -> str:
-    """ "parquet", "csv" or "jsonl", as given or by the file's name. Raises `QkvError`."""
-    found = form or path.suffix.lower().removeprefix(".")
-    if found not in FORMATS:
-        raise QkvError(f"{path}: all users go to a .parquet, .csv or .jsonl file, not {found!r}")
-    if found == "parquet":
+    """Return "parquet", "csv" or "jsonl", as given or by the file's name. Raises `QkvError`."""
+    form = form or path.suffix.lower().removeprefix(".")
+    if form not in FORMATS:
+        raise QkvError(f"{path}: all users go to a .parquet, .csv or .jsonl file, not {form!r}")
+    if form == "parquet":
         require_pyarrow(path)
-    return found
+    return form
 
 
 class Export:
-    """Parts in `<path>.parts/`, which `finish` makes one file of and removes.
+    """An export in parts in `<path>.parts/`, which `finish` joins to one file and removes.
 
     types: of the columns, in SQL. state: what the parts depend on; each has a folder of its own, so
     that two runs with other options do not mix. Each part, and at last the file, gets its name when
@@ -288,9 +288,9 @@ class Export:
         self.path, self.form, self.types = path, check_format(path, form), types
         self._csv = CsvLines(list(types), raw)
         if path.is_dir() or not path.parent.is_dir():
-            raise QkvError(f"{path}: is a folder, or is to be in one that is not there")
+            raise QkvError(f"{path}: is a folder, or its folder does not exist")
         self.all_parts = path.with_name(f"{path.name}.parts")
-        if not is_on_disk(path):  # a pipe or a terminal, beside which nothing can be kept
+        if not is_on_disk(path):  # a pipe or a terminal, with no folder beside it
             self.all_parts = Path(tempfile.mkdtemp(prefix="qkvsearch-"))
         digest = hashlib.sha256(f"{self.form} {state}".encode()).hexdigest()
         self.folder = self.all_parts / digest[:16]
@@ -309,7 +309,7 @@ class Export:
         return self._part(number).is_file()
 
     def add(self, number: int, table: Table) -> None:
-        """One more part. Raises `QkvError` where another run with these options has finished."""
+        """Write one more part. Raises `QkvError` where another run with these options finished."""
         self._require_folder()
         with replacing(self._part(number)) as file:
             if self.form == "parquet":
@@ -320,7 +320,7 @@ class Export:
                 file.write(self._lines(table).encode())
 
     def finish(self, count: int) -> None:
-        """The parts 0 to `count` − 1 as one file. Raises `QkvError` as `add` does."""
+        """Join the parts 0 to `count` − 1 to one file. Raises `QkvError` as `add` does."""
         self._require_folder()
         parts = [self._part(number) for number in range(count)]
         if self.form == "parquet":
@@ -344,7 +344,7 @@ class Export:
             raise QkvError(f"{self.path}: another run with the same options has written it")
 
     def _tidy(self) -> None:
-        """Remove our parts, and those of other options that nobody goes on with."""
+        """Remove the parts, and stale parts of other options."""
         for folder in self.all_parts.iterdir():
             with suppress(OSError):
                 if folder == self.folder or time.time() - folder.stat().st_mtime > STALE_SECONDS:
@@ -356,18 +356,18 @@ class Export:
         return self.folder / f"{number:06d}"
 
     def notes(self, mixed_users: bool) -> list[str]:
-        """What whoever reads the file should know of it."""
-        found = []
+        """Return what a reader of the file should know."""
+        notes = []
         if mixed_users and self.form == "parquet":
-            found.append(
+            notes.append(
                 "The column of users is text, for some of those recorded are no whole numbers."
             )
-        if said := said_of_guarded(self._csv.guarded):
-            found.append(f"{said}; `raw` writes all cells as they are, for programs.")
-        return found
+        if guarded := said_of_guarded(self._csv.guarded):
+            notes.append(f"{guarded}; `raw` writes all cells as they are, for programs.")
+        return notes
 
     def _lines(self, table: Table) -> str:
-        """The rows without a heading."""
+        """Return the rows without a heading."""
         rows = zip(*(table[name] for name in self.types), strict=True)
         if self.form == "jsonl":
             return to_jsonl(dict(zip(self.types, row, strict=True)) for row in rows)
@@ -387,6 +387,6 @@ def _arrow(table: Table, sql_types: Mapping[str, str]) -> Any:
     return pa.table(arrays, pa.schema(list(types.items())))
 
 
-def _texts(cells: Sequence[Any], wanted: bool) -> Sequence[Any]:
-    """As text where that is wanted: ids of users may be numbers and texts."""
-    return [None if cell is None else id_text(cell) for cell in cells] if wanted else cells
+def _texts(cells: Sequence[Any], as_text: bool) -> Sequence[Any]:
+    """Return the cells, with `as_text` as texts: ids of users may be numbers and texts."""
+    return [None if cell is None else id_text(cell) for cell in cells] if as_text else cells

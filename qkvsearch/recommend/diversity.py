@@ -17,7 +17,7 @@ DIVERSITY = "diversity"
 # Diverse hits are chosen from the best 200, the same for every k up to that, and similarity is
 # weighed by how far apart the scores of the best 100 are.
 POOL, REACH = 200, 100
-# The most hits that are made diverse: each choice compares all of them.
+# The limit of diverse hits: each choice compares all of them.
 MAX_DIVERSE = 1000
 
 # Row in a pool to its similarities (n,) with all of the pool, from −1 to 1.
@@ -25,31 +25,31 @@ Similarity = Callable[[int], np.ndarray]
 
 
 def pool_size(k: int, diversity: float) -> int:
-    """How many of the best are needed to choose k diverse ones. Raises `QkvError` for too many."""
+    """Return how many hits to rank to choose k diverse ones. Raises `QkvError` for too many."""
     if diversity and k > MAX_DIVERSE:
         raise QkvError(f"`diversity` is for the best {MAX_DIVERSE:,} hits, not for {k:,}")
     return max(POOL, k) if diversity and k > 0 else k
 
 
 def diverse(ranking: Ranking, models: StoredModels, diversity: float, k: int) -> Ranking:
-    """k of a ranking's hits, relevant and unlike one another by embeddings and texts."""
+    """Return the ranking's k hits that are relevant and differ in embeddings and texts."""
     if not diversity:
         return ranking
     texts = models.dense_keys(models.main_head).vectors[ranking.positions].astype(np.float64)
     # Where no preferences were learned, no item has an embedding.
-    known, embeddings = models.implicit, np.zeros((len(texts), 1))
-    if known is not None:
-        embeddings = np.asarray(known.item_embeddings[ranking.positions], np.float64)
+    factors, embeddings = models.implicit, np.zeros((len(texts), 1))
+    if factors is not None:
+        embeddings = np.asarray(factors.item_embeddings[ranking.positions], np.float64)
     return diversified(ranking, item_similarity(embeddings, texts), diversity, k)
 
 
 def diversified(ranking: Ranking, similarity: Similarity, diversity: float, k: int) -> Ranking:
-    """The k of a ranking that are relevant and unlike one another, by maximal marginal relevance.
+    """Return the k hits that are relevant and differ, by maximal marginal relevance.
 
-    One after another, what is best by (1 − X) · score − X · r · its similarity to the most similar
-    one chosen before, X the diversity (Carbonell and Goldstein 1998, "The use of MMR", section 2)
+    Choose one after another the hit that is best by (1 − X) · score − X · r · its similarity to the
+    most similar one chosen before, X the diversity (Carbonell and Goldstein 1998, "The use of MMR", section 2)
     and r the range of the scores of the best 100, so that relevance and similarity both count from
-    0 to 1. That is the hit's score; by how much it differs from the one before is a part of it,
+    0 to 1. That is the hit's score; the difference to the score before is its component
     "diversity". The first hit stays the first, and weights stay those of the scores before.
 
     Neither r nor the ranking, the best 200, depends on k up to 200: the first 5 of 50 are those
@@ -61,11 +61,11 @@ def diversified(ranking: Ranking, similarity: Similarity, diversity: float, k: i
     penalty = diversity * float(np.ptp(relevance[:REACH]))
     chosen, values = _one_by_one((1 - diversity) * relevance, similarity, penalty, k)
     positions = ranking.positions[chosen]
-    places = ranking.head.places(positions)
+    slots = ranking.head.places(positions)
     added = np.zeros(len(ranking.head.scores))
-    added[places] = values - relevance[chosen]
+    added[slots] = values - relevance[chosen]
     head = plus(ranking.head, DIVERSITY, added)
-    by_head, scores = head.by_names(positions), head.scores[places].tolist()
+    by_head, scores = head.by_names(positions), head.scores[slots].tolist()
     hits = [
         ranking[i]._replace(rank=rank, score=score, heads=heads)
         for rank, (i, score, heads) in enumerate(zip(chosen, scores, by_head, strict=True), start=1)
@@ -76,7 +76,7 @@ def diversified(ranking: Ranking, similarity: Similarity, diversity: float, k: i
 def _one_by_one(
     relevance: np.ndarray, similarity: Similarity, penalty: float, k: int
 ) -> tuple[list[int], np.ndarray]:
-    """Rows of the pool (best first) in the order in which they are chosen, and their values."""
+    """Return rows of the pool in the order in which they are chosen, and their values."""
     nearest = np.zeros(len(relevance))  # being the opposite is no merit
     left = np.ones(len(relevance), dtype=bool)
     chosen: list[int] = []
@@ -92,13 +92,15 @@ def _one_by_one(
 
 
 def item_similarity(embeddings: np.ndarray, texts: np.ndarray) -> Similarity:
-    """Cosines between items of a pool: of their embeddings (n, d), or of their text vectors (n, t)
-    where one of the two has no embedding.
+    """Return the cosines between items of a pool: of their embeddings (n, d), or of their text
+    vectors (n, t) where one of the two has no embedding.
     """
     embeddings, texts = unit_rows(embeddings), unit_rows(texts)
-    known = np.asarray(embeddings.any(axis=1))
+    is_embedded = np.asarray(embeddings.any(axis=1))
 
     def similarity(row: int) -> np.ndarray:
-        return np.where(known & known[row], embeddings @ embeddings[row], texts @ texts[row])
+        return np.where(
+            is_embedded & is_embedded[row], embeddings @ embeddings[row], texts @ texts[row]
+        )
 
     return similarity

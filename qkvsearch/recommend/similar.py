@@ -1,4 +1,4 @@
-"""What is like an item, by its users and its texts; and who is like a user."""
+"""Similar items, by their users and their texts, and similar users."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from qkvsearch.search.text_search import TextSearch
 from qkvsearch.text.analysis import fold
 from qkvsearch.text.labelled import LabelledVectors
 
-# By eye, on neighbours of well-known films: no judged set of neighbours was at hand.
-# The head goes by what people like besides. Where a smaller share of them like both, that is it.
-LEAST_SHARED = 0.25
+# Chosen by eye, on neighbours of well-known films: no judged set of neighbours was at hand.
+# Where a smaller share of an item's users like both, they only like similar things.
+MIN_SHARED = 0.25
 WEIGHTS = {"collaborative": 0.6, "semantic": 0.4}
-# Of the words that two texts have, so many are named.
-NAMED = 4
+# The words shared by two texts that a reason names.
+MAX_NAMED = 4
 # The texts of so many items are explained word by word. Of more items each is one part.
 MAX_BY_WORD = 5
 
@@ -46,17 +46,17 @@ class Neighbours:
     positions: Sequence[int]
 
     def fused(self, allowed: Allowed = EVERY) -> Scores | None:
-        """Scores of the items, None where nothing is known of those of the query."""
-        for found in scored(self._heads(), allowed):
-            named = {name: head and self._named(head) for name, head in found.items()}
+        """Return the scores of all items, None where no head knows the query's items."""
+        for heads in scored(self._heads(), allowed):
+            named = {name: head and self._named(head) for name, head in heads.items()}
             fused = fuse_known(named, WEIGHTS)
             if fused is None or fused.has_best(allowed.k, allowed.mask):
                 break
         return fused
 
     def _heads(self) -> dict[str, Scores | Unscored | None]:
-        """The heads, with parts whose query is (which of the items, word of it or its title)."""
-        found: dict[str, Scores | Unscored | None] = {"semantic": self._by_text()}
+        """Return the heads; a component's query is (index of the item, its title or a word)."""
+        heads: dict[str, Scores | Unscored | None] = {"semantic": self._by_text()}
         if self.texts.models.implicit is not None:
             directions = self._directions(self.positions)
             mean = directions.vectors / len(self.positions)
@@ -64,11 +64,11 @@ class Neighbours:
                 keys = self.texts.models.load(PreferencesComponent()).unit_rows
                 query = LabelledVectors(list(enumerate(directions.labels)), mean)
                 of_one = lambda position: self._directions([position])  # noqa: E731
-                found["collaborative"] = keys.head("collaborative", query, of_one)
-        return found
+                heads["collaborative"] = keys.head("collaborative", query, of_one)
+        return heads
 
     def _by_text(self) -> Scores | Unscored | None:
-        """By the stored keys alone: the encoder is asked for words only where someone asks why."""
+        """Score by the stored keys alone; the encoder is loaded only to explain a score."""
         head = self.texts.models.main_head
         keys = self.texts.models.dense_keys(head)
         mean = keys.vectors[list(self.positions)].mean(axis=0, keepdims=True)
@@ -89,20 +89,22 @@ class Neighbours:
         return whole and replace(whole, parts=lambda other: components_of()(other))
 
     def _words(self) -> LabelledVectors:
-        """The words of all the items, labelled (which of the items, word)."""
+        """Return the words of all the items, labelled (index of the item, word)."""
         head = self.texts.models.main_head
-        found = [self.texts.pieces(head, position) for position in self.positions]
-        labels = [(i, label) for i, one in enumerate(found) for label in one.labels]
-        return LabelledVectors(labels, np.concatenate([one.vectors for one in found]) / len(found))
+        pieces = [self.texts.pieces(head, position) for position in self.positions]
+        labels = [(i, label) for i, item in enumerate(pieces) for label in item.labels]
+        vectors = np.concatenate([item.vectors for item in pieces]) / len(pieces)
+        return LabelledVectors(labels, vectors)
 
     def _directions(self, positions: Sequence[int]) -> LabelledVectors:
-        """Items' embeddings at length 1, labelled with their titles."""
+        """Return items' embeddings at length 1, labelled with their titles."""
         _, titles = self.texts.catalog.names(positions)
         vectors = self.texts.models.load(PreferencesComponent()).unit_rows.vectors[list(positions)]
         return LabelledVectors(titles, np.asarray(vectors))
 
     def _named(self, head: Scores) -> Scores:
-        """With the word or the title alone as the query of a part; of several items its id too."""
+        """Return the head with the word or title alone as a component's query, with its item's id
+        where there are several items."""
         ids, _ = self.texts.catalog.names(self.positions)
         items = ids if len(ids) > 1 else [None]
 
@@ -151,24 +153,24 @@ class NeighbourReasons:
         return [*few(values, text), *constant(parts)]
 
     def _of_item(self, source: Source, position: int) -> str:
-        own, title = self.items[source.item]
+        row, title = self.items[source.item]
         if source.head == "collaborative":
-            return self._people(own, title, position)
+            return self._people(row, title, position)
         return f"similar meaning to {short(title)}"
 
-    def _people(self, own: int, title: str, position: int) -> str:
-        theirs = self.liking(own)
-        both = len(theirs & self.liking(position))
-        if both < LEAST_SHARED * len(theirs):
+    def _people(self, row: int, title: str, position: int) -> str:
+        users = self.liking(row)
+        both = len(users & self.liking(position))
+        if both < MIN_SHARED * len(users):
             return (
                 f"people: those who like {short(title)} and this like much the same ({both:,} both)"
             )
-        return f"people: {both:,} of the {len(theirs):,} who like {short(title)} also like this"
+        return f"people: {both:,} of the {len(users):,} who like {short(title)} also like this"
 
 
 def _by_words(title: str, parts: Components, rows: Sequence[int]) -> list[Line]:
-    """What the words add that both texts have, in whatever form, and what all others do. rows: the
-    sources that are the words of one text.
+    """Return a line for the words that both texts have, in any form, and one for all other words.
+    rows: the sources that are the words of one text.
     """
     keys, values = parts.table(rows)
     columns_with: dict[str, list[int]] = {}
@@ -183,14 +185,14 @@ def _by_words(title: str, parts: Components, rows: Sequence[int]) -> list[Line]:
             word = fold(query)
             sums[word] = sums.get(word, 0.0) + float(of_word[list(columns)].sum())
     largest = sorted(sums, key=lambda word: -abs(sums[word]))
-    named = listed_names(largest, NAMED)
+    named = listed_names(largest, MAX_NAMED)
     same, total = sum(sums.values()), float(values.sum())
-    found: list[Line] = [
-        (total - same, lambda: f"other words, by meaning, and those of {short(title)}")
+    lines: list[Line] = [
+        (total - same, lambda: f"other words, similar in meaning to those of {short(title)}")
     ]
     if sums:
-        found.append((same, lambda: f"same words as {short(title)}: {named}"))
-    return found
+        lines.append((same, lambda: f"same words as {short(title)}: {named}"))
+    return lines
 
 
 def similar_users(
@@ -201,7 +203,7 @@ def similar_users(
     explain: bool,
     progress: Progress | None,
 ) -> Ranking:
-    """Users by the cosine of their embeddings with that of `user`, by what is known of them now.
+    """Rank users by the cosine of their current embeddings with that of `user`.
 
     `shared`: how many items both interacted with. With `explain`, `because`: what each item of the
     user's own history adds to the cosine, Σⱼ cⱼ (A⁻¹yⱼ · v) / (|u||v|), and whether the other
@@ -226,30 +228,31 @@ def similar_users(
         ids, _ = recommender.catalog.names(liked.positions)
         head = DenseKeys(embeddings).head("taste", LabelledVectors(ids, vectors / length))
     ranking = ranked(head, names, k, temperature, others)
-    theirs = [set(users.at(int(row)).positions.tolist()) for row in ranking.positions]
-    shared = [sum(item in of_one for item in history.positions.tolist()) for of_one in theirs]
+    item_sets = [set(users.at(int(row)).positions.tolist()) for row in ranking.positions]
+    shared = [len(items.intersection(history.positions.tolist())) for items in item_sets]
     ranking = ranking.annotated(shared=shared)
-    known = dict(zip(ranking.positions.tolist(), theirs, strict=True))
-    reasoning = HistoryReasons(history, recommender.catalog, known)
+    items_of_users = dict(zip(ranking.positions.tolist(), item_sets, strict=True))
+    reasoning = HistoryReasons(history, recommender.catalog, items_of_users)
     ranking = replace(ranking, reasoning=reasoning)
     if not explain:
         return ranking
-    return with_reasons(ranking, history, recommender.catalog, shared_with=theirs)
+    return with_reasons(ranking, history, recommender.catalog, shared_with=item_sets)
 
 
 def _user_directions(recommender: Recommender, progress: Progress | None) -> np.ndarray:
-    """Embeddings at length 1 (n_users, d), float32; zeros for who likes nothing. Those of whom
-    anything was recorded since the build are solved now.
+    """Return users' embeddings at length 1, float32 (n_users, d), zeros for users who like nothing.
+    Embeddings of users with records since the build are solved now.
     """
     users, built = recommender.histories, recommender.models.user_directions(progress)
     changed = users.recorded_rows
     if not len(changed):
         return built
-    found = np.zeros((len(users), built.shape[1]), np.float32)
-    found[: len(built)] = built
+    embeddings = np.zeros((len(users), built.shape[1]), np.float32)
+    embeddings[: len(built)] = built
     for start in range(0, len(changed), BLOCK):
         rows = changed[start : start + BLOCK]
-        found[rows] = directions(recommender.embeddings([users.at(row) for row in rows.tolist()]))
+        histories = [users.at(row) for row in rows.tolist()]
+        embeddings[rows] = directions(recommender.embeddings(histories))
         if progress is not None:
             progress("comparing users", start + len(rows), len(changed))
-    return found
+    return embeddings
