@@ -157,7 +157,7 @@ def test_a_result_that_does_not_fit_on_the_disk_is_an_error(shop_path, surroundi
 WAITING = """
 import signal, sys, time
 import qkvsearch.index.build
-from qkvsearch import files
+from qkvsearch._utils import files
 from qkvsearch.storage import array_files, publish
 from qkvsearch.cli import main
 from qkvsearch.collaborative.implicit_als import AlternatingLeastSquares

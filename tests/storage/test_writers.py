@@ -1,4 +1,4 @@
-"""What a writer reads, refuses and says: nothing damaged gets a checksum, nothing is lost in silence."""
+"""What a writer reads, refuses and says: nothing damaged gets a checksum or is lost in silence."""
 
 from __future__ import annotations
 
