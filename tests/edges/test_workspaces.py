@@ -165,7 +165,10 @@ from qkvsearch.collaborative.implicit_als import AlternatingLeastSquares
 # What runs in the background inherits that Ctrl-C is ignored.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 place = {
-    "fit": AlternatingLeastSquares, "save": array_files.np, "fsync": files.os, "write_catalog": publish
+    "fit": AlternatingLeastSquares,
+    "save": array_files.np,
+    "fsync": files.os,
+    "write_catalog": publish,
 }
 
 def wait(*args, **kwargs):
