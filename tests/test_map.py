@@ -35,7 +35,7 @@ def test_it_is_the_plane_along_which_the_keys_differ_most(movies, head):
     ratio = exact.explained_variance_[1] / exact.explained_variance_[0]
     assert spread[1] / spread[0] == pytest.approx(ratio, rel=0.05)
     n_unknown = len(keys) - len(known)
-    said = f"Not drawn: {n_unknown} of {len(keys)} items, of which nothing is known."
+    said = f"Not drawn: {n_unknown} of {len(keys)} items, that this head does not know."
     assert found.notes == [said] * bool(n_unknown)
 
 
@@ -85,7 +85,7 @@ def test_a_user_has_the_place_of_their_embedding_as_it_is_now(movies_path, tmp_p
 
 
 def test_of_many_items_some_are_drawn_and_it_is_said(movies, monkeypatch):
-    monkeypatch.setattr(projection, "MOST_DRAWN", 50)
+    monkeypatch.setattr(projection, "MAX_DRAWN", 50)
     found = projection.item_map(movies.index.recommender, None)
     again = projection.item_map(movies.index.recommender, None)
     assert len(found.items) == len(set(found.items.tolist())) == len(found.positions) == 50

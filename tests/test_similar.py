@@ -118,8 +118,8 @@ def test_without_a_log_only_texts_tell(tmp_path):
         ({"items": [1, 999]}, UnknownIdError, "no item '999'"),
         ({"items": [1, "ladder"]}, UnknownIdError, "2 items; give an id"),
         ({"items": 1, "exclude": ["nowhere"]}, UnknownIdError, "no item 'nowhere'"),
-        ({"items": [1, float("nan")]}, QkvError, "`items` is an id"),
-        ({"items": 1, "exclude": [None]}, QkvError, "`exclude` is an id"),
+        ({"items": [1, float("nan")]}, QkvError, "`items` must be an id"),
+        ({"items": 1, "exclude": [None]}, QkvError, "`exclude` must be an id"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(shop, asked, error, told):

@@ -102,7 +102,7 @@ def test_a_question_that_runs_keeps_the_build_it_began_with(path, monkeypatch):
 def test_who_has_a_build_open_that_held_a_person_is_told_to_open_it_again(path):
     with Engine(path) as early, Engine(path, follow=True) as follower, Engine(path) as writer:
         writer.forget(300)
-        with pytest.raises(WorkspaceError, match=r"has been removed.*open the workspace again"):
+        with pytest.raises(WorkspaceError, match=r"was removed.*open the workspace again"):
             early.search("apple")
         assert follower.search("apple")[0].title
         assert 300 not in follower.users

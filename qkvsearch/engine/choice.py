@@ -1,6 +1,4 @@
-"""Which columns to show of a catalog that nobody has asked for anything yet, and in which order
-its items.
-"""
+"""Choose the columns of a catalog that are worth counting, and sort items by a column."""
 
 from __future__ import annotations
 
@@ -19,18 +17,18 @@ from qkvsearch.storage import StoredCatalog
 from qkvsearch.text.analysis import fold
 
 USERS = "users"
-# A text with more values than these is worth counting where each is on so many items.
-MOST_VALUES, ITEMS_EACH = 50, 5
-# And none where its values are on fewer items than these, or longer than so many characters.
-LEAST_EACH, LONGEST_VALUE = 2, 40
-MOST_COLUMNS = 6
-# So many items are looked at before all are.
-LOOKED_AT = 200
+# A text column with more values is counted only if each value has this many items on average.
+MAX_VALUES, ITEMS_EACH = 50, 5
+# No column is counted whose values have fewer items on average, or are longer.
+MIN_ITEMS_EACH, MAX_VALUE_LENGTH = 2, 40
+MAX_COLUMNS = 6
+# The items of the sample that is read first.
+SAMPLE_SIZE = 200
 ADDRESS = re.compile(r"\w+://|www\.|/|[^\s@]+@[^\s@]+\.")
-# The kinds of columns that are counted, what says most about an item first.
+# The kinds of columns that are counted, the most informative first.
 KINDS = ("list", "text", "number", "date", "yes/no")
-# Of a date's name, the words that say that an item came then.
-CAME = set(
+# Words in the name of a date column that mean when an item appeared.
+APPEARED = set(
     "added arrived available created issued launched listed posted premiere premiered published "
     "publication release released upload uploaded since new erschienen erscheinungsdatum "
     "veroffentlicht veroffentlichung hinzugefugt publie publication sortie ajoute publicado "
@@ -39,9 +37,9 @@ CAME = set(
 
 
 def in_order(histories: Histories, rows: np.ndarray, sort: str) -> tuple[np.ndarray, list[str]]:
-    """Row numbers of items, and notes: by a column's cells, from the least on, or after "-" from
-    the greatest; by "users" those that most interacted with first. Empty cells are last, equal ones
-    stay as they are. Raises `QkvError`, which names `sort`, for a column that is not there.
+    """Return row numbers of items in the order of a column's cells, ascending, or descending after
+    "-", and notes; "users" puts items with most users first. Empty cells are last, equal ones keep
+    their order. Raises `QkvError`, which names `sort`, for an unknown column.
     """
     columns = histories.catalog.catalog_columns
     if sort == USERS:
@@ -61,17 +59,17 @@ def in_order(histories: Histories, rows: np.ndarray, sort: str) -> tuple[np.ndar
         for code, cell in enumerate(cells.distinct)
         if cell is not None
     }
-    places = {key: place for place, key in enumerate(sorted(set(keys.values())))}
-    ranks = np.full(len(cells.distinct), len(places))
+    key_ranks = {key: rank for rank, key in enumerate(sorted(set(keys.values())))}
+    ranks = np.full(len(cells.distinct), len(key_ranks))
     for code, key in keys.items():
-        ranks[code] = len(places) - 1 - places[key] if is_descending else places[key]
+        ranks[code] = len(key_ranks) - 1 - key_ranks[key] if is_descending else key_ranks[key]
     return rows[np.argsort(ranks[cells.codes[rows]], kind="stable")], []
 
 
 def facet_columns(catalog: StoredCatalog) -> list[str]:
-    """As `ItemRows.facet_columns`."""
-    found = []
-    for place, column in enumerate(catalog.catalog_columns):
+    """Return the columns as `ItemRows.facet_columns` describes."""
+    ranked = []
+    for index, column in enumerate(catalog.catalog_columns):
         if column.stored in ("id", "title") or column.role in ("id", "title"):
             continue
         if column.type in ("list", "text") and _has_long_values(catalog, column):
@@ -79,14 +77,14 @@ def facet_columns(catalog: StoredCatalog) -> list[str]:
         cells = catalog.column_cells(column.stored)
         counts = cells.counts(np.ones(len(cells.codes), dtype=bool))
         if len(counts) > 1 and _is_worth_counting(column, counts):
-            found.append((KINDS.index(column.type), -sum(counts.values()), place, column.name))
-    return [name for *_, name in sorted(found)[:MOST_COLUMNS]]
+            ranked.append((KINDS.index(column.type), -sum(counts.values()), index, column.name))
+    return [name for *_, name in sorted(ranked)[:MAX_COLUMNS]]
 
 
 def _has_long_values(catalog: StoredCatalog, column: StoredColumn) -> bool:
-    """Whether some of the items say so already: all texts would be long to read, and to keep."""
+    """Return True if a sample of the items has long values: reading all would be slow."""
     n_items = len(catalog.ids("items"))
-    rows = np.unique(np.linspace(0, n_items - 1, min(n_items, LOOKED_AT)).astype(np.int64))
+    rows = np.unique(np.linspace(0, n_items - 1, min(n_items, SAMPLE_SIZE)).astype(np.int64))
     cells = [cell for (cell,) in catalog.cells(rows, [column.stored]) if cell is not None]
     return any(map(_is_long, (value for cell in cells for value in _values(column, cell))))
 
@@ -96,8 +94,8 @@ def _values(column: StoredColumn, cell: Any) -> list[str]:
 
 
 def _is_long(value: str) -> bool:
-    """Or an address."""
-    return len(value) > LONGEST_VALUE or ADDRESS.match(value) is not None
+    """Return True for a long text or an address."""
+    return len(value) > MAX_VALUE_LENGTH or ADDRESS.match(value) is not None
 
 
 def _is_worth_counting(column: StoredColumn, counts: Mapping[Any, int]) -> bool:
@@ -112,11 +110,11 @@ def _is_worth_counting(column: StoredColumn, counts: Mapping[Any, int]) -> bool:
     if any(map(_is_long, values)):
         return False
     each = sum(values.values()) / len(values)
-    return each >= (LEAST_EACH if len(values) <= MOST_VALUES else ITEMS_EACH)
+    return each >= (MIN_ITEMS_EACH if len(values) <= MAX_VALUES else ITEMS_EACH)
 
 
 def newest_column(columns: CatalogColumns) -> str | None:
-    """As `ItemRows.newest_column`.
+    """Return the column as `ItemRows.newest_column` describes.
 
     >>> columns = [("id", "TEXT"), ("title", "TEXT"), ("Release Year", "INTEGER")]
     >>> newest_column(CatalogColumns.of(columns, []))
@@ -124,6 +122,6 @@ def newest_column(columns: CatalogColumns) -> str | None:
     """
     dates = [column.name for column in columns if column.type == "date"]
     plain = named("time", dates)
-    telling = [name for name in dates if name in plain or CAME & set(words_of(name))]
+    telling = [name for name in dates if name in plain or APPEARED & set(words_of(name))]
     years = [c.name for c in columns if c.type == "number" and "year" in words_of(c.name)]
     return next(iter([*telling, *(dates if len(dates) == 1 else []), *years]), None)

@@ -1,4 +1,4 @@
-"""What is known of a build, what it was made from, and with what; and which builds there are."""
+"""Facts about a build, for `info`, and the list of builds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BUILD_NAMES = ("id", "created", "command", "items", "segments", "megabytes", "cu
 
 
 def build_facts(snapshot: Snapshot) -> dict[str, Any]:
-    """By the names that `info` shows."""
+    """Return the facts by the names that `info` shows."""
     facts, catalog = snapshot.facts, snapshot.catalog
     return {
         "built": snapshot.created,
@@ -33,7 +33,7 @@ def build_facts(snapshot: Snapshot) -> dict[str, Any]:
         "language": facts[LANGUAGE],
         "language_chosen": facts.get("language_chosen"),
         "head_weights": facts["head_weights"],
-        **({"keys": place.uri} if (place := RemoteCollection.of(facts)) is not None else {}),
+        **({"keys": remote.uri} if (remote := RemoteCollection.of(facts)) is not None else {}),
         **({"column_weights": facts["column_weights"]} if "column_weights" in facts else {}),
         "weights_from": facts.get("weights_from"),
         "texts_cut": facts.get("texts_cut"),
@@ -50,7 +50,7 @@ def build_facts(snapshot: Snapshot) -> dict[str, Any]:
 
 
 def _columns(records: list[dict[str, Any]], catalog: StoredCatalog) -> list[dict[str, Any]]:
-    """What is known of the columns, with the share of cells that are empty now."""
+    """Return the columns' records with the share of cells that are empty now."""
     empty = catalog.empty_counts()
     n_items = max(len(catalog.rows), 1)
     return [
@@ -60,39 +60,39 @@ def _columns(records: list[dict[str, Any]], catalog: StoredCatalog) -> list[dict
 
 
 def build_rows(workspace: Workspace) -> Listing:
-    """The builds that there are, the latest first; `megabytes` is what each one added on disk. The
-    notes name those that are damaged. Raises `WorkspaceError`.
+    """List the builds, the latest first, with the `megabytes` that each added on disk. The notes
+    name damaged builds. Raises `WorkspaceError`.
     """
     with closing(workspace.open()) as build:
         current = build.name
     rows, notes = [], []
-    met: set[tuple[int, int]] = set()
+    counted: set[tuple[int, int]] = set()
     for entry in workspace.builds():
         try:
             with closing(Snapshot.of(workspace.path, entry)) as build:
-                segments, own = len(build.segments), build.segments[-1].folder
+                segments, folder = len(build.segments), build.segments[-1].folder
         except DamagedError as error:
             notes.append(str(error))
-            segments, own = None, None
+            segments, folder = None, None
         row = {
             "id": entry.name,
             "created": entry.created,
             "command": entry.command,
             "items": entry.items,
             "segments": segments,
-            "megabytes": None if own is None else _added(own, met),
+            "megabytes": None if folder is None else _added(folder, counted),
             "current": entry.name == current,
         }
         rows.append(row)
     return Listing(rows[::-1], len(rows), BUILD_NAMES, notes=notes)
 
 
-def _added(folder: Path, met: set[tuple[int, int]]) -> float:
-    """Megabytes of the files in a folder that are not `met` in another one, to which they go."""
-    found = {}
+def _added(folder: Path, counted: set[tuple[int, int]]) -> float:
+    """Return the megabytes of a folder's files that are not `counted` yet, and count them."""
+    sizes = {}
     with suppress(FileNotFoundError):  # a writer removes it meanwhile
         for stat in map(Path.stat, folder.iterdir()):
-            found[stat.st_dev, stat.st_ino] = stat.st_size
-    size = sum(found[file] for file in found.keys() - met)
-    met.update(found)
+            sizes[stat.st_dev, stat.st_ino] = stat.st_size
+    size = sum(sizes[file] for file in sizes.keys() - counted)
+    counted.update(sizes)
     return round(size / 1e6, 2)

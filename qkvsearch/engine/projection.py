@@ -1,4 +1,4 @@
-"""Items as points of a plane, by their keys, and the place of a query or a user among them."""
+"""A map of items: their keys projected to a plane, and a query or a user among them."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from qkvsearch.search.candidates import ranked
 from qkvsearch.search.text_search import TextSearch
 from qkvsearch.text.labelled import LabelledVectors
 
-# Of more items so many are drawn, always the same ones.
-MOST_DRAWN, SEED = 20_000, 0
+# Of more items a random sample is drawn, always the same one.
+MAX_DRAWN, SEED = 20_000, 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,16 +64,16 @@ class ItemMap:
         over their number in the middle of them. A vector longer than the keys may lie outside
         [−1, 1]. Raises `QkvError` for another d.
         """
-        found = np.atleast_2d(np.asarray(vectors, dtype=np.float32))
-        if found.ndim != 2 or found.shape[1] != len(self.center):
+        rows = np.atleast_2d(np.asarray(vectors, dtype=np.float32))
+        if rows.ndim != 2 or rows.shape[1] != len(self.center):
             raise QkvError(
-                f"`vectors` are (n, {len(self.center)}) by {self.head}, not {found.shape}"
+                f"`vectors` are (n, {len(self.center)}) by {self.head}, not {rows.shape}"
             )
-        return np.asarray((found - self.center) @ self.axes.T, dtype=np.float32)
+        return np.asarray((rows - self.center) @ self.axes.T, dtype=np.float32)
 
 
 def item_map(recommender: Recommender, head: str | None) -> ItemMap:
-    """Of all items of which the head knows anything; drawn by a fixed seed where they are many."""
+    """Return the map of all items that the head knows, or of a fixed sample of many."""
     name = COLLABORATIVE if head == COLLABORATIVE else dense_head(recommender.models, head)
     keys = _keys(recommender, name).vectors
     rows, notes = _drawn(keys)
@@ -93,26 +93,28 @@ def _keys(recommender: Recommender, head: str) -> DenseKeys | RemoteKeys:
 
 
 def _drawn(keys: np.ndarray | RemoteRows) -> tuple[np.ndarray, list[str]]:
-    """Row numbers, ascending, and notes on those left out."""
+    """Return the row numbers to draw, ascending, and notes on those left out."""
     notes = []
-    if isinstance(keys, RemoteRows) and len(keys) > MOST_DRAWN:  # all would have to be read
-        drawn = np.random.default_rng(SEED).choice(len(keys), MOST_DRAWN, replace=False)
-        notes.append(f"{MOST_DRAWN:,} of {len(keys):,} items, drawn at random, always the same.")
+    if isinstance(keys, RemoteRows) and len(keys) > MAX_DRAWN:  # all would have to be read
+        drawn = np.random.default_rng(SEED).choice(len(keys), MAX_DRAWN, replace=False)
+        notes.append(f"{MAX_DRAWN:,} of {len(keys):,} items, drawn at random, always the same.")
         return np.sort(drawn), notes
-    known = np.flatnonzero(keys[:].any(axis=1))
-    if len(known) < len(keys):
-        n_unknown = len(keys) - len(known)
-        notes.append(f"Not drawn: {n_unknown:,} of {len(keys):,} items, of which nothing is known.")
-    if len(known) <= MOST_DRAWN:
-        return known, notes
-    drawn = np.random.default_rng(SEED).choice(known, MOST_DRAWN, replace=False)
-    notes.append(f"{MOST_DRAWN:,} of {len(known):,} items, drawn at random, always the same ones.")
+    rows = np.flatnonzero(keys[:].any(axis=1))
+    if len(rows) < len(keys):
+        n_unknown = len(keys) - len(rows)
+        notes.append(
+            f"Not drawn: {n_unknown:,} of {len(keys):,} items, that this head does not know."
+        )
+    if len(rows) <= MAX_DRAWN:
+        return rows, notes
+    drawn = np.random.default_rng(SEED).choice(rows, MAX_DRAWN, replace=False)
+    notes.append(f"{MAX_DRAWN:,} of {len(rows):,} items, drawn at random, always the same ones.")
     return np.sort(drawn), notes
 
 
 def _plane(points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Their mean (d,), two axes (2, d) and the share of the variance along each (2,); zeros for an
-    axis along which nothing differs.
+    """Return the points' mean (d,), two axes (2, d) and the share of the variance along each (2,);
+    zeros for an axis without variance.
     """
     n, d = points.shape
     axes, explained = np.zeros((2, d), np.float32), np.zeros(2, np.float32)
@@ -120,47 +122,48 @@ def _plane(points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return points.sum(axis=0) / np.float32(max(n, 1)), axes, explained
     from sklearn.decomposition import PCA
 
-    found = PCA(min(2, n, d), svd_solver="randomized", random_state=SEED).fit(points)
-    shares = found.explained_variance_ratio_
-    axes[: len(shares)], explained[: len(shares)] = found.components_, shares
-    return found.mean_.astype(np.float32), axes, explained
+    pca = PCA(min(2, n, d), svd_solver="randomized", random_state=SEED).fit(points)
+    shares = pca.explained_variance_ratio_
+    axes[: len(shares)], explained[: len(shares)] = pca.components_, shares
+    return pca.mean_.astype(np.float32), axes, explained
 
 
-def with_query(found: ItemMap, texts: TextSearch, query: str, k: int) -> ItemMap:
-    """The map with the place of a text. Raises `QkvError` where items are placed by their users."""
-    if found.head == COLLABORATIVE:
+def with_query(base: ItemMap, texts: TextSearch, query: str, k: int) -> ItemMap:
+    """Return the map with the position of a text. Raises `QkvError` for the collaborative head,
+    which places no texts.
+    """
+    if base.head == COLLABORATIVE:
         raise QkvError(f"`query`: a text has no place among {COLLABORATIVE} embeddings; see `head`")
-    asked = texts.asked(query, False)
-    parts = asked.parts(found.head)
-    return _with_point(found, texts, parts, texts.models.dense_keys(found.head), k)
+    parts = texts.asked(query, False).parts(base.head)
+    return _with_point(base, texts, parts, texts.models.dense_keys(base.head), k)
 
 
 def with_user(
-    found: ItemMap, texts: TextSearch, recommender: Recommender, user: object, k: int
+    base: ItemMap, texts: TextSearch, recommender: Recommender, user: object, k: int
 ) -> ItemMap:
-    """The map with the place of a user: their embedding, or by a head of texts the mean of the keys
-    of their history, by confidence. Raises `UnknownIdError`.
+    """Return the map with the position of a user: their embedding, or for a head of texts the mean
+    of their history's keys, weighted by confidence. Raises `UnknownIdError`.
     """
     history = recommender.histories.of(user)
-    if found.head == COLLABORATIVE:
+    if base.head == COLLABORATIVE:
         parts = recommender.embedding(history)
     else:
-        parts = recommender.mean_text(history, found.head)
-    keys = _keys(recommender, found.head)
-    return _with_point(found, texts, parts, keys, k)
+        parts = recommender.mean_text(history, base.head)
+    keys = _keys(recommender, base.head)
+    return _with_point(base, texts, parts, keys, k)
 
 
 def _with_point(
-    found: ItemMap,
+    base: ItemMap,
     texts: TextSearch,
     parts: LabelledVectors,
     keys: DenseKeys | RemoteKeys,
     k: int,
 ) -> ItemMap:
     if not parts.vectors.any():
-        return replace(found, notes=[*found.notes, f"Nothing of it is known by {found.head}."])
-    head = next(scored({found.head: keys.head(found.head, parts)}, Allowed(k=k)))[found.head]
+        return replace(base, notes=[*base.notes, f"Nothing of it is known by {base.head}."])
+    head = next(scored({base.head: keys.head(base.head, parts)}, Allowed(k=k)))[base.head]
     hits = ranked(head, texts.catalog.names, k, None, np.ones(texts.models.n_items, dtype=bool))
-    (position,) = found.place(parts.total)
-    places = found.place(keys.vectors[hits.positions])
-    return replace(found, point=MapPoint(position, hits, places))
+    (position,) = base.place(parts.total)
+    places = base.place(keys.vectors[hits.positions])
+    return replace(base, point=MapPoint(position, hits, places))

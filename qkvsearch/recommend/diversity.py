@@ -47,10 +47,11 @@ def diversified(ranking: Ranking, similarity: Similarity, diversity: float, k: i
     """Return the k hits that are relevant and differ, by maximal marginal relevance.
 
     Choose one after another the hit that is best by (1 − X) · score − X · r · its similarity to the
-    most similar one chosen before, X the diversity (Carbonell and Goldstein 1998, "The use of MMR", section 2)
-    and r the range of the scores of the best 100, so that relevance and similarity both count from
-    0 to 1. That is the hit's score; the difference to the score before is its component
-    "diversity". The first hit stays the first, and weights stay those of the scores before.
+    most similar one chosen before. X is the diversity (Carbonell and Goldstein 1998, "The use of
+    MMR", section 2), and r the range of the scores of the best 100, so that relevance and
+    similarity both count from 0 to 1. The result is the hit's score; the difference to the score
+    before is its component "diversity". The first hit stays the first, and weights stay those of
+    the scores before.
 
     Neither r nor the ranking, the best 200, depends on k up to 200: the first 5 of 50 are those
     that k = 5 gives.
