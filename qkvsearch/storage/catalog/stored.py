@@ -166,31 +166,31 @@ class StoredCatalog:
 
     def names(self, positions: Sequence[int] | np.ndarray) -> tuple[list[Id], list[str]]:
         """Return ids and titles of items, in the order of `positions`."""
-        wanted = [int(position) for position in positions]
+        requested = [int(position) for position in positions]
         cached = self._names
-        if missing := [position for position in wanted if position not in cached]:
+        if missing := [position for position in requested if position not in cached]:
             if len(self.rows) <= FEW_ITEMS:
                 missing = list(range(len(self.rows)))
             if len(cached) + len(missing) > MAX_CACHED_NAMES:
-                cached, missing = {}, wanted
-                if len(wanted) <= MAX_CACHED_NAMES:
+                cached, missing = {}, requested
+                if len(requested) <= MAX_CACHED_NAMES:
                     self._names = cached
             cached |= zip(missing, self.cells(missing, ["id", "title"]), strict=True)
-        rows = [cached[position] for position in wanted]
+        rows = [cached[position] for position in requested]
         return [id_ for id_, _ in rows], [str(title) for _, title in rows]
 
     def cells(
         self, positions: Sequence[int] | np.ndarray, columns: Sequence[str]
     ) -> list[tuple[Any, ...]]:
         """Return these columns of items, in the order of `positions`; None for a blank cell."""
-        wanted = [int(position) for position in positions]
+        requested = [int(position) for position in positions]
         cells = {
             catalog.item_row(row[0]): row[1:]
-            for catalog, rows in self._located(wanted)
+            for catalog, rows in self._located(requested)
             for row in catalog.cells(columns, rows)
         }
         try:
-            return [cells[position] for position in wanted]
+            return [cells[position] for position in requested]
         except KeyError as error:
             what = f"of item {error}, or in a segment, there is no row"
             raise DamagedError(self._base.path, what) from None

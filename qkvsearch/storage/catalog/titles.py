@@ -41,7 +41,7 @@ def title_key(title: str) -> str:
     return FIRST_ARTICLE.sub("", bare).casefold()
 
 
-def near_names(wanted: str, titles: Sequence[str], ids: Sequence[str]) -> list[tuple[str, int]]:
+def near_names(name: str, titles: Sequence[str], ids: Sequence[str]) -> list[tuple[str, int]]:
     """Titles that contain it, then titles and ids that are spelled much like it: of each whether it
     is a "title" or an "id", and its place.
 
@@ -54,7 +54,7 @@ def near_names(wanted: str, titles: Sequence[str], ids: Sequence[str]) -> list[t
     """
     from rapidfuzz import fuzz, process
 
-    key = title_key(wanted)
+    key = title_key(name)
     containing = (i for i, title in enumerate(titles) if key and key in title)
     close = [
         (-score, kind, i)
