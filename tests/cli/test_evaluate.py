@@ -13,7 +13,6 @@ import pytest
 from qkvsearch.cli.evaluate import recommend
 from qkvsearch.collaborative.sequences.next_item import NextItem
 from qkvsearch.data.ids import Ids
-from qkvsearch.engine.facts import learned_from
 from qkvsearch.evaluation import systems
 from qkvsearch.evaluation.search_protocol import evaluate_heads
 from qkvsearch.evaluation.splits import PROTOCOLS
@@ -77,7 +76,6 @@ def test_training_scores_are_said(qkv, judged, shop_items, tmp_path):
 
 
 def test_a_build_that_did_not_keep_its_queries_says_so():
-    assert learned_from({"weights_from": "2 judged queries"}) is None
     found = evaluate_heads(
         lambda *_, **__: [], {"q": "x"}, {"q": {"1": 1}}, None, Ids(["1"]), None, None
     )
