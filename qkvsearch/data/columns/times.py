@@ -107,8 +107,9 @@ def _seconds(cells: pd.Series, counts: np.ndarray, report: ReadReport) -> pd.Ser
     if not (dates.notna() & numbers.isna()).any() and not _are_dates(cells, numbers):
         found = _in_seconds(numbers, cells.name, report)
     else:
-        since = (dates - pd.Timestamp(0, tz="UTC")) // pd.Timedelta(seconds=1)
-        found = since.astype("Int64")
+        # In seconds, which reach further than nanoseconds.
+        since = dates.dt.floor("s").dt.as_unit("s") - pd.Timestamp(0, tz="UTC").as_unit("s")
+        found = since.dt.total_seconds().astype("Int64")
         report.notes.extend(notes)
     unread = found.isna().to_numpy(bool)
     bad = unread.copy()
