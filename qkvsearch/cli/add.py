@@ -2,7 +2,7 @@
 
 import click
 
-from qkvsearch.cli.context import settings
+from qkvsearch.cli.context import delimiter_option, settings
 from qkvsearch.cli.record import columns_of, in_words, log_columns
 from qkvsearch.cli.writing import wait_option
 from qkvsearch.errors import quantity
@@ -24,6 +24,7 @@ from qkvsearch.errors import quantity
     help="A log: its interactions are recorded, after the items of FILE joined.",
 )
 @log_columns("LOG")
+@delimiter_option
 @wait_option
 def command(
     file: str | None,
@@ -31,6 +32,7 @@ def command(
     title_column: str | None,
     text_columns: str | None,
     interactions: str | None,
+    delimiter: str | None,
     **columns: str | None,
 ) -> None:
     """Add the items of FILE, or replace those whose ids are already there; or the interactions of a
@@ -53,23 +55,29 @@ def command(
     if interactions is None and any(columns.values()):
         raise click.UsageError("these columns are those of a log: --interactions LOG")
     if file is not None:
-        _add_items(file, id_column, title_column, text_columns)
+        _add_items(file, id_column, title_column, text_columns, delimiter)
     if interactions is not None:
         run = settings()
-        done = run.open_own().record_many(interactions, columns_of(columns))
+        done = run.open_own().record_many(
+            interactions, columns_of({**columns, "delimiter": delimiter})
+        )
         run.say_notes(done.notes)
         run.say(f"Recorded: {in_words(done)}.")
 
 
 def _add_items(
-    file: str, id_column: str | None, title_column: str | None, text_columns: str | None
+    file: str,
+    id_column: str | None,
+    title_column: str | None,
+    text_columns: str | None,
+    delimiter: str | None,
 ) -> None:
     from qkvsearch.data.columns import Columns
 
     run = settings()
     engine = run.open_own()
     text = [name.strip() for name in text_columns.split(",")] if text_columns else None
-    columns = Columns(id=id_column, title=title_column, text=text)
+    columns = Columns(id=id_column, title=title_column, text=text, delimiter=delimiter)
     with run.progress() as progress:
         done = engine.add(file, columns, progress=progress)
     run.say_notes(done.notes)

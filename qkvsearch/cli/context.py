@@ -40,6 +40,13 @@ seed_option = click.option(
     show_default=True,
     help="Of what is random.",
 )
+delimiter_option = click.option(
+    "--delimiter",
+    metavar="SIGN",
+    callback=lambda _context, _parameter, sign: "\t" if sign in ("tab", "\\t") else sign,
+    help="What divides the cells of a text file, such as ; or tab.  [default: of , ; tab and | the "
+    "one that every line has]",
+)
 engine_option = click.option(
     "--engine",
     metavar="URL",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qkvsearch.cli.context import TYPED, settings
+from qkvsearch.cli.context import TYPED, delimiter_option, settings
 from qkvsearch.cli.listing import shown, write_listing
 from qkvsearch.cli.render import Output, output_options
 from qkvsearch.cli.writing import wait_option
@@ -56,6 +56,7 @@ def columns_of(named: dict[str, str | None]) -> Columns:
 @click.argument("words", metavar="USER ITEM [RATING] | FILE", nargs=-1)
 @click.option("--undo", is_flag=True, help="Take back what was recorded last.")
 @log_columns("FILE")
+@delimiter_option
 @wait_option
 @output_options
 def command(words: tuple[str, ...], undo: bool, output: Output, **columns: str | None) -> None:
@@ -101,7 +102,7 @@ def _check(words: tuple[str, ...], undo: bool, columns: dict[str, str | None]) -
     if not undo and not 1 <= len(words) <= 3:
         raise click.UsageError("name a user and an item, or a file of interactions, or --undo")
     if len(words) != 1 and any(columns.values()):
-        raise click.UsageError("columns are those of a file: record FILE")
+        raise click.UsageError("columns and delimiters are those of a file: record FILE")
     if len(words) == 3 and not NUMBER.fullmatch(words[2]):
         raise click.UsageError(f"{words[2]!r} is no number, and the third word is a rating")
 

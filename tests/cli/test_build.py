@@ -129,3 +129,25 @@ def test_the_language_and_why_are_said_and_shown(qkv, tmp_path):
     answer = qkv("-w", "ws", "build", "laden.csv", "--language", "klingon")
     assert answer.code != 0
     assert "no --language 'klingon'" in answer.stderr
+
+
+def test_a_delimiter_that_is_told_is_that_of_every_file(qkv, tmp_path):
+    for name, text in {
+        "items.txt": "id/title\n1/red, apple\n2/blue, pear\n",
+        "log.txt": "user/item\nann/1\nbob/2\n",
+        "more.txt": "id/title\n3/green, plum\n",
+        "new.txt": "user/item\nann/3\n",
+    }.items():
+        (tmp_path / name).write_text(text)
+    told, files = ("--delimiter", "/"), ("--items", "items.txt", "--interactions", "log.txt")
+    for command in (
+        ("build", *files, "--encoder", "corpus"), ("add", "more.txt"), ("record", "new.txt"),
+        ("add", "--interactions", "new.txt"),
+    ):  # fmt: skip
+        answer = qkv("-w", "ws", *command, *told)
+        assert answer.code == 0, answer.stderr
+    titles = {
+        row["title"] for row in json.loads(qkv("-w", "ws", "items", "--format", "json").stdout)
+    }
+    assert titles == {"red, apple", "blue, pear", "green, plum"}
+    assert qkv("-w", "ws", "record", "ann", "1", *told).code == 2

@@ -335,14 +335,11 @@ class SparkALS(AlternatingLeastSquares):
 
     def fit(self, X: Any, y: None = None) -> Self:
         """Learn from a sparse matrix (n_users, n_items) of confidences. Raise `DataError`."""
-        self._check_parameters()
-        observed = self._read(X)
-        if not observed.data.all():
-            observed = observed.copy()
-            observed.eliminate_zeros()
-        if not observed.nnz:
-            raise DataError("there is nothing to learn from: no user has interacted with an item")
-        self.factors_ = fit(self._spark, self, _blocks_of(self._spark, observed))
+        blocks = _blocks_of(self._spark, self._read(X))
+        try:
+            self.factors_ = fit(self._spark, self, blocks)
+        finally:
+            blocks.frame.unpersist()
         self.item_embeddings_ = self.factors_.item_embeddings
         self.alpha0_, self.reg_ = self.factors_.alpha0, self.factors_.reg
         return self
@@ -353,7 +350,7 @@ def _blocks_of(spark: SparkSession, observed: csr_matrix) -> LogBlocks:
     n_blocks = n_blocks_of(observed.nnz, observed.shape[0], spark.sparkContext.defaultParallelism)
     inner = np.searchsorted(observed.indptr, np.linspace(0, observed.nnz, n_blocks + 1)[1:-1])
     cuts = np.unique([0, *inner, observed.shape[0]])
-    equal = observed.data.min() == 1 == observed.data.max()
+    equal = bool((observed.data == 1).all())
     rows = []
     for block, (start, stop) in enumerate(pairwise(cuts.tolist())):
         indptr = observed.indptr[start : stop + 1].astype(np.int64)
