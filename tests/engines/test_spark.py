@@ -281,6 +281,26 @@ def test_moments_and_packed_text_are_read(tmp_path, engine):
     assert all(history == histories[0] for history in histories[1:])
 
 
+def test_a_folder_of_text_is_one_log(tmp_path, engine):
+    log = drawn_log(n=2000, seed=10)
+    log.to_csv(tmp_path / "log.csv", index=False)
+    header, *rows = (tmp_path / "log.csv").read_text().splitlines()
+    (tmp_path / "log" / "later").mkdir(parents=True)
+    (tmp_path / "log" / "_SUCCESS").touch()
+    for path, lines in (
+        ("log/part-0.csv", [header, *rows[:500], header, *rows[500:900]]),
+        ("log/later/part-1.csv", [header, *rows[900:]]),
+    ):
+        (tmp_path / path).write_text("\n".join(lines))
+    items = write_items(tmp_path)
+    here = qkv.build(tmp_path / "here", items=items, interactions=tmp_path / "log.csv")
+    there = qkv.build(tmp_path / "ws", items=items, interactions=tmp_path / "log", engine=engine)
+    assert there.snapshot.facts["n_interactions"] == here.snapshot.facts["n_interactions"]
+    assert "2,000 rows read" in str(there.snapshot.facts["rows"])
+    assert "1 more lines with the names of the columns" in str(there.snapshot.facts["rows"])
+    assert_alike(here, there, n_users=10)
+
+
 def csv(text, name="log.csv", **columns):
     return {name: text.encode()}, columns
 
@@ -295,9 +315,9 @@ REFUSED = {
         *csv('user,item,note\n1,5,"nice\n2,7,really"\n'),
         "2 lines cannot be read, such as '1,5,\"nice' .a quote is not closed",
     ),
-    "few cells": (*csv("user,item,rating\n1,2,3\n1,2\n"), "1 lines .*another number of cells"),
-    "no UTF-8": ({"log.csv": "user,item\nÖl,2\n".encode("cp1252")}, {}, "1 lines .*not UTF-8"),
-    "no JSON": (*csv('{"user": 1, "item": 2}\n[3]\n', "log.jsonl"), "1 lines .*not one JSON"),
+    "few cells": (*csv("user,item,rating\n1,2,3\n1,2\n"), "1 line .*another number of cells"),
+    "no UTF-8": ({"log.csv": "user,item\nÖl,2\n".encode("cp1252")}, {}, "1 line .*not UTF-8"),
+    "no JSON": (*csv('{"user": 1, "item": 2}\n[3]\n', "log.jsonl"), "1 line .*not one JSON"),
     "two objects": (*csv('{"user": 1, "item": 2} {"user": 3}', "log.jsonl"), "not one JSON object"),
     "an amount": (
         *csv("user,item,rating\n1,2,$2.50\n1,3,4\n1,4,\n"),

@@ -29,7 +29,7 @@ from qkvsearch.data.ratings import Scale
 from qkvsearch.data.report import ReadReport
 from qkvsearch.engines.spark.blocks import persisted
 from qkvsearch.engines.spark.folder import Folder
-from qkvsearch.errors import DataError
+from qkvsearch.errors import DataError, quantity
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -347,8 +347,8 @@ class RowReader:
         n_broken, first = self.counts["broken"]
         if n_broken:
             raise DataError(
-                f"{self.log.path}: {n_broken:,} lines cannot be read, such as {first['line']!r} "
-                f"({first['reason']}): write Parquet, or {ONE_MACHINE}"
+                f"{self.log.path}: {quantity(n_broken, 'line')} cannot be read, such as "
+                f"{first['line']!r} ({first['reason']}): write Parquet, or {ONE_MACHINE}"
             )
         self.report.read = self.counts["rows"]
         self.report.require_rows()
