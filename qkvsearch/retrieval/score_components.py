@@ -32,11 +32,11 @@ class ScoreComponent(NamedTuple):
     item: Any = None
 
     def to_dict(self) -> dict[str, Any]:
-        """By name; the item where there is one."""
-        found = self._asdict()
+        """Return the fields by name, without `item` where there is none."""
+        fields = self._asdict()
         if self.item is None:
-            del found["item"]
-        return found
+            del fields["item"]
+        return fields
 
 
 class Source(NamedTuple):
@@ -55,8 +55,8 @@ class Components:
 
     >>> mean = ScoreComponent("lexical", None, None, -0.5)
     >>> parts = Components.of([ScoreComponent("lexical", "sea", "sea", 2.0), mean])
-    >>> parts.total, parts.sums.tolist(), [part.value for part in parts]
-    (1.5, [2.0, -0.5], [2.0, -0.5])
+    >>> parts.sums.tolist(), [part.value for part in parts]
+    ([2.0, -0.5], [2.0, -0.5])
     """
 
     sources: Sequence[Source]
@@ -67,18 +67,18 @@ class Components:
 
     @classmethod
     def of(cls, parts: Iterable[ScoreComponent]) -> Components:
-        """Make one of a few parts."""
+        """Build from a few parts."""
         parts = list(parts)
         sources = [Source(part.head, part.query, part.item) for part in parts]
         values = np.array([part.value for part in parts], dtype=np.float64)
-        places = np.arange(len(parts))
-        return cls(sources, [part.key for part in parts], places, places, values)
+        indices = np.arange(len(parts))
+        return cls(sources, [part.key for part in parts], indices, indices, values)
 
     @classmethod
     def pairs(
         cls, sources: Sequence[Source], keys: Sequence[Any], values: np.ndarray
     ) -> Components:
-        """Make one of what each source adds with each key, (n_sources, n_keys)."""
+        """Build from a table: what each source adds with each key, (n_sources, n_keys)."""
         if not values.size:
             return cls.of([])
         rows, columns = np.indices(values.shape).reshape(2, -1)
@@ -86,7 +86,7 @@ class Components:
 
     @classmethod
     def joined(cls, several: Sequence[Components]) -> Components:
-        """Make one of the parts of several sums."""
+        """Build from the parts of several sums."""
         if len(several) == 1:
             return several[0]
         sources: list[Source] = []
@@ -106,11 +106,6 @@ class Components:
     def __iter__(self) -> Iterator[ScoreComponent]:
         return iter(self._at(range(len(self))))
 
-    @property
-    def total(self) -> float:
-        """What all parts add up to."""
-        return float(self.values.sum())
-
     @cached_property
     def sums(self) -> np.ndarray:
         """What each source adds, float64 (n_sources,)."""
@@ -124,15 +119,15 @@ class Components:
         return [self.keys[column] for column in columns.tolist()]
 
     def scaled(self, factor: float) -> Components:
-        """Each part times a factor."""
+        """Return each part times a factor."""
         return replace(self, values=self.values * factor)
 
     def renamed(self, rename: Callable[[Source], Source]) -> Components:
-        """The same with other sources."""
+        """Return the same parts with other sources."""
         return replace(self, sources=[rename(source) for source in self.sources])
 
     def only(self, which: np.ndarray) -> Components:
-        """The parts of some sources, bool (n_sources,)."""
+        """Return the parts of some sources. which: bool (n_sources,)."""
         kept = which[self.rows]
         rows, columns, values = self.rows[kept], self.columns[kept], self.values[kept]
         return replace(self, rows=rows, columns=columns, values=values)
@@ -141,18 +136,17 @@ class Components:
         """Return the keys that some sources go with, and what each of these adds with each key,
         float64 (n_rows, n_keys).
         """
-        number_of = np.full(len(self.sources), -1)
-        number_of[rows] = np.arange(len(rows))
-        numbers = number_of[self.rows]
-        kept = numbers >= 0
+        row_of = np.full(len(self.sources), -1)
+        row_of[rows] = np.arange(len(rows))
+        table_rows = row_of[self.rows]
+        kept = table_rows >= 0
         columns = self.columns[kept]
         is_used = np.bincount(columns, minlength=len(self.keys)) > 0
-        places = (np.cumsum(is_used) - 1)[columns]
-        shape = len(rows), int(is_used.sum())
-        cells = numbers[kept] * shape[1] + places
         keys = [self.keys[column] for column in np.flatnonzero(is_used).tolist()]
-        sums = np.bincount(cells, self.values[kept], shape[0] * shape[1])
-        return keys, sums.reshape(shape)
+        table_columns = (np.cumsum(is_used) - 1)[columns]
+        cells = table_rows[kept] * len(keys) + table_columns
+        sums = np.bincount(cells, self.values[kept], len(rows) * len(keys))
+        return keys, sums.reshape(len(rows), len(keys))
 
     def ordered(self) -> list[ScoreComponent]:
         """Return all parts, the largest first."""
@@ -165,9 +159,9 @@ class Components:
         >>> parts.listed(2)[-1]
         ScoreComponent(head='all', query='others', key='3 parts', value=3.0, item=None)
         """
-        found, n_others, value = self.largest(n)
+        largest, n_others, value = self.largest(n)
         others = ScoreComponent(ALL_HEADS, OTHERS, f"{n_others:,} parts", value)
-        return [*found, others] if n_others else found
+        return [*largest, others] if n_others else largest
 
     def largest(self, n: int) -> tuple[list[ScoreComponent], int, float]:
         """Return the `n` largest parts, how many others there are, and what these add. A single
@@ -181,13 +175,13 @@ class Components:
         others = float(np.delete(self.values, largest).sum())
         return self._at(largest.tolist()), len(self) - n, others
 
-    def _at(self, places: Iterable[int]) -> list[ScoreComponent]:
-        found = []
-        for place in places:
-            head, query, item = self.sources[self.rows[place]]
-            key = self.keys[self.columns[place]]
-            found.append(ScoreComponent(head, query, key, float(self.values[place]), item))
-        return found
+    def _at(self, indices: Iterable[int]) -> list[ScoreComponent]:
+        parts = []
+        for index in indices:
+            head, query, item = self.sources[self.rows[index]]
+            key = self.keys[self.columns[index]]
+            parts.append(ScoreComponent(head, query, key, float(self.values[index]), item))
+        return parts
 
 
 # An item's row number -> the parts of its score.
