@@ -32,8 +32,11 @@ def test_parts_and_reasons_add_up_to_the_score(videos, answer, assert_adds_up):
     ranking = answer(videos)
     assert ranking
     for i, hit in enumerate(ranking):
-        parts, reasons = ranking.explain(i), ranking.reasons(i)
-        assert_adds_up([part.value for part in parts], hit.score)
+        few, reasons = ranking.explain(i), ranking.reasons(i)
+        parts = ranking.explain(i, full=True)
+        assert len(few) == min(len(parts), 21)
+        for listed in (few, parts):
+            assert_adds_up([part.value for part in listed], hit.score)
         reasoned, total = sum(one.value for one in reasons), sum(part.value for part in parts)
         assert reasoned == pytest.approx(total, abs=1e-9 + 1e-6 * sum(abs(p.value) for p in parts))
         assert len(reasons) <= MOST + 4
