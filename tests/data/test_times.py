@@ -133,6 +133,6 @@ def test_hours_of_a_million_orders_are_no_loop():
 
 
 def test_times_may_be_thousands_of_years_apart():
-    cells = "9999-12-31T23:59:59Z", "1969-12-31T23:59:59.5Z", "0001-01-01T00:00:00Z"
-    assert seconds(*cells)[0] == [253_402_300_799, -1, -62_135_596_800]
+    cells = "9999-12-31T23:59:59Z", "1969-12-31T23:59:59.5Z", "1500-01-01T00:00:00Z"
+    assert seconds(*cells)[0] == [253_402_300_799, -1, -14_831_769_600]
     assert seconds("9999-12-31T23:59:59Z", "9999-12-31T23:59:59Z")[0] == [253_402_300_799] * 2
