@@ -33,7 +33,7 @@ def in_one_line(text: str) -> str:
     return printable(text).replace("\n", "\\n")
 
 
-def shorten(text: str, length: int) -> str:
+def shorten(text: str, length: int = 80) -> str:
     """Cut a text to at most `length` characters; an ellipsis marks the cut.
 
     >>> shorten("kettle", 6), shorten("a red kettle", 6)

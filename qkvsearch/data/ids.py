@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from qkvsearch.errors import UnknownIdError, suggest
+from qkvsearch.terminal import shorten
 
 Id = int | str
 WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,18}")
@@ -97,8 +98,8 @@ def case_note(texts: Iterable[str], kind: str, n_joined: int | None = None) -> s
         return ""
     one, other = pairs[0]
     return (
-        f"{one} and {other} differ in case alone: {n_joined or len(pairs):,} {kind} would join "
-        "others with `fold_ids`"
+        f"{shorten(one)} and {shorten(other)} differ in case alone: "
+        f"{n_joined or len(pairs):,} {kind} would join others with `fold_ids`"
     )
 
 

@@ -21,6 +21,7 @@ from qkvsearch.data.log_cells import Names, numbers_of, times_in
 from qkvsearch.data.ratings import Scale, infer_scale
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError
+from qkvsearch.terminal import shorten
 
 Check: TypeAlias = Callable[[np.ndarray], Any]
 # Numbers beyond are errors, and their squares could not be added up.
@@ -203,8 +204,9 @@ def mismatch(items: np.ndarray, item_ids: Ids | None) -> str:
         return ""
     first = id_texts(pd.Series(items, dtype=object)).iloc[0]
     return (
-        f"; its items look like {first!r}, those of the catalog like "
-        f"{item_ids.texts[0]!r}: write them alike, or name another `item_column` or `id_column`"
+        f"; its items look like {shorten(first)!r}, those of the catalog like "
+        f"{shorten(item_ids.texts[0])!r}: write them alike, or name another `item_column` or "
+        "`id_column`"
     )
 
 

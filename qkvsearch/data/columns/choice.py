@@ -25,6 +25,7 @@ from qkvsearch.data.files.encoded import EncodedTable
 from qkvsearch.data.ids import Ids, id_texts
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import listed_names
+from qkvsearch.terminal import shorten
 
 # So many cells, spread over the column, tell what is in it.
 LOOKED_AT = 1_000
@@ -98,7 +99,8 @@ class _Choice:
                 return self.take(role, name, BY_NAME)
             row, cell = next(cells[~fitting].items())
             self.report.notes.append(
-                f"column {name} left out: it is named as the {role}, and row {row} has {cell!r}"
+                f"column {name} left out: it is named as the {role}, and row {row} has "
+                f"{shorten(cell)!r}"
             )
 
     def by_cells(self, role: str, fits: Check) -> None:

@@ -12,6 +12,7 @@ from qkvsearch.data.columns.reading import say_nothing
 from qkvsearch.data.files.scratch import first_places, pieces_of, spread
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError
+from qkvsearch.terminal import shorten
 
 # Numbers from here on can only be times: seconds of 2001 and later, or finer units.
 SECONDS_OF_NOW = 1e9
@@ -160,7 +161,8 @@ def note_units(in_unit: Mapping[str, int], n: int, name: object, report: ReadRep
 
 def _count_unreadable(bad: pd.Series, n_bad: int, filled: int, report: ReadReport) -> None:
     """Raises `DataError` where at least half of the cells are no times."""
-    where = f"column {bad.name!r}: row {bad.index[0]}: {bad.iloc[0]!r} is not a time"
+    cell = shorten(bad.iloc[0])
+    where = f"column {bad.name!r}: row {bad.index[0]}: {cell!r} is not a time"
     if 2 * n_bad >= filled:
         raise DataError(f"{report.file}: {where}; {n_bad:,} of {filled:,} cells are none")
     report.notes.append(f"{n_bad:,} of {filled:,} times could not be read; {where}")

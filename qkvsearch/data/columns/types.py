@@ -16,6 +16,7 @@ from qkvsearch.data.columns.lists import read_lists, read_told_lists
 from qkvsearch.data.columns.numbers import read_numbers
 from qkvsearch.data.columns.reading import Reading, say_nothing
 from qkvsearch.data.columns.yes_no import read_yes_no
+from qkvsearch.terminal import shorten
 
 # Of the cells that say something, at most this share may be emptied for not fitting.
 MOST_UNFIT = 0.05
@@ -83,7 +84,7 @@ class TypedColumn:
     def named_unfit(self, texts: pd.Series, ids: pd.Series) -> str:
         """Some of the cells that did not fit, with the ids of their rows."""
         cells = islice(zip(texts[self.unfit], ids[self.unfit], strict=True), MOST_NAMED)
-        return ", ".join(f"{cell!r} (id {id_})" for cell, id_ in cells)
+        return ", ".join(f"{shorten(cell)!r} (id {shorten(id_)})" for cell, id_ in cells)
 
 
 def typed(
@@ -205,5 +206,5 @@ def _kept_from(reading: Reading, texts: pd.Series, counts: np.ndarray) -> Counte
         return Counter()
     if reading.doubts:
         return Counter({f"kept as text: {reading.doubts}": fitting})
-    example = texts[~reading.fits].iloc[0].strip()
+    example = shorten(texts[~reading.fits].iloc[0].strip())
     return Counter({f"kept as text: no {reading.type}, such as {example!r}": n_cells - fitting})
