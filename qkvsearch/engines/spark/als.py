@@ -274,8 +274,8 @@ class _Run:
     # --- checkpoints ---
 
     def _keep(self, iteration: int) -> None:
-        """Keep what the next iteration needs; the state is written last. Lost blocks of users are
-        made again from here.
+        """Keep what the next iteration needs; the state is written last. Lost blocks of many users
+        are made again from here.
         """
         if self.checkpoint is None:
             return
@@ -290,9 +290,10 @@ class _Run:
         if before is not None:
             for name in (USER_TABLE, ITEM_TABLE):
                 self.checkpoint.remove(f"{name}-{before['iteration']}")
-        solved, self.user_blocks = self.user_blocks, self._users(iteration)
-        self.user_blocks.count()
-        solved.unpersist()
+        if not self.few_users:
+            solved, self.user_blocks = self.user_blocks, self._users(iteration)
+            self.user_blocks.count()
+            solved.unpersist()
 
     def _resume(self) -> int:
         """Return how many iterations an interrupted run had kept, and take them over."""
