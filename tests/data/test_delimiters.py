@@ -124,6 +124,27 @@ def test_where_little_tells_the_first_line_is_the_header(text, delimiter, n_abov
     assert (found.delimiter, len(found.above), found.width) == (delimiter, n_above, width)
 
 
+def test_of_delimiters_that_fit_equally_well_the_first_is_taken_with_a_warning(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("id;title;price, EUR\nm1;Tent;9,50\nm2;Rope;1,20\n")
+    assert list(read_table(path)[0]) == ["id;title;price", "EUR"]
+    assert read_table(path)[1].warnings == [
+        "t.csv: ',' and ';' divide its lines equally well, and ',' was taken for the delimiter; "
+        "`delimiter` says which"
+    ]
+    frame, report = read_table(path, delimiter=";")
+    assert list(frame) == ["id", "title", "price, EUR"]
+    assert not report.warnings
+
+
+def test_a_header_longer_than_the_sample_is_read_whole(tmp_path):
+    names = [f"{'column, ' * 8}{k}" for k in range(1_900)]
+    (tmp_path / "t.csv").write_text(f"{';'.join(names)}\n{';'.join('x' * 1_900)}\n" * 3)
+    frame, report = read_table(tmp_path / "t.csv")
+    assert list(frame) == names
+    assert (report.kept, report.warnings) == (5, [])
+
+
 def test_a_delimiter_that_is_told_decides(tmp_path):
     path = tmp_path / "movies.dat"
     path.write_text("Films, of May\nid::title::genres\nm1::Heat, again::A|B\nm2::Alien, too::A|B\n")

@@ -32,16 +32,21 @@ DELIMITERS = ",;\t|"
 ONE_COLUMN = "\x1f"
 # So many characters of a file decide its delimiter and where its header is.
 SAMPLE = 100_000
+# Or so many lines, which may be longer.
+LINES = 10
 BLANK = " \t"
 NOTHING = "not a table: no line has anything in it"
 
 
 class Layout(NamedTuple):
-    """How a text is divided. above: the lines above the header. width: the number of columns."""
+    """How a text is divided. above: the lines above the header. width: the number of columns.
+    others: delimiters that fit as well.
+    """
 
     delimiter: str
     above: Sequence[str]
     width: int
+    others: Sequence[str] = ()
 
 
 def read_delimited(
@@ -57,17 +62,25 @@ def read_delimited(
     """
     if delimiter is not None and (not delimiter or set(delimiter) & set('"\r\n')):
         raise DataError(f"`delimiter` is a sign such as ; or |, not {delimiter!r}")
-    sample = text.read(SAMPLE)
-    layout = Layout(delimiter or ",", [], len(names)) if names else find_layout(sample, delimiter)
-    if layout is None:
+    if names:
+        layout = Layout(delimiter or ",", [], len(names))
+    elif (found := find_layout(_sample(text), delimiter)) is not None:
+        layout = found
+    else:
         raise DataError(f"{label}: {NOTHING}")
-    delimiter, above, width = layout
+    delimiter, above, width, others = layout
     check_width(width, label)
     text.seek(0)
     text.read(sum(map(len, above)))
     quoted = names is None and not (delimiter == "\t" and _quotes_are_text(text))
     report = ReadReport(name)
     note_above(report, len(above), "".join(above))
+    if others:
+        listed = " and ".join(map(repr, [delimiter, *others]))
+        report.warnings.append(
+            f"{name}: {listed} divide its lines equally well, and {delimiter!r} was taken for the "
+            "delimiter; `delimiter` says which"
+        )
     too_long = np.empty(0, np.int64)
     # pandas accepts a first row of any length, so the header is read as a row. One column more
     # than the header has shows which rows are too long.
@@ -91,6 +104,11 @@ def read_delimited(
 # --- the delimiter and the header ---
 
 
+def _sample(text: io.TextIOBase) -> str:
+    """Return whole lines from the beginning of a text, more than one if there are."""
+    return text.read(SAMPLE) + "".join(text.readline() for _ in range(LINES))
+
+
 def find_layout(sample: str, delimiter: str | None = None) -> Layout | None:
     """Find how a text is divided by its first characters; None where no line has anything in it.
 
@@ -99,16 +117,16 @@ def find_layout(sample: str, delimiter: str | None = None) -> Layout | None:
     cells, then the first of `DELIMITERS`. A text that none of them divides has one column.
 
     >>> find_layout("Prices in May\\nid;title;price\\na;Tent, red;9,50\\nb;Rope, blue;1,20\\n")
-    Layout(delimiter=';', above=['Prices in May\\n'], width=3)
+    Layout(delimiter=';', above=['Prices in May\\n'], width=3, others=[])
     """
     delimiters = [delimiter] if delimiter else list(DELIMITERS)
     records = _records(sample, delimiters)
-    if len(sample) == SAMPLE and len(records) > 1:
-        del records[-1]  # perhaps not whole
+    if len(sample) > SAMPLE and len(records) > 1:
+        del records[-1]  # perhaps a cell of it goes on
     if not any(record.bare.strip(BLANK + DELIMITERS) for record in records):
         return None
-    layouts = {}
-    for place, each in enumerate(delimiters):
+    layouts: dict[tuple[int, int, int], list[Layout]] = {}
+    for each in delimiters:
         filled = [n for n, record in enumerate(records) if record.n_filled(each)]
         if not filled:
             continue
@@ -121,10 +139,13 @@ def find_layout(sample: str, delimiter: str | None = None) -> Layout | None:
         if n_cells[header] == 1 and delimiter is None:
             continue
         below = n_cells[header:]
-        fit = (below.count(1), header, -max(Counter(below).values()), place)
+        fit = (below.count(1), header, -max(Counter(below).values()))
         above = [record.text for record in records[: filled[header]]] if header else []
-        layouts[fit] = Layout(each, above, n_cells[header])
-    return layouts[min(layouts)] if layouts else Layout(ONE_COLUMN, [], 1)
+        layouts.setdefault(fit, []).append(Layout(each, above, n_cells[header]))
+    if not layouts:
+        return Layout(ONE_COLUMN, [], 1)
+    first, *others = layouts[min(layouts)]
+    return first._replace(others=[layout.delimiter for layout in others])
 
 
 class Record(NamedTuple):
