@@ -118,7 +118,6 @@ def test_what_is_stored_can_be_added_again_and_changes_nothing(path):
     assert cells(path) == CELLS
 
 
-
 prices = st.none() | st.floats(-1e12, 1e12).map(lambda price: round(price, 2))
 
 

@@ -27,11 +27,16 @@ def deadline(seconds: float) -> Iterator[None]:
         _deadline.reset(token)
 
 
+def is_past_deadline() -> bool:
+    """Return whether the deadline is over."""
+    return monotonic() > _deadline.get()
+
+
 def check_deadline() -> None:
     """Raise `DeadlineError` after the deadline. Call this between the steps of long work.
 
     >>> with deadline(60):
     ...     check_deadline()
     """
-    if monotonic() > _deadline.get():
+    if is_past_deadline():
         raise DeadlineError("the answer takes too long: ask for less at once")

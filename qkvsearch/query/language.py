@@ -130,7 +130,7 @@ def _clause(found: re.Match[str], is_field: Callable[[str], bool]) -> Clause | N
         kind = "prefix"
     if not any(map(str.isalnum, text)) or (word and not (word[0].isalnum() or field)):
         return None
-    boost = min(float(found["boost"] or 1), MOST_BOOST)
+    boost = min(float(found["boost"] or 1) or 1.0, MOST_BOOST)  # word^0 would score nothing
     clause = Clause(text, kind, field, bool(found["minus"]), boost)
     return clause if clause.is_condition or boost != 1 else None
 

@@ -81,8 +81,9 @@ class Recording:
     def write(self, rows: Sequence[Recorded], notes: Sequence[str] = ()) -> Listing:
         """Write interactions that were checked, all or none. Raises `WorkspaceError`."""
         histories = self.histories
+        listing = self.listed(rows, notes)  # before the write: nothing can fail after it
         self.workspace.record(rows, histories.models.last_time, histories.catalog.records.learned)
-        return self.listed(rows, notes)
+        return listing
 
     def undo(self) -> Listing:
         """Take back what was recorded last. Raises `QkvError` where nothing is left, or a build has

@@ -33,6 +33,9 @@ B = 0.75
 KEPT_TERMS, MOST_KEPT = 1 << 14, 1 << 25
 # The words of a query whose items are in memory together.
 WORDS_AT_ONCE = 16
+# The pairs of words of a query and of a text that one head is explained by. The label of a text
+# that is not taken apart has no word in it.
+MAX_PAIRS, WHOLE_TEXT = 100_000, "…"
 
 
 class Expansion(NamedTuple):
@@ -397,7 +400,9 @@ def product_parts(
     name: str, query: LabelledVectors, pieces_of: Callable[[int], LabelledVectors]
 ) -> PartsOf:
     """What makes the parts of query · key: a product for each pair of their labels, a repeated one
-    as one. pieces_of(position): a key as a sum of labelled vectors.
+    as one. Of more than `MAX_PAIRS` pairs the key is one piece, `WHOLE_TEXT`.
+
+    pieces_of(position): a key as a sum of labelled vectors.
     """
 
     @cache  # only an explanation needs the query's pieces, and each hit needs the same
@@ -407,6 +412,8 @@ def product_parts(
 
     def parts(position: int) -> Components:
         key, (sources, vectors) = pieces_of(position).merged(), pieces()
+        if len(sources) * len(key) > MAX_PAIRS:
+            key = LabelledVectors([WHOLE_TEXT], key.total[None])
         return Components.pairs(sources, key.labels, vectors @ key.vectors.T)
 
     return parts

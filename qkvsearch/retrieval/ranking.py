@@ -204,10 +204,12 @@ def rank(
     names: Names,
     *,
     k: int,
+    offset: int = 0,
     temperature: float | None = None,
     mask: np.ndarray | None = None,
 ) -> Ranking:
-    """softmax(scores / temperature + mask), and the k items that it weighs most.
+    """softmax(scores / temperature + mask), and the k items that it weighs most after the first
+    `offset`.
 
     mask: bool (n_items,), True = may be ranked. Items that the head has nothing to say about are
     hidden too; no head, no hits. temperature: by default one standard deviation of the scores, so
@@ -216,13 +218,13 @@ def rank(
     if head is None:
         return Ranking([], np.zeros(0, dtype=np.int64), temperature or 1.0, 0)
     spread = head.moments()[1] if temperature is None else 0.0
-    head = head.rescored(k, mask)
+    head = head.rescored(k + offset, mask)
     allowed = head.allowed(mask)
     if temperature is None:
         temperature = spread or 1.0
         if not isfinite(temperature):
             raise QkvError("a score is no finite number: what it is made of is damaged; see repair")
-    places = top_k(head.scores, k, allowed)
+    places = top_k(head.scores, k + offset if k else 0, allowed)[offset:]
     positions = head.positions(places)
     if head.scope is None:
         n_candidates = int(np.count_nonzero(allowed))
@@ -233,7 +235,8 @@ def rank(
         weights = counted_softmax(head.scores, counts, allowed, temperature)[places].tolist()
     ids, titles = names(positions)
     scores, by_head = head.scores[places].tolist(), head.by_names(positions)
-    found = zip(range(1, len(positions) + 1), ids, titles, scores, weights, by_head, strict=True)
+    ranks = range(offset + 1, offset + 1 + len(positions))
+    found = zip(ranks, ids, titles, scores, weights, by_head, strict=True)
     hits = [Hit(*values) for values in found]
     return Ranking(hits, positions, temperature, n_candidates, head, head.notes)
 

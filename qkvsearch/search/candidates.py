@@ -93,10 +93,10 @@ def ranked(
     where: the condition in the mask; a note says where it leaves no item. Raises `QkvError`.
     """
     check(k=k, temperature=temperature)
-    ranking = rank(head, names, k=n_ranked(k, offset), temperature=temperature, mask=mask)
+    ranking = rank(head, names, k=k, offset=offset, temperature=temperature, mask=mask)
     if where is not None and not mask.any():
         return replace(ranking, notes=["No hits: `where` leaves no item to rank."])
-    return ranking.page(offset, min_weight)
+    return ranking.page(0, min_weight)
 
 
 def n_ranked(k: int, offset: int) -> int:

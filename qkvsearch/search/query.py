@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from qkvsearch._utils.caching import cached_property
+from qkvsearch._utils.query_lock import pause
 from qkvsearch.index import StoredModels
 from qkvsearch.query.language import MAX_OPERATORS, Clause, ParsedQuery, parsed
 from qkvsearch.retrieval.keys import Expansion, QueryTerm
@@ -26,6 +28,8 @@ from qkvsearch.text.text_encoder import EncodedQuery
 STOP_WORDS_ALONE = "These words are in so many texts that alone they say nothing."
 # So many words of a query are looked up in other ways than as they are.
 MOST_RELATED = 100
+# How many unknown names of columns get a suggestion.
+MAX_FIELD_NAMES = 6
 # What looks like a condition on a column.
 FIELD_TYPED = re.compile(r"(?<![^\s-])(\w+):(\w+)")
 # Of longer queries most words may be missing.
@@ -326,9 +330,11 @@ class Query:
                 found = list(self.lexicon.changes.of_text(clause.text, False))
                 if found:
                     yield f"Did you mean {replace(clause, text=with_changes(clause.text, found))}?"
-        for name, word in FIELD_TYPED.findall(self.typed) if ":" in self.typed else ():
+        typed = dict.fromkeys(FIELD_TYPED.findall(self.typed)) if ":" in self.typed else {}
+        for name, word in islice(typed, MAX_FIELD_NAMES):
             from difflib import get_close_matches
 
+            pause()
             if not columns.has(name) and (near := get_close_matches(name, columns.names, 1)):
                 yield f"There is no column “{name}”. Did you mean {near[0]}:{word}?"
         for word in filter(str.isdecimal, self._missing or [t.text for t in self.tokens[:1]]):

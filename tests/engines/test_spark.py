@@ -89,7 +89,7 @@ def write_parts(folder):
     ratings the last in the order of the files counts. Ids as pandas writes them beside a gap.
     """
     log = drawn_log(seed=6)
-    log["rating"] = np.random.default_rng(7).integers(1, 6, len(log))
+    log["rating"] = np.random.default_rng(7).integers(1, 6, len(log)).astype("float32") / 10
     log["user"] = log["user"].astype(float)
     log.loc[11, "user"] = np.nan
     (folder / "log").mkdir()
@@ -373,10 +373,12 @@ def test_a_log_that_names_its_items_needs_a_catalog(tmp_path, engine):
 
 
 def test_a_log_alone_is_its_catalog(tmp_path, engine):
-    log = drawn_log(n=2000).astype(str)
-    log["item"] = "thing " + log["item"]
-    log.to_csv(tmp_path / "a [1] log.csv", index=False)
-    given = {"interactions": tmp_path / "a [1] log.csv", "encoder": "corpus"}
+    """With users of more than 63 bits, in a file whose name could be a pattern."""
+    log = drawn_log(n=2000)
+    log["item"] = "thing " + log["item"].astype(str)
+    log["user"] = log["user"].astype("uint64") + np.uint64(2**63)
+    log.to_parquet(tmp_path / "a [1] log.parquet")
+    given = {"interactions": tmp_path / "a [1] log.parquet", "encoder": "corpus"}
     here = qkv.build(tmp_path / "here", **given)
     there = qkv.build(tmp_path / "spark", **given, engine=engine)
     assert there.snapshot.facts["n_items"] == here.snapshot.facts["n_items"]

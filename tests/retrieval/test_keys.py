@@ -128,6 +128,18 @@ def test_dense_parts_are_products_of_pairs_and_add_up(query, items):
         assert total == pytest.approx(head.scores[position], abs=1e-4 * max(1, size))
 
 
+def test_a_long_text_is_one_piece_beside_a_long_query(monkeypatch):
+    rng = np.random.default_rng(0)
+    query = LabelledVectors(["x", "y"], rng.normal(size=(2, 4)).astype(np.float32))
+    text = LabelledVectors(list("abc"), rng.normal(size=(3, 4)).astype(np.float32))
+    head = DenseKeys(text.total[None]).head("semantic", query, lambda _: text)
+    pairs = head.parts(0)
+    monkeypatch.setattr("qkvsearch.retrieval.keys.MAX_PAIRS", 5)
+    words = head.parts(0)
+    assert [(part.query, part.key) for part in words] == [("x", WHOLE_TEXT), ("y", WHOLE_TEXT)]
+    np.testing.assert_allclose(words.sums, pairs.sums, rtol=1e-5)
+
+
 def test_a_key_without_pieces_is_one_part_for_each_piece_of_the_query():
     keys = DenseKeys(np.eye(2, dtype=np.float32))
     head = keys.head("semantic", LabelledVectors(["x", "y"], np.array([[1.0, 2.0], [3.0, 4.0]])))

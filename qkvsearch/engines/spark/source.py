@@ -194,7 +194,7 @@ def id_casts(cells: Column, type_: str) -> dict[str, Column]:
     if type_ == TEXT or type_ in INTEGERS:
         return {"an id": cells.cast("string")}
     if type_ in FRACTIONS:
-        whole = cells.try_cast("bigint")
+        whole = cells.try_cast("decimal(38, 0)")
         return {"a whole number": F.when(whole == cells, whole.cast("string"))}
     return {}
 
@@ -455,8 +455,8 @@ class RowReader:
 
 def _cells(cells: Column, type_: str) -> Column:
     """Return cells, null where they are empty; texts without blanks around them."""
-    if type_ in FRACTIONS:
-        return F.nanvl(cells.cast("double"), F.lit(None))
+    if type_ in ("float", "double"):
+        return F.nanvl(cells, F.lit(None)).cast("string").cast("double")  # 0.1 as it is written
     if type_ == TEXT:
         cells = F.btrim(cells, F.lit(BLANK))
         return F.when(cells != "", cells)

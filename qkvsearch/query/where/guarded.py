@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from qkvsearch._utils.deadline import check_deadline, is_past_deadline
 from qkvsearch._utils.limits import EXPRESSION_DEPTH, EXPRESSION_SECONDS, EXPRESSION_TEXT
 from qkvsearch.data.catalog_columns import StoredColumn, quoted
 from qkvsearch.errors import DamagedError, QkvError
@@ -52,13 +53,13 @@ def numbers_in(text: str | None) -> np.ndarray:
 
 
 class TimeLimit:
-    """So many seconds from now on."""
+    """Some seconds from now on, or until the thread's deadline if that is earlier."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds, self._end = seconds, time.monotonic() + seconds
 
     def is_over(self) -> bool:
-        return time.monotonic() > self._end
+        return time.monotonic() > self._end or is_past_deadline()
 
 
 def positions(
@@ -93,6 +94,7 @@ def positions(
     except (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError) as error:
         if raised:
             raise raised[0] from None
+        check_deadline()
         if getattr(error, "sqlite_errorcode", 0) & 0xFF in DAMAGE:
             raise DamagedError(_file(connection), str(error)) from None
         raise QkvError(_reason(str(error), limit.seconds)) from None

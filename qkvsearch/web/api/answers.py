@@ -22,6 +22,8 @@ Asked = Annotated[Service, Depends(service_of)]
 
 # How many times the hits of one question a batch may ask for.
 HITS_OF_A_BATCH = 10
+# Characters of all queries of a batch.
+MAX_BATCH_TEXT = 40_000
 _DETAILS = {
     "type": "object",
     "required": ["type", "title", "status", "detail"],
@@ -117,6 +119,9 @@ async def answer_each(
     limits = service.settings
     for question in questions:
         check_count(service, question.k)
+    n_characters = sum(len(getattr(question, "q", "")) for question in questions)
+    if n_characters > MAX_BATCH_TEXT:
+        raise Problem(400, f"`q`: at most {MAX_BATCH_TEXT:,} characters in a batch")
     most = HITS_OF_A_BATCH * limits.hits
     if sum(question.k for question in questions) > most:
         raise Problem(400, f"`k`: at most {most:,} hits in a batch")

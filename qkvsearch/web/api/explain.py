@@ -132,7 +132,7 @@ async def explain_search(
 ) -> Response:
     """What each pair of words adds to the score; hits are those that `search` gives."""
     asked = question.model_copy(update={"k": 1, "offset": question.rank - 1, "facets": ""})
-    return await service.ask(lambda engine: as_json(explained(ask_search(engine, asked))))
+    return await service.ask(lambda engine: as_json(explained(ask_search(engine, asked))), True)
 
 
 @router.get("/explain/similar", responses=shown(Explained), summary="Why a neighbour")
@@ -143,7 +143,7 @@ async def explain_similar(
     `similar` gives.
     """
     asked = question.model_copy(update={"k": 1, "offset": question.rank - 1})
-    return await service.ask(lambda engine: as_json(explained(ask_similar(engine, asked))))
+    return await service.ask(lambda engine: as_json(explained(ask_similar(engine, asked))), True)
 
 
 def _recommended(
@@ -165,7 +165,7 @@ async def explain_recommend(
     """What each item of the history adds to the score, those that add most one by one (up to
     1,000), the others as one; hits are those that `recommend` gives.
     """
-    return await service.ask(lambda engine: as_json(_recommended(engine, question)))
+    return await service.ask(lambda engine: as_json(_recommended(engine, question)), True)
 
 
 @router.post(
@@ -173,4 +173,4 @@ async def explain_recommend(
 )
 async def explain_recommend_body(service: Asked, question: ExplainRecommendBody) -> Response:
     """For long histories."""
-    return await service.ask(lambda engine: as_json(_recommended(engine, question)))
+    return await service.ask(lambda engine: as_json(_recommended(engine, question)), True)

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
+from qkvsearch._utils.deadline import check_deadline
 from qkvsearch.engine import Engine
 from qkvsearch.search.listing import own_columns
 from qkvsearch.web.api.answers import Asked, as_json, shown
@@ -60,6 +61,7 @@ def answer(engine: Engine, question: FacetsQuestion) -> dict[str, Any]:
     columns = own_columns(engine.catalog, question.columns or worth, "columns")
     counted: dict[str, dict[str, int]] = {}
     for column in columns:
+        check_deadline()
         where = condition(engine, question.filter, question.where, column.name)
         counted |= items.facets([column.name], where=where)
     return {
