@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qkvsearch.retrieval import DenseKeys, LexicalKeys
+from qkvsearch.retrieval.keys import WHOLE_TEXT
 from qkvsearch.text.analysis import Token
 from qkvsearch.text.labelled import LabelledVectors
 from qkvsearch.text.vocabulary import count_terms
