@@ -128,7 +128,7 @@ def test_an_unknown_item_is_refused_with_near_matches_and_creates_nobody(films):
 
 @pytest.mark.parametrize("rating", [0.5, 5.5, float("inf"), -1])
 def test_a_rating_outside_the_scale_is_refused(films, rating):
-    with pytest.raises(QkvError, match="a rating here is from 1 to 5|must be a number"):
+    with pytest.raises(QkvError, match=r"a rating here is from 1 to 5|must be a number"):
         films.record("u001", "Alien", rating)
     assert films.info()["recorded"] == 0
 

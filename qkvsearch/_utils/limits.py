@@ -69,7 +69,10 @@ PACKED_LAYERS = Limit("times that a file is packed", 3)
 
 # A query of a SQLite file sorts and groups in memory: a hostile view would fill the disk.
 QUERY_SECONDS = Limit(
-    "seconds without a row of a SQLite file", 60, "stopped", "QKVSEARCH_MAX_QUERY_SECONDS"
+    "seconds that a view or a query of a SQLite file takes",
+    60,
+    "stopped",
+    "QKVSEARCH_MAX_QUERY_SECONDS",
 )
 QUERY_MEMORY = Limit("bytes of memory that a query of a SQLite file takes", 500_000_000, "stopped")
 QUERY_TEXT = Limit("bytes of a text in a query of a SQLite file that computes", 1_000_000)

@@ -47,7 +47,7 @@ def test_mistakes_are_told_in_a_sentence_with_the_right_exit_code(qkv, args, cod
     [
         (("recommend", "--user", "u001", "--damping", "nan"), "--damping must be a number from 0"),
         (("recommend", "--user", "u001", "--damping", "inf"), "--damping must be a number from 0"),
-        (("recommend", "--user", "u001", "--diversity", "nan"), "--diversity must be a number from 0"),
+        (("recommend", "--user", "u001", "--diversity", "nan"), "--diversity must be a number"),
         (("search", "war", "--temperature", "inf"), "--temperature must be a number above 0"),
         (("similar", "Heat", "--temperature", "nan"), "--temperature must be a number above 0"),
         (("similar", "--user", "u001", "--temperature", "inf"), "--temperature must be a number"),

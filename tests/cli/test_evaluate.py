@@ -12,9 +12,7 @@ import pytest
 
 from qkvsearch.cli.evaluate import recommend
 from qkvsearch.collaborative.sequences.next_item import NextItem
-from qkvsearch.data.ids import Ids
 from qkvsearch.evaluation import systems
-from qkvsearch.evaluation.search_protocol import evaluate_heads
 from qkvsearch.evaluation.splits import PROTOCOLS
 
 
@@ -73,14 +71,6 @@ def test_training_scores_are_said(qkv, judged, shop_items, tmp_path):
     none = qkv(*evaluate)
     assert "Training scores" not in none.stderr
     assert json.loads(none.stdout)["learned_from"] == 0
-
-
-def test_a_build_that_did_not_keep_its_queries_says_so():
-    found = evaluate_heads(
-        lambda *_, **__: [], {"q": "x"}, {"q": {"1": 1}}, None, Ids(["1"]), None, None
-    )
-    assert found.facts["learned_from"] is None
-    assert "did not keep which" in found.notes[0]
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

@@ -151,3 +151,8 @@ def test_a_delimiter_that_is_told_decides(tmp_path):
     frame, _ = read_table(path, delimiter="::")
     assert frame.to_numpy().tolist() == [["m1", "Heat, again", "A|B"], ["m2", "Alien, too", "A|B"]]
     assert list(read_table(path, delimiter="|")[0]) == ["m1::Heat, again::A", "B"]
+
+
+def test_years_are_names_of_columns():
+    found = find_layout("Sales\nid,title,2023,2024\n1,a,5,6\n2,b,6,7\n")
+    assert (found.delimiter, found.above, found.width) == (",", ["Sales\n"], 4)

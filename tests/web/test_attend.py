@@ -51,7 +51,7 @@ def test_every_layer_and_head_of_a_transformer_word_by_word(asked, installed):
     found = asked(text=SENTENCE, encoder="minilm")
     assert (found["tokens"], found["owners"]) == (reading.tokens, reading.owners.tolist())
     assert (found["layers"], found["heads"]) == reading.weights.shape[:2]
-    assert [(one["layer"], one["head"]) for one in found["maps"]] == reading.places()
+    assert [(one["layer"], one["head"]) for one in found["maps"]] == reading.head_indices()
     weights = np.array([one["weights"] for one in found["maps"]])
     words = reading.word_weights()
     np.testing.assert_allclose(weights, words.reshape(weights.shape), atol=6e-5)

@@ -13,7 +13,6 @@ from typing import Any
 from qkvsearch._utils.limits import CELL, QUERY_MEMORY, QUERY_SECONDS, QUERY_TEXT
 from qkvsearch.data.files.frames import (
     Piece,
-    Row,
     batched,
     cells_size,
     check_names,
@@ -36,6 +35,8 @@ READS = {
 SQLITE = b"SQLite format 3\0"
 # Operations of SQLite's machine between two looks at the clock.
 OPERATIONS = 1_000
+# Bytes of a pattern of LIKE, of which each may be compared with each of a text.
+MAX_PATTERN = 250
 # How operations of functions begin.
 COMPUTING = ("Function", "PureFunc", "Agg")
 MAX_LETTER_BYTES = 4
@@ -55,28 +56,31 @@ def read_sqlite(place: Place) -> Iterator[Piece]:
     try:
         uri = f"{place.path.absolute().as_uri()}?mode=ro"
         with closing(sqlite3.connect(uri, uri=True)) as database:
-            _limit(database, watch)
-            tables = [
-                name
-                for (name,) in database.execute(
-                    "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') "
+            _only_reading(database)
+            tables = dict(
+                database.execute(
+                    "SELECT name, type FROM sqlite_master WHERE type IN ('table', 'view') "
                     "AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name"
                 )
-            ]
-            query = place.part
+            )
+            query, is_table = place.part, False
             if not QUERY.match(query):
-                table = picked(query, tables, "table", place.label).replace('"', '""')
-                query = f'SELECT * FROM "{table}"'
+                table = picked(query, list(tables), "table", place.label)
+                is_table = tables[table] == "table"
+                query = 'SELECT * FROM "{}"'.format(table.replace('"', '""'))
+            if not is_table:
+                _limit(database, watch)
             steps = [step for _, step, *_ in database.execute(f"EXPLAIN {query}")]
             # One function of long texts may take hours, and nothing can stop it.
             if any(step.startswith(COMPUTING) for step in steps):
                 longest = QUERY_TEXT.value
             database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, longest)
+            database.setlimit(sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, MAX_PATTERN)
             cursor = database.execute(query)
             names = [column[0] for column in cursor.description]
             name = Path(place.label.partition("#")[0]).name
             report = ReadReport(f"{name}#{place.part}".rstrip("#"))
-            yield from _pieces(watch.restarted(cursor), names, place.label, report)
+            yield from _pieces(cursor, names, place.label, report)
     except MemoryError:
         most = f"{QUERY_MEMORY.value:,} bytes of memory"
         raise DataError(f"{place.label}: the query takes more than {most}") from None
@@ -86,7 +90,7 @@ def read_sqlite(place: Place) -> Iterator[Piece]:
         reason = f"{error}"
         if watch.is_late():
             reason = (
-                f"no row came in {QUERY_SECONDS.value:,} seconds, and the query was stopped "
+                f"the query took more than {QUERY_SECONDS.value:,} seconds, and was stopped "
                 f"({QUERY_SECONDS.raised_by}=N in the environment allows more)"
             )
         elif isinstance(error, sqlite3.DataError):
@@ -95,31 +99,31 @@ def read_sqlite(place: Place) -> Iterator[Piece]:
 
 
 class _Watch:
-    """The time since the last row of a query."""
+    """The time that a query has."""
 
     def __init__(self) -> None:
-        self._seconds, self._since = QUERY_SECONDS.value, time.monotonic()
+        self._end = time.monotonic() + QUERY_SECONDS.value
 
     def is_late(self) -> bool:
-        return time.monotonic() > self._since + self._seconds
-
-    def restarted(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """Yield rows; the time begins again at each."""
-        for row in rows:
-            yield row
-            self._since = time.monotonic()
+        return time.monotonic() > self._end
 
 
-def _limit(database: sqlite3.Connection, watch: _Watch) -> None:
-    """Limit what statements may do to reading, some time, and some memory."""
+def _only_reading(database: sqlite3.Connection) -> None:
+    """Refuse all statements but those that read."""
     database.text_factory = lambda text: text.decode(errors="replace")
-    # It is of all connections of this process. What is sorted stays in memory, or it would fill
-    # the disk.
-    database.execute(f"PRAGMA hard_heap_limit = {QUERY_MEMORY.value}")
-    database.execute("PRAGMA temp_store = MEMORY")
     database.set_authorizer(
         lambda action, *_: sqlite3.SQLITE_OK if action in READS else sqlite3.SQLITE_DENY
     )
+
+
+def _limit(database: sqlite3.Connection, watch: _Watch) -> None:
+    """Limit the time and the memory of a view or a query."""
+    database.set_authorizer(None)
+    # The limit is one of all connections of this process. What is sorted stays in memory, or it
+    # would fill the disk.
+    database.execute(f"PRAGMA hard_heap_limit = {QUERY_MEMORY.value}")
+    database.execute("PRAGMA temp_store = MEMORY")
+    _only_reading(database)
     database.set_progress_handler(watch.is_late, OPERATIONS)
 
 

@@ -15,10 +15,10 @@ import pandas as pd
 
 from qkvsearch.data.files.frames import (
     Piece,
+    begins_with_number,
     check_names,
     check_width,
     distinct,
-    has_number,
     header_row,
     note_above,
     rows_at_once,
@@ -134,7 +134,7 @@ def find_layout(sample: str, delimiter: str | None = None) -> Layout | None:
         n_cells = [row.bare.count(each) + 1 for row in rows]
         n_filled = [row.n_filled(each) for row in rows]
         header = header_row(n_cells, n_filled)
-        if has_number(rows[header].text.split(each)):
+        if begins_with_number(rows[header].text.split(each)):
             header = 0
         if n_cells[header] == 1 and delimiter is None:
             continue

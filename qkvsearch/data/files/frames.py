@@ -160,9 +160,9 @@ def _most_common(numbers: Sequence[int]) -> int:
     return number
 
 
-def has_number(cells: Iterable[Any]) -> bool:
-    """Return whether a cell is a number, which no name of a column is."""
-    return any(re.fullmatch(A_NUMBER, str(cell).strip(' "\r\n')) for cell in cells)
+def begins_with_number(cells: Sequence[Any]) -> bool:
+    """Return whether the first cell is a number: such a row holds data and is no header."""
+    return bool(cells) and re.fullmatch(A_NUMBER, str(cells[0]).strip(' "\r\n')) is not None
 
 
 def note_above(report: ReadReport, rows: int, text: str) -> None:

@@ -53,9 +53,9 @@ def column_chunks(file: BinaryIO) -> list[list[Struct]]:
 
 def pages_of(file: BinaryIO, chunk: Struct) -> Iterator[Page]:
     """Yield the pages of a column in a row group."""
-    start = chunk[DATA_OFFSET]
-    if 0 < chunk.get(DICTIONARY_OFFSET, 0) < start:
-        start = chunk[DICTIONARY_OFFSET]
+    # A column without a cell may have a dictionary alone.
+    offsets = chunk[DATA_OFFSET], chunk.get(DICTIONARY_OFFSET, 0)
+    start = min((offset for offset in offsets if offset > 0), default=0)
     end = start + chunk[PACKED_CHUNK]
     while start < end:
         header, length = _header(file, start)
@@ -159,6 +159,8 @@ def _value(data: bytes, at: int, kind: int, is_listed: bool = False) -> tuple[An
         at += 1
         if n == 15:
             n, at = _varint(data, at)
+        if n > len(data) - at:  # a value takes a byte at least
+            raise IndexError("a list that is longer than the data")
         values = []
         for _ in range(n):
             value, at = _value(data, at, kind, is_listed=True)

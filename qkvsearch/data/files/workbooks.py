@@ -12,11 +12,11 @@ from typing import Any
 from qkvsearch._utils.limits import check_unpacked
 from qkvsearch.data.files.frames import (
     Piece,
+    begins_with_number,
     cells_size,
     check_names,
     check_width,
     distinct,
-    has_number,
     header_row,
     note_above,
     picked,
@@ -51,7 +51,7 @@ def read_workbook(place: Place) -> Piece:
     report = ReadReport(f"{Path(label.partition('#')[0]).name}#{name}")
     n_filled = [len(row) for _, row in rows]
     n_above = header_row([max(n_filled)] * len(rows), n_filled)
-    if has_number(rows[n_above][1]):
+    if begins_with_number(rows[n_above][1]):
         n_above = 0
     above = [str(cell) for _, row in rows[:n_above] for cell in row if cell is not None]
     note_above(report, n_above, " ".join(above))
