@@ -17,7 +17,6 @@ from qkvsearch.data.files.tables import read_encoded, read_table
 from qkvsearch.errors import DataError
 
 pa = pytest.importorskip("pyarrow")
-pq = pytest.importorskip("pyarrow.parquet")
 parquet = pytest.importorskip("pyarrow.parquet")
 openpyxl = pytest.importorskip("openpyxl")
 
@@ -259,9 +258,9 @@ def test_styles_of_a_spreadsheet_have_a_limit(tmp_path, monkeypatch):
 def test_a_list_that_claims_more_items_than_there_are_bytes_is_refused(tmp_path):
     path = tmp_path / "t.parquet"
     table = pa.table({"id": ["aaa", "bbb"], "title": ["x" * 40, "y" * 40]})
-    pq.write_table(table, path, compression="none", use_dictionary=False)
+    parquet.write_table(table, path, compression="none", use_dictionary=False)
     content = bytearray(path.read_bytes())
-    start = pq.read_metadata(path).row_group(0).column(0).data_page_offset
+    start = parquet.read_metadata(path).row_group(0).column(0).data_page_offset
     claim = bytes([0x19, 0xF1]) + b"\xff" * 8 + b"\x3f"  # 2^62 booleans
     content[start : start + len(claim)] = claim
     path.write_bytes(content)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterator
 from contextlib import closing
 from datetime import datetime, time
 from pathlib import Path
@@ -38,16 +38,15 @@ def read_workbook(place: Place) -> Piece:
                 place.path, read_only=True, data_only=True, keep_links=False
             )
             with closing(book):
-                sheets = _sheets(_wanted(book, place.part, label), place)
+                sheet = _picked(book, place)
+                rows = _rows(sheet, place)
     except DataError:
         raise
     except Exception as error:  # a damaged file fails wherever the library first notices
         raise DataError(f"{label}: not a spreadsheet, or damaged: {error}") from None
-    full = {name: rows for name, rows in sheets.items() if rows}
-    if not full:
+    if not rows:
         raise DataError(f"{label}: no cell has anything in it")
-    name = picked("", list(full), "sheet", label)
-    rows = full[name]
+    name = sheet.title
     report = ReadReport(f"{Path(label.partition('#')[0]).name}#{name}")
     n_filled = [len(row) for _, row in rows]
     n_above = header_row([max(n_filled)] * len(rows), n_filled)
@@ -66,34 +65,38 @@ def read_workbook(place: Place) -> Piece:
     return frame.drop(index=too_long), report
 
 
-def _wanted(book: Any, sheet: str, label: str) -> list[Any]:
-    if not sheet:
-        return list(book.worksheets)
-    wanted = picked(sheet, [each.title for each in book.worksheets], "sheet", label)
-    return [each for each in book.worksheets if each.title == wanted]
-
-
-def _sheets(sheets: Iterable[Any], place: Place) -> dict[str, list[tuple[int, list[Any]]]]:
-    """Return the rows of each sheet that have a cell, without empty ones at the end, with their
-    numbers.
-    """
-    found: dict[str, list[tuple[int, list[Any]]]] = {}
-    size = 0
-    for sheet in sheets:
+def _picked(book: Any, place: Place) -> Any:
+    """The sheet of that name, or the only one that has rows, or the first where none has any."""
+    sheets = {sheet.title: sheet for sheet in book.worksheets}
+    for sheet in sheets.values():
         sheet.reset_dimensions()  # which some programs write wrong
-        rows = found.setdefault(sheet.title, [])
-        for number, row in enumerate(sheet.iter_rows(values_only=True), 1):
-            cells = [_plain(cell) for cell in row]
-            while cells and cells[-1] is None:
-                del cells[-1]
-            if cells:
-                check_width(len(cells), place.label)
-                size += cells_size(cells)
-                rows.append((number, cells))
-            if number % 1_000 == 0:
-                check_unpacked(size, place.size, place.label)
-        check_unpacked(size, place.size, place.label)
-    return found
+    if place.part:
+        return sheets[picked(place.part, list(sheets), "sheet", place.label)]
+    full = [name for name, sheet in sheets.items() if any(True for _ in _filled(sheet))]
+    return sheets[picked("", full or list(sheets)[:1], "sheet", place.label)]
+
+
+def _filled(sheet: Any) -> Iterator[tuple[int, list[Any]]]:
+    """The rows that have a cell, without empty ones at the end, with their numbers."""
+    for number, row in enumerate(sheet.iter_rows(values_only=True), 1):
+        cells = [_plain(cell) for cell in row]
+        while cells and cells[-1] is None:
+            del cells[-1]
+        if cells:
+            yield number, cells
+
+
+def _rows(sheet: Any, place: Place) -> list[tuple[int, list[Any]]]:
+    """All such rows. Raises `DataError` for too many cells."""
+    rows, size = [], 0
+    for number, cells in _filled(sheet):
+        check_width(len(cells), place.label)
+        size += cells_size(cells)
+        rows.append((number, cells))
+        if len(rows) % 1_000 == 0:
+            check_unpacked(size, place.size, place.label)
+    check_unpacked(size, place.size, place.label)
+    return rows
 
 
 def _plain(cell: Any) -> Any:
