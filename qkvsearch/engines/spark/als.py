@@ -155,6 +155,8 @@ class _Run:
         checkpoint: Folder | None,
     ) -> None:
         self.spark, self.model, self.log, self.checkpoint = spark, model, log, checkpoint
+        n_partitions = max(2 * spark.sparkContext.defaultParallelism, log.n_partitions)
+        spark.conf.set("spark.sql.shuffle.partitions", n_partitions)
         d, counts = model.n_components, log.counts
         self.n_items_active = int(np.count_nonzero(counts.likes))
         mean_length, mean_confidence = counts.n_likes / counts.n_users, counts.mean_confidence
@@ -238,8 +240,8 @@ class _Run:
         make = solving.make_users(self.log.feedback, self.starts, self.cuts)
         blocks = self.log.frame.mapInArrow(make, solving.USERS)
         if done and self.checkpoint is not None:
-            kept = self.checkpoint.read_table(f"{USER_TABLE}-{done}")
-            blocks = blocks.drop("x").join(kept, "block").select(*USERS_SCHEMA.names)
+            stored = self.checkpoint.read_table(f"{USER_TABLE}-{done}")
+            blocks = blocks.drop("x").join(stored, "block").select(*USERS_SCHEMA.names)
             blocks = blocks.repartitionById(self.log.n_partitions, "block")
         return self._persisted(blocks)
 

@@ -176,14 +176,14 @@ def make_items(cuts: np.ndarray) -> Callable[[pa.Table], pa.Table]:
         order, block = np.lexsort((users, items)), int(blocks[0])
         lengths = np.bincount(items, minlength=cuts[block + 1] - cuts[block])
         needed, columns = np.unique(users, return_inverse=True)
-        made = {
+        item_block = {
             "block": block,
             "indptr": np.concatenate([[0], np.cumsum(lengths)]),
             "columns": columns[order].astype(np.int32),
             "confidences": shared(confidences[order]),
             "users": needed,
         }
-        return pa.Table.from_batches([as_batch([made], ITEMS_SCHEMA)])
+        return pa.Table.from_batches([as_batch([item_block], ITEMS_SCHEMA)])
 
     return make
 

@@ -206,12 +206,14 @@ def read_on_spark(
             columns.refuse(("id",), "items")
             _refuse_titles(reader.log, reader.names["item"], columns)
         ids = catalog.ids if catalog else None
-        held, report = _held(spark, reader, ids, _folder_of(spark, path, columns, ids, checkpoint))
+        spark_log, report = _spark_log(
+            spark, reader, ids, _folder_of(spark, path, columns, ids, checkpoint)
+        )
         reports.append(report)
         for report in reports:
             report.conclude(columns.strict)
-        yield Dataset(catalog or catalog_of_ids(held.item_ids), held, reports)
-        held.close()
+        yield Dataset(catalog or catalog_of_ids(spark_log.item_ids), spark_log, reports)
+        spark_log.close()
 
 
 def _refuse_titles(log: LogFile, item: str, columns: Columns) -> None:
@@ -244,7 +246,7 @@ def _folder_of(
     return Folder(spark, Folder(spark, checkpoint).uri_of(key))
 
 
-def _held(
+def _spark_log(
     spark: SparkSession, reader: RowReader, ids: Ids | None, folder: Folder | None
 ) -> tuple[SparkLog, ReadReport]:
     """Return the log in blocks, and what became of its rows; both as an interrupted run left them,
@@ -258,7 +260,7 @@ def _held(
     else:
         report, rows = reader.report, reader.rows(ids)
         item_ids = rows.item_ids
-        facts, frame = _in_blocks(spark, rows, report)
+        facts, frame = _make_blocks(spark, rows, report)
         if folder is not None:
             folder.write_table(TABLE, frame)
             folder.write_json(FACTS, _stored(facts, report, [] if ids else item_ids.texts))
@@ -270,7 +272,7 @@ def _held(
     return SparkLog(spark, frame, facts, item_ids, folder), report
 
 
-def _in_blocks(
+def _make_blocks(
     spark: SparkSession, rows: LogRows, report: ReadReport
 ) -> tuple[LogFacts, DataFrame]:
     """Bring the rows of each user together, in blocks in the order of the users' ids."""
@@ -281,10 +283,9 @@ def _in_blocks(
         usual = positive.selectExpr("percentile(weight, 0.5)").collect()[0][0]
     cores = spark.sparkContext.defaultParallelism
     n_blocks = n_blocks_of(rows.n_rows, rows.n_users, cores)
-    spark.conf.set("spark.sql.shuffle.partitions", max(2 * cores, n_blocks))
     make = histories.make_histories(n_items, usual or 1.0)
-    frame = rows.frame.repartitionByRange(n_blocks, "user").mapInArrow(make, HISTORIES)
-    frame = persisted(frame)
+    parts = rows.frame.repartitionByRange(n_blocks, "user")
+    frame = persisted(parts.mapInArrow(make, HISTORIES))
     blocks = frame.select("block", "n_users", "n_pairs", "counts").collect()
     sum((MergeCounts(**json.loads(row.counts)) for row in blocks), MergeCounts()).say(report)
     arrays = [f"{name}s" for name in ("rating", "time", "weight") if name in columns]
