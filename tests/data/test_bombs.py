@@ -249,6 +249,20 @@ def test_a_cell_far_to_the_right_of_each_row_is_refused(tmp_path):
     refused(tmp_path / "t.xlsx", "16,384 columns, and a workspace keeps 1,990 at most")
 
 
+def test_many_sheets_of_one_part_are_refused(tmp_path):
+    path = tmp_path / "t.xlsx"
+    packed(path, "")
+    with ZipFile(path) as whole:
+        parts = {name: whole.read(name) for name in whole.namelist()}
+    book = parts["xl/workbook.xml"].decode()
+    sheet = book[book.index("<sheet ") : book.index("</sheets>")]
+    parts["xl/workbook.xml"] = book.replace(sheet, sheet * 100).encode()
+    with ZipFile(path, "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    refused(path, "not a spreadsheet, or damaged: sheets without a part")
+
+
 def test_styles_of_a_spreadsheet_have_a_limit(tmp_path, monkeypatch):
     monkeypatch.delenv("QKVSEARCH_MAX_UNPACKED")
     packed(tmp_path / "t.xlsx", "", styles="<fonts>" + "<font/>" * 1_500_000 + "</fonts>")

@@ -135,7 +135,7 @@ def _from_archive(place: Place, stack: ExitStack) -> Place | None:
     try:
         with zipfile.ZipFile(place.path) as archive:
             if "xl/workbook.xml" in archive.namelist():
-                _check_workbook(archive.infolist(), place)
+                _check_workbook(archive, place)
                 return None
             PACKED_FILES.check(len(archive.namelist()), place.label)
             names = [
@@ -148,16 +148,21 @@ def _from_archive(place: Place, stack: ExitStack) -> Place | None:
             name = bare[0] if len(bare) == 1 else picked(place.part, names, "file", place.label)
             with archive.open(name) as member:
                 inside = _copy(_chunks(member), place, stack)
-    except (zipfile.BadZipFile, RuntimeError, NotImplementedError, OSError) as error:
+    except (zipfile.BadZipFile, RuntimeError, zlib.error, EOFError, OSError) as error:
         raise DataError(f"{place.label}: cannot be unpacked: {error}") from None
     return replace(place, name=Path(name).name, path=inside, part="")
 
 
-def _check_workbook(members: Iterable[zipfile.ZipInfo], place: Place) -> None:
-    sizes = {member.filename: member.file_size for member in members}
+def _check_workbook(archive: zipfile.ZipFile, place: Place) -> None:
+    """Raise `DataError` for a workbook that would take too much memory or time."""
+    sizes = {member.filename: member.file_size for member in archive.infolist()}
     check_unpacked(sum(sizes.values()), place.size, place.label)
     others = [size for name, size in sizes.items() if not name.startswith(IN_PIECES)]
     WORKBOOK_PARTS.check(sum(others), place.label)
+    # Any number of sheets may name the same part, and each would be read.
+    content = archive.read("xl/workbook.xml").replace(b"\0", b"")
+    if content.count(b"sheetId") > len(sizes) or b"<!ENTITY" in content:
+        raise DataError(f"{place.label}: not a spreadsheet, or damaged: sheets without a part")
 
 
 def _copy(chunks: Iterable[bytes], place: Place, stack: ExitStack) -> Path:
