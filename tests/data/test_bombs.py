@@ -313,10 +313,16 @@ def test_a_hostile_view_of_a_sqlite_file_is_stopped(tmp_path, monkeypatch, kind)
     refused(path, VIEWS[kind][1], memory=700 << 20)
 
 
-def test_a_column_that_is_computed_is_a_program_as_well(tmp_path):
-    path = tmp_path / "t.db"
-    with closing(sqlite3.connect(path)) as database:
-        database.execute("CREATE TABLE items (id, title AS (hex(zeroblob(4000000))))")
-        database.execute("INSERT INTO items VALUES (1)")
-        database.commit()
-    refused(path, "string or blob too big: more than 1,000,000 bytes")
+def test_a_column_that_is_computed_is_a_program_as_well(tmp_path, monkeypatch):
+    monkeypatch.setenv("QKVSEARCH_MAX_QUERY_SECONDS", "1")
+    for code, message in (
+        ("hex(zeroblob(4000000))", "string or blob too big: more than 1,000,000 bytes"),
+        ("length(hex(randomblob(400000)))", "took more than 1 seconds"),
+    ):
+        path = tmp_path / "t.db"
+        path.unlink(missing_ok=True)
+        with closing(sqlite3.connect(path)) as database:
+            database.execute(f"CREATE TABLE items (id, title AS ({code}))")
+            database.executemany("INSERT INTO items VALUES (?)", [(k,) for k in range(3_000)])
+            database.commit()
+        refused(path, message)

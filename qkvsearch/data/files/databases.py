@@ -74,6 +74,7 @@ def read_sqlite(place: Place) -> Iterator[Piece]:
             # One function of long texts may take hours, and nothing can stop it.
             if any(step.startswith(COMPUTING) for step in steps):
                 longest = QUERY_TEXT.value
+                _limit(database, watch)  # a table may compute as well
             database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, longest)
             database.setlimit(sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, MAX_PATTERN)
             cursor = database.execute(query)
