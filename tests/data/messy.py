@@ -120,7 +120,13 @@ def _json(rng: random.Random) -> tuple[str, bytes]:
 
     if rng.random() < 0.1:
         header[rng.randrange(len(header))] = rng.choice(["a\ud800", "\udfff", "x" * 2_000, "{n}"])
-    objects: list[object] = [dict(zip(header, map(value, row), strict=False)) for row in rows]
+    nested_ids = rng.random() < 0.1
+    objects: list[object] = [
+        dict(
+            zip(header, [*row[: not nested_ids], *map(value, row[not nested_ids :])], strict=False)
+        )
+        for row in rows
+    ]
     if rng.random() < 0.1:
         objects.append(rng.choice([1, "x", [], None]))
     ascii_only = rng.random() < 0.5
