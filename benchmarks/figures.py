@@ -150,7 +150,7 @@ PICKS = (
     Pick(
         "implicit_feedback",
         "Steam purchases",
-        ("qkvsearch `ImplicitALS`, defaults", "EASE^R, λ = 100"),
+        ("qkvsearch `ImplicitALS`, defaults", "EASE^R, λ = 400"),
         has_time=False,
     ),
     Pick(

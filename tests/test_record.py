@@ -10,6 +10,7 @@ import pytest
 import qkvsearch as qkv
 from qkvsearch.errors import QkvError, UnknownIdError
 from qkvsearch.recommend.recommend import in_order
+from qkvsearch.recommend.recording import Recording
 from qkvsearch.storage import records
 
 
@@ -223,3 +224,15 @@ def rated_of(engine, user, item):
     history = engine.index.histories.of(user)
     ratings = dict(zip(history.positions.tolist(), history.ratings.tolist(), strict=True))
     return ratings[engine.catalog.item_position(item)]
+
+
+def test_nothing_is_recorded_where_it_cannot_be_shown(films, monkeypatch):
+    """A client that sees an error sends it again, and it would be there twice."""
+
+    def fail(*_):
+        raise QkvError("the catalog cannot be read")
+
+    monkeypatch.setattr(Recording, "listed", fail)
+    with pytest.raises(QkvError, match="cannot be read"):
+        films.record("u001", "Alien", 4)
+    assert films.info()["recorded"] == 0

@@ -319,3 +319,9 @@ def test_the_words_before_and_operators_keep_their_meaning(typed_of):
 def test_without_typing_nothing_is_completed(typed_of):
     asked = typed_of.index.texts.asked("bre", False)
     assert (asked.certainty, asked._completions) == (1.0, [])
+
+
+def test_few_unknown_columns_get_a_suggestion_and_each_once(videos):
+    notes = videos.search("titel:xx " * 50 + " ".join(f"titel:x{n}" for n in range(50))).notes
+    found = [note for note in notes if "no column" in note]
+    assert 0 < len(found) == len(set(found)) <= 6

@@ -8,6 +8,7 @@ from itertools import count
 
 import pytest
 
+from qkvsearch._utils.deadline import DeadlineError, deadline
 from qkvsearch.data.catalog_columns import CatalogColumns
 from qkvsearch.errors import QkvError
 from qkvsearch.query.where import Condition, guarded, matching_in_all, matching_positions
@@ -135,3 +136,9 @@ def test_the_time_is_that_of_all_tables_together(monkeypatch):
 
 def no_cells(column):
     raise AssertionError(column)
+
+
+def test_a_condition_stops_at_the_deadline(positions):
+    slow = " AND ".join(["name LIKE '%e%i%9%'"] * 30)
+    with deadline(0.01), pytest.raises(DeadlineError):
+        positions(Condition(slow, (), 600))

@@ -49,6 +49,7 @@ def test_a_boost_is_a_factor_within_limits():
         ("other", 1.0),
     ]
     assert parsed("word^999").clauses[0].boost == 100
+    assert {clause.boost for clause in parsed("word^0").clauses} <= {1.0}
 
 
 def test_what_a_sentence_has_in_quotation_marks_is_text():

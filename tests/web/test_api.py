@@ -5,6 +5,10 @@ from __future__ import annotations
 import time
 
 import pytest
+from pydantic import ValidationError
+
+from qkvsearch.web.api.search import SearchQuestion
+from qkvsearch.web.service import Service
 
 
 def test_a_search_is_the_envelope_of_the_command_line(client, videos):
@@ -103,3 +107,38 @@ def test_metrics_count(client):
     text = client.get("/api/v1/metrics").text
     assert "# TYPE qkvsearch_requests_total counter" in text
     assert 'qkvsearch_request_seconds_count{route="/api/v1/search"}' in text
+
+
+def test_hits_after_others_are_those_of_a_longer_answer(client):
+    """And only those are made: a far offset costs nothing for each hit before it."""
+    longer = client.get("/api/v1/search?q=bread+guitar&k=8").json()["hits"]
+    assert client.get("/api/v1/search?q=bread+guitar&k=5&offset=3").json()["hits"] == longer[3:]
+    assert client.get("/api/v1/search?q=bread&k=5&offset=2147483647").json()["hits"] == []
+
+
+def test_the_queries_of_a_batch_have_a_limit_together(client):
+    long = [{"q": "bread " * 300, "k": 1}] * 30
+    refused = client.post("/api/v1/search", json={"searches": long})
+    assert refused.status_code == 400
+    assert "characters in a batch" in refused.json()["detail"]
+
+
+def test_of_many_wrong_filters_the_first_is_reported():
+    with pytest.raises(ValidationError) as refused:
+        SearchQuestion(q="bread", filter=[1] * 50)
+    assert refused.value.error_count() == 1
+
+
+@pytest.mark.parametrize("name", ["search", "similar", "recommend"])
+def test_explanations_have_threads_of_their_own(client, monkeypatch, name):
+    asked = {"search": "q=bread", "similar": "items=v018", "recommend": "user=w001"}[name]
+    explained = []
+    ask = Service.ask
+
+    async def watched(service, answer, explain=False):
+        explained.append(explain)
+        return await ask(service, answer, explain)
+
+    monkeypatch.setattr(Service, "ask", watched)
+    assert client.get(f"/api/v1/explain/{name}?{asked}").status_code == 200
+    assert explained == [True]

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from qkvsearch._utils.deadline import DeadlineError
 from qkvsearch.data.catalog_columns import CatalogColumns, StoredColumn, quoted
 from qkvsearch.errors import DamagedError, QkvError, listed_names
 from qkvsearch.query.where.guarded import SECONDS, TimeLimit, positions
@@ -103,7 +104,7 @@ def matching_in_all(
         used = check_types(read_tree(plain, values), values, columns, cells)
         limit = TimeLimit(condition.seconds)
         return [positions(db, table, used, plain, values, limit) for db, table in tables]
-    except DamagedError:
+    except (DamagedError, DeadlineError):
         raise
     except QkvError as error:
         names = listed_names(columns.sql_names)
