@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_matrix, vstack
 
-from qkvsearch.attention.gradients.attention import unit_vjp
-from qkvsearch.attention.layers.initializers import Array
+from qkvsearch.attention.gradients import unit_vjp
+from qkvsearch.attention.layers.basic import Array
 from qkvsearch.attention.layers.state_dict import state
 from qkvsearch.attention.training import Adam, Minibatches, cross_entropy
 from qkvsearch.text.analyzed import AnalyzedTexts
