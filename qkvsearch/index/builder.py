@@ -47,7 +47,7 @@ from qkvsearch.storage.remote_collections import FACT as KEYS
 from qkvsearch.storage.remote_collections import RemoteCollection
 from qkvsearch.text.analysis import Analyzer, words
 from qkvsearch.text.analyzed import AnalyzedTexts
-from qkvsearch.text.encoder_choice import AUTO, Choice, choose
+from qkvsearch.text.encoders import AUTO, Choice, choose
 from qkvsearch.text.encoders import (
     CHOICES,
     LEARNED,
@@ -59,8 +59,8 @@ from qkvsearch.text.encoders import (
     pretrained_encoder,
     prior_weights,
 )
-from qkvsearch.text.language.languages import Language
-from qkvsearch.text.language.languages import chosen as chosen_language
+from qkvsearch.text.languages import Language
+from qkvsearch.text.languages import chosen as chosen_language
 
 # The default folder in a workspace for checkpoints of Spark.
 CHECKPOINT = ".engine"
