@@ -24,7 +24,7 @@ from qkvsearch.search.answerable import NEAREST, NOTHING, UNKNOWN, Answerable, a
 from qkvsearch.search.answerable_titles import title_terms
 from qkvsearch.storage import BuildContents, Workspace
 from qkvsearch.text.analysis import Token
-from qkvsearch.text.language.languages import stop_words
+from qkvsearch.text.languages import stop_words
 from qkvsearch.text.pretrained.static import find_package
 
 ITEMS = pd.DataFrame(

@@ -17,8 +17,7 @@ from qkvsearch.data.ids import id_text
 from qkvsearch.index import StoredModels
 from qkvsearch.query.language import Clause
 from qkvsearch.storage import StoredCatalog
-from qkvsearch.text.analysis import MAX_CACHED_TEXT, Analyzer, fold, resolve_code
-from qkvsearch.text.language.word_patterns import HAS_CJK
+from qkvsearch.text.analysis import HAS_CJK, MAX_CACHED_TEXT, Analyzer, fold, resolve_code
 
 YES = frozenset(["yes", "true", "1", "y"])
 

@@ -13,8 +13,7 @@ import numpy as np
 from qkvsearch._utils.caching import cached_by_word
 from qkvsearch.index import StoredModels
 from qkvsearch.search.synonyms import SYNONYM, OwnSynonyms
-from qkvsearch.text.analysis import MAX_TERM, Token, fold
-from qkvsearch.text.language.word_patterns import HAS_CJK
+from qkvsearch.text.analysis import HAS_CJK, MAX_TERM, Token, fold
 from qkvsearch.text.related_words import split_compound
 from qkvsearch.text.spelling import (
     ERROR_PENALTY,

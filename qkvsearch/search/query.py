@@ -20,9 +20,8 @@ from qkvsearch.search.conditions import Conditions
 from qkvsearch.search.expansion import COMPLETED, MOST_LOOKED_UP, Change, with_changes
 from qkvsearch.search.lexicon import MAX_EXPANSION, Lexicon
 from qkvsearch.storage import StoredCatalog
-from qkvsearch.text.analysis import Token, fold, resolve_code
+from qkvsearch.text.analysis import HAS_CJK, Token, fold, resolve_code
 from qkvsearch.text.labelled import NEGLIGIBLE, LabelledVectors
-from qkvsearch.text.language.word_patterns import HAS_CJK
 from qkvsearch.text.text_encoder import EncodedQuery
 
 STOP_WORDS_ALONE = "These words are in so many texts that alone they say nothing."
