@@ -195,6 +195,23 @@ def test_lines_that_are_too_long_are_counted_by_their_numbers_in_any_piece(tmp_p
     assert report.first_rows == {"with too many columns": 5}
 
 
+def test_a_log_of_long_cells_is_read_by_bytes(tmp_path, monkeypatch):
+    from qkvsearch.data.files import delimited
+
+    lines = [f"u{k},i{k},{'x' * (1_000 if k > 50 else 1)}" for k in range(100)]
+    lines[80] += ",y,z"
+    (tmp_path / "log.csv").write_text("\n".join(["user,item,note", *lines]))
+    whole, report = read_table(tmp_path / "log.csv")
+    sizes = []
+    add = TableEncoder.add
+    monkeypatch.setattr(TableEncoder, "add", lambda t, f: sizes.append(len(f)) or add(t, f))
+    monkeypatch.setattr(delimited, "BATCH_BYTES", 5_000)
+    table, again = read_encoded(tmp_path / "log.csv")
+    pd.testing.assert_frame_equal(table.frame(), whole, check_dtype=False)
+    assert (str(again), again.first_rows) == (str(report), report.first_rows)
+    assert max(sizes[1:]) < 10
+
+
 numbers_or_words = st.one_of(
     st.none(), st.integers(-(2**63), 2**63 - 1).map(str), st.sampled_from(["1", "2", "007", "x"])
 )
