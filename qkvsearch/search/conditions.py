@@ -60,8 +60,8 @@ class Conditions:
             notes.append("No item has all of this.")
         return cls(None if mask is every else mask, notes)
 
-    def leave(self, mask: np.ndarray) -> np.ndarray:
-        """What of `mask`, bool (n_items,), they leave."""
+    def apply(self, mask: np.ndarray) -> np.ndarray:
+        """Return which items of `mask`, bool (n_items,), meet all conditions."""
         return mask if self.mask is None else mask & self.mask
 
 
