@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from qkvsearch.collaborative.estimators import BiasedMF, ImplicitALS
-    from qkvsearch.collaborative.sequences.next_item import NextItem
+    from qkvsearch.collaborative.next_item import NextItem
     from qkvsearch.text.analysis import Analyzer
     from qkvsearch.text.learned.corpus_encoders import (
         ContrastiveEncoder,
@@ -30,7 +30,7 @@ _MODULES = {
     "CooccurrenceEncoder": "text.learned.corpus_encoders",
     "CorpusEncoder": "text.learned.corpus_encoders",
     "ImplicitALS": "collaborative.estimators",
-    "NextItem": "collaborative.sequences.next_item",
+    "NextItem": "collaborative.next_item",
 }
 
 

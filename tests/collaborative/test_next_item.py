@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from qkvsearch.attention.layers import state
-from qkvsearch.collaborative.sequences.network import NextItemModel
-from qkvsearch.collaborative.sequences.next_item import NextItem
-from qkvsearch.collaborative.sequences.windows import Sequences
+from qkvsearch.collaborative.next_item import NextItem
+from qkvsearch.collaborative.next_item_model import NextItemModel
+from qkvsearch.collaborative.next_item_training import Sequences
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DataError, QkvError, UnknownIdError
 from qkvsearch.evaluation.splits import split
@@ -97,7 +97,7 @@ class TestModel:
 
     def test_answering_imports_neither_torch_nor_scikit_learn(self):
         code = (
-            "import sys; from qkvsearch.collaborative.sequences.network import NextItemModel as M; "
+            "import sys; from qkvsearch.collaborative.next_item_model import NextItemModel as M; "
             "M.create(9, 4, 1, 1, 5, 0).contributions([1, 2], [3]); "
             "print(*{'torch', 'sklearn', 'pandas', 'numba'} & set(sys.modules))"
         )
@@ -220,7 +220,7 @@ class TestTraining:
         assert heard == [(1, 3), (2, 3), (3, 3)]
 
     def test_the_epoch_that_foresaw_best_is_kept(self, monkeypatch):
-        from qkvsearch.collaborative.sequences.next_item_training import _Training
+        from qkvsearch.collaborative.next_item_training import _Training
 
         seen: list[np.ndarray] = []
 
@@ -236,7 +236,7 @@ class TestTraining:
     @pytest.mark.parametrize("diverges", [1, 3])
     def test_what_is_no_number_foresees_nothing(self, monkeypatch, diverges):
         """Of epochs after which scores are no numbers none is kept, and none is begun."""
-        from qkvsearch.collaborative.sequences.next_item_training import _Training
+        from qkvsearch.collaborative.next_item_training import _Training
 
         step, heard = _Training._step, []
 
@@ -274,7 +274,7 @@ class TestBesidePyTorch:
         return pytest.importorskip("torch", reason="compares with torch")
 
     def test_the_same_states(self, torch, model):
-        from qkvsearch.collaborative.sequences.next_item_training import states
+        from qkvsearch.collaborative.next_item_training import states
 
         weights = {name: torch.from_numpy(array) for name, array in state(model).items()}
         histories = np.stack([HISTORY, HISTORY[::-1]])
@@ -283,7 +283,7 @@ class TestBesidePyTorch:
             np.testing.assert_allclose(model.states(history), row, atol=1e-5)
 
     def test_dropout_is_for_training_alone(self, torch, model):
-        from qkvsearch.collaborative.sequences.next_item_training import states
+        from qkvsearch.collaborative.next_item_training import states
 
         weights = {name: torch.from_numpy(array) for name, array in state(model).items()}
         items = torch.from_numpy(HISTORY[None])

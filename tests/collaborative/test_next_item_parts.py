@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from qkvsearch.collaborative.sequences.next_item_training import (
+from qkvsearch.collaborative.next_item_training import (
     Proposal,
+    Sequences,
+    Windows,
     full_softmax,
     sampled_softmax,
 )
-from qkvsearch.collaborative.sequences.windows import Sequences, Windows
 from qkvsearch.data.interactions import Interactions
 
 

@@ -18,8 +18,8 @@ from qkvsearch._utils.validation import (
     require,
 )
 from qkvsearch.attention.layers import Embedding
-from qkvsearch.collaborative.sequences.network import NextItemModel
-from qkvsearch.collaborative.sequences.windows import Sequences
+from qkvsearch.collaborative.next_item_model import NextItemModel
+from qkvsearch.collaborative.next_item_training import Sequences
 from qkvsearch.data.ids import row_numbers
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DataError, need
@@ -85,7 +85,7 @@ class NextItem(BaseEstimator):
         weights diverge, `QkvError` where PyTorch is not installed.
         """
         self.check(X)
-        from qkvsearch.collaborative.sequences.next_item_training import train
+        from qkvsearch.collaborative.next_item_training import train
 
         sequences = Sequences.of(X)
         rng = random_generator(self.random_state)
