@@ -201,7 +201,7 @@ class CommandContext:
 
     def _sound(self, path: Path) -> Engine:
         """A sample of which no file is damaged. Raises `WorkspaceError`."""
-        from qkvsearch.engine.damage import verified
+        from qkvsearch.engine.info import verified
 
         engine = self._opened(path)
         verified(engine.workspace)

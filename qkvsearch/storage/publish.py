@@ -21,7 +21,7 @@ from qkvsearch.errors import DamagedError, QkvError, WorkspaceError, listed_name
 from qkvsearch.storage import records
 from qkvsearch.storage.array_files import StoredFile, file_entry, share_file, write_array
 from qkvsearch.storage.catalog.file import CATALOG, CatalogRows, write_catalog
-from qkvsearch.storage.checksummed import read_checksummed, write_checksummed
+from qkvsearch.storage.checksums import read_checksummed, write_checksummed
 from qkvsearch.storage.locks import is_in_use, writer_lock
 from qkvsearch.storage.records import Record, Recorded, RecordsDatabase
 from qkvsearch.storage.remote_collections import collections_of, drop_keys, write_keys

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from qkvsearch.index.words import WordsComponent
 
 import qkvsearch as qkv
 from qkvsearch.collaborative.estimators import BiasedMF, ImplicitALS
@@ -37,6 +36,7 @@ from qkvsearch.index.lexical import CodesComponent, LexicalComponent
 from qkvsearch.index.merge import merge_segments, merged_contents
 from qkvsearch.index.registry import components_of
 from qkvsearch.index.tokens import TokensComponent
+from qkvsearch.index.lexical import WordsComponent
 from qkvsearch.retrieval import DenseKeys, LexicalKeys
 from qkvsearch.retrieval import late_interaction as late
 from qkvsearch.retrieval.word_index import WordIndex, WordSequences

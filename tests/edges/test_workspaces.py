@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from qkvsearch.storage import FORMAT_VERSION, Workspace
-from qkvsearch.storage.checksummed import write_checksummed
+from qkvsearch.storage.checksums import write_checksummed
 
 posix = pytest.mark.skipif(os.name == "nt", reason="Windows has other modes, limits and signals")
 QUESTIONS = [

@@ -16,7 +16,7 @@ import pytest
 
 from qkvsearch.errors import DamagedError, QkvError, WorkspaceError
 from qkvsearch.storage import records
-from qkvsearch.storage.checksummed import read_checksummed
+from qkvsearch.storage.checksums import read_checksummed
 from qkvsearch.storage.records import Recorded, RecordsDatabase, database
 from qkvsearch.storage.records.changes import is_user
 from qkvsearch.storage.records.record_rows import RECORD

@@ -17,8 +17,8 @@ from qkvsearch.engine import Engine, build
 from qkvsearch.errors import DamagedError, WorkspaceError
 from qkvsearch.index import add as joining
 from qkvsearch.index import builder
-from qkvsearch.storage import checksummed
-from qkvsearch.storage.checksummed import read_checksummed, write_checksummed
+from qkvsearch.storage import checksums
+from qkvsearch.storage.checksums import read_checksummed, write_checksummed
 from qkvsearch.storage.records import changes, database
 
 ITEMS = pd.DataFrame(
@@ -88,7 +88,7 @@ def test_a_disk_that_is_full_at_the_root_is_an_error_in_one_line(engine, monkeyp
     def full(*_: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(checksummed, "write_synced", full)
+    monkeypatch.setattr(checksums, "write_synced", full)
     is_path = change not in (Engine.rollback, Engine.compact)
     with pytest.raises(WorkspaceError, match="No space left"):
         change(engine.workspace.path if is_path else engine)

@@ -21,8 +21,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from qkvsearch.errors import DamagedError, WorkspaceError
-from qkvsearch.storage.checksummed import read_checksummed, write_checksummed
-from qkvsearch.storage.checksums import checksum
+from qkvsearch.storage.checksums import checksum, read_checksummed, write_checksummed
 from qkvsearch.storage.locks import exclusive, lock
 from qkvsearch.storage.records.record_rows import PAGE_SIZE, create, is_empty, require_whole
 
