@@ -205,7 +205,7 @@ def test_a_log_of_long_cells_is_read_by_bytes(tmp_path, monkeypatch):
     sizes = []
     add = TableEncoder.add
     monkeypatch.setattr(TableEncoder, "add", lambda t, f: sizes.append(len(f)) or add(t, f))
-    monkeypatch.setattr(delimited, "BATCH_BYTES", 5_000)
+    monkeypatch.setattr(delimited, "BLOCK", 5_000)
     table, again = read_encoded(tmp_path / "log.csv")
     pd.testing.assert_frame_equal(table.frame(), whole, check_dtype=False)
     assert (str(again), again.first_rows) == (str(report), report.first_rows)

@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 
 from qkvsearch.data.files.frames import (
-    BATCH_BYTES,
     Piece,
     begins_with_number,
     check_names,
@@ -35,6 +34,8 @@ ONE_COLUMN = "\x1f"
 SAMPLE = 100_000
 # Or so many lines, which may be longer.
 LINES = 10
+# Characters that are read at a time.
+BLOCK = 1 << 23
 BLANK = " \t"
 NOTHING = "not a table: no line has anything in it"
 
@@ -197,7 +198,7 @@ def _parsed(
     which are left out; then the next ones.
     """
     reader: Any = None
-    blocks = _Blocks(text)
+    blocks, max_rows = _Blocks(text), rows_at_once(width)
     while True:
         n_lines = blocks.read_ahead()
         with warnings.catch_warnings(record=True) as caught:
@@ -220,7 +221,7 @@ def _parsed(
                         on_bad_lines="warn",
                         iterator=True,
                     )
-                frame = reader.get_chunk(min(n_lines, rows_at_once(width)))
+                frame = reader.get_chunk(min(n_lines or max_rows, max_rows))
             except StopIteration:
                 frame = None
             except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
@@ -241,12 +242,13 @@ class _Blocks(io.TextIOBase):
     def __init__(self, text: io.TextIOBase) -> None:
         self._text, self._block = text, io.StringIO()
 
-    def read_ahead(self) -> int:
-        """Read the next block, and return how many lines it has, at least 1."""
+    def read_ahead(self) -> int | None:
+        """Read the next block, and return how many lines it has; None if it is the last one."""
         block = self._block.read()
-        block += self._text.read(max(1, BATCH_BYTES - len(block))) + self._text.readline()
-        self._block = io.StringIO(block, newline="")
-        return max(1, block.count("\n"), block.count("\r"))
+        block += self._text.read(max(1, BLOCK - len(block)))
+        last_line = self._text.readline()
+        self._block = io.StringIO(block + last_line, newline="")
+        return max(1, block.count("\n"), block.count("\r")) if last_line else None
 
     def read(self, size: int | None = -1) -> str:
         return self._block.read(size) or self._text.read(size)
