@@ -175,6 +175,17 @@ def test_a_file_that_is_missing_or_cut_is_damaged(path, name, left):
             ask()
 
 
+@pytest.mark.parametrize("name", ["records.db", "records.json"])
+def test_a_folder_in_place_of_a_file_is_damaged(path, name):
+    reader = fresh(path)
+    assert reader.rows("SELECT count(*) FROM recorded") == [(6,)]
+    (path / name).unlink()
+    (path / name).mkdir()
+    for ask in (lambda: rows(path), lambda: write(path, ["g"]), fresh(path).check, reader.check):
+        with pytest.raises(DamagedError, match="a link or a folder"):
+            ask()
+
+
 def test_a_process_that_has_checked_a_file_finds_what_is_damaged_later(path):
     reader = fresh(path)
     assert reader.rows("SELECT count(*) FROM recorded") == [(6,)]

@@ -134,6 +134,23 @@ def test_to_learn_says_which_records_no_log_can_have(engine):
     assert learned.notes == [note for note in learned.notes if "1 recorded" in note] != []
 
 
+def test_builds_that_a_writer_removes_during_a_check_are_not_damaged(engine, monkeypatch):
+    engine.remove(["f"])
+    engine.remove(["e"])
+    workspace = qkv.open(engine.workspace.path).workspace
+    check = workspace.records.check
+
+    def check_while_builds_are_dropped():
+        check()
+        monkeypatch.undo()
+        engine.compact(drop_builds=True)
+
+    monkeypatch.setattr(
+        database.RecordsDatabase, "check", lambda self: check_while_builds_are_dropped()
+    )
+    assert workspace.damaged_files() == []
+
+
 # --- links out of the workspace ---
 
 
