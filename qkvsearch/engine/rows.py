@@ -15,8 +15,8 @@ import numpy as np
 from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.validation import check_id
 from qkvsearch.data.catalog_columns import CatalogColumns, StoredColumn
+from qkvsearch.data.columns import NUMBERS, named, words_of
 from qkvsearch.data.columns.facts import LIST_SEPARATOR
-from qkvsearch.data.columns.names import NUMBERS, named, words_of
 from qkvsearch.data.ids import Id, Ids, id_text
 from qkvsearch.errors import QkvError, listed_names, suggest
 from qkvsearch.index.interaction_log import Histories

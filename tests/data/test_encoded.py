@@ -16,8 +16,13 @@ from hypothesis import strategies as st
 
 from qkvsearch.data.columns import Columns
 from qkvsearch.data.files import scratch
-from qkvsearch.data.files.encoded import NumberColumn, TextColumn, different_rows
-from qkvsearch.data.files.encoding import TableEncoder, encoded
+from qkvsearch.data.files.encoded import (
+    NumberColumn,
+    TableEncoder,
+    TextColumn,
+    different_rows,
+    encoded,
+)
 from qkvsearch.data.files.frames import as_text
 from qkvsearch.data.files.tables import read_encoded, read_table
 from qkvsearch.data.readers import read_dataset

@@ -10,17 +10,18 @@ from typing import TypeAlias
 
 import pandas as pd
 
-from qkvsearch.data.columns.facts import ColumnFacts, ColumnType
-from qkvsearch.data.columns.names import named, named_as_text
-from qkvsearch.data.columns.roles import (
+from qkvsearch.data.columns import (
     A_NUMBER,
     Columns,
     check_column,
     find_text_columns,
+    named,
+    named_as_text,
     require_column,
 )
-from qkvsearch.data.columns.times import are_times
-from qkvsearch.data.columns.types import typed
+from qkvsearch.data.columns.column_types import typed
+from qkvsearch.data.columns.dates import are_times
+from qkvsearch.data.columns.facts import ColumnFacts, ColumnType
 from qkvsearch.data.files.encoded import EncodedTable
 from qkvsearch.data.ids import Ids, id_texts
 from qkvsearch.data.report import ReadReport

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from qkvsearch._utils.limits import CELL, CELL_BYTES, Limit, check_unpacked
-from qkvsearch.data.files.encoding import ColumnEncoder, TableEncoder
+from qkvsearch.data.files.encoded import ColumnEncoder, TableEncoder
 from qkvsearch.data.files.frames import (
     BATCH_BYTES,
     as_text,

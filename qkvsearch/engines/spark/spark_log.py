@@ -23,8 +23,8 @@ from qkvsearch.collaborative.confidences import Feedback
 from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.collaborative.implicit_als import AlternatingLeastSquares
 from qkvsearch.data.catalog import catalog_from_frame, catalog_of_ids
-from qkvsearch.data.columns import ColumnFacts, Columns
-from qkvsearch.data.columns.names import named
+from qkvsearch.data.columns import Columns, named
+from qkvsearch.data.columns.facts import ColumnFacts
 from qkvsearch.data.ids import Ids
 from qkvsearch.data.interactions import MergeCounts
 from qkvsearch.data.ratings import Scale

@@ -10,12 +10,10 @@ import numpy as np
 import pandas as pd
 
 from qkvsearch.data.columns.dates import read_dates
-from qkvsearch.data.columns.facts import ColumnFacts, ColumnType
+from qkvsearch.data.columns.facts import ColumnFacts, ColumnType, Reading, say_nothing
 from qkvsearch.data.columns.html import without_html
 from qkvsearch.data.columns.lists import read_lists, read_told_lists
 from qkvsearch.data.columns.numbers import read_numbers
-from qkvsearch.data.columns.reading import Reading, say_nothing
-from qkvsearch.data.columns.yes_no import read_yes_no
 from qkvsearch.terminal import shorten
 
 # Of the cells that say something, at most this share may be emptied for not fitting.
@@ -208,3 +206,31 @@ def _kept_from(reading: Reading, texts: pd.Series, counts: np.ndarray) -> Counte
         return Counter({f"kept as text: {reading.doubts}": fitting})
     example = shorten(texts[~reading.fits].iloc[0].strip())
     return Counter({f"kept as text: no {reading.type}, such as {example!r}": n_cells - fitting})
+
+
+YES = frozenset(
+    "true yes y ja j oui o si sí s sim sì tak да evet kyllä igen ναι 是 有 はい 1".split()
+)
+NO = frozenset(
+    "false no n nein non nee não nao nei nej nie нет ei nem όχι 否 无 無 いいえ 0".split()
+)
+
+
+def read_yes_no(texts: pd.Series) -> Reading:
+    """The distinct cells `texts` as 1 and 0.
+
+    A single letter or digit, or one answer throughout, may be anything: that is doubted.
+
+    >>> read_yes_no(pd.Series(["Yes", "no", "maybe"])).values.tolist()
+    [1, 0, <NA>]
+    """
+    said = texts.str.strip().str.casefold()
+    values = said.map(dict.fromkeys(YES, 1) | dict.fromkeys(NO, 0)).astype("Int64")
+    found = said[values.notna()]
+    reading = Reading("yes/no", values)
+    if (found.str.len() == 1).all() and values.nunique() < 2:
+        reading.doubts = "one letter throughout"
+    elif found.isin(["0", "1"]).any():
+        reading.doubts = "numbers"
+    reading.change("yes and no to 1 and 0", ~said.isin(["0", "1"]).to_numpy(bool))
+    return reading
