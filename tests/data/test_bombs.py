@@ -288,7 +288,7 @@ def test_many_sheets_of_one_part_are_refused(tmp_path):
 def test_styles_of_a_spreadsheet_have_a_limit(tmp_path, monkeypatch):
     monkeypatch.delenv("QKVSEARCH_MAX_UNPACKED")
     packed(tmp_path / "t.xlsx", "", styles="<fonts>" + "<font/>" * 1_500_000 + "</fonts>")
-    refused(tmp_path / "t.xlsx", "more than 10,000,000 bytes of a spreadsheet beside its cells")
+    refused(tmp_path / "t.xlsx", "more than 10,000,000 bytes of a spreadsheet besides its cells")
 
 
 def test_a_list_that_claims_more_items_than_there_are_bytes_is_refused(tmp_path):
