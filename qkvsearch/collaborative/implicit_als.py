@@ -10,6 +10,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
 from qkvsearch._utils.progress import Callback
+from qkvsearch._utils.scratch import counts_of, pieces_of, scratch_array
 from qkvsearch._utils.threads import available_cores, thread_pool
 from qkvsearch._utils.validation import (
     check_fitted,
@@ -22,7 +23,6 @@ from qkvsearch._utils.validation import (
 from qkvsearch.collaborative.base import CollaborativeModel, one_entry_per_pair
 from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.collaborative.solver import LANES, blocks, solve_rows, transpose
-from qkvsearch.data.files.scratch import counts_of, pieces_of, scratch_array
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DataError
 

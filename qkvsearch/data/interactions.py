@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qkvsearch.data.files import scratch
-from qkvsearch.data.files.scratch import GrowingArray, grouped, pieces_of
+from qkvsearch._utils import scratch
+from qkvsearch._utils.scratch import GrowingArray, grouped, pieces_of
 from qkvsearch.data.ids import Ids, factorize
 from qkvsearch.data.ratings import Scale
 

@@ -10,6 +10,14 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import pandas as pd
 
+from qkvsearch._utils.scratch import (
+    counts_of,
+    first_places,
+    pieces_of,
+    scratch_array,
+    spread,
+    taken,
+)
 from qkvsearch.data.columns import Columns
 from qkvsearch.data.columns.choice import LogChoice, choose_log_columns
 from qkvsearch.data.columns.column_types import typed_distinct
@@ -19,16 +27,7 @@ from qkvsearch.data.files.encoded import (
     EncodedColumn,
     EncodedTable,
     NumberColumn,
-    encoded,
     unit_of,
-)
-from qkvsearch.data.files.scratch import (
-    counts_of,
-    first_places,
-    pieces_of,
-    scratch_array,
-    spread,
-    taken,
 )
 from qkvsearch.data.ids import BLANK, Ids, case_note, id_texts, identified
 from qkvsearch.data.interactions import Interactions
@@ -78,13 +77,6 @@ def interactions_from_table(
         scale=rows.scale,
         report=report,
     )
-
-
-def interactions_from_frame(
-    frame: pd.DataFrame, columns: Columns, report: ReadReport, item_ids: Ids | None
-) -> Interactions:
-    """The same of a frame, as `read_table` gives it."""
-    return interactions_from_table(encoded(frame), columns, report, item_ids)
 
 
 def rows_from_table(
@@ -339,7 +331,7 @@ def numbers_of(column: EncodedColumn, name: str, report: ReadReport) -> np.ndarr
 def times_in(
     table: EncodedTable, name: str, usable: np.ndarray, report: ReadReport
 ) -> np.ndarray | None:
-    """The times (int64, n) of the usable rows, as `times_of` reads them."""
+    """The times (int64, n) of the usable rows, before which those without one are."""
     column = table.columns[name]
     seconds = None
     if isinstance(column, NumberColumn):

@@ -11,8 +11,8 @@ from qkvsearch.data.catalog import catalog_from_frame
 from qkvsearch.data.columns import Columns, find_column, require_column
 from qkvsearch.data.columns.choice import has_users
 from qkvsearch.data.files.encoded import EncodedTable
-from qkvsearch.data.files.tables import read_table
-from qkvsearch.data.log import interactions_from_frame
+from qkvsearch.data.files.tables import read_encoded, read_table
+from qkvsearch.data.log import interactions_from_table
 from qkvsearch.data.readers import Dataset, Source, load_encoded, read_dataset
 from qkvsearch.data.report import ReadReport
 from qkvsearch.data.samples import sample
@@ -99,7 +99,7 @@ def read_movielens(folder: str | Path) -> Dataset:
         reports.append(tag_report)
     catalog = catalog_from_frame(frame, Columns(), report)
     rows, rating_report = _read_ratings(ratings)
-    log = interactions_from_frame(rows, Columns(), rating_report, catalog.ids)
+    log = interactions_from_table(rows, Columns(), rating_report, catalog.ids)
     reports.append(rating_report)
     for each in reports:
         each.conclude(strict=False)
@@ -116,10 +116,10 @@ def _first(folder: Path, names: tuple[str, ...]) -> Path:
     return found
 
 
-def _read_ratings(path: Path) -> tuple[pd.DataFrame, ReadReport]:
+def _read_ratings(path: Path) -> tuple[EncodedTable, ReadReport]:
     if path.suffix == ".csv":
-        return read_table(path)
-    return read_table(path, delimiter="::" if path.suffix == ".dat" else "\t", names=RATING_NAMES)
+        return read_encoded(path)
+    return read_encoded(path, delimiter="::" if path.suffix == ".dat" else "\t", names=RATING_NAMES)
 
 
 def _read_movies(path: Path) -> tuple[pd.DataFrame, ReadReport]:

@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 
 from qkvsearch.data.columns import Columns
+from qkvsearch.data.files.encoded import encoded
 from qkvsearch.data.ids import Ids
-from qkvsearch.data.log import interactions_from_frame
+from qkvsearch.data.log import interactions_from_table
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError
 
@@ -17,7 +18,7 @@ def read(rows, names=("user", "item", "quantity"), item_ids=None, **columns):
     """The log, its pairs by user and item, and the report."""
     frame = pd.DataFrame(rows, columns=list(names), dtype=object)
     report = ReadReport("log.csv", read=len(frame))
-    log = interactions_from_frame(frame, Columns(**columns), report, item_ids)
+    log = interactions_from_table(encoded(frame), Columns(**columns), report, item_ids)
     pairs = [
         (str(log.user_ids[user]), str(log.item_ids[item]))
         for user, item in zip(log.users, log.items, strict=True)

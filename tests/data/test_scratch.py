@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qkvsearch.data.files import scratch
-from qkvsearch.data.files.scratch import (
+from qkvsearch._utils import scratch
+from qkvsearch._utils.scratch import (
     GrowingArray,
     counts_of,
     first_places,

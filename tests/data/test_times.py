@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from qkvsearch.data.columns.dates import are_times, parse_dates, times_of
+from qkvsearch.data.columns.dates import are_times, parse_dates
+from qkvsearch.data.files.encoded import encoded
+from qkvsearch.data.log import times_in
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError
 
@@ -19,7 +22,8 @@ def days(*cells):
 
 def seconds(*cells):
     report = ReadReport("log.csv", read=len(cells))
-    times = times_of(pd.Series(cells, dtype=object, name="when"), report)
+    table = encoded(pd.DataFrame({"when": pd.Series(cells, dtype=object)}))
+    times = times_in(table, "when", np.ones(len(cells), dtype=bool), report)
     return (None if times is None else times.tolist()), "; ".join(report.notes)
 
 

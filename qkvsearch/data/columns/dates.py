@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from qkvsearch._utils.scratch import pieces_of
 from qkvsearch.data.columns.facts import Reading, say_nothing
-from qkvsearch.data.files.scratch import first_places, pieces_of, spread
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError
 from qkvsearch.terminal import shorten
@@ -67,18 +67,6 @@ def parse_dates(column: pd.Series, day_first: bool | None = None) -> tuple[pd.Se
     found = pd.concat([found, _of_numbers(cells[numeric], alone=not found.notna().any())])
     found = pd.concat([found.reindex(cells.index), _nothing([-1])])  # code -1: no cell
     return found.iloc[codes].set_axis(column.index).rename(column.name), notes
-
-
-def iso_dates(cells: pd.Series) -> pd.Series:
-    """The dates (UTC) of distinct texts that are ISO 8601, NaT for others: these are read without a
-    look at the other cells of a column.
-
-    >>> iso_dates(pd.Series(["2024-03-01 10:00", "1/3/24"])).isna().tolist()
-    [False, True]
-    """
-    stripped = cells.str.strip()
-    other = stripped.str.lower().isin(NO_DATES) | stripped.str.fullmatch(NUMBER)
-    return _parsed(stripped[~other], format="ISO8601").reindex(cells.index)
 
 
 def _nothing(index: Any) -> pd.Series:
@@ -226,19 +214,6 @@ SECONDS_OF_NOW = 1e9
 WITHOUT_TIME = "{n} rows without a time count as earlier than all others"
 # Where a cell has no time.
 MISSING = int(np.iinfo(np.int64).min)
-
-
-def times_of(column: pd.Series, report: ReadReport) -> np.ndarray | None:
-    """The column's times (int64, n): seconds since 1970, or numbers in an order of their own.
-
-    A row without a time comes before all others. None where no row has one. Raises `DataError`
-    where at least half of the cells are no times.
-    """
-    codes, distinct = pd.factorize(column)
-    first = first_places(codes, len(distinct))
-    cells = pd.Series(distinct, column.index[first], dtype=object, name=column.name)
-    seconds = seconds_of(cells, np.bincount(codes[codes >= 0], minlength=len(distinct)), report)
-    return with_missing(spread(np.append(seconds, MISSING), codes), report)
 
 
 def with_missing(seconds: np.ndarray, report: ReadReport) -> np.ndarray | None:

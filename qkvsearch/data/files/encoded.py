@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from qkvsearch._utils.scratch import GrowingArray, pieces_of, scratch_array
 from qkvsearch.data.files.frames import as_text
-from qkvsearch.data.files.scratch import GrowingArray, pieces_of, scratch_array
 from qkvsearch.data.ids import are_integers
 
 # What stands for an empty cell among whole numbers, by how many bytes each has.

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import infer_dtype
 
+from qkvsearch._utils import scratch
 from qkvsearch._utils.limits import CELL, CELL_BYTES, COLUMNS, NAME
-from qkvsearch.data.files import scratch
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError, listed_names, suggest
 
