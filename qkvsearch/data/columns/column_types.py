@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from qkvsearch.data.columns.dates import read_dates
-from qkvsearch.data.columns.facts import ColumnFacts, ColumnType, Reading, say_nothing
+from qkvsearch.data.columns.facts import ColumnFacts, ColumnType, ParsedCells, are_missing
 from qkvsearch.data.columns.html import without_html
 from qkvsearch.data.columns.lists import read_lists, read_told_lists
 from qkvsearch.data.columns.numbers import read_numbers
@@ -34,7 +34,7 @@ CODE_SIGNS = {"USD": "$", "US$": "$", "EUR": "€", "GBP": "£", "JPY": "¥", "C
 class TypedColumn:
     """cells: int, float or text with gaps, as many as were read. changed: what was done to how many
     of them. unfit: bool, True for those that were emptied for not fitting. convention: as in
-    `Reading`.
+    `ParsedCells`.
     """
 
     type: ColumnType
@@ -136,7 +136,7 @@ def typed_distinct(
 
 def _decided(
     texts: pd.Series, counts: np.ndarray, told: ColumnType | None, searched: bool, convention: str
-) -> tuple[Reading, np.ndarray, Counter[str]]:
+) -> tuple[ParsedCells, np.ndarray, Counter[str]]:
     """How the distinct cells are read, which of them say that there is nothing (bool), and what
     kept a column text that is nearly of another type.
     """
@@ -146,7 +146,7 @@ def _decided(
     for type_ in candidates:
         if type_ == "text":
             break
-        nothing = say_nothing(texts, words=type_ != "list")
+        nothing = are_missing(texts, words=type_ != "list")
         cells, n_cells = texts[~nothing], counts[~nothing]
         if told:
             return _read(type_, cells, n_cells, convention, told=True), nothing, kept
@@ -158,7 +158,7 @@ def _decided(
         kept = kept or _kept_from(reading, cells, n_cells)
         if kept and reading.doubts:
             break
-    return Reading("text", texts.where(texts != "")), np.zeros(len(texts), dtype=bool), kept
+    return ParsedCells("text", texts.where(texts != "")), np.zeros(len(texts), dtype=bool), kept
 
 
 def _read(
@@ -167,7 +167,7 @@ def _read(
     counts: np.ndarray,
     convention: str = "",
     told: bool = False,
-) -> Reading:
+) -> ParsedCells:
     if type_ == "number":
         return read_numbers(texts, counts, convention)
     if type_ == "date":
@@ -189,13 +189,13 @@ def _is_hopeless(type_: ColumnType, texts: pd.Series, counts: np.ndarray) -> boo
     return bool(n_drawn[fits].sum() < SAMPLE / 2)
 
 
-def _fits(reading: Reading, counts: np.ndarray) -> bool:
+def _fits(reading: ParsedCells, counts: np.ndarray) -> bool:
     fitting, n_cells = counts[reading.fits].sum(), counts.sum()
     few_unfit = fitting >= LEAST_FITTING and n_cells - fitting <= MOST_UNFIT * n_cells
     return bool(not reading.doubts and (fitting == n_cells or few_unfit))
 
 
-def _kept_from(reading: Reading, texts: pd.Series, counts: np.ndarray) -> Counter[str]:
+def _kept_from(reading: ParsedCells, texts: pd.Series, counts: np.ndarray) -> Counter[str]:
     """What kept a column from being of numbers or dates that at least half of its cells are, and
     how many cells.
     """
@@ -216,7 +216,7 @@ NO = frozenset(
 )
 
 
-def read_yes_no(texts: pd.Series) -> Reading:
+def read_yes_no(texts: pd.Series) -> ParsedCells:
     """The distinct cells `texts` as 1 and 0.
 
     A single letter or digit, or one answer throughout, may be anything: that is doubted.
@@ -227,7 +227,7 @@ def read_yes_no(texts: pd.Series) -> Reading:
     said = texts.str.strip().str.casefold()
     values = said.map(dict.fromkeys(YES, 1) | dict.fromkeys(NO, 0)).astype("Int64")
     found = said[values.notna()]
-    reading = Reading("yes/no", values)
+    reading = ParsedCells("yes/no", values)
     if (found.str.len() == 1).all() and values.nunique() < 2:
         reading.doubts = "one letter throughout"
     elif found.isin(["0", "1"]).any():

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from qkvsearch._utils.scratch import pieces_of
-from qkvsearch.data.columns.facts import Reading, say_nothing
+from qkvsearch.data.columns.facts import ParsedCells, are_missing
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError
 from qkvsearch.terminal import shorten
@@ -173,9 +173,9 @@ EITHER_ORDER = r"^\s*([0-9]{1,2})[/ -]([0-9]{1,2})[/ -][0-9]{2}"
 NUMBERS_WITH_DOTS = r"v?[0-9]+(?:\.[0-9]+)+"
 
 
-def read_dates(texts: pd.Series, convention: str = "") -> Reading:
+def read_dates(texts: pd.Series, convention: str = "") -> ParsedCells:
     """Distinct cells as ISO text, with the time of day where any of them has one. convention: as
-    in `Reading`, "day first" or "month first".
+    in `ParsedCells`, "day first" or "month first".
 
     >>> read_dates(pd.Series(["2024-03-01", "March 2, 2024"])).values.tolist()
     ['2024-03-01', '2024-03-02']
@@ -188,7 +188,7 @@ def read_dates(texts: pd.Series, convention: str = "") -> Reading:
     )
     values = pd.Series(iso, index=there.index, dtype=object).str.replace("T", " ", regex=False)
     values = values.reindex(texts.index)
-    reading = Reading("date", values)
+    reading = ParsedCells("date", values)
     if texts[dates.isna()].str.fullmatch(NUMBERS_WITH_DOTS).any():
         reading.doubts = "version numbers"
     reading.convention = _convention(texts, dates)
@@ -296,7 +296,7 @@ def _seconds(cells: pd.Series, counts: np.ndarray, report: ReadReport) -> pd.Ser
         report.notes.extend(notes)
     unread = found.isna().to_numpy(bool)
     bad = unread.copy()
-    bad[unread] = ~say_nothing(cells[unread])
+    bad[unread] = ~are_missing(cells[unread])
     n_bad, n_found = int(counts[bad].sum()), int(counts[~unread].sum())
     if n_bad:
         _count_unreadable(cells[bad], n_bad, n_bad + n_found, report)

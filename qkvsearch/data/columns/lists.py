@@ -12,7 +12,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from qkvsearch.data.columns.facts import LIST_SEPARATOR, Reading
+from qkvsearch.data.columns.facts import LIST_SEPARATOR, ParsedCells
 
 QUOTED = re.compile(r"^(['\"])(.*)\1$")
 SEPARATORS = "|;,"
@@ -29,7 +29,7 @@ LEAST_NESTED, MOST_NESTED = 0.5, 8
 LONGEST_PYTHON = 100_000
 
 
-def read_lists(texts: pd.Series, counts: np.ndarray) -> Reading:
+def read_lists(texts: pd.Series, counts: np.ndarray) -> ParsedCells:
     """The distinct cells `texts`, of which there are `counts`, as entries joined by "|"; all are
     missing where no separator makes lists of them.
 
@@ -51,10 +51,10 @@ def read_lists(texts: pd.Series, counts: np.ndarray) -> Reading:
         entries = _split(texts, separator)
         if _are_lists(entries, counts, separator):
             return _by(separator, texts, entries)
-    return Reading("list", pd.Series(None, index=texts.index, dtype=object))
+    return ParsedCells("list", pd.Series(None, index=texts.index, dtype=object))
 
 
-def read_told_lists(texts: pd.Series, counts: np.ndarray, convention: str = "") -> Reading:
+def read_told_lists(texts: pd.Series, counts: np.ndarray, convention: str = "") -> ParsedCells:
     """The same where the owner says so: by "|" if any cell has one, else by the separator that
     the column had before (`convention`), else by the one that most cells have.
     """
@@ -66,7 +66,7 @@ def read_told_lists(texts: pd.Series, counts: np.ndarray, convention: str = "") 
     return _by(separator, texts, _split(texts, separator))
 
 
-def _by(separator: str, texts: pd.Series, entries: pd.Series) -> Reading:
+def _by(separator: str, texts: pd.Series, entries: pd.Series) -> ParsedCells:
     is_stored = separator == LIST_SEPARATOR
     what = "entries trimmed" if is_stored else f"separator {separator} to {LIST_SEPARATOR}"
     reading = _reading(texts, entries, what)
@@ -147,12 +147,12 @@ def _share_long(entries: pd.Series) -> float:
     return float((each.str.len() > LONGEST_ENTRY).mean()) if len(each) else 0.0
 
 
-def _reading(texts: pd.Series, entries: pd.Series, what: str) -> Reading:
+def _reading(texts: pd.Series, entries: pd.Series, what: str) -> ParsedCells:
     found = entries.dropna()
     joined = found.map(
         lambda cell: LIST_SEPARATOR.join(part.replace(LIST_SEPARATOR, "/") for part in cell)
     )
     values = joined.where(joined != "").reindex(texts.index)
-    reading = Reading("list", values)
+    reading = ParsedCells("list", values)
     reading.change(what, (values != texts).to_numpy(bool))
     return reading

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from qkvsearch.data.columns.facts import Reading
+from qkvsearch.data.columns.facts import ParsedCells
 
 SIGNS = dict.fromkeys("\u2212\u2012\u2013\u2014\ufe63\uff0d", "-") | {"\uff0b": "+"}
 SPACES = dict.fromkeys("\u00a0\u2002\u2003\u2007\u2008\u2009\u200a\u202f\u3000\t", " ")
@@ -88,7 +88,7 @@ LONGEST = 64
 NO_NUMBER = NumberCell("", "")
 
 
-def read_numbers(texts: pd.Series, counts: np.ndarray, convention: str = "") -> Reading:
+def read_numbers(texts: pd.Series, counts: np.ndarray, convention: str = "") -> ParsedCells:
     """The distinct cells `texts`, of which there are `counts`, as numbers.
 
     A cell that tells its decimal separator is read by it. For one that does not, such as 1.234,
@@ -105,7 +105,7 @@ def read_numbers(texts: pd.Series, counts: np.ndarray, convention: str = "") -> 
     decimal = _decimal(dots, commas, list(compress(cells, either)), cells, convention)
     written = pd.Series([cell.text(decimal) for cell in cells], index=texts.index, dtype=object)
     values, doubts = _values(written, shapes != "")
-    reading = Reading("number", values, doubts=doubts or _doubts(texts, cells, counts))
+    reading = ParsedCells("number", values, doubts=doubts or _doubts(texts, cells, counts))
     reading.convention = decimal if set(shapes) & {"either", "dot", "comma"} else ""
     _note_changes(reading, cells, decimal)
     if either.any() and bool(dots) == bool(commas) and not (dots == commas and convention):
@@ -203,7 +203,7 @@ def _doubts(texts: pd.Series, cells: list[NumberCell], counts: np.ndarray) -> st
     return ""
 
 
-def _note_changes(reading: Reading, cells: list[NumberCell], decimal: str) -> None:
+def _note_changes(reading: ParsedCells, cells: list[NumberCell], decimal: str) -> None:
     for currency in dict.fromkeys(cell.currency for cell in cells if cell.currency):
         reading.change(f"{currency} removed", [cell.currency == currency for cell in cells])
     changes: dict[str, Callable[[NumberCell], bool]] = {
