@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Executor
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -26,33 +27,21 @@ DIVERGED = 100.0
 MAX_RESTARTS = 6
 
 
+@dataclass(eq=False, repr=False)
 class BiasedFactorization(CollaborativeModel):
-    """What `BiasedMF` does and its parameters, without scikit-learn."""
+    """The implementation of `BiasedMF` without scikit-learn."""
 
-    def __init__(
-        self,
-        n_components: int = 64,
-        *,
-        max_iter: int = 20,
-        learning_rate: float = 0.045,
-        reg: float = 0.04,
-        damping: float = 50.0,
-        bias_reg: float = 3.0,
-        init_scale: float = 0.01,
-        n_threads: int | None = None,
-        random_state: Any = None,
-        callback: Callback | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.max_iter = max_iter
-        self.learning_rate = learning_rate
-        self.reg = reg
-        self.damping = damping
-        self.bias_reg = bias_reg
-        self.init_scale = init_scale
-        self.n_threads = n_threads
-        self.random_state = random_state
-        self.callback = callback
+    n_components: int = 64
+    _: KW_ONLY
+    max_iter: int = 20
+    learning_rate: float = 0.045
+    reg: float = 0.04
+    damping: float = 50.0
+    bias_reg: float = 3.0
+    init_scale: float = 0.01
+    n_threads: int | None = None
+    random_state: Any = None
+    callback: Callback | None = None
 
     def fit(self, X: Any, y: None = None) -> Self:
         """Learn from a sparse matrix (n_users, n_items) of ratings or from rated `Interactions`.

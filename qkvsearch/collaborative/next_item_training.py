@@ -10,11 +10,10 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 
-from qkvsearch._utils.progress import Callback
 from qkvsearch._utils.threads import available_cores
 from qkvsearch.attention.layers import load, state
 from qkvsearch.collaborative.next_item_model import NextItemModel
@@ -23,6 +22,8 @@ from qkvsearch.errors import DataError
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from qkvsearch.collaborative.next_item import NextItem
 
 # Windows are sorted by length within this many batches, which leaves little to pad.
 BATCHES_SORTED = 32
@@ -155,19 +156,8 @@ STATES_AT_ONCE = 128
 N_SAMPLED = 4096
 
 
-class Parameters(Protocol):
-    """Those of `NextItem` that say how to train."""
-
-    dropout: float
-    learning_rate: float
-    max_iter: int
-    max_minutes: float | None
-    batch_size: int
-    callback: Callback | None
-
-
 def train(
-    parameters: Parameters,
+    parameters: NextItem,
     model: NextItemModel,
     sequences: Sequences,
     held_out: np.ndarray,
@@ -206,7 +196,7 @@ class _Training:
 
     def __init__(
         self,
-        parameters: Parameters,
+        parameters: NextItem,
         model: NextItemModel,
         sequences: Sequences,
         held_out: np.ndarray,

@@ -60,11 +60,6 @@ class CorpusEncoder(LearnedEncoder):
         self.embeddings_ = self.encoder_.encode_many(read)
         return self
 
-    def transform(self, texts: Iterable[str]) -> np.ndarray:
-        """Embeddings (n, d); a text of unknown words is all zeros."""
-        check_is_fitted(self)
-        return np.array([self.encoder_.encode(text).total for text in texts], dtype=np.float32)
-
 
 @dataclass(eq=False, repr=False)
 class CooccurrenceEncoder(LearnedEncoder):

@@ -32,9 +32,6 @@ TOKENIZER = "tokenizer.json"
 POOLING = "1_Pooling/config.json"
 LENGTH = "sentence_bert_config.json"
 
-# Rows of a matrix that are moved at a time, which takes half as long as all of them.
-TILE = 16
-
 # Their names in a Hugging Face configuration, and ours.
 ACTIVATIONS = {
     "gelu": "gelu",
@@ -136,21 +133,12 @@ class BertTensors:
         return self.tensors.read(self.prefix + name, shape, f" as {CONFIG} of a BERT has it")
 
     def linear(self, name: str, d_in: int, d_out: int) -> Linear:
-        weight = self(f"{name}.weight", d_out, d_in)
-        return Linear(_by_columns(weight), self(f"{name}.bias", d_out))
+        # With contiguous columns, BLAS computes x·Wᵀ of a short text in four fifths of the time.
+        weight = np.asfortranarray(self(f"{name}.weight", d_out, d_in))
+        return Linear(weight, self(f"{name}.bias", d_out))
 
     def norm(self, name: str, d: int, epsilon: float) -> LayerNorm:
         return LayerNorm(self(f"{name}.weight", d), self(f"{name}.bias", d), epsilon)
-
-
-def _by_columns(weight: np.ndarray) -> np.ndarray:
-    """The same matrix, each column contiguous: x·Wᵀ of a short text takes BLAS a fifth less time,
-    since what it reads next lies together.
-    """
-    columns = np.empty(weight.shape[::-1], weight.dtype)
-    for start in range(0, len(weight), TILE):
-        columns[:, start : start + TILE] = weight[start : start + TILE].T
-    return columns.T
 
 
 def _embedding(config: Config, tensors: BertTensors) -> TokenEmbedding:

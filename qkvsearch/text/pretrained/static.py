@@ -23,7 +23,7 @@ from qkvsearch.text.pretrained.subwords import (
     sum_rows,
     whole,
 )
-from qkvsearch.text.text_encoder import EncodedQuery, EncodedTexts
+from qkvsearch.text.text_encoder import NONE_CUT, EncodedQuery, EncodedTexts, TextEncoder
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -37,7 +37,6 @@ TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 TENSOR = "embedding.weight"
 # Texts that the tokenizer is given at a time, and that are held as tokens.
 BATCH = 16_384
-NONE_CUT = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +64,7 @@ class CutTexts:
 
 
 @dataclass(frozen=True, eq=False)
-class StaticEncoder:
+class StaticEncoder(TextEncoder):
     """The weighted sum of a text's subword vectors, at length 1; a `TextEncoder` in which no token
     sees another.
 
@@ -84,7 +83,7 @@ class StaticEncoder:
 
     kind: ClassVar[str] = "static"
     is_pretrained: ClassVar[bool] = True
-    limit: ClassVar[int | None] = None
+    limit = None
 
     @property
     def table(self) -> np.ndarray:
@@ -127,28 +126,14 @@ class StaticEncoder:
             raise QkvError(f"weights are {np.shape(weights)}, not ({len(self.vectors)},)")
         return replace(self, weights=np.asarray(weights, dtype=np.float32))
 
-    def encode(self, text: str) -> LabelledVectors:
-        """One labelled vector for each word, the sum of its pieces', adding up to length 1."""
-        labels, owners, ids = self._pieces(text)
-        return self._parts(labels, owners, ids, self._rows(ids))
-
     def read(self, text: str) -> EncodedQuery:
-        """`encode`, and the vector of each piece in reading order, under its word's label."""
+        """Return one labelled vector for each word, the sum of its pieces', and the vector of each
+        piece in reading order, under its word's label.
+        """
         labels, owners, ids = self._pieces(text)
         rows = self._rows(ids)
         tokens = LabelledVectors([labels[owner] for owner in owners.tolist()], rows)
         return EncodedQuery(self._parts(labels, owners, ids, rows), tokens)
-
-    def tokens_many(
-        self, texts: Sequence[str], longest: int, progress: Progress | None = None
-    ) -> Iterator[np.ndarray]:
-        """As `TextEncoder` says: rows of `vectors`."""
-        done = 0
-        for batch in self._batches(texts):
-            yield from batch.first(longest)
-            done += len(batch)
-            if progress is not None:
-                progress("reading tokens", done, len(texts))
 
     def encode_with_tokens(
         self, texts: Sequence[str], longest: int, progress: Progress | None = None
@@ -180,29 +165,11 @@ class StaticEncoder:
         sums = sum_rows(self._rows(ids), owners, len(labels))
         return LabelledVectors(labels, sums / np.bincount(owners)[: len(sums), None].astype("f4"))
 
-    def encode_many(self, texts: Sequence[str], progress: Progress | None = None) -> np.ndarray:
-        """Embeddings float32 (n, d), rows of length 1; zeros for a text of nothing to see.
-
-        `progress` is called as ("encoding", texts done, texts in all).
-        """
-        embeddings = np.zeros((len(texts), self.n_components), dtype=np.float32)
-        done = 0
-        for batch in self._batches(texts):
-            embeddings[done : done + len(batch)] = self._embeddings(batch)
-            done += len(batch)
-            if progress is not None:
-                progress("encoding", done, len(texts))
-        return embeddings
-
     def _embeddings(self, batch: CutTexts) -> np.ndarray:
         """float32 (n, d)."""
         counts = batch.counts(len(self.vectors))
         counts.data = counts.data * self._shares(counts.indices)
         return unit_rows(counts @ self._every_row, NEGLIGIBLE)
-
-    def encode_texts(self, texts: Sequence[str], progress: Progress | None = None) -> EncodedTexts:
-        """`encode_many`; no text is too long."""
-        return EncodedTexts(self.encode_many(texts, progress), NONE_CUT)
 
     def idf(self, texts: Sequence[str]) -> np.ndarray:
         """Weights from a catalog, float32 (n_tokens,): ln((1 + N) / (1 + n)) + 1, with n of its N
