@@ -126,18 +126,13 @@ def trace_self_attention(
     w_key: npt.ArrayLike,
     w_value: npt.ArrayLike,
     *,
-    b_query: npt.ArrayLike | None = None,
-    b_key: npt.ArrayLike | None = None,
-    b_value: npt.ArrayLike | None = None,
     tokens: Iterable[str] | None = None,
     **options: Any,
 ) -> Trace:
-    """`trace` of self-attention, from the inputs on: inputs, w_query, w_key, w_value and the biases
-    that are given (b_query, ...) come before the queries.
+    """Record self-attention as `trace` does, with the inputs, w_query, w_key and w_value before it.
 
-    x (n, d_in), w_query (d_in, d), w_key (d_in, d), w_value (d_in, dv), each with a bias of as many
-    entries as it has columns, or none. tokens (n,): the labels of x. Options and errors as for
-    `trace`; raises ValueError, too, for weights and biases that do not fit.
+    x (n, d_in), w_query (d_in, d), w_key (d_in, d), w_value (d_in, dv). tokens (n,): the labels of
+    x. Options and errors as for `trace`; raises ValueError, too, for weights that do not fit.
     Vaswani et al. 2017, section 3.2.3.
 
     >>> steps = trace_self_attention([[1, 2]], [[1], [1]], [[0], [1]], [[2], [0]], tokens="a")
@@ -147,25 +142,10 @@ def trace_self_attention(
     inputs, *weights = _matrices(x=x, w_query=w_query, w_key=w_key, w_value=w_value)
     labels = _labels("tokens", tokens, len(inputs))
     source = _given("inputs", "X", inputs, labels, distinct(labels))
-    biases = {"query": b_query, "key": b_key, "value": b_value}
-    given, projected = [source], []
-    for (name, bias), weight in zip(biases.items(), weights, strict=True):
-        w = _weight_step(f"w_{name}", weight, source)
-        b = None if bias is None else _bias_step(f"b_{name}", bias, w)
-        given += [w] if b is None else [w, b]
-        projected.append(_projection_step(name, source, w, b))
-    return Trace((*given, *projected, *_attention_steps(*projected, **options)))
-
-
-def project(x: Array, weight: Array, bias: Array | None = None) -> Array:
-    """x·W + b, of numbers or of symbols.
-
-    x (n, d_in), weight (d_in, d), bias (1, d) or None -> (n, d).
-
-    >>> project(np.array([[1.0, 2.0]]), np.array([[3.0], [4.0]]))
-    array([[11.]])
-    """
-    return x @ weight if bias is None else x @ weight + bias
+    names = ("query", "key", "value")
+    steps = [_weight_step(f"w_{name}", w, source) for name, w in zip(names, weights, strict=True)]
+    projected = [_projection_step(source, step) for step in steps]
+    return Trace((source, *steps, *projected, *_attention_steps(*projected, **options)))
 
 
 # --- what is given, and its projections ---
@@ -188,31 +168,15 @@ def _weight_step(name: str, weight: Array, inputs: TraceStep) -> TraceStep:
     return _given(name, f"W_{name[2]}", weight, rows, tuple(name[2] + row for row in rows))
 
 
-def _bias_step(name: str, bias: npt.ArrayLike, weight: TraceStep) -> TraceStep:
-    array, letter = np.asarray(bias), name[2]
-    if array.shape != (len(weight.columns),):
-        raise ValueError(
-            f"{name} needs {len(weight.columns)} entries, one for each column of {weight.name}, "
-            f"got shape {array.shape}"
-        )
-    row = array[None].astype(answer_dtype(np, array, weight.array), copy=False)
-    return _given(name, f"b_{letter}", row, (f"b_{letter}",), (f"b{letter}",))
-
-
-def _projection_step(
-    name: str, inputs: TraceStep, weight: TraceStep, bias: TraceStep | None
-) -> TraceStep:
-    parts = [inputs, weight] if bias is None else [inputs, weight, bias]
-    formula = " + ".join(
-        [f"{name[0].upper()} = X·{weight.formula}", *(b.formula for b in parts[2:])]
-    )
-    array = project(*(part.array for part in parts))
-    plural = {"query": "queries", "key": "keys", "value": "values"}[name]
+def _projection_step(inputs: TraceStep, weight: TraceStep) -> TraceStep:
+    letter = weight.name[2].upper()
+    name = {"Q": "queries", "K": "keys", "V": "values"}[letter]
+    array, formula = inputs.array @ weight.array, f"{letter} = X·{weight.formula}"
 
     def write() -> Array:
-        return project(*(part.symbols for part in parts))
+        return inputs.symbols @ weight.symbols
 
-    return TraceStep(plural, formula, array, inputs.rows, weight.columns, write)
+    return TraceStep(name, formula, array, inputs.rows, weight.columns, write)
 
 
 # --- attention ---

@@ -29,9 +29,9 @@ class NextItemModel:
     >>> model = NextItemModel.create(20, 8, n_layers=2, n_heads=2, n_positions=10, rng=0)
     >>> query = model.fold_in([3, 1, 4])
     >>> scores = model.items.weight @ query
-    >>> parts = model.contributions([3, 1, 4], [0, 7])
-    >>> parts.shape, np.allclose(parts.sum(axis=1), scores[[0, 7]], atol=1e-5)
-    ((2, 4), True)
+    >>> parts = model.items.weight @ model.history_vectors([3, 1, 4]).T
+    >>> parts.shape, np.allclose(parts.sum(axis=1), scores, atol=1e-5)
+    ((20, 4), True)
     """
 
     items: Embedding
@@ -110,14 +110,6 @@ class NextItemModel:
             shares = contributions(self.encoder, x, last, is_causal=True)[0]
             vectors[counting], vectors[-1] = shares[:-1], shares[-1]
         return vectors
-
-    def contributions(self, history: np.ndarray, positions: np.ndarray) -> np.ndarray:
-        """What each item of a history (h,) adds to the scores of items (n,): (n, h + 1).
-
-        The last column is the constant; a row adds up to the item's score.
-        """
-        keys = self.items.weight[np.asarray(positions, dtype=np.intp)]
-        return np.asarray(keys @ self.history_vectors(history).T)
 
     def _counting(self, history: np.ndarray) -> np.ndarray:
         """The places in a history of the items that count: the last ones known."""

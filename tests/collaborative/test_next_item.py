@@ -76,13 +76,12 @@ class TestModel:
         assert model.fold_in(history).shape == (D,)
         assert not model.fold_in(history).any()
         assert not model.history_vectors(history).any()
-        assert model.contributions(history, [1, 2]).tolist() == [[0] * (len(history) + 1)] * 2
 
     @pytest.mark.parametrize("length", [1, 2, 7, 40])
     def test_parts_add_up_to_the_scores(self, model, assert_adds_up, length):
         history = np.random.default_rng(length).integers(0, N_ITEMS, length)
         scores = model.items.weight @ model.fold_in(history)
-        parts = model.contributions(history, np.arange(N_ITEMS))
+        parts = model.items.weight @ model.history_vectors(history).T
         assert parts.shape == (N_ITEMS, length + 1)
         for row, score in zip(parts, scores, strict=True):
             assert_adds_up(row.tolist(), float(score))
@@ -98,7 +97,7 @@ class TestModel:
     def test_answering_imports_neither_torch_nor_scikit_learn(self):
         code = (
             "import sys; from qkvsearch.collaborative.next_item_model import NextItemModel as M; "
-            "M.create(9, 4, 1, 1, 5, 0).contributions([1, 2], [3]); "
+            "M.create(9, 4, 1, 1, 5, 0).history_vectors([1, 2]); "
             "print(*{'torch', 'sklearn', 'pandas', 'numba'} & set(sys.modules))"
         )
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

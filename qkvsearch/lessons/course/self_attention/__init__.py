@@ -4,7 +4,7 @@ import numpy as np
 from numpy import ndarray as Array
 
 from qkvsearch.attention import attention, softmax
-from qkvsearch.attention.trace import Trace, project
+from qkvsearch.attention.trace import Trace
 from qkvsearch.lessons.cells import given as named
 from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.course.self_attention.questions import quizzes
@@ -318,12 +318,12 @@ def projected_singly(x: np.ndarray, weight: np.ndarray) -> np.ndarray:
 
     x (n, d_in), weight (d_in, d) -> (n, d).
     """
-    return np.array([project(row[None], weight)[0] for row in x])
+    return np.array([row @ weight for row in x])
 
 
 def biased(x: np.ndarray, weight: np.ndarray, bias: float) -> np.ndarray:
     """x·W + b, where every number of b is `bias`."""
-    return project(x, weight, np.full((1, weight.shape[1]), bias))
+    return x @ weight + bias
 
 
 def wider(w_value: np.ndarray) -> np.ndarray:
