@@ -7,7 +7,7 @@ import time
 import pytest
 from pydantic import ValidationError
 
-from qkvsearch.web.api.search import SearchQuestion
+from qkvsearch.web.api.ranking_routes import SearchParameters
 from qkvsearch.web.service import Service
 
 
@@ -125,7 +125,7 @@ def test_the_queries_of_a_batch_have_a_limit_together(client):
 
 def test_of_many_wrong_filters_the_first_is_reported():
     with pytest.raises(ValidationError) as refused:
-        SearchQuestion(q="bread", filter=[1] * 50)
+        SearchParameters(q="bread", filter=[1] * 50)
     assert refused.value.error_count() == 1
 
 
