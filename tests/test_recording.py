@@ -300,10 +300,10 @@ def test_in_parquet_a_mixed_column_of_users_is_text_and_that_is_said(tmp_path):
     pytest.importorskip("pyarrow", reason="writing Parquet needs the extra [parquet]")
     engine = shop(tmp_path / "numbers", RATED.assign(user=[1, 1, 2, 2, 3]))
     notes = engine.recommend_all(tmp_path / "all.parquet").notes
-    assert not any("column of users is text" in note for note in notes)
+    assert not any("user column is text" in note for note in notes)
     engine.record("ann", "x", 5)
     done = engine.recommend_all(tmp_path / "all.parquet")
-    assert any("column of users is text" in note for note in done.notes)
+    assert any("user column is text" in note for note in done.notes)
     assert set(pd.read_parquet(tmp_path / "all.parquet")["user"]) <= {"1", "2", "3", "ann"}
 
 

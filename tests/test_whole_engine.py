@@ -118,7 +118,7 @@ def test_recommendations_are_judged_by_the_log(movies, movies_path, tmp_path):
         engine.snapshot.facts["tuned"] = {"protocol": "time", "settings": {"n_components": 4}}
         other = engine.evaluate_recommend("strong", k=5)
         assert other.metrics["ndcg@5"] != found.metrics["ndcg@5"]
-        assert other.notes[0].startswith("With the settings that tune found by `protocol` time; ")
+        assert other.notes[0].startswith("With the settings that tune found with `protocol` time; ")
         assert other.notes[1:] == ["Left out: 1 recorded interactions."]
 
 

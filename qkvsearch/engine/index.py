@@ -16,8 +16,8 @@ from qkvsearch._utils.validation import check_id, check_text
 from qkvsearch.errors import QkvError
 from qkvsearch.index import StoredModels
 from qkvsearch.retrieval import Ranking, Scores
+from qkvsearch.retrieval.candidates import Filter
 from qkvsearch.retrieval.reasons import WordReasons
-from qkvsearch.retrieval.remote_keys import Allowed
 from qkvsearch.search.answerable import none_found
 from qkvsearch.search.candidates import (
     as_list,
@@ -191,9 +191,8 @@ class Index:
         left = candidates(self.catalog, self.n_items, where)
         mask, emptied = asked.mask(left, anyway), None if left.any() else where
         personal = None if user is None else preferences
-        fused = self.texts.fused(
-            asked, names, fusion, personal, mask, anyway, where, last, is_typing=prefix
-        )
+        allowed = Filter(mask, where, last)
+        fused = self.texts.fused(asked, names, fusion, personal, allowed, anyway, prefix)
         if fused is not None and asked.text.strip() and not anyway:
             fused = fused.above_mean()
         ranking = ranked(
@@ -287,7 +286,7 @@ class Index:
         mask = candidates(self.catalog, self.n_items, where, [*known, *excluded], only)
         last = n_ranked(k, offset)
         wanted = pool_size(last, diversity)
-        head = recommender.head(history, model, damping, Allowed(mask, where, wanted))
+        head = recommender.head(history, model, damping, Filter(mask, where, wanted))
         pool = ranked(head, self.catalog.names, wanted, temperature, mask, where)
         ranking = diverse(pool, self.models, diversity, last).page(offset, min_weight)
         ranking = with_fields(ranking, self.catalog, columns)
@@ -332,13 +331,13 @@ class Index:
         state = f"{self.snapshot.name} {self.catalog.records.state}"
         if engine is None:
             return batch.write(Path(path), format, state, progress)
-        from qkvsearch.engine.remote_export import Elsewhere, write_elsewhere
+        from qkvsearch.engine.remote_export import RemoteBatch, write_remotely
 
-        there = Elsewhere(
+        remote = RemoteBatch(
             str(self.workspace.path.resolve()), state, batch.k, np.packbits(mask).tobytes(),
             seen, recent, damping, model, tuple(column.name for column in columns),
         )  # fmt: skip
-        return write_elsewhere(engine, path, format, batch, there, progress)
+        return write_remotely(engine, path, format, batch, remote, progress)
 
     def similar_users(
         self,
@@ -386,7 +385,7 @@ class Index:
         positions, notes = named_once(self.catalog, id_list("items", items))
         excluded, more = positions_of(self.catalog, id_list("exclude", exclude))
         mask = candidates(self.catalog, self.n_items, where, [*positions, *excluded])
-        head = Neighbours(self.texts, positions).fused(Allowed(mask, where, n_ranked(k, offset)))
+        head = Neighbours(self.texts, positions).fused(Filter(mask, where, n_ranked(k, offset)))
         ranking = ranked(head, self.catalog.names, k, temperature, mask, where, offset, min_weight)
         reasoning = NeighbourReasons(self.texts, self.histories, positions)
         ranking = replace(ranking, reasoning=reasoning).noted([*notes, *more])

@@ -49,7 +49,7 @@ def test_judgements_are_learned_from_and_what_they_lack_is_said(qkv):
 def test_queries_without_judgements_are_wrong_usage(qkv, tmp_path, given):
     answer = qkv("-w", "ws", "build", "items.csv", f"--{given}", f"{given}.tsv")
     assert (answer.code, answer.stdout) == (2, "")
-    assert "--queries asks and --qrels answers: give both" in answer.stderr
+    assert "--queries and --qrels belong together: give both" in answer.stderr
     assert not (tmp_path / "ws").exists()
 
 

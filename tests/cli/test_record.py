@@ -38,7 +38,7 @@ def test_a_rating_that_is_no_number_is_wrong_usage(qkv, movies_path):
 def test_the_samples_are_not_written_to(qkv):
     answer = qkv("-w", "sample:movies", "record", "u001", "Alien")
     assert (answer.code, answer.stdout) == (1, "")
-    assert "sample:movies is a bundled sample, and stays as it is" in answer.stderr
+    assert "sample:movies is a bundled sample and cannot be changed" in answer.stderr
 
 
 def test_a_rating_may_be_below_zero(qkv, movies_path):
