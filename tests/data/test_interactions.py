@@ -130,7 +130,7 @@ def test_users_merged_one_by_one_give_the_pairs_and_counts_of_all_at_once(rows):
         together = np.concatenate([columns[name] for columns in alone])
         np.testing.assert_array_equal(together, getattr(log, name))
     said = ReadReport("log")
-    counts.say(said)
+    counts.add_to(said)
     assert (said.merged, said.notes) == (report.merged, report.notes)
     assert counts.merged == len(rows) - len(log)
     assert counts.missing == np.isnan(table[:, 2]).sum()

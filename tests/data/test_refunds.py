@@ -6,11 +6,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qkvsearch.data.interactions import what_is_left
+from qkvsearch.data.interactions import apply_refunds
 
 
 def left(pairs, weights):
-    found, unmatched = what_is_left(np.array(pairs), np.array(weights, dtype=float))
+    found, unmatched = apply_refunds(np.array(pairs), np.array(weights, dtype=float))
     return found.tolist(), unmatched
 
 
