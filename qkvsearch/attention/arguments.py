@@ -71,11 +71,11 @@ class Inputs(NamedTuple):
         length = self.shape[axis]
         size = max(1, length * n_scores // math.prod(self.shape))
         for start in range(0, length, size):
-            part = slice(start, start + size)
+            block = slice(start, start + size)
             shape = (*self.shape[:axis], min(size, length - start), *self.shape[axis + 1 :])
-            q, k, v, mask, bias = (_along(x, axis, part) for x in self[:5])
-            place = (..., part, *[slice(None)] * (-axis - 1))
-            yield place, Inputs(q, k, v, mask, bias, shape, self.working, self.dtype)
+            q, k, v, mask, bias = (_along(x, axis, block) for x in self[:5])
+            index = (..., block, *[slice(None)] * (-axis - 1))
+            yield index, Inputs(q, k, v, mask, bias, shape, self.working, self.dtype)
 
 
 def _length(x: Array | None, axis: int) -> int:
@@ -83,9 +83,9 @@ def _length(x: Array | None, axis: int) -> int:
     return 1 if x is None or x.ndim < -axis else x.shape[axis]
 
 
-def _along(x: Any, axis: int, part: slice) -> Any:
+def _along(x: Any, axis: int, block: slice) -> Any:
     """A part of x along an axis; an axis of length 1 is the same for all parts."""
-    return x if _length(x, axis) == 1 else x[(..., part, *[slice(None)] * (-axis - 1))]
+    return x if _length(x, axis) == 1 else x[(..., block, *[slice(None)] * (-axis - 1))]
 
 
 def checked(query: Any, key: Any, value: Any, mask: Any, bias: Any) -> Inputs:
@@ -94,10 +94,17 @@ def checked(query: Any, key: Any, value: Any, mask: Any, bias: Any) -> Inputs:
     xp, (q, k, v) = as_arrays(query, key, value)
     dtype = answer_dtype(xp, q, k, v)
     check_tokens(q, k, v)
-    keep = None if mask is None else as_mask(beside(q, mask))
+    visible = None if mask is None else as_mask(beside(q, mask))
     added = None if bias is None else as_bias(beside(q, bias))
     return Inputs(
-        q, k, v, keep, added, score_shape(q, k, v, keep, added), working_dtype(xp, dtype), dtype
+        q,
+        k,
+        v,
+        visible,
+        added,
+        score_shape(q, k, v, visible, added),
+        working_dtype(xp, dtype),
+        dtype,
     )
 
 

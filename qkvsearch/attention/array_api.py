@@ -14,7 +14,7 @@ import numpy as np
 Array = Any
 
 
-def as_arrays(*given: Any) -> tuple[ModuleType, list[Array]]:
+def as_arrays(*inputs: Any) -> tuple[ModuleType, list[Array]]:
     """The array library of all that is given, and each as its array; lists are NumPy's.
 
     Raises TypeError where libraries are mixed.
@@ -23,7 +23,7 @@ def as_arrays(*given: Any) -> tuple[ModuleType, list[Array]]:
     >>> float(xp.sum(x + 1)), y.shape
     (5.0, (3,))
     """
-    arrays = [x if _is_array(x) else np.asarray(x) for x in given]
+    arrays = [x if _is_array(x) else np.asarray(x) for x in inputs]
     libraries = {"numpy" if is_numpy(x) else type(x).__module__.split(".")[0] for x in arrays}
     if len(libraries) > 1:
         raise TypeError(

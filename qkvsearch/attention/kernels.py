@@ -54,7 +54,7 @@ SMALL = np.float32(40)
 # Any score will do as the peak that no other can exceed by more: exp stays finite.
 ABOVE = np.float32(80)
 # Scores of a row among which such a one is looked for, before it is among all of them.
-SOME = 128
+FIRST_SCORES = 128
 LOWEST = np.finfo(np.float32).min
 # Numbers of a row that are compared side by side.
 LANES = 64
@@ -67,9 +67,9 @@ def largest(row: Array, lanes: Array) -> np.float32:
     lanes[:] = LOWEST
     whole = row.shape[0] - row.shape[0] % LANES
     for begin in range(0, whole, LANES):
-        part = row[begin : begin + LANES]
+        lane_block = row[begin : begin + LANES]
         for j in range(LANES):
-            lanes[j] = part[j] if part[j] > lanes[j] else lanes[j]
+            lanes[j] = lane_block[j] if lane_block[j] > lanes[j] else lanes[j]
     half = LANES // 2
     while half >= 8:
         for j in range(half):
@@ -86,14 +86,14 @@ def largest(row: Array, lanes: Array) -> np.float32:
 @compiled_for_any
 def norms(vectors: Array) -> Array:
     """Lengths (n,) of vectors (n, d)."""
-    found = np.empty(vectors.shape[0], np.float32)
+    lengths = np.empty(vectors.shape[0], np.float32)
     for i in range(vectors.shape[0]):
         total = np.float32(0)
         vector = vectors[i]
         for c in range(vector.shape[0]):
             total += vector[c] * vector[c]
-        found[i] = np.sqrt(total)
-    return found
+        lengths[i] = np.sqrt(total)
+    return lengths
 
 
 @compiled_for_any
@@ -139,7 +139,7 @@ def attend_rows(
                 if bound < SMALL:
                     peak = max(peak, ZERO)
                 elif not bound - peak < ABOVE:
-                    peak = max(peak, largest(row[start : min(stop, start + SOME)], lanes))
+                    peak = max(peak, largest(row[start : min(stop, start + FIRST_SCORES)], lanes))
                     if not bound - peak < ABOVE:
                         peak = max(peak, largest(row[start:stop], lanes))
                 shrunk = np.exp(peaks[i] - peak)

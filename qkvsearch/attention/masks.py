@@ -147,24 +147,24 @@ def hide(scores: npt.ArrayLike, mask: npt.ArrayLike | None, out: Array | None = 
     xp, (rows,) = as_arrays(scores)
     if mask is None:
         return rows
-    keep = as_mask(beside(rows, mask))
+    visible = as_mask(beside(rows, mask))
     if out is None:
-        return xp.where(keep, rows, -math.inf)
+        return xp.where(visible, rows, -math.inf)
     if out is not rows:
         np.copyto(out, rows)
-    np.copyto(out, -np.inf, where=~keep)
+    np.copyto(out, -np.inf, where=~visible)
     return out
 
 
-def as_mask(keep: Array) -> Array:
+def as_mask(visible: Array) -> Array:
     """A boolean array, or a TypeError that says where other numbers go."""
-    if keep.dtype != namespace(keep).bool:
+    if visible.dtype != namespace(visible).bool:
         raise TypeError(
-            f"mask must be boolean, True = may attend, got {keep.dtype}: floats to add to the "
+            f"mask must be boolean, True = may attend, got {visible.dtype}: floats to add to the "
             "scores go to `bias`, 0/1 numbers become a mask by .astype(bool), and a mask where "
             "True = ignore by masks.keep_from_ignore()"
         )
-    return keep
+    return visible
 
 
 def add(scores: Array, bias: Array | None, out: Array | None = None) -> Array:

@@ -112,12 +112,12 @@ def trace(
     if key_labels is None and len(k) == len(q):
         key_labels = rows
     columns = _labels("key_labels", key_labels, len(k))
-    given = (
-        _given("queries", "Q", q, rows, _entries(rows, "Q")),
-        _given("keys", "K", k, columns, _entries(columns, "K")),
-        _given("values", "V", v, columns, _entries(columns, "V")),
+    inputs = (
+        _input_step("queries", "Q", q, rows, _entries(rows, "Q")),
+        _input_step("keys", "K", k, columns, _entries(columns, "K")),
+        _input_step("values", "V", v, columns, _entries(columns, "V")),
     )
-    return Trace((*given, *_attention_steps(*given, **options)))
+    return Trace((*inputs, *_attention_steps(*inputs, **options)))
 
 
 def trace_self_attention(
@@ -141,7 +141,7 @@ def trace_self_attention(
     """
     inputs, *weights = _matrices(x=x, w_query=w_query, w_key=w_key, w_value=w_value)
     labels = _labels("tokens", tokens, len(inputs))
-    source = _given("inputs", "X", inputs, labels, distinct(labels))
+    source = _input_step("inputs", "X", inputs, labels, distinct(labels))
     names = ("query", "key", "value")
     steps = [_weight_step(f"w_{name}", w, source) for name, w in zip(names, weights, strict=True)]
     projected = [_projection_step(source, step) for step in steps]
@@ -151,7 +151,7 @@ def trace_self_attention(
 # --- what is given, and its projections ---
 
 
-def _given(name: str, formula: str, array: Array, rows: Labels, names: Labels) -> TraceStep:
+def _input_step(name: str, formula: str, array: Array, rows: Labels, names: Labels) -> TraceStep:
     """An array to start from, whose symbols are its rows' names, numbered by column."""
     columns = numbered(array.shape[1])
     return TraceStep(name, formula, array, rows, columns, lambda: matrix_symbols(names, array))
@@ -165,7 +165,7 @@ def _weight_step(name: str, weight: Array, inputs: TraceStep) -> TraceStep:
             f"{weight.shape} for x {inputs.array.shape}"
         )
     rows = numbered(d_in)
-    return _given(name, f"W_{name[2]}", weight, rows, tuple(name[2] + row for row in rows))
+    return _input_step(name, f"W_{name[2]}", weight, rows, tuple(name[2] + row for row in rows))
 
 
 def _projection_step(inputs: TraceStep, weight: TraceStep) -> TraceStep:
@@ -194,15 +194,15 @@ def _attention_steps(
     **keywords: Any,
 ) -> tuple[TraceStep, ...]:
     """What `attend` computes, and before it the scores without their scale."""
-    given = checked(queries.array, keys.array, values.array, mask, bias)
-    if len(given.shape) != 2:
-        raise ValueError(f"a trace takes one mask and bias (L, S), got scores {given.shape}")
-    options = AttentionOptions(given.mask, given.bias, **keywords)
+    inputs = checked(queries.array, keys.array, values.array, mask, bias)
+    if len(inputs.shape) != 2:
+        raise ValueError(f"a trace takes one mask and bias (L, S), got scores {inputs.shape}")
+    options = AttentionOptions(inputs.mask, inputs.bias, **keywords)
     unscaled = replace(options, scale=1)
-    query, key, value = given.ready()
+    query, key, value = inputs.ready()
     steps = attend(query, key, value, options)
     # A mix of one value at a time, so that here, too, a weight of 0 takes nothing.
-    each = mix(steps.weights[:, :, None, None], value[:, None, :])[:, :, 0]
+    weighted_values = mix(steps.weights[:, :, None, None], value[:, None, :])[:, :, 0]
 
     Q, K, V = (
         symbols(_entries(step.rows, step.name[0].upper()), step.array)
@@ -211,7 +211,7 @@ def _attention_steps(
     how = formulas(options, query.shape[-1])
 
     def step(name: str, array: Array, write: Callable[[], Array], columns: Labels) -> TraceStep:
-        return TraceStep(name, how[name], cast(array, given.dtype), queries.rows, columns, write)
+        return TraceStep(name, how[name], cast(array, inputs.dtype), queries.rows, columns, write)
 
     to_keys = partial(step, columns=keys.rows)
     scores = to_keys("scores", unscaled.scores(query, key), lambda: score_symbols(unscaled, Q, K))
@@ -220,7 +220,7 @@ def _attention_steps(
     masked = to_keys("masked", steps.masked, lambda: options.visible(capped.symbols))
     shares = partial(weight_symbols, options, numbers=steps.masked)
     weights = to_keys("weights", steps.weights, lambda: shares(masked.symbols))
-    weighted = to_keys("weighted", each, lambda: _pairs(weights) * V)
+    weighted = to_keys("weighted", weighted_values, lambda: _pairs(weights) * V)
     outputs = step("outputs", steps.output, lambda: _pairs(weights) @ V, values.columns)
     cap = (capped,) if options.softcap else ()
     return scores, scaled, *cap, masked, weights, weighted, outputs
@@ -251,10 +251,10 @@ def _labels(name: str, labels: Iterable[str] | None, n: int) -> Labels:
     return found
 
 
-def _matrices(**given: npt.ArrayLike) -> list[Array]:
+def _matrices(**inputs: npt.ArrayLike) -> list[Array]:
     """NumPy arrays of one dtype, or a ValueError for what is not 2-D."""
-    arrays = [np.asarray(array) for array in given.values()]
-    for name, array in zip(given, arrays, strict=True):
+    arrays = [np.asarray(array) for array in inputs.values()]
+    for name, array in zip(inputs, arrays, strict=True):
         if array.ndim != 2:
             raise ValueError(
                 f"{name} must have axes (tokens or inputs, width), got shape {array.shape}: trace "

@@ -60,11 +60,11 @@ def mean_squared_error(output: Array, targets: npt.ArrayLike) -> tuple[float, Ar
     (2.0, array([ 0., -2.]))
     """
     dtype = answer_dtype(np, output)
-    found = cast(output, working_dtype(np, dtype))
-    wanted = np.asarray(targets, found.dtype)
-    if wanted.shape != output.shape:
-        raise ValueError(f"targets must have output's shape {output.shape}, got {wanted.shape}")
-    error = found - wanted
+    prediction = cast(output, working_dtype(np, dtype))
+    expected = np.asarray(targets, prediction.dtype)
+    if expected.shape != output.shape:
+        raise ValueError(f"targets must have output's shape {output.shape}, got {expected.shape}")
+    error = prediction - expected
     n = max(1, error.size)
     return float(np.square(error).sum() / n), cast(2 * error / n, dtype)
 
@@ -159,8 +159,8 @@ def _check_step(
     """Refuse a gradient that fits no weight, and a weight that cannot change."""
     n = () if rows is None else (len(rows),)
     if weight is None or (*n, *weight.shape[len(n) :]) != gradient.shape:
-        found = "none of that name" if weight is None else weight.shape
-        raise ValueError(f"gradient {name} {gradient.shape} fits no weight: {found}")
+        shape = "none of that name" if weight is None else weight.shape
+        raise ValueError(f"gradient {name} {gradient.shape} fits no weight: {shape}")
     if weight.dtype.kind in "iub":
         raise TypeError(f"weight {name} must be floats to take a step, got {weight.dtype}")
     if not weight.flags.writeable:

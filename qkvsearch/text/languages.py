@@ -45,10 +45,10 @@ ELIDED_IN_ENGLISH = frozenset("aeiouh")
 SHORTEST_IN_ENGLISH = 3
 
 # A guess goes by that many texts, spread over the catalog, and the beginning of each.
-MOST_TEXTS, MOST_CHARACTERS = 5_000, 1_000
+MAX_TEXTS, MAX_CHARACTERS = 5_000, 1_000
 # It takes so many different stop words of a language, and such a share of all words; another one
 # than English so many times as many as English has.
-FEWEST_DIFFERENT, LEAST_SHARE, MARGIN = 3, 0.02, 1.5
+MIN_DIFFERENT, MIN_SHARE, MARGIN = 3, 0.02, 1.5
 
 
 @lru_cache
@@ -87,13 +87,13 @@ def named(language: str) -> str:
     >>> named("de"), named("Dutch"), named("none")
     ('german', 'dutch', 'none')
     """
-    wanted = language.strip().lower()
+    name = language.strip().lower()
     names = [*CODES.values(), NONE]
-    if wanted not in names and wanted not in CODES:
-        near = suggest(wanted, [*CODES, *names])
-        there = ", ".join([AUTO, *CODES, NONE])
-        raise QkvError(f"no `language` {language!r}{near} (there is {there})")
-    return CODES.get(wanted, wanted)
+    if name not in names and name not in CODES:
+        near = suggest(name, [*CODES, *names])
+        codes = ", ".join([AUTO, *CODES, NONE])
+        raise QkvError(f"no `language` {language!r}{near} (there is {codes})")
+    return CODES.get(name, name)
 
 
 def chosen(language: str, texts: Sequence[str], words_of: Callable[[str], list[str]]) -> Language:
@@ -112,20 +112,20 @@ def guess(texts: Sequence[str], words_of: Callable[[str], list[str]]) -> Languag
     words of one letter, which are in all, not at all. In short titles few words are stop words:
     three different ones and 2 % of all words will do, and half as many again as are English.
     """
-    step = max(1, len(texts) // MOST_TEXTS)
-    sample = list(islice(texts[::step], MOST_TEXTS))
-    counts = Counter(word for text in sample for word in words_of(text[:MOST_CHARACTERS]))
+    step = max(1, len(texts) // MAX_TEXTS)
+    sample = list(islice(texts[::step], MAX_TEXTS))
+    counts = Counter(word for text in sample for word in words_of(text[:MAX_CHARACTERS]))
     n_texts = quantity(len(sample), "text")
     if not counts:
         return Language(ENGLISH, f"no word in {n_texts} to guess by")
-    languages, known = _shares(words_of)
+    languages, counts_for = _shares(words_of)
     scores, different = np.zeros(len(languages)), np.zeros(len(languages))
     for word, count in counts.items():
-        if (row := known.get(word)) is not None:
+        if (row := counts_for.get(word)) is not None:
             scores += count * row
             different += row > 0
     english = languages.index(ENGLISH)
-    fits = (different >= FEWEST_DIFFERENT) & (scores >= LEAST_SHARE * counts.total())
+    fits = (different >= MIN_DIFFERENT) & (scores >= MIN_SHARE * counts.total())
     fits &= (scores >= MARGIN * scores[english]) | (np.arange(len(languages)) == english)
     if not fits.any():
         return Language(ENGLISH, f"too few known words in {n_texts} to guess another")
@@ -137,9 +137,9 @@ def guess(texts: Sequence[str], words_of: Callable[[str], list[str]]) -> Languag
 def _shares(words_of: Callable[[str], list[str]]) -> tuple[list[str], dict[str, np.ndarray]]:
     """The languages with stop words, and for each such word what it counts for each of them."""
     languages = sorted(path.stem for path in STOP_WORDS.iterdir())
-    known: dict[str, np.ndarray] = {}
+    counts_for: dict[str, np.ndarray] = {}
     for column, language in enumerate(languages):
         for word in {word for written in stop_words(language) for word in words_of(written)}:
             if len(word) > 1:
-                known.setdefault(word, np.zeros(len(languages)))[column] = 1
-    return languages, {word: row / row.sum() for word, row in known.items()}
+                counts_for.setdefault(word, np.zeros(len(languages)))[column] = 1
+    return languages, {word: row / row.sum() for word, row in counts_for.items()}

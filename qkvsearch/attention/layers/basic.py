@@ -421,12 +421,12 @@ class LearnedPositions(RowTable):
            [1. ]])
     """
 
-    def __call__(self, x: Array, places: Array | None = None) -> Array:
+    def __call__(self, x: Array, positions: Array | None = None) -> Array:
         (n, d), length = self.weight.shape, x.shape[-2]
         if x.shape[-1] != d:
             raise ValueError(f"a weight (n, d) = {(n, d)} does not fit x {x.shape}")
-        if places is not None:
-            return x + self.weight[places]
+        if positions is not None:
+            return x + self.weight[positions]
         if length > n:
             raise ValueError(f"a text of {length} tokens is longer than the {n} positions learned")
         return x + self.weight[:length]

@@ -18,10 +18,10 @@ from qkvsearch.attention.layers.transformer import Encoder, EncoderLayer, MultiH
 
 # Shares (L, n, d): vector i is the sum of n addends, the last of them what no token brought.
 Shares = Array
-EVERY = slice(None)
+ALL_ROWS = slice(None)
 
 
-def contributions(encoder: Encoder, x: Array, rows: slice = EVERY, **options: Any) -> Shares:
+def contributions(encoder: Encoder, x: Array, rows: slice = ALL_ROWS, **options: Any) -> Shares:
     """Each output of an encoder as a sum over the tokens of its input.
 
     x (L, d) -> (L, L + 1, d), or fewer outputs, those of `rows`: [i, j] is what token j adds to
@@ -45,7 +45,7 @@ def contributions(encoder: Encoder, x: Array, rows: slice = EVERY, **options: An
     shares[np.arange(length), np.arange(length)] = x
     for number, layer in enumerate(encoder.layers, 1):
         is_last = number == len(encoder.layers)
-        shares = _through_layer(layer, shares, rows if is_last else EVERY, options)
+        shares = _through_layer(layer, shares, rows if is_last else ALL_ROWS, options)
     if not encoder.layers:
         shares = shares[rows]
     return shares if encoder.norm is None else _through_norm(encoder.norm, shares)

@@ -52,18 +52,18 @@ class Chunk:
     n_tokens: int
 
     @cached_property
-    def places(self) -> Array:
+    def positions(self) -> Array:
         """Where in its sequence each vector stands, int64 (n_tokens,)."""
         return np.concatenate([np.tile(np.arange(n), count) for _, count, n in self.groups])
 
-    def squares(self, x: Array) -> Iterator[Array]:
+    def groups_of(self, x: Array) -> Iterator[Array]:
         """Vectors (n_tokens, d) of each group as (number of sequences, their length, d)."""
         for start, count, length in self.groups:
             yield x[start : start + count * length].reshape(count, length, -1)
 
-    def each(self, x: Array) -> Iterator[tuple[int, Array]]:
+    def sequences(self, x: Array) -> Iterator[tuple[int, Array]]:
         """Which sequence, and its vectors (length, d), of all vectors (n_tokens, d)."""
-        vectors = (one for group in self.squares(x) for one in group)
+        vectors = (sequence for group in self.groups_of(x) for sequence in group)
         return zip(self.members.tolist(), vectors, strict=True)
 
 
@@ -80,9 +80,9 @@ def chunks_of(lengths: Array) -> Iterator[Chunk]:
     while first < len(order):
         before = ends[first - 1] if first else 0
         last = max(first + 1, int(np.searchsorted(ends, before + CHUNK_TOKENS, "right")))
-        found, counts = np.unique(lengths[order[first:last]], return_counts=True)
-        starts = np.cumsum(found * counts) - found * counts
-        groups = list(zip(starts.tolist(), counts.tolist(), found.tolist(), strict=True))
+        unique_lengths, counts = np.unique(lengths[order[first:last]], return_counts=True)
+        starts = np.cumsum(unique_lengths * counts) - unique_lengths * counts
+        groups = list(zip(starts.tolist(), counts.tolist(), unique_lengths.tolist(), strict=True))
         yield Chunk(order[first:last], groups, int(ends[last - 1] - before))
         first = last
 
@@ -152,21 +152,21 @@ def _through(
     for layer in encoder.layers:
         if layer.attention.score != "dot" or layer.attention.n_key_heads != layer.attention.n_heads:
             raise ValueError('packed layers have the score "dot" and a key head for each head')
-    rooms = Buffers(encoder, n_tokens, longest)
+    buffers = Buffers(encoder, n_tokens, longest)
 
     def run(chunk: Chunk, x: Array) -> Array:
         for layer in encoder.layers:
-            _run_layer(layer, x, chunk, rooms, passes, is_causal)
+            _run_layer(layer, x, chunk, buffers, passes, is_causal)
         return x if encoder.norm is None else encoder.norm(x)
 
     return run
 
 
-def _n_weights(layer: EncoderLayer) -> int:
-    """Of its products."""
-    attention, forward = layer.attention, layer.feed_forward
+def _n_weights(encoder_layer: EncoderLayer) -> int:
+    """Return the number of weights in the matrix products of a layer."""
+    attention, forward = encoder_layer.attention, encoder_layer.feed_forward
     linear = (attention.query, attention.key, attention.value, attention.output)
-    return sum(each.weight.size for each in (*linear, forward.hidden, forward.output))
+    return sum(layer.weight.size for layer in (*linear, forward.hidden, forward.output))
 
 
 class Buffers:
@@ -225,29 +225,31 @@ def _attend(
 ) -> Array:
     """softmax(QKᵀ/√d)·V of each sequence: `attention`, to rounding, which a test compares."""
     mixed, n_heads = buffers.mixed[: len(x)], layer.n_heads
-    rooms = (layer.query, buffers.query), (layer.key, buffers.key), (layer.value, buffers.value)
-    parts = [_project(linear, x, room[: len(x)]) for linear, room in rooms]
+    pairs = (layer.query, buffers.query), (layer.key, buffers.key), (layer.value, buffers.value)
+    projected = [_project(linear, x, buffer[: len(x)]) for linear, buffer in pairs]
     scale = np.float32(1 / math.sqrt(len(layer.query.weight) // n_heads))
-    for groups in zip(*map(chunk.squares, (*parts, mixed)), strict=True):
+    for groups in zip(*map(chunk.groups_of, (*projected, mixed)), strict=True):
         q, k, v, out = (split_heads(group, n_heads) for group in groups)
         keys, (count, _, length, _) = k.swapaxes(-1, -2), q.shape
-        n_some = max(1, SCORES // (n_heads * length * length))
-        n_heads_some = min(n_heads, max(1, SCORES // (length * length)))
-        for first, head in product(range(0, count, n_some), range(0, n_heads, n_heads_some)):
-            some = slice(first, first + n_some), slice(head, head + n_heads_some)
-            shape = (*q[some].shape[:3], length)
+        n_sequences = max(1, SCORES // (n_heads * length * length))
+        n_heads_at_once = min(n_heads, max(1, SCORES // (length * length)))
+        for first, head in product(
+            range(0, count, n_sequences), range(0, n_heads, n_heads_at_once)
+        ):
+            block = slice(first, first + n_sequences), slice(head, head + n_heads_at_once)
+            shape = (*q[block].shape[:3], length)
             scores = buffers.scores[: math.prod(shape)].reshape(shape)
-            np.matmul(q[some], keys[some], out=scores)
+            np.matmul(q[block], keys[block], out=scores)
             passes.softmax_rows(scores.reshape(-1, length), scale, is_causal)
-            np.matmul(scores, v[some], out=out[some])
+            np.matmul(scores, v[block], out=out[block])
     return mixed
 
 
-def _project(linear: Linear, x: Array, room: Array) -> Array:
-    np.matmul(x, linear.weight.T, out=room)
+def _project(linear: Linear, x: Array, buffer: Array) -> Array:
+    np.matmul(x, linear.weight.T, out=buffer)
     if linear.bias is not None:
-        room += linear.bias
-    return room
+        buffer += linear.bias
+    return buffer
 
 
 # --- what lies between the products, in NumPy: as `kernels`, which are compiled ---

@@ -48,9 +48,9 @@ def load(layer: Layer, weights: Mapping[str, npt.ArrayLike]) -> Layer:
     >>> doubler(np.array([4.0]))
     array([8.])
     """
-    found = {name: np.asarray(array) for name, array in weights.items()}
-    _check(state(layer), found)
-    return _filled("", layer, found)
+    arrays = {name: np.asarray(array) for name, array in weights.items()}
+    _check(state(layer), arrays)
+    return _filled("", layer, arrays)
 
 
 def prefixed(name: str, weights: Mapping[str, Array]) -> dict[str, Array]:
@@ -66,54 +66,56 @@ def _dotted(name: str, inner: Any) -> str:
     return f"{name}.{inner}" if name else str(inner)
 
 
-def _is_layer(part: Any) -> bool:
-    return is_dataclass(part) and not isinstance(part, type)
+def _is_layer(value: Any) -> bool:
+    return is_dataclass(value) and not isinstance(value, type)
 
 
-def _inside(part: Any) -> dict[Any, Any]:
+def _inside(value: Any) -> dict[Any, Any]:
     """What a layer, list, tuple or dict holds, by field, place or key; a setting holds nothing."""
-    if isinstance(part, list | tuple):
-        return dict(enumerate(part))
-    if isinstance(part, dict):
-        return part
-    if _is_layer(part):
-        return {field.name: getattr(part, field.name) for field in fields(part) if field.init}
+    if isinstance(value, list | tuple):
+        return dict(enumerate(value))
+    if isinstance(value, dict):
+        return value
+    if _is_layer(value):
+        return {field.name: getattr(value, field.name) for field in fields(value) if field.init}
     return {}
 
 
-def _weights(name: str, part: Any) -> Iterator[tuple[str, Array]]:
+def _weights(name: str, value: Any) -> Iterator[tuple[str, Array]]:
     """The arrays of the part of that name, all the way down."""
-    if isinstance(part, np.ndarray):
-        yield name, part
-    for key, inner in _inside(part).items():
+    if isinstance(value, np.ndarray):
+        yield name, value
+    for key, inner in _inside(value).items():
         yield from _weights(_dotted(name, key), inner)
 
 
-def _filled(name: str, part: Any, weights: Mapping[str, Array]) -> Any:
+def _filled(name: str, value: Any, weights: Mapping[str, Array]) -> Any:
     """The part of that name with its weights replaced, all the way down."""
-    if isinstance(part, np.ndarray):
+    if isinstance(value, np.ndarray):
         return weights[name]
-    if next(_weights(name, part), None) is None:
-        return part
-    inside = {key: _filled(_dotted(name, key), x, weights) for key, x in _inside(part).items()}
-    if isinstance(part, list | tuple):
-        return getattr(part, "_make", type(part))(inside.values())  # _make: a named tuple's
-    if isinstance(part, dict):
+    if next(_weights(name, value), None) is None:
+        return value
+    inside = {key: _filled(_dotted(name, key), x, weights) for key, x in _inside(value).items()}
+    if isinstance(value, list | tuple):
+        return getattr(value, "_make", type(value))(inside.values())  # _make: a named tuple's
+    if isinstance(value, dict):
         return inside
-    return replace(part, **inside)
+    return replace(value, **inside)
 
 
-def _check(expected: Mapping[str, Array], found: Mapping[str, Array]) -> None:
+def _check(expected: Mapping[str, Array], arrays: Mapping[str, Array]) -> None:
     """Refuse weights that are not those of the layer, saying which."""
     problems = {
-        "missing": [name for name in expected if name not in found],
-        "unknown": [name for name in found if name not in expected],
+        "missing": [name for name in expected if name not in arrays],
+        "unknown": [name for name in arrays if name not in expected],
         "of another shape": [
-            f"{name} {found[name].shape}, not {array.shape}"
+            f"{name} {arrays[name].shape}, not {array.shape}"
             for name, array in expected.items()
-            if name in found and found[name].shape != array.shape
+            if name in arrays and arrays[name].shape != array.shape
         ],
     }
     if any(problems.values()):
-        said = "; ".join(f"{what}: {', '.join(names)}" for what, names in problems.items() if names)
-        raise ValueError(f"these are not the layer's weights: {said}")
+        message = "; ".join(
+            f"{what}: {', '.join(names)}" for what, names in problems.items() if names
+        )
+        raise ValueError(f"these are not the layer's weights: {message}")

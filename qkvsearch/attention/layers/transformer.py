@@ -38,7 +38,7 @@ class MultiHeadAttention:
     score: str | AdditiveScore = "dot"
 
     def __post_init__(self) -> None:
-        d_query, *widths = (len(part.weight) for part in (self.query, self.key, self.value))
+        d_query, *widths = (len(x.weight) for x in (self.query, self.key, self.value))
         if self.n_heads < 1 or d_query % self.n_heads or not self._heads_fit(*widths):
             raise ValueError(
                 f"a query, key and value of widths {(d_query, *widths)} do not divide into "
@@ -161,8 +161,8 @@ def over_heads(mask: npt.ArrayLike | None, n_axes: int) -> Array | None:
     >>> over_heads(np.ones((7, 1, 5), dtype=bool), n_axes=4).shape
     (7, 1, 1, 5)
     """
-    found = None if mask is None else np.asarray(mask)
-    return found[..., None, :, :] if found is not None and 2 < found.ndim < n_axes else found
+    array = None if mask is None else np.asarray(mask)
+    return array[..., None, :, :] if array is not None and 2 < array.ndim < n_axes else array
 
 
 Layer = TypeVar("Layer", bound=Callable[..., Any])

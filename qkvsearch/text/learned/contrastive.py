@@ -29,7 +29,7 @@ from qkvsearch.text.token_encoder import TokenEncoder
 from qkvsearch.text.vocabulary import Vocabulary
 
 # The most terms of a text that a step sees.
-MOST_TERMS = 32
+MAX_TERMS = 32
 # Cosines this near are equal: equal texts must not be told apart by how a machine rounds.
 ROUNDING = 1e-5
 
@@ -79,7 +79,7 @@ class ItemShares:
     def halved(self, rng: np.random.Generator) -> ItemShares:
         """Of one column two: each term of a text in one of them."""
         first = halves(self.shares, rng)
-        parts = [kept(self.shares, which) for which in (first, ~first)]
+        parts = [selected(self.shares, which) for which in (first, ~first)]
         return ItemShares(vstack(parts, format="csr"), 2)
 
 
@@ -104,11 +104,11 @@ class Training:
 
     def step(self, texts: csr_matrix) -> None:
         """One step by texts and, in the same order, their partners, in the terms that they have."""
-        terms, places = np.unique(texts.indices, return_inverse=True)
+        terms, inverse = np.unique(texts.indices, return_inverse=True)
         shape = texts.shape[0], len(terms)
         # Of another type than `indptr`, all would be read to find one that fits both.
-        places = places.astype(texts.indptr.dtype)
-        own = csr_matrix((texts.data, places, texts.indptr), shape=shape)
+        inverse = inverse.astype(texts.indptr.dtype)
+        own = csr_matrix((texts.data, inverse, texts.indptr), shape=shape)
         gradients = batch_gradients(self.model.of(terms), own, self.temperature)[1]
         self.optimizer.step(state(self.model), gradients, terms)
 
@@ -116,9 +116,9 @@ class Training:
         """Of each item two of its texts that have terms, or two halves of its only one: one text of
         each item, then the others.
         """
-        there = self.items.lengths()[:, items] > 0
-        order = np.argsort(np.where(there, self.rng.random(there.shape), 2), axis=0)
-        is_alone = there.sum(axis=0) == 1
+        has_terms = self.items.lengths()[:, items] > 0
+        order = np.argsort(np.where(has_terms, self.rng.random(has_terms.shape), 2), axis=0)
+        is_alone = has_terms.sum(axis=0) == 1
         other = order[0] if len(order) == 1 else np.where(is_alone, order[0], order[1])
         texts = self.items.shares[np.append(order[0], other) * len(self.items) + np.tile(items, 2)]
         if not is_alone.any():
@@ -129,14 +129,14 @@ class Training:
         stays = ~in_halves
         own = first[in_halves[: len(first)]]
         stays[in_halves] = np.append(own, ~own)
-        return kept(texts, stays)
+        return selected(texts, stays)
 
     def dropped(self, texts: csr_matrix) -> csr_matrix:
         """Texts without some of their terms, but never without all."""
         draws = self.rng.random(texts.nnz)
         ranks = ranks_in_rows(texts, draws)
-        stays = (draws < 1 - self.dropout) & (ranks < MOST_TERMS)
-        return kept(texts, stays | (ranks == 0))
+        stays = (draws < 1 - self.dropout) & (ranks < MAX_TERMS)
+        return selected(texts, stays | (ranks == 0))
 
 
 def halves(texts: csr_matrix, rng: np.random.Generator) -> Array:
@@ -153,11 +153,11 @@ def ranks_in_rows(texts: csr_matrix, draws: Array) -> Array:
     return ranks
 
 
-def kept(texts: csr_matrix, which: Array) -> csr_matrix:
+def selected(texts: csr_matrix, which: Array) -> csr_matrix:
     """The entries for which is True, bool (nnz,)."""
-    n_kept = np.zeros(len(which) + 1, texts.indptr.dtype)
-    np.cumsum(which, out=n_kept[1:])
-    indptr = n_kept[texts.indptr]
+    n_selected = np.zeros(len(which) + 1, texts.indptr.dtype)
+    np.cumsum(which, out=n_selected[1:])
+    indptr = n_selected[texts.indptr]
     return csr_matrix((texts.data[which], texts.indices[which], indptr), shape=texts.shape)
 
 
@@ -209,16 +209,16 @@ def mean_reciprocal_rank(model: Pooling, items: ItemShares) -> float:
     for queries in columns:
         keys = total - queries
         lengths = np.linalg.norm(keys, axis=1)
-        known = queries.any(axis=1) & (lengths > NEGLIGIBLE)
-        if known.any():
-            scores = queries[known] @ (keys[known] / lengths[known, None]).T
+        has_query = queries.any(axis=1) & (lengths > NEGLIGIBLE)
+        if has_query.any():
+            scores = queries[has_query] @ (keys[has_query] / lengths[has_query, None]).T
             ranks.append((scores >= np.diagonal(scores)[:, None] - ROUNDING).sum(axis=1))
     return float(np.mean(1 / np.concatenate(ranks))) if ranks else 0.0
 
 
 INITS = {"lsa": latent_semantic_encoder, "ppmi": cooccurrence_encoder}
 # The most and the fewest items that are held out to tell how long to train; fewer say nothing sure.
-MOST_HELD_OUT, FEWEST_HELD_OUT = 500, 10
+MAX_HELD_OUT, MIN_HELD_OUT = 500, 10
 # Epochs without a better one after which the search for the best ends.
 PATIENCE = 3
 
@@ -252,9 +252,9 @@ class ContrastiveLearning:
             self._choose_epochs(sample)
             items = ItemShares.of(start.vocabulary, sample)
             # Each step costs as much as there are terms.
-            used, places = np.unique(items.shares.indices, return_inverse=True)
+            used, inverse = np.unique(items.shares.indices, return_inverse=True)
             shape = items.shares.shape[0], len(used)
-            shares = csr_matrix((items.shares.data, places, items.shares.indptr), shape=shape)
+            shares = csr_matrix((items.shares.data, inverse, items.shares.indptr), shape=shape)
             narrow = replace(start, vectors=start.vectors[used], weights=start.weights[used])
             training = self._training(narrow, ItemShares(shares, items.n_columns))
             for _ in range(self.n_epochs_):
@@ -279,16 +279,16 @@ class ContrastiveLearning:
             return
         rng, n_items = np.random.default_rng(self.random_state), len(columns[0])
         order = rng.permutation(n_items)
-        n_held_out = min(int(self.held_out * n_items), MOST_HELD_OUT)
-        if not self.epochs or n_held_out < FEWEST_HELD_OUT:
+        n_held_out = min(int(self.held_out * n_items), MAX_HELD_OUT)
+        if not self.epochs or n_held_out < MIN_HELD_OUT:
             return
-        asked, rest = (
+        query_items, rest = (
             [column.take(rows) for column in columns]
             for rows in (order[:n_held_out], order[n_held_out:])
         )
         # Learned without them: a word that one item alone has would give it away.
         start, _ = self._start(rest)
-        held_out = ItemShares.of(start.vocabulary, asked)
+        held_out = ItemShares.of(start.vocabulary, query_items)
         if len(columns) == 1:
             held_out = held_out.halved(rng)
         training = self._training(start, ItemShares.of(start.vocabulary, rest))

@@ -55,8 +55,8 @@ class TokenEmbedding:
     kind: np.ndarray
     norm: LayerNorm
 
-    def __call__(self, ids: npt.ArrayLike, places: np.ndarray | None = None) -> np.ndarray:
-        return self.norm(self.positions(self.words(ids), places) + self.kind)
+    def __call__(self, ids: npt.ArrayLike, positions: np.ndarray | None = None) -> np.ndarray:
+        return self.norm(self.positions(self.words(ids), positions) + self.kind)
 
 
 def read_bert(folder: Path) -> tuple[TokenizerFile, TokenEmbedding, Encoder, int]:
@@ -95,29 +95,29 @@ class Config:
         if not isinstance(self.settings, dict):
             raise QkvError(f"{path}: not a JSON object")
 
-    def require(self, name: str, wanted: str, default: str | None = None) -> None:
-        found = self.settings.get(name, default)
-        if found != wanted:
-            raise QkvError(f"{self.path}: {name} is {found!r}; only {wanted!r} can be read")
+    def require(self, name: str, required: str, default: str | None = None) -> None:
+        value = self.settings.get(name, default)
+        if value != required:
+            raise QkvError(f"{self.path}: {name} is {value!r}; only {required!r} can be read")
 
     def number(self, name: str, default: int | None = None) -> int:
-        found = self.settings.get(name, default)
-        if not isinstance(found, int) or isinstance(found, bool) or found < 1:
-            raise QkvError(f"{self.path}: {name} is {found!r}, not a number above 0")
-        return found
+        value = self.settings.get(name, default)
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise QkvError(f"{self.path}: {name} is {value!r}, not a number above 0")
+        return value
 
     def epsilon(self) -> float:
-        found = self.settings.get("layer_norm_eps", 1e-12)
-        if not isinstance(found, int | float) or not 0 < found < 1:
-            raise QkvError(f"{self.path}: layer_norm_eps is {found!r}, not between 0 and 1")
-        return float(found)
+        value = self.settings.get("layer_norm_eps", 1e-12)
+        if not isinstance(value, int | float) or not 0 < value < 1:
+            raise QkvError(f"{self.path}: layer_norm_eps is {value!r}, not between 0 and 1")
+        return float(value)
 
     def activation(self) -> str:
-        found = self.settings.get("hidden_act")
-        if not isinstance(found, str) or found not in ACTIVATIONS:
-            known = ", ".join(ACTIVATIONS)
-            raise QkvError(f"{self.path}: hidden_act is {found!r}; there are {known}")
-        return ACTIVATIONS[found]
+        value = self.settings.get("hidden_act")
+        if not isinstance(value, str) or value not in ACTIVATIONS:
+            supported = ", ".join(ACTIVATIONS)
+            raise QkvError(f"{self.path}: hidden_act is {value!r}; there are {supported}")
+        return ACTIVATIONS[value]
 
 
 class BertTensors:

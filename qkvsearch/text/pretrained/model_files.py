@@ -86,18 +86,18 @@ class TokenizerFile:
     def encode(self, text: str, **options: Any) -> Any:
         return self._run("encode", text, **options)
 
-    def encode_batch(self, texts: Sequence[str], **options: Any) -> list[Any]:
-        return list(self._run("encode_batch", texts, **options))
+    def encode_batch(self, inputs: Sequence[str], **options: Any) -> list[Any]:
+        return list(self._run("encode_batch", inputs, **options))
 
-    def encode_batch_fast(self, texts: Sequence[str], **options: Any) -> list[Any]:
-        return list(self._run("encode_batch_fast", texts, **options))
+    def encode_batch_fast(self, inputs: Sequence[str], **options: Any) -> list[Any]:
+        return list(self._run("encode_batch_fast", inputs, **options))
 
     def num_special_tokens_to_add(self, is_pair: bool) -> int:
         return int(self._tokenizer.num_special_tokens_to_add(is_pair))
 
-    def _run(self, name: str, given: Any, **options: Any) -> Any:
+    def _run(self, name: str, inputs: Any, **options: Any) -> Any:
         with named(f"{self.path}: cannot cut this text into tokens"):
-            return getattr(self._tokenizer, name)(given, **options)
+            return getattr(self._tokenizer, name)(inputs, **options)
 
 
 class Tensors:
@@ -118,10 +118,10 @@ class Tensors:
 
     def mapped(self, name: str, shape: Sequence[int | None]) -> np.ndarray:
         """The same; float16 stays as it is in the file, of which only what is used is read."""
-        found, kind = self._check(name, shape)
+        actual, kind = self._check(name, shape)
         if kind != "F16":
             return self.read(name, shape)
-        array = np.memmap(self.path, "<f2", mode="r", offset=self._offset(name), shape=found)
+        array = np.memmap(self.path, "<f2", mode="r", offset=self._offset(name), shape=actual)
         bits = array.reshape(-1).view("<u2")
         # All bits of the exponent are set, in blocks that stay in the cache: five times as quick.
         blocks = (bits[start : start + BLOCK] for start in range(0, len(bits), BLOCK))
@@ -134,20 +134,20 @@ class Tensors:
     ) -> tuple[tuple[int, ...], str]:
         """The shape and the type of one that can be read. Raises `QkvError`."""
         if name not in self.names:
-            there = ", ".join(sorted(self.names)[:5]) or "none"
-            raise QkvError(f"{self.path}: no tensor {name!r}{because}; there are {there}")
+            first_names = ", ".join(sorted(self.names)[:5]) or "none"
+            raise QkvError(f"{self.path}: no tensor {name!r}{because}; there are {first_names}")
         entry = self.file.get_slice(name)
-        found, kind = tuple(entry.get_shape()), entry.get_dtype()
-        fits = len(found) == len(shape) and all(
-            length == wanted if wanted is not None else length > 0
-            for length, wanted in zip(found, shape, strict=True)
+        actual, kind = tuple(entry.get_shape()), entry.get_dtype()
+        fits = len(actual) == len(shape) and all(
+            length == expected if expected is not None else length > 0
+            for length, expected in zip(actual, shape, strict=True)
         )
         if not fits:
-            wanted = str(tuple(shape)).replace("None", "any")
-            raise QkvError(f"{self.path}: {name} is {found}, not {wanted}{because}")
+            expected = str(tuple(shape)).replace("None", "any")
+            raise QkvError(f"{self.path}: {name} is {actual}, not {expected}{because}")
         if kind not in FLOATS:
             raise QkvError(f"{self.path}: {name} holds {kind}; F16, F32 and F64 can be read")
-        return found, kind
+        return actual, kind
 
     def _offset(self, name: str) -> int:
         """Where in the file a tensor begins: after a length of 8 bytes and a header in JSON, by

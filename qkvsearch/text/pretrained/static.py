@@ -169,7 +169,7 @@ class StaticEncoder(TextEncoder):
         """float32 (n, d)."""
         counts = batch.counts(len(self.vectors))
         counts.data = counts.data * self._shares(counts.indices)
-        return unit_rows(counts @ self._every_row, NEGLIGIBLE)
+        return unit_rows(counts @ self._float_vectors, NEGLIGIBLE)
 
     def idf(self, texts: Sequence[str]) -> np.ndarray:
         """Weights from a catalog, float32 (n_tokens,): ln((1 + N) / (1 + n)) + 1, with n of its N
@@ -185,7 +185,7 @@ class StaticEncoder(TextEncoder):
         return np.asarray(self.vectors[ids], dtype=np.float32)
 
     @cached_property
-    def _every_row(self) -> np.ndarray:
+    def _float_vectors(self) -> np.ndarray:
         """`vectors` as float32."""
         return np.asarray(self.vectors, dtype=np.float32)
 
@@ -245,8 +245,8 @@ class StaticEncoder(TextEncoder):
 def find_package() -> Path | None:
     """Where `wordllama` is installed, if it is; it is not imported."""
     spec = find_spec(PACKAGE)
-    places = map(Path, (spec and spec.submodule_search_locations) or [])
-    return next((place for place in places if (place / TABLE).is_file()), None)
+    folders = map(Path, (spec and spec.submodule_search_locations) or [])
+    return next((folder for folder in folders if (folder / TABLE).is_file()), None)
 
 
 def read_table(path: Path) -> np.ndarray:

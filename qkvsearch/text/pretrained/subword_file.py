@@ -64,9 +64,9 @@ class SubwordFile(TokenizerFile):
         if lines is not None and self._n_texts <= FEW and 0 < len(text) <= SHORT:
             # Whatever fails here is told of by the whole.
             with suppress(QkvError), named(""):
-                part = lines.tokenizer_for(text)
-                if part is not None:
-                    return part.encode(text, **options)
+                tokenizer = lines.tokenizer_for(text)
+                if tokenizer is not None:
+                    return tokenizer.encode(text, **options)
         return super().encode(text, **options)
 
 
@@ -116,14 +116,14 @@ class SubwordLines:
         is_special = re.search(b"|".join(self.names), text.encode() + b"\n" + letters)
         if is_special or not _is_plain(read):
             return None
-        some = b"[" + re.escape(bytes(sorted(set(letters)))) + b"]++"
-        subword = b"|".join([some, *self.names, BYTE])
+        letters_class = b"[" + re.escape(bytes(sorted(set(letters)))) + b"]++"
+        subword = b"|".join([letters_class, *self.names, BYTE])
         lines = self._lines(b"(" + subword + rb')": \d+', 0)
         named = re.compile(b"|".join([*self.names, BYTE]))
         subwords = {
             line[1]: line[0] for line in lines if line[1] in letters or named.fullmatch(line[1])
         }
-        pairs = self._lines(b"(" + some + b") (" + some + b')"', 1)
+        pairs = self._lines(b"(" + letters_class + b") (" + letters_class + b')"', 1)
         merges = [
             pair[0] for pair in pairs if {pair[1], pair[2], pair[1] + pair[2]} <= subwords.keys()
         ]

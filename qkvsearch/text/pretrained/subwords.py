@@ -20,9 +20,9 @@ VISIBLE = re.compile(
     r"[^\s\x00-\x1f\x7f-\x9f\xad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufe0f\ufeff]"
 )
 # Where a piece of spaces stands.
-UNPLACED = -1
+NO_WORD = -1
 # Words of more pieces are added up one column after the other.
-MOST_PIECES = 4
+MAX_PIECES = 4
 # The special token that stands for padding in a BERT vocabulary.
 PAD_TOKEN = "[PAD]"
 # A piece that continues the word before it.
@@ -56,24 +56,24 @@ def join_pieces(text: str, spans: Sequence[tuple[int, int]]) -> tuple[list[str],
     >>> join_pieces("It didn't 注意", [(0, 2), (2, 7), (7, 8), (8, 9), (10, 11), (11, 12)])
     (['It', "didn't", '注', '意'], array([0, 1, 1, 1, 2, 3]))
     """
-    homes = list(range(len(text)))
+    start_of = list(range(len(text)))
     for word in WORDS.finditer(text):
         start, end = word.span()
-        homes[start:end] = [start] * (end - start)
-    places = []
+        start_of[start:end] = [start] * (end - start)
+    word_starts = []
     for start, end in spans:
         if start < end and text[start].isspace():
             start = end - len(text[start:end].lstrip())
-        places.append(homes[start] if start < end else UNPLACED)
-    if UNPLACED in places:
+        word_starts.append(start_of[start] if start < end else NO_WORD)
+    if NO_WORD in word_starts:
         for i in range(len(spans) - 2, -1, -1):
-            if places[i] == UNPLACED:
-                places[i] = places[i + 1]
+            if word_starts[i] == NO_WORD:
+                word_starts[i] = word_starts[i + 1]
         for i in range(1, len(spans)):
-            if places[i] == UNPLACED:
-                places[i] = places[i - 1]
+            if word_starts[i] == NO_WORD:
+                word_starts[i] = word_starts[i - 1]
 
-    firsts = [i for i, place in enumerate(places) if not i or place != places[i - 1]]
+    firsts = [i for i, index in enumerate(word_starts) if not i or index != word_starts[i - 1]]
     labels: list[str] = []
     owners: list[int] = []
     for first, last in pairwise([*firsts, len(spans)]):
@@ -90,12 +90,12 @@ def sum_rows(vectors: np.ndarray, owners: np.ndarray, n: int) -> np.ndarray:
            [3.]])
     """
     starts = owners.searchsorted(np.arange(n))
-    if len(owners) > MOST_PIECES * n:
+    if len(owners) > MAX_PIECES * n:
         return np.add.reduceat(vectors, starts, axis=0)
-    place = np.arange(len(owners)) - starts[owners]  # of each piece in its word
-    total = vectors[place == 0]
-    for i in range(1, int(place.max(initial=0)) + 1):
-        later = (place == i).nonzero()[0]
+    position = np.arange(len(owners)) - starts[owners]  # of each piece in its word
+    total = vectors[position == 0]
+    for i in range(1, int(position.max(initial=0)) + 1):
+        later = (position == i).nonzero()[0]
         total[owners[later]] += vectors[later]
     return total
 
@@ -125,9 +125,9 @@ def _joined(
     """The words of a text, and the one of each token, −1 for those that stand `alone` (bool, n)."""
     placed = [span for span, is_alone in zip(spans, alone.tolist(), strict=True) if not is_alone]
     words, owners = join_pieces(text, placed)
-    every = np.full(len(alone), -1, dtype=np.int64)
-    every[~alone] = owners
-    return words, every
+    all_owners = np.full(len(alone), -1, dtype=np.int64)
+    all_owners[~alone] = owners
+    return words, all_owners
 
 
 def with_tokens(

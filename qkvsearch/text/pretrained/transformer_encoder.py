@@ -126,7 +126,7 @@ class TransformerEncoder(TextEncoder):
 
         def take(chunk: Chunk, x: np.ndarray) -> None:
             embeddings[chunk.members] = _means(chunk, x)
-            for i, vectors in chunk.each(x) if longest else ():
+            for i, vectors in chunk.sequences(x) if longest else ():
                 tokens[i] = quantize_int8(_word_means(vectors, *words[i])[:longest])
 
         self._run(ids, take, progress)
@@ -172,7 +172,7 @@ class TransformerEncoder(TextEncoder):
                 progress("encoding", done, len(ids))
 
         def embed(chunk: Chunk) -> np.ndarray:
-            return self.embedding(np.concatenate([ids[i] for i in chunk.members]), chunk.places)
+            return self.embedding(np.concatenate([ids[i] for i in chunk.members]), chunk.positions)
 
         def take_and_report(chunk: Chunk, x: np.ndarray) -> None:
             take(chunk, x)
@@ -204,7 +204,7 @@ def _check_finite(vectors: np.ndarray) -> None:
 
 def _means(chunk: Chunk, x: np.ndarray) -> np.ndarray:
     """The mean of each sequence's vectors at length 1, (n_sequences, d)."""
-    return unit_rows(np.concatenate([group.mean(axis=1) for group in chunk.squares(x)]))
+    return unit_rows(np.concatenate([group.mean(axis=1) for group in chunk.groups_of(x)]))
 
 
 def _word_means(vectors: np.ndarray, owners: np.ndarray, n_words: int) -> np.ndarray:
