@@ -100,13 +100,6 @@ def test_undo_takes_back_the_last_and_then_what_was_before(rated):
         rated.undo_record()
 
 
-def test_undo_takes_back_a_whole_file(rated):
-    rated.record("a", "z", 3)
-    rated.record_many(pd.DataFrame({"user": ["b", "c"], "item": ["w", "x"], "rating": [1, 5]}))
-    assert len(rated.undo_record()) == 2
-    assert [row["id"] for row in rated.undo_record()] == ["z"]
-
-
 def test_after_undo_and_another_record_an_export_begins_anew(rated, tmp_path, monkeypatch):
     """The number of records is the same, and what they say is not."""
     states = []

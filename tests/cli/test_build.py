@@ -24,9 +24,9 @@ def test_the_encoder_and_why_are_said_and_shown(qkv, monkeypatch):
     monkeypatch.setattr(choice, "installed", lambda: ())
     answer = qkv("-w", "ws", "build", "items.csv")
     assert (answer.code, answer.stdout) == (0, "")
-    assert "Encoder: corpus (by itself: no other is installed; pip install" in answer.stderr
+    assert "Encoder: corpus (automatic: no other is installed; pip install" in answer.stderr
     answer = qkv("-w", "ws", "build", "items.csv", "--encoder", "corpus")
-    assert "Encoder: corpus (as asked for)." in answer.stderr
+    assert "Encoder: corpus (your choice)." in answer.stderr
     assert qkv("-q", "-w", "ws", "build", "items.csv").stderr == ""
 
 
@@ -125,7 +125,7 @@ def test_the_language_and_why_are_said_and_shown(qkv, tmp_path):
     (info,) = json.loads(qkv("-w", "ws", "info", "--format", "json").stdout)
     assert (info["language"], info["language_chosen"]) == ("german", "guessed from 3 texts")
     answer = qkv("-w", "ws", "build", "laden.csv", "--language", "nl")
-    assert "Language: Dutch (as asked for)." in answer.stderr
+    assert "Language: Dutch (your choice)." in answer.stderr
     answer = qkv("-w", "ws", "build", "laden.csv", "--language", "klingon")
     assert answer.code != 0
     assert "no --language 'klingon'" in answer.stderr

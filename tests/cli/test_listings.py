@@ -229,9 +229,3 @@ def test_a_dry_run_lists_what_would_leave_and_changes_nothing(qkv, shop_path, tm
     assert done.stderr.splitlines()[0] == said.replace(" would stay", "")
     left = rows(qkv(*shop, "items", "-k", 100, "--format", "json"))
     assert left == [row for row in before if row not in would_leave]
-
-
-def test_a_dry_run_refuses_what_the_removal_would(qkv, shop):
-    answer = qkv(*shop, "remove", "--where", "1 = 1", "--dry-run")
-    assert answer.code == 1
-    assert "that is every item" in answer.stderr
