@@ -7,7 +7,7 @@ word of the item. Here the word attends over all of them: a temperature near 0 i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from mmap import mmap
 from typing import Any
@@ -276,12 +276,10 @@ def rerank(
     """
     if second is None or weight == 0:
         return first
-    first = first.rescored(depth, mask)
-    places = top_k(first.scores, depth, first.allowed(mask))
-    places = places[second.keys.lengths(first.positions(places)) > 0]
-    if len(places) < 2:
+    candidates = top_k(first.scores, depth, first.allowed(mask))
+    candidates = candidates[second.keys.lengths(candidates) > 0]
+    if len(candidates) < 2:
         return first
-    candidates = first.positions(places)
     found = second.scores(candidates)
     mean, deviation = float(found.mean()), float(found.std())
     if deviation < NEGLIGIBLE:
@@ -289,7 +287,7 @@ def rerank(
     factor = weight / max(deviation, LEAST_DEVIATION)
     common, lowest = -mean * factor, float((found.min() - mean) * factor)
     added = np.full(len(first.scores), lowest, dtype=np.float32)
-    added[places] = (found - mean) * factor
+    added[candidates] = (found - mean) * factor
     compared = set(candidates.tolist())
     taken_off = ScoreComponent(NAME, None, None, common)
     not_compared = Components.of(
@@ -303,8 +301,7 @@ def rerank(
             [second.parts(position).scaled(factor), Components.of([taken_off])]
         )
 
-    # What is no candidate gets the same as any other.
-    return replace(plus(first, NAME, added, parts), exact_from=first.exact_from + lowest)
+    return plus(first, NAME, added, parts)
 
 
 # --- texts to tokens ---

@@ -18,7 +18,6 @@ from qkvsearch.data.ids import Id
 from qkvsearch.errors import QkvError
 from qkvsearch.retrieval.fusion import Scores
 from qkvsearch.retrieval.reasons import Reason, Reasoning, WordReasons
-from qkvsearch.retrieval.scope import counted_softmax
 from qkvsearch.retrieval.score_components import Components, ScoreComponent
 from qkvsearch.retrieval.topk import top_k
 from qkvsearch.terminal import in_one_line
@@ -217,27 +216,18 @@ def rank(
     """
     if head is None:
         return Ranking([], np.zeros(0, dtype=np.int64), temperature or 1.0, 0)
-    spread = head.moments()[1] if temperature is None else 0.0
-    head = head.rescored(k + offset, mask)
-    allowed = head.allowed(mask)
     if temperature is None:
-        temperature = spread or 1.0
+        temperature = head.moments()[1] or 1.0
         if not isfinite(temperature):
             raise QkvError("a score is no finite number: what it is made of is damaged; see repair")
-    places = top_k(head.scores, k + offset if k else 0, allowed)[offset:]
-    positions = head.positions(places)
-    if head.scope is None:
-        n_candidates = int(np.count_nonzero(allowed))
-        weights = softmax(hide(head.scores, allowed), temperature)[places].tolist()
-    else:
-        counts = head.scope.counts_in(mask)
-        n_candidates = round(float(counts[allowed].sum()))
-        weights = counted_softmax(head.scores, counts, allowed, temperature)[places].tolist()
+    allowed = head.allowed(mask)
+    positions = top_k(head.scores, k + offset if k else 0, allowed)[offset:]
+    weights = softmax(hide(head.scores, allowed), temperature)[positions].tolist()
     ids, titles = names(positions)
-    scores, by_head = head.scores[places].tolist(), head.by_names(positions)
+    scores, by_head = head.scores[positions].tolist(), head.by_names(positions)
     ranks = range(offset + 1, offset + 1 + len(positions))
-    found = zip(ranks, ids, titles, scores, weights, by_head, strict=True)
-    hits = [Hit(*values) for values in found]
+    hits = [Hit(*row) for row in zip(ranks, ids, titles, scores, weights, by_head, strict=True)]
+    n_candidates = int(np.count_nonzero(allowed))
     return Ranking(hits, positions, temperature, n_candidates, head, head.notes)
 
 

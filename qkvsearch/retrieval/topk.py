@@ -12,8 +12,8 @@ from qkvsearch._utils.threads import run_in_threads
 BLOCK = 512
 # Products of a block of keys with all queries at hand: a megabyte, so that they stay in the cache.
 PRODUCTS = 2**18
-MOST_QUERIES = 128
-MOST_KEYS = 2**14
+MAX_QUERIES = 128
+MAX_KEYS = 2**14
 
 # Scores (stop − start, n) of the keys at the positions (stop − start,) or slice with n queries.
 Score = Callable[[slice | np.ndarray], np.ndarray]
@@ -109,7 +109,7 @@ def search_dense(
         turned = queries[chosen].T
 
         def worker() -> Score:
-            room = np.empty((MOST_KEYS, turned.shape[1]), keys.dtype)
+            room = np.empty((MAX_KEYS, turned.shape[1]), keys.dtype)
 
             def score(places: slice | np.ndarray) -> np.ndarray:
                 block = keys[places]
@@ -138,9 +138,9 @@ def search_blocks(
         raise ValueError(f"k = {k} must not be negative, and a mask must be ({n_keys},)")
     width = min(k, n_keys if mask is None else int(np.count_nonzero(mask)))
     parts = [
-        _search_some(scorer(slice(i, i + MOST_QUERIES)), n, n_keys, width, mask)
-        for i in range(0, n_queries if width else 0, MOST_QUERIES)
-        for n in [min(MOST_QUERIES, n_queries - i)]
+        _search_some(scorer(slice(i, i + MAX_QUERIES)), n, n_keys, width, mask)
+        for i in range(0, n_queries if width else 0, MAX_QUERIES)
+        for n in [min(MAX_QUERIES, n_queries - i)]
     ]
     if not parts:
         return np.zeros((n_queries, width), np.int64), np.zeros((n_queries, width), np.float32)
@@ -151,7 +151,7 @@ def _search_some(
     scorer: Callable[[], Score], n: int, n_keys: int, k: int, mask: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Every thread keeps the best of the blocks that it takes; the best of those are the best."""
-    size = max(1, min(MOST_KEYS, PRODUCTS // n))
+    size = max(1, min(MAX_KEYS, PRODUCTS // n))
     found: list[_Best] = []
 
     def worker() -> Callable[[int], None]:

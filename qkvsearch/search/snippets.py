@@ -82,7 +82,7 @@ def passages(text: str, length: int = LENGTH) -> list[tuple[int, int]]:
     return [span for span in found if text[slice(*span)].strip()][:MOST_READ]
 
 
-def weighed_terms(terms: Sequence[str], keys: TermKeys) -> dict[str, float]:
-    """What each term of a query says, its idf."""
-    rarity = inverse_frequency(np.array([keys.n_with(term) for term in terms]), keys.n_items)
-    return dict(zip(terms, rarity.tolist(), strict=True))
+def idf_of_terms(terms: Sequence[str], keys: TermKeys) -> dict[str, float]:
+    """Return the idf of each term."""
+    idf = inverse_frequency(np.array([keys.n_with(term) for term in terms]), keys.n_items)
+    return dict(zip(terms, idf.tolist(), strict=True))

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 FACT, ARRAY = "keys", ".keys"
 # The array with the sum of a head's keys, which also tells their length.
 SUM = "key_sum"
-WORDS = ("terms", "indptr", "indices", "counts", "lengths")
 
 
 @dataclass(frozen=True)
@@ -90,8 +89,7 @@ def write_keys(name: str, folder: Path, contents: BuildContents) -> None:
     keys = {
         head: _keys(contents, head, remote) for head in list(contents.facts["head_weights"])[1:]
     }
-    words = {array: _pending(contents, f"lexical.{array}") for array in WORDS}
-    segment_keys = SegmentKeys(keys, words, folder / CATALOG)
+    segment_keys = SegmentKeys(keys, folder / CATALOG)
     write(remote.uri, collection, segment_keys, remote.index)
     contents.facts[FACT] = RemoteCollection(
         remote.uri, remote.prefix, collection, remote.index

@@ -74,7 +74,7 @@ except RuntimeError:
     print("no place")
 
 from importlib import import_module
-for module in ("attention.kernels", "retrieval._kernels", "collaborative.solver"):
+for module in ("attention.kernels", "retrieval.quantized", "collaborative.solver"):
     import_module(f"qkvsearch.{module}")
 """
 # Numbers that compiled code has a part in: the solver's, the descent's, attention block by block.
