@@ -32,8 +32,6 @@ from qkvsearch.terminal import shorten
 
 # Larger numbers are errors, and their squares could not be added up.
 LARGEST = 1e12
-# Distinct numbers that are collected before they are joined with those before them.
-MAX_WAITING = 1 << 22
 # How many of each unit of moments make a second.
 UNITS_IN_A_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 # The text of an earlier moment is not read as a date.
@@ -235,22 +233,10 @@ def _feedback(
 
 def _distinct(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the distinct numbers, ascending and without NaN, and how often each occurs, int64."""
-    values, counts = [np.empty(0)], [np.empty(0, np.int64)]
-
-    def join() -> None:
-        distinct, slots = np.unique(np.concatenate(values), return_inverse=True)
-        totals = np.bincount(slots, np.concatenate(counts), len(distinct))
-        values[:], counts[:] = [distinct], [totals.astype(np.int64)]
-
+    counts = pd.Series(dtype=np.float64)
     for rows in pieces_of(len(numbers)):
-        piece = numbers[rows][~np.isnan(numbers[rows])]
-        piece, piece_counts = np.unique(piece, return_counts=True)
-        values.append(piece)
-        counts.append(piece_counts)
-        if sum(map(len, values[1:])) > max(len(values[0]), MAX_WAITING):
-            join()
-    join()
-    return values[0], counts[0]
+        counts = counts.add(pd.Series(numbers[rows]).value_counts(), fill_value=0)
+    return counts.index.to_numpy(np.float64), counts.to_numpy(np.int64)
 
 
 def decided_feedback(

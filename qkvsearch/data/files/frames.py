@@ -24,6 +24,7 @@ Piece: TypeAlias = tuple[pd.DataFrame, ReadReport]
 MAX_ABOVE, MIN_SAME_WIDTH = 20, 0.75
 # Bytes of cells that are read at a time.
 BATCH_BYTES = 1 << 25
+TOO_LONG = f"with a cell of more than {CELL.value:,} characters"
 _BYTES = bytes | bytearray | memoryview
 Row = TypeVar("Row")
 A_NUMBER = r"[+-]?[\d.,]+"
@@ -186,7 +187,7 @@ def without_long_cells(
     too_long = (lengths > CELL.value).any(axis=1)
     if not too_long.any():
         return frame
-    report.skip(f"with a cell of more than {CELL.value:,} characters", frame.index[too_long])
+    report.skip(TOO_LONG, frame.index[too_long])
     return frame[~too_long]
 
 

@@ -1,10 +1,9 @@
-"""Parquet, batch by batch, to frames of text or to an encoded table."""
+"""Parquet, batch by batch, to an encoded table."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,13 +14,12 @@ from qkvsearch._utils.limits import CELL, CELL_BYTES, Limit, check_unpacked
 from qkvsearch.data.files.encoded import ColumnEncoder, TableEncoder
 from qkvsearch.data.files.frames import (
     BATCH_BYTES,
+    TOO_LONG,
     as_text,
     check_names,
     check_width,
     distinct,
     rows_at_once,
-    text_lengths,
-    without_long_cells,
 )
 from qkvsearch.data.files.parquet_pages import (
     column_chunks,
@@ -39,49 +37,8 @@ if TYPE_CHECKING:
 MARK = b"PAR1"
 
 
-@dataclass(frozen=True)
-class ArrowPiece:
-    """A batch of rows. first: the number of its first row, counted from 1."""
-
-    names: Sequence[str]
-    arrays: Sequence[pa.Array]
-    first: int
-    report: ReadReport
-    label: str
-
-    def __len__(self) -> int:
-        return len(self.arrays[0]) if self.arrays else 0
-
-    @property
-    def numbers(self) -> np.ndarray:
-        return np.arange(self.first, self.first + len(self))
-
-    def frame(self) -> pd.DataFrame:
-        """Return cells of text, without rows that have too long ones."""
-        with _readable(self.label):
-            columns = {
-                name: pd.array(texts, dtype="str").take(codes, allow_fill=True)
-                for name, (codes, texts) in zip(self.names, map(_coded, self.arrays), strict=True)
-            }
-            frame = pd.DataFrame(columns, index=self.numbers)
-        return without_long_cells(frame, text_lengths(frame), self.report)
-
-    def encode(self, encoder: TableEncoder) -> None:
-        """Add the rows to an encoded table."""
-        with _readable(self.label):
-            coded = [None if _is_number(array) else _coded(array) for array in self.arrays]
-            if any(len(text) > CELL.value for column in coded if column for text in column[1]):
-                return encoder.add(self.frame())
-            for name, array, column in zip(self.names, self.arrays, coded, strict=True):
-                if column is None:
-                    _add_numbers(encoder.encoder(name), array)
-                else:
-                    encoder.encoder(name).add_texts(*column)
-        encoder.add_rows(self.numbers)
-
-
-def read_parquet(file: TableFile, limit: Limit) -> Iterator[tuple[ArrowPiece, ReadReport]]:
-    """Read at least one piece. Raises `DataError`.
+def read_parquet(file: TableFile, limit: Limit, encoder: TableEncoder) -> ReadReport:
+    """Add the rows of a file to an encoded table. Raises `DataError`.
 
     Texts are read as dictionaries, so that a text that many rows share is in memory once.
     """
@@ -98,6 +55,8 @@ def read_parquet(file: TableFile, limit: Limit) -> Iterator[tuple[ArrowPiece, Re
             indices = [i for i, name in enumerate(schema.names) if name not in _indexes(schema)]
             names = distinct([schema.names[i] for i in indices])
             check_names(names, file.label)
+            empty = schema.empty_table().combine_chunks()
+            _add(encoder, names, [empty.column(i).combine_chunks() for i in indices], report)
             size = 0
             groups = range(metadata.num_row_groups)
             batches = (content.iter_batches(rows, [group], use_threads=False) for group in groups)
@@ -111,14 +70,35 @@ def read_parquet(file: TableFile, limit: Limit) -> Iterator[tuple[ArrowPiece, Re
                 check_unpacked(size, file.size, file.label)
                 step = max(1, batch.num_rows // (batch_size // BATCH_BYTES + 1))
                 for start in range(0, batch.num_rows, step):
-                    slices = [array.slice(start, step) for array in arrays]
-                    first = report.read + 1
-                    report.read += min(step, batch.num_rows - start)
-                    yield ArrowPiece(names, slices, first, report, file.label), report
-            if not report.read:
-                empty = schema.empty_table().combine_chunks()
-                arrays = [empty.column(i).combine_chunks() for i in indices]
-                yield ArrowPiece(names, arrays, 1, report, file.label), report
+                    _add(encoder, names, [array.slice(start, step) for array in arrays], report)
+    return report
+
+
+def _add(
+    encoder: TableEncoder, names: Sequence[str], arrays: Sequence[pa.Array], report: ReadReport
+) -> None:
+    """Add the next rows to an encoded table, without those that have too long cells."""
+    import pyarrow as pa
+
+    rows = np.arange(report.read + 1, report.read + 1 + len(arrays[0])) if arrays else np.empty(0)
+    report.read += len(rows)
+    coded = [None if _is_number(array) else _coded(array) for array in arrays]
+    too_long = np.zeros(len(rows), dtype=bool)
+    for codes, texts in filter(None, coded):
+        too_long |= np.array([*map(len, texts), 0])[codes] > CELL.value
+    if too_long.any():
+        report.skip(TOO_LONG, rows[too_long])
+        rows, arrays = rows[~too_long], [array.filter(pa.array(~too_long)) for array in arrays]
+        coded = [
+            None if column is None else _coded(array)
+            for column, array in zip(coded, arrays, strict=True)
+        ]
+    for name, array, column in zip(names, arrays, coded, strict=True):
+        if column is None:
+            _add_numbers(encoder.encoder(name), array)
+        else:
+            encoder.encoder(name).add_texts(*column)
+    encoder.add_rows(rows)
 
 
 @contextmanager

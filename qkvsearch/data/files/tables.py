@@ -15,7 +15,7 @@ from qkvsearch.data.files.delimited import read_delimited
 from qkvsearch.data.files.encoded import EncodedTable, TableEncoder
 from qkvsearch.data.files.frames import Piece, text_lengths, without_long_cells
 from qkvsearch.data.files.json_rows import looks_like_json, read_json_rows
-from qkvsearch.data.files.parquet import MARK, ArrowPiece, read_parquet
+from qkvsearch.data.files.parquet import MARK, read_parquet
 from qkvsearch.data.files.unpacking import ZIP, TableFile, unpacked
 from qkvsearch.data.files.workbooks import read_workbook
 from qkvsearch.data.report import ReadReport
@@ -55,10 +55,8 @@ def read_table(
     SELECT. delimiter, encoding: detected by default. names: the columns of a file without a header.
     Lists inside cells become `a|b|c`. Raises `DataError` that names the file.
     """
-    frames: list[pd.DataFrame] = []
-    for piece, report in _pieces(source, ROWS, delimiter, names, encoding):  # noqa: B007
-        frames.append(piece if isinstance(piece, pd.DataFrame) else piece.frame())
-    return frames[0] if len(frames) == 1 else pd.concat(frames), report
+    table, report = _read(source, ROWS, delimiter, names, encoding)
+    return table.frame(), report
 
 
 def read_encoded(
@@ -68,41 +66,37 @@ def read_encoded(
     names: Sequence[str] | None = None,
     encoding: str | None = None,
 ) -> tuple[EncodedTable, ReadReport]:
-    """Read a table that may be larger than memory, batch by batch. The cells are the same."""
-    encoder = TableEncoder()
-    for piece, report in _pieces(source, LOG_ROWS, delimiter, names, encoding):  # noqa: B007
-        if isinstance(piece, pd.DataFrame):
-            encoder.add(piece)
-        else:
-            piece.encode(encoder)
-    return encoder.table(), report
+    """Read a table that may be larger than memory."""
+    return _read(source, LOG_ROWS, delimiter, names, encoding)
 
 
-def _pieces(
+def _read(
     source: str | Path,
     limit: Limit,
     delimiter: str | None,
     names: Sequence[str] | None,
     encoding: str | None,
-) -> Iterator[tuple[pd.DataFrame | ArrowPiece, ReadReport]]:
-    """Yield at least one piece. Raises `DataError`."""
+) -> tuple[EncodedTable, ReadReport]:
+    """Read a table batch by batch. Raises `DataError`."""
+    encoder = TableEncoder()
     if is_url(str(source)):
-        yield from _within_limits(read_url(str(source)), limit, None)
-        return
+        report = _add(read_url(str(source)), limit, None, encoder)
+        return encoder.table(), report
     with unpacked(source) as file:
         start = file.start()
         if start.startswith(MARK) or (start and file.suffix == ".parquet"):
-            yield from read_parquet(file, limit)
-            return
-        pieces = _by_format(file, start) or _read_text(file, start, delimiter, names, encoding)
-        yield from _within_limits(pieces, limit, file)
+            report = read_parquet(file, limit, encoder)
+        else:
+            pieces = _by_format(file, start) or _read_text(file, start, delimiter, names, encoding)
+            report = _add(pieces, limit, file, encoder)
+    return encoder.table(), report
 
 
-def _within_limits(
-    pieces: Iterable[Piece], limit: Limit, file: TableFile | None
-) -> Iterator[Piece]:
-    """Yield pieces without the rows that have too long cells. Raises `DataError` for too many rows,
-    and for a table much larger than its file. file: None for a server.
+def _add(
+    pieces: Iterable[Piece], limit: Limit, file: TableFile | None, encoder: TableEncoder
+) -> ReadReport:
+    """Add pieces to a table, without the rows that have too long cells. Raises `DataError` for too
+    many rows, and for a table much larger than its file. file: None for a server.
     """
     names: set[str] = set()
     n_rows = n_characters = 0
@@ -115,7 +109,8 @@ def _within_limits(
         if file is not None:
             size = n_characters + CELL_BYTES * n_rows * len(names)
             check_unpacked(size, file.size, file.label)
-        yield without_long_cells(frame, lengths, report), report
+        encoder.add(without_long_cells(frame, lengths, report))
+    return report
 
 
 def _by_format(file: TableFile, start: bytes) -> Iterable[Piece] | None:
