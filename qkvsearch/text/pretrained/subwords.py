@@ -1,4 +1,4 @@
-"""Subword pieces and their words: what a tokenizer says of a text, so that reasons can be read."""
+"""Subword pieces and the words that they belong to, so that people can read reasons."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ WORDS = TextPattern(r"[^\W_]+(?:'[^\W_]+)*", rf"[{CJK}]|{LETTER}+(?:['’]{LETTE
 VISIBLE = re.compile(
     r"[^\s\x00-\x1f\x7f-\x9f\xad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufe0f\ufeff]"
 )
-# Where a piece of spaces stands.
+# The word of a piece that consists of spaces.
 NO_WORD = -1
-# Words of more pieces are added up one column after the other.
+# Words with more pieces on average are summed by `np.add.reduceat`.
 MAX_PIECES = 4
 # The special token that stands for padding in a BERT vocabulary.
 PAD_TOKEN = "[PAD]"
@@ -30,7 +30,7 @@ CONTINUES = "##"
 
 
 def is_blank(text: str) -> bool:
-    """Whether there is nothing to see.
+    """Return whether a text has no visible character.
 
     >>> is_blank(" \\t\\u200b"), is_blank("!")
     (True, False)
@@ -39,7 +39,7 @@ def is_blank(text: str) -> bool:
 
 
 def whole(text: str) -> str:
-    """The text with half of a surrogate pair, which no tokenizer takes, as "?".
+    """Replace halves of surrogate pairs, which no tokenizer accepts, by "?".
 
     >>> whole("deep\\ud800")
     'deep?'
@@ -48,7 +48,7 @@ def whole(text: str) -> str:
 
 
 def join_pieces(text: str, spans: Sequence[tuple[int, int]]) -> tuple[list[str], np.ndarray]:
-    """The words of a text that was cut into pieces, and of each piece the word it belongs to.
+    """Return the words of a text that was split into pieces, and the word of each piece.
 
     spans: (start, end) of each piece in the text, in order -> labels (n_words) as written, and
     int64 (n_spans,). A space alone belongs to the word that follows.
@@ -83,7 +83,7 @@ def join_pieces(text: str, spans: Sequence[tuple[int, int]]) -> tuple[list[str],
 
 
 def sum_rows(vectors: np.ndarray, owners: np.ndarray, n: int) -> np.ndarray:
-    """vectors (n_pieces, d), owners ascending (n_pieces,) -> (n, d), the sum of each owner's.
+    """Sum the vectors (n_pieces, d) of each owner, ascending (n_pieces,) -> (n, d).
 
     >>> sum_rows(np.array([[1.0], [2.0], [3.0]]), np.array([0, 0, 1]), 2)
     array([[3.],
@@ -104,13 +104,14 @@ def sum_rows(vectors: np.ndarray, owners: np.ndarray, n: int) -> np.ndarray:
 
 
 def words_of(text: str, encoding: Any) -> tuple[list[str], np.ndarray]:
-    """The words of a text, and the one of each piece, −1 for a special token."""
+    """Return the words of a text, and the word of each piece, −1 for a special token."""
     return _joined(text, encoding.offsets, np.array(encoding.special_tokens_mask, dtype=bool))
 
 
 def attended_words(text: str, tokens: list[str], encoding: Any) -> tuple[list[str], np.ndarray]:
-    """The words of a text that attend to one another, and the one of each piece, int64: a token
-    that stands nowhere in the text, and padding, are words of their own.
+    """Return the words of a text that attend to one another, and the word of each piece, int64.
+
+    A token that does not occur in the text, and padding, are words themselves.
 
     tokens: the `piece_labels` of the encoding.
     """
@@ -122,7 +123,7 @@ def attended_words(text: str, tokens: list[str], encoding: Any) -> tuple[list[st
 def _joined(
     text: str, spans: Sequence[tuple[int, int]], alone: np.ndarray
 ) -> tuple[list[str], np.ndarray]:
-    """The words of a text, and the one of each token, −1 for those that stand `alone` (bool, n)."""
+    """Return the words of a text, and the word of each token, −1 for those `alone` (bool, n)."""
     placed = [span for span, is_alone in zip(spans, alone.tolist(), strict=True) if not is_alone]
     words, owners = join_pieces(text, placed)
     all_owners = np.full(len(alone), -1, dtype=np.int64)
@@ -133,7 +134,7 @@ def _joined(
 def with_tokens(
     tokens: Sequence[str], words: Sequence[str], owners: np.ndarray
 ) -> tuple[list[str], np.ndarray]:
-    """Labels of words and of tokens that belong to none, and of each token the one it belongs to.
+    """Return the labels of words and of tokens without a word, and the label of each token.
 
     owners: int64 (n_tokens,), the word of each, −1 for none.
 
@@ -150,13 +151,13 @@ def with_tokens(
 
 
 def _spans(encoding: Any) -> list[tuple[int, int]]:
-    """Where the pieces of the text itself stand in it."""
+    """Return the spans of the pieces, without special tokens."""
     pairs = zip(encoding.offsets, encoding.special_tokens_mask, strict=True)
     return [span for span, is_added in pairs if not is_added]
 
 
 def words_beyond(text: str, encoding: Any) -> list[str]:
-    """The words that begin, or go on, beyond the limit."""
+    """Return the words that begin or continue beyond the limit."""
     if not encoding.overflowing:
         return []
     read = max((end for _, end in _spans(encoding)), default=0)
@@ -165,7 +166,9 @@ def words_beyond(text: str, encoding: Any) -> list[str]:
 
 
 def piece_labels(text: str, encoding: Any) -> list[str]:
-    """Pieces as written, "##" before those that continue a word; `<PAD>` and the special tokens."""
+    """Return the pieces as written, with "##" before those that continue a word, `<PAD>`, and the
+    special tokens.
+    """
     labels = []
     for token, (start, end), is_added in zip(
         encoding.tokens, encoding.offsets, encoding.special_tokens_mask, strict=True

@@ -33,21 +33,22 @@ from qkvsearch.text.pretrained.subwords import (
 )
 from qkvsearch.text.text_encoder import PADDING, EncodedQuery, EncodedTexts, TextEncoder
 
-# Texts that the tokenizer is given at a time.
+# Texts that are tokenized at a time.
 BATCH = 4096
-# The encoding of a text of nothing to see.
+# The encoding of a text without a visible character.
 NOTHING = SimpleNamespace(ids=[], tokens=[], offsets=[], special_tokens_mask=[], overflowing=[])
 
 
 @dataclass(frozen=True, eq=False)
 class TransformerEncoder(TextEncoder):
-    """The mean of a text's contextual token vectors, at length 1; a `TextEncoder`.
+    """A `TextEncoder`: the mean of a text's contextual token vectors, scaled to length 1.
 
-    tokenizer: a `tokenizers.Tokenizer` that cuts at `limit`. embedding: what the first layer reads.
-    limit: the most tokens of a text, special ones included.
+    tokenizer: a `tokenizers.Tokenizer` that cuts at `limit`. embedding: the input of the first
+    layer. limit: the maximal number of tokens of a text, special ones included.
     Devlin et al. 2019 (BERT); mean pooling: Reimers and Gurevych 2019 (Sentence-BERT), section 3.
 
-    A text of nothing to see has no vectors, where others give the mean of [CLS] and [SEP].
+    A text without a visible character has no vectors; other libraries return the mean of [CLS] and
+    [SEP].
 
     >>> encoder = TransformerEncoder.from_folder("models/minilm")     # doctest: +SKIP
     >>> encoder.encode("deep sea").labels                             # doctest: +SKIP
@@ -63,7 +64,7 @@ class TransformerEncoder(TextEncoder):
     is_pretrained: ClassVar[bool] = True
 
     def learned_arrays(self) -> dict[str, np.ndarray]:
-        """Nothing: it learns nothing from the catalog."""
+        """Return no arrays, since nothing is learned from the catalog."""
         return {}
 
     @classmethod
@@ -71,7 +72,7 @@ class TransformerEncoder(TextEncoder):
         """Read a Hugging Face folder: config.json, model.safetensors, tokenizer.json and, where
         there are any, 1_Pooling/config.json and sentence_bert_config.json.
 
-        Raises `QkvError` naming the file where something is missing, damaged or of another kind.
+        Raises `QkvError` that names the file that is missing, damaged or of another kind.
         """
         return cls(*read_bert(Path(path)))
 
@@ -134,7 +135,8 @@ class TransformerEncoder(TextEncoder):
         return EncodedTexts(embeddings, np.flatnonzero(is_cut)), tokens
 
     def attend(self, text: str, mask: str = "none") -> EncodedText:
-        """As `TextEncoder` says, by every layer and head; the model was trained with no mask.
+        """Compute the attention of every layer and head: see `TextEncoder`. The model was trained
+        without a mask.
         `<PAD>` in the text is the model's own padding token.
         """
         text, encoding = self._encoding(re.sub(PADDING, PAD_TOKEN, text, flags=re.IGNORECASE))
@@ -150,7 +152,7 @@ class TransformerEncoder(TextEncoder):
         return EncodedText(tokens, words, owners, hidden, weights, keep, left_out, self.kind, True)
 
     def unread(self, text: str) -> list[str]:
-        """As `TextEncoder` says: those beyond the limit."""
+        """Return the words beyond the limit."""
         return list(dict.fromkeys(words_beyond(*self._encoding(text))))
 
     def _run(
@@ -197,18 +199,18 @@ class TransformerEncoder(TextEncoder):
 
 
 def _check_finite(vectors: np.ndarray) -> None:
-    """Raise `QkvError` for what weights that are too large make of a text."""
+    """Raise `QkvError` for infinite numbers and NaNs, which damaged weights give."""
     if not np.isfinite(vectors).all():
         raise QkvError("the model makes numbers of a text that are not finite: it is damaged")
 
 
 def _means(chunk: Chunk, x: np.ndarray) -> np.ndarray:
-    """The mean of each sequence's vectors at length 1, (n_sequences, d)."""
+    """Return the mean of each sequence's vectors, scaled to length 1: (n_sequences, d)."""
     return unit_rows(np.concatenate([group.mean(axis=1) for group in chunk.groups_of(x)]))
 
 
 def _word_means(vectors: np.ndarray, owners: np.ndarray, n_words: int) -> np.ndarray:
-    """The mean of the vectors of each word's pieces, (n_words, d); special tokens left out."""
+    """Return the mean vector of each word's pieces, (n_words, d), without special tokens."""
     vectors, owners = vectors[owners >= 0], owners[owners >= 0]
     sums = sum_rows(vectors, owners, n_words)
     return np.asarray(sums / np.bincount(owners, minlength=n_words)[:, None].astype(np.float32))
