@@ -159,8 +159,10 @@ class RemoteQuery(ApproximateQuery):
         exact = self._scores.astype(np.float64)
         mean_of_others = (n_items * mean - float(exact.sum())) / max(n, 1)
         variance = (n_items * square - float(exact @ exact)) / max(n, 1) - mean_of_others**2
-        estimates = np.resize(sample.astype(np.float64), n) if len(sample) else np.zeros(n)
-        estimates -= estimates.mean() if n else 0.0
-        deviation = float(estimates.std()) if n else 0.0
-        scale = math.sqrt(max(variance, 0.0)) / deviation if deviation else 0.0
-        return np.asarray(mean_of_others + scale * estimates)
+        if not len(sample) or not n:
+            return np.full(n, mean_of_others, np.float32)
+        estimates = np.resize(sample, n)
+        estimates -= np.float32(estimates.mean(dtype=np.float64))
+        deviation = float(estimates.std(dtype=np.float64))
+        estimates *= np.float32(math.sqrt(max(variance, 0.0)) / deviation if deviation else 0.0)
+        return np.asarray(estimates + np.float32(mean_of_others))
