@@ -195,10 +195,10 @@ class CommandContext:
 
     def _verified(self, path: Path) -> Engine:
         """Open a sample after a check of all its files. Raises `WorkspaceError`."""
-        from qkvsearch.engine.info import verified
+        from qkvsearch.engine.info import verify
 
         engine = self._engine(path)
-        verified(engine.workspace)
+        verify(engine.workspace)
         return engine
 
     @contextmanager

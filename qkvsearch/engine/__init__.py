@@ -55,9 +55,9 @@ def _question(
         try:
             return question(index, *args, **kwargs)
         except DamagedError as error:
-            from qkvsearch.engine.info import explained
+            from qkvsearch.engine.info import explain_damage
 
-            raise explained(error, index.snapshot) from None
+            raise explain_damage(error, index.snapshot) from None
 
     return ask
 
@@ -175,9 +175,9 @@ class Engine:
         verify: compare every file of the workspace, previous builds included, with its checksum.
         Raises `DamagedError`, which lists the damaged files, what still works, and what to do.
         """
-        from qkvsearch.engine.info import verified
+        from qkvsearch.engine.info import verify as verify_files
 
-        checked = {"checksums": verified(self.workspace)} if verify else {}
+        checked = {"checksums": verify_files(self.workspace)} if verify else {}
         return {**self._facts(), **checked}
 
     def builds(self) -> Listing:

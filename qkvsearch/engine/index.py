@@ -331,13 +331,9 @@ class Index:
         state = f"{self.snapshot.name} {self.catalog.records.state}"
         if engine is None:
             return batch.write(Path(path), format, state, progress)
-        from qkvsearch.engine.remote_export import RemoteBatch, write_remotely
+        from qkvsearch.engine.remote_export import write_remotely
 
-        remote = RemoteBatch(
-            str(self.workspace.path.resolve()), state, batch.k, np.packbits(mask).tobytes(),
-            seen, recent, damping, model, tuple(column.name for column in columns),
-        )  # fmt: skip
-        return write_remotely(engine, path, format, batch, remote, progress)
+        return write_remotely(engine, self.workspace.path, state, path, format, batch, progress)
 
     def similar_users(
         self,

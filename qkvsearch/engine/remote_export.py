@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import astuple, dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -24,72 +23,58 @@ NOT_SHARED = (
 )
 
 
-@dataclass(frozen=True)
-class RemoteBatch:
-    """The arguments of `BatchRecommendations` for an executor, with the workspace and the state of
-    its build and records. allowed: the mask, one bit for each item.
-    """
-
-    workspace: str
-    state: str
-    k: int
-    allowed: bytes
-    seen: bool
-    recent: int | None
-    damping: float
-    model: str
-    fields: tuple[str, ...]
-
-    def batch(self) -> BatchRecommendations:
-        """Open the workspace on this machine. Raises `QkvError`."""
-        if not Path(self.workspace).is_dir():
-            raise QkvError(NOT_SHARED.format(self.workspace))
-        snapshot = Workspace(self.workspace).open()
-        models, catalog = StoredModels(snapshot), snapshot.catalog
-        if f"{snapshot.name} {catalog.records.state}" != self.state:
-            raise WorkspaceError(f"{self.workspace}: it was changed meanwhile; start again")
-        mask = np.unpackbits(np.frombuffer(self.allowed, np.uint8), count=models.n_items) > 0
-        columns = own_columns(catalog, list(self.fields))
-        return BatchRecommendations(
-            Recommender(models, catalog), self.k, mask, self.seen, self.recent, self.damping,
-            self.model, columns,
-        )  # fmt: skip
-
-
-@lru_cache(maxsize=1)
-def _opened(remote: RemoteBatch) -> BatchRecommendations:
-    """Open the workspace once in a process."""
-    return remote.batch()
-
-
-def make_block(remote: RemoteBatch, number: int) -> Any:
-    """Return the table of one block of users."""
-    batch = _opened(remote)
-    return batch.arrow_table(*batch.blocks[number])
-
-
 def write_remotely(
     engine: str,
+    workspace: Path,
+    state: str,
     path: str | Path,
     format: str | None,
     batch: BatchRecommendations,
-    remote: RemoteBatch,
     progress: Progress | None,
 ) -> Exported:
-    """Write recommendations for all users to a folder of Parquet files. Raises `QkvError`."""
+    """Write recommendations for all users to a folder of Parquet files. state: of the build and its
+    records. Raises `QkvError`.
+    """
     from qkvsearch.engines.spark.batches import write_blocks
 
     if (format or Path(path).suffix.lower().removeprefix(".") or "parquet") != "parquet":
         raise QkvError(f"{path}: with `engine` the output is a folder of Parquet files")
-    make: Callable[[int], Any] = partial(make_block, remote)
-    options = repr(astuple(remote))
-    blocks = batch.blocks
+    arguments = (
+        str(workspace.resolve()), state, batch.k, np.packbits(batch.mask).tobytes(), batch.seen,
+        batch.recent, batch.damping, batch.model, tuple(column.name for column in batch.columns),
+    )  # fmt: skip
+    make: Callable[[int], Any] = partial(_block, arguments)
+    blocks, users = batch.blocks, batch.recommender.histories
     n_done = write_blocks(
-        engine, path, len(blocks), make, batch.arrow_schema, options, progress or silent
+        engine, path, len(blocks), make, batch.arrow_schema, repr(arguments), progress or silent
     )
     done = sum(stop - start for start, stop in blocks[:n_done])
-    users = batch.recommender.histories
     return Exported(len(users), done, [MIXED_USERS] if users.mixed else [])
+
+
+def _block(arguments: tuple[Any, ...], number: int) -> Any:
+    """Return the table of one block of users, on an executor."""
+    batch = _opened_batch(*arguments)
+    return batch.arrow_table(*batch.blocks[number])
+
+
+@lru_cache(maxsize=1)
+def _opened_batch(
+    path: str, state: str, k: int, packed_mask: bytes, seen: bool, recent: int | None,
+    damping: float, model: str, fields: tuple[str, ...],
+) -> BatchRecommendations:  # fmt: skip
+    """Open the workspace on an executor, once in a process. Raises `QkvError`."""
+    if not Path(path).is_dir():
+        raise QkvError(NOT_SHARED.format(path))
+    snapshot = Workspace(path).open()
+    models, catalog = StoredModels(snapshot), snapshot.catalog
+    if f"{snapshot.name} {catalog.records.state}" != state:
+        raise WorkspaceError(f"{path}: it was changed meanwhile; start again")
+    mask = np.unpackbits(np.frombuffer(packed_mask, np.uint8), count=models.n_items) > 0
+    columns = own_columns(catalog, list(fields))
+    return BatchRecommendations(
+        Recommender(models, catalog), k, mask, seen, recent, damping, model, columns
+    )
 
 
 def encode_remotely(

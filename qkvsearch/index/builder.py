@@ -200,7 +200,7 @@ def _contents(dataset: Dataset, encoder: str, why: str, spoken: Language) -> Bui
     facts = {
         "qkvsearch": __version__,
         "encoder": encoder,
-        "encoder_chosen": f"by itself: {why}" if why else "as asked for",
+        "encoder_chosen": f"automatic: {why}" if why else "your choice",
         LANGUAGE: spoken.name,
         "language_chosen": spoken.why,
         "n_items": len(dataset.catalog),

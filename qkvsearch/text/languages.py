@@ -74,8 +74,8 @@ class Language(NamedTuple):
 
     def __str__(self) -> str:
         """
-        >>> str(Language("german", "as asked for"))
-        'German (as asked for)'
+        >>> str(Language("german", "your choice"))
+        'German (your choice)'
         """
         return f"{self.name.capitalize()} ({self.why})"
 
@@ -103,7 +103,7 @@ def chosen(language: str, texts: Sequence[str], words_of: Callable[[str], list[s
     words_of: returns the folded words of a text. Raises `QkvError` for an unknown language.
     """
     if language != AUTO:
-        return Language(named(language), "as asked for")
+        return Language(named(language), "your choice")
     return guess(texts, words_of)
 
 
