@@ -37,9 +37,6 @@ def test_a_refund_takes_back_by_time_not_by_place():
     log, _, report = read(rows, ("user", "item", "quantity", "time"))
     assert (log.weights.tolist(), log.times.tolist()) == ([1], [40])
     assert "1 refunds took back" in str(report)
-
-
-def test_a_refund_of_the_latest_purchase_leaves_the_time_of_the_one_before():
     rows = [("a", "x", "1", "10"), ("a", "x", "1", "20"), ("a", "x", "-1", "30")]
     log, _, _ = read(rows, ("user", "item", "quantity", "time"))
     assert (log.weights.tolist(), log.times.tolist()) == ([1], [10])
