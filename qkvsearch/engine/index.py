@@ -16,7 +16,7 @@ from qkvsearch._utils.validation import check_id, check_text
 from qkvsearch.errors import QkvError
 from qkvsearch.index import StoredModels
 from qkvsearch.retrieval import Ranking, Scores
-from qkvsearch.retrieval.candidates import Filter
+from qkvsearch.retrieval.approximate import Filter
 from qkvsearch.retrieval.reasons import WordReasons
 from qkvsearch.search.answerable import none_found
 from qkvsearch.search.candidates import (
@@ -35,7 +35,7 @@ from qkvsearch.storage import Snapshot, Workspace
 
 # What a question alone needs is imported by it: the others do not wait for it.
 if TYPE_CHECKING:
-    from qkvsearch._utils.progress import Progress
+    from qkvsearch._utils.callbacks import Progress
     from qkvsearch.data.ids import Id
     from qkvsearch.engine.export_embeddings import ExportedEmbeddings
     from qkvsearch.engine.projection import ItemMap

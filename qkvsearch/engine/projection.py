@@ -12,7 +12,7 @@ from qkvsearch.errors import QkvError
 from qkvsearch.recommend.recommend import HEAD as COLLABORATIVE
 from qkvsearch.recommend.recommend import Recommender
 from qkvsearch.retrieval import DenseKeys, Ranking
-from qkvsearch.retrieval.candidates import Filter, ItemKeys, score_candidates
+from qkvsearch.retrieval.approximate import Filter, ItemKeys, score_candidates
 from qkvsearch.retrieval.remote_keys import RemoteRows
 from qkvsearch.search.candidates import ranked
 from qkvsearch.search.text_search import TextSearch

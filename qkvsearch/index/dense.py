@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from qkvsearch._utils.progress import Progress
+from qkvsearch._utils.callbacks import Progress
 from qkvsearch.errors import DamagedError, QkvError, WorkspaceError
 from qkvsearch.index.component import Addition, ArraySpec, IndexComponent, main_head
 from qkvsearch.retrieval import DenseKeys
-from qkvsearch.retrieval.candidates import ItemKeys
+from qkvsearch.retrieval.approximate import ItemKeys
 from qkvsearch.retrieval.remote_keys import BLOCK, DRAWN, RemoteKeys, RemoteRows, Rows
 from qkvsearch.storage import BuildContents, Snapshot
 from qkvsearch.storage.remote_collections import SUM, RemoteCollection, filter_of

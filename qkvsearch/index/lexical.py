@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from qkvsearch._utils.progress import Progress
+from qkvsearch._utils.callbacks import Progress
 from qkvsearch.index.component import Addition, ArraySpec, IndexComponent
 from qkvsearch.retrieval import LexicalKeys, TermKeys
-from qkvsearch.retrieval.keys import CountedKeys, length_norms
-from qkvsearch.retrieval.term_counts import TermCounts
+from qkvsearch.retrieval.keys import CountedKeys, TermCounts, length_norms
 from qkvsearch.retrieval.word_index import WordIndex, WordSequences
 from qkvsearch.storage import BuildContents, Snapshot
 from qkvsearch.storage.segments import Segment
@@ -62,7 +61,7 @@ class TermsComponent(IndexComponent[TermKeys]):
             arrays = self.piece(snapshot.base, *TERM_ARRAYS)
             return LexicalKeys(Vocabulary(arrays.pop("terms")), n_items=models.n_items, **arrays)
         (base, item_rows), *others = self._counts(snapshot)
-        added = TermCounts.joined([counts.placed(item_rows) for counts, item_rows in others])
+        added = TermCounts.joined([counts.renumbered(item_rows) for counts, item_rows in others])
         return CountedKeys(base, item_rows, added, self.norms(snapshot), models.n_items)
 
     def merge(self, contents: BuildContents, models: StoredModels, progress: Progress) -> None:
@@ -70,7 +69,7 @@ class TermsComponent(IndexComponent[TermKeys]):
             self.share(contents, models.snapshot, *self.names_in(models.snapshot))
         else:
             pieces = [
-                counts.placed(item_rows) for counts, item_rows in self._counts(models.snapshot)
+                counts.renumbered(item_rows) for counts, item_rows in self._counts(models.snapshot)
             ]
             self.store_counts(contents, TermCounts.joined(pieces), models.n_items)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from qkvsearch._utils.progress import Progress, silent
+from qkvsearch._utils.callbacks import Progress, silent
 from qkvsearch.errors import DamagedError, QkvError, WorkspaceError
 from qkvsearch.index.component import COLUMN_WEIGHTS, LANGUAGE, MISFIT, IndexComponent, main_head
 from qkvsearch.index.dense import DenseComponent
@@ -15,7 +15,7 @@ from qkvsearch.index.lexical import CodesComponent, LexicalComponent, WordsCompo
 from qkvsearch.index.tokens import TokensComponent
 from qkvsearch.retrieval import TermKeys
 from qkvsearch.retrieval.answerability import Answerability
-from qkvsearch.retrieval.candidates import ItemKeys
+from qkvsearch.retrieval.approximate import ItemKeys
 from qkvsearch.retrieval.late_interaction import TokenKeys
 from qkvsearch.retrieval.remote_keys import KeyStore, RemoteKeys
 from qkvsearch.retrieval.word_index import WordIndex

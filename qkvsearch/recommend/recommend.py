@@ -27,7 +27,7 @@ from qkvsearch.retrieval import (
     ScoreComponent,
     Scores,
 )
-from qkvsearch.retrieval.candidates import ALL_ITEMS, Filter, score_candidates
+from qkvsearch.retrieval.approximate import ALL_ITEMS, Filter, score_candidates
 from qkvsearch.retrieval.fusion import plus
 from qkvsearch.retrieval.reasons import KINDS, KindsOfItems, group
 from qkvsearch.retrieval.score_components import OTHERS, Source

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from qkvsearch._utils.progress import Progress
+from qkvsearch._utils.callbacks import Progress
 from qkvsearch.data.ids import Id
 from qkvsearch.errors import listed_names
 from qkvsearch.index.interaction_log import BLOCK, Histories
 from qkvsearch.index.learned_models import PreferencesComponent, directions
 from qkvsearch.recommend.recommend import HistoryReasons, Recommender, with_reasons
 from qkvsearch.retrieval import Components, DenseKeys, Ranking, Reason, Scores, fuse_known
-from qkvsearch.retrieval.candidates import (
+from qkvsearch.retrieval.approximate import (
     ALL_ITEMS,
     ApproximateQuery,
     Filter,

@@ -6,7 +6,7 @@ import weakref
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from math import log1p
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,13 +16,12 @@ import numpy as np
 from qkvsearch._utils.caching import cached_by_word
 from qkvsearch.retrieval.fusion import Scores
 from qkvsearch.retrieval.score_components import Components, PartsOf, ScoreComponent, Source
-from qkvsearch.retrieval.term_counts import TermCounts
 from qkvsearch.text.analysis import Analyzer, Token, resolve_code
 from qkvsearch.text.labelled import LabelledVectors
 from qkvsearch.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
+    from scipy.sparse import csc_matrix, csr_matrix
 
 K1 = 1.2
 B = 0.75
@@ -235,6 +234,88 @@ class TermKeys(ABC):
             for share, (expansion, rows, weights) in zip(shares, postings, strict=True)
         ]
         return TermMatches(lists, items, np.float32(rarity) * best[items])
+
+
+@dataclass(frozen=True)
+class TermCounts:
+    """How often items have terms, by term.
+
+    indptr: int64 (n_terms + 1,), where each term's entries begin. items: int32 (n,), row numbers
+    in ascending order within a term. counts (n,), whole numbers.
+
+    >>> counts = TermCounts.of_texts([["sea", "deep", "sea"], ["sea"]])
+    >>> [values.tolist() for values in counts.of("sea")], counts.lengths(2).tolist()
+    ([[0, 1], [2, 1]], [3, 1])
+    """
+
+    vocabulary: Vocabulary
+    indptr: np.ndarray
+    items: np.ndarray
+    counts: np.ndarray
+
+    @classmethod
+    def from_matrix(cls, vocabulary: Vocabulary, counts: csr_matrix | csc_matrix) -> TermCounts:
+        """Build from a matrix (n_items, n_terms)."""
+        by_term = counts.tocsc()
+        by_term.sort_indices()
+        indptr, items = by_term.indptr.astype(np.int64), by_term.indices.astype(np.int32)
+        return cls(vocabulary, indptr, items, by_term.data)
+
+    @classmethod
+    def of_texts(cls, texts: Sequence[Sequence[str]]) -> TermCounts:
+        """Count the terms of items."""
+        vocabulary = Vocabulary.of(set().union(*texts))
+        rows = vocabulary.rows(term for terms in texts for term in terms)
+        items = np.repeat(np.arange(len(texts)), [len(terms) for terms in texts])
+        pairs, counts = np.unique(rows * max(len(texts), 1) + items, return_counts=True)
+        return cls._sorted(vocabulary.terms, *np.divmod(pairs, max(len(texts), 1)), counts)
+
+    @classmethod
+    def joined(cls, pieces: Sequence[TermCounts]) -> TermCounts:
+        """Join the counts of different items, without items below 0 and terms that no other has."""
+        if not pieces:
+            return cls.of_texts([])
+        spellings = np.concatenate([piece.vocabulary.terms for piece in pieces])
+        terms, numbers = np.unique(spellings, return_inverse=True)
+        rows_of = np.split(numbers, np.cumsum([len(piece.vocabulary) for piece in pieces])[:-1])
+        rows = np.concatenate(
+            [np.repeat(of, np.diff(p.indptr)) for of, p in zip(rows_of, pieces, strict=True)]
+        )
+        items = np.concatenate([piece.items for piece in pieces]).astype(np.int64)
+        counts = np.concatenate([piece.counts for piece in pieces])
+        valid = np.flatnonzero(items >= 0)
+        # One number for each pair; they are nearly sorted already.
+        pairs = rows[valid] * (items.max(initial=0) + 1) + items[valid]
+        order = valid[np.argsort(pairs, kind="stable")]
+        return cls._sorted(terms, rows[order], items[order], counts[order])
+
+    @classmethod
+    def _sorted(
+        cls, terms: np.ndarray, rows: np.ndarray, items: np.ndarray, counts: np.ndarray
+    ) -> TermCounts:
+        """Build from entries in order, without terms that have none."""
+        n_with = np.bincount(rows, minlength=len(terms))
+        terms, n_with = terms[n_with > 0], n_with[n_with > 0]
+        if not len(terms):
+            vocabulary, n_with = Vocabulary.of([]), np.zeros(1, np.int64)
+        else:
+            vocabulary = Vocabulary(terms.astype(f"S{np.char.str_len(terms).max()}"))
+        indptr = np.concatenate([[0], np.cumsum(n_with)])
+        return cls(vocabulary, indptr, items.astype(np.int32), counts)
+
+    def of(self, term: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return the items that have a term, (n,), and how often, (n,)."""
+        row = self.vocabulary.cached_row(term)
+        span = slice(0) if row < 0 else slice(self.indptr[row], self.indptr[row + 1])
+        return self.items[span], self.counts[span]
+
+    def renumbered(self, item_rows: np.ndarray) -> TermCounts:
+        """Return the counts with row `item_rows[i]` for item i; −1 for a deleted one."""
+        return replace(self, items=item_rows[self.items])
+
+    def lengths(self, n_items: int) -> np.ndarray:
+        """Return how many words each item has, int32 (n_items,)."""
+        return np.bincount(self.items, self.counts, n_items).astype(np.int32)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from qkvsearch._utils.progress import Progress
+from qkvsearch._utils.callbacks import Progress
 from qkvsearch._utils.query_lock import released
 from qkvsearch.attention.masks import hide
 from qkvsearch.attention.weights import softmax

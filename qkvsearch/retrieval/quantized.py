@@ -9,7 +9,7 @@ import numpy as np
 
 from qkvsearch._utils.compiled import compiled_for_any
 from qkvsearch._utils.threads import available_cores, run_in_threads
-from qkvsearch.retrieval.candidates import ApproximateQuery, Filter
+from qkvsearch.retrieval.approximate import ApproximateQuery, Filter
 from qkvsearch.retrieval.fusion import Scores
 from qkvsearch.retrieval.keys import product_parts
 from qkvsearch.retrieval.score_components import PartsOf

@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from qkvsearch.retrieval.candidates import ApproximateQuery, Filter
+from qkvsearch.retrieval.approximate import ApproximateQuery, Filter
 from qkvsearch.retrieval.fusion import Scores
 from qkvsearch.retrieval.keys import product_parts
 from qkvsearch.retrieval.score_components import PartsOf

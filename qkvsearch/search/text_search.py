@@ -13,7 +13,7 @@ from qkvsearch.data.columns.facts import text_read
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.index import StoredModels
 from qkvsearch.retrieval import Components, Ranking, Scores, fuse, fuse_ranks
-from qkvsearch.retrieval.candidates import (
+from qkvsearch.retrieval.approximate import (
     ALL_ITEMS,
     ApproximateQuery,
     Filter,

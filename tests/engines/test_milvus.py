@@ -14,7 +14,7 @@ import qkvsearch as qkv
 from qkvsearch.engines.milvus.collections import SegmentKeys, write
 from qkvsearch.errors import QkvError, WorkspaceError
 from qkvsearch.index import dense as remote
-from qkvsearch.retrieval.candidates import Filter
+from qkvsearch.retrieval.approximate import Filter
 from qkvsearch.retrieval.remote_keys import RemoteQuery
 from qkvsearch.storage.checksums import read_checksummed, write_checksummed
 from qkvsearch.storage.remote_collections import RemoteCollection, filter_of

@@ -10,7 +10,7 @@ import pytest
 import qkvsearch as qkv
 from qkvsearch.index import dense
 from qkvsearch.retrieval import DenseKeys, fuse, fuse_ranks, rank
-from qkvsearch.retrieval.candidates import Filter, fuse_candidates, score_candidates
+from qkvsearch.retrieval.approximate import Filter, fuse_candidates, score_candidates
 from qkvsearch.retrieval.fusion import plus
 from qkvsearch.retrieval.quantized import QuantizedKeys, quantize
 from qkvsearch.text.labelled import LabelledVectors, unit_rows

@@ -9,7 +9,7 @@ import pytest
 
 from qkvsearch.index.dense import remote_keys, sums
 from qkvsearch.retrieval import DenseKeys, Scores, fuse, rank, top_k
-from qkvsearch.retrieval.candidates import Filter, fuse_candidates
+from qkvsearch.retrieval.approximate import Filter, fuse_candidates
 from qkvsearch.retrieval.remote_keys import RemoteKeys, RemoteQuery, RemoteRows
 from qkvsearch.text.labelled import LabelledVectors
 

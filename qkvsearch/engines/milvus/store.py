@@ -13,7 +13,7 @@ from qkvsearch._utils.query_lock import released
 from qkvsearch.engines.milvus.collections import ROW, check, fields_of
 from qkvsearch.engines.milvus.connection import connect, one_line_errors
 from qkvsearch.errors import WorkspaceError
-from qkvsearch.retrieval.candidates import Filter
+from qkvsearch.retrieval.approximate import Filter
 from qkvsearch.retrieval.remote_keys import RemoteRows
 
 # The limit of hits of one search in Milvus.
