@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import qkvsearch as qkv
-from qkvsearch._utils.progress import silent
+from qkvsearch._utils.callbacks import silent
 from qkvsearch.collaborative.next_item_model import NextItemModel
 from qkvsearch.errors import QkvError, WorkspaceError
 from qkvsearch.index import StoredModels

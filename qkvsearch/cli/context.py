@@ -20,7 +20,7 @@ from qkvsearch.errors import QkvError, WorkspaceError
 from qkvsearch.terminal import in_one_line, printable
 
 if TYPE_CHECKING:
-    from qkvsearch._utils.progress import Progress
+    from qkvsearch._utils.callbacks import Progress
     from qkvsearch.engine import Engine
     from qkvsearch.storage import Workspace
 

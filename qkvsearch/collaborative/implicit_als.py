@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
-from qkvsearch._utils.progress import Callback
+from qkvsearch._utils.callbacks import Callback
 from qkvsearch._utils.scratch import counts_of, pieces_of, scratch_array
 from qkvsearch._utils.threads import available_cores, thread_pool
 from qkvsearch._utils.validation import (

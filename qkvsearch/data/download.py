@@ -13,9 +13,9 @@ import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
+from qkvsearch._utils.callbacks import Progress
 from qkvsearch._utils.files import folder_beside
 from qkvsearch._utils.limits import DOWNLOAD, PACKED_FILES, check_unpacked
-from qkvsearch._utils.progress import Progress
 from qkvsearch.errors import DataError, suggest
 
 MOVIELENS = "https://files.grouplens.org/datasets/movielens"

@@ -17,7 +17,7 @@ from qkvsearch.storage import Workspace
 from qkvsearch.storage.segments import BUILDS_FOLDER
 
 if TYPE_CHECKING:
-    from qkvsearch._utils.progress import Progress
+    from qkvsearch._utils.callbacks import Progress
     from qkvsearch.data.columns import Columns
     from qkvsearch.data.ids import Id
     from qkvsearch.data.judgements import Judgements, Queries

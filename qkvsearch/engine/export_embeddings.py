@@ -15,8 +15,8 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
+from qkvsearch._utils.callbacks import Progress
 from qkvsearch._utils.files import is_on_disk, replacing
-from qkvsearch._utils.progress import Progress
 from qkvsearch.data.ids import Ids, id_text
 from qkvsearch.data.writers import require_pyarrow
 from qkvsearch.errors import QkvError, suggest

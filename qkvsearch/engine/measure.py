@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qkvsearch._utils.progress import Progress
+from qkvsearch._utils.callbacks import Progress
 from qkvsearch._utils.validation import check_whole
 from qkvsearch.data.judgements import Queries, read_queries
 from qkvsearch.errors import QkvError

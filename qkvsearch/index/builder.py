@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from qkvsearch import __version__
-from qkvsearch._utils.progress import Progress, silent
+from qkvsearch._utils.callbacks import Progress, silent
 from qkvsearch.data.catalog import Catalog
 from qkvsearch.data.columns import Columns
 from qkvsearch.data.ids import Ids

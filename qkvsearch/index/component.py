@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, T
 
 import numpy as np
 
-from qkvsearch._utils.progress import Progress
+from qkvsearch._utils.callbacks import Progress
 from qkvsearch.errors import DamagedError
 from qkvsearch.storage import BuildContents, Snapshot
 from qkvsearch.storage.array_files import read_array

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from qkvsearch._utils.progress import Progress, silent
+from qkvsearch._utils.callbacks import Progress, silent
 from qkvsearch.data.ids import Id, Ids, id_text
 from qkvsearch.errors import QkvError
 from qkvsearch.index import StoredModels

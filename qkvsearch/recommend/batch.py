@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from qkvsearch._utils.caching import cached_property
+from qkvsearch._utils.callbacks import Progress
 from qkvsearch._utils.files import is_on_disk, replacing
-from qkvsearch._utils.progress import Progress
 from qkvsearch._utils.threads import one_blas_thread
 from qkvsearch.collaborative.user_history import NO_TIMES, History
 from qkvsearch.data.catalog_columns import StoredColumn

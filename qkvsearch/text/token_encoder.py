@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from qkvsearch._utils.progress import Progress
+from qkvsearch._utils.callbacks import Progress
 from qkvsearch.text.analysis import NUMBER, Analyzer, Token, resolve_code
 from qkvsearch.text.labelled import NEGLIGIBLE, LabelledVectors
 from qkvsearch.text.text_encoder import NONE_CUT, PADDING, EncodedQuery, EncodedTexts, TextEncoder

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import qkvsearch as qkv
-from qkvsearch._utils.progress import silent
+from qkvsearch._utils.callbacks import silent
 from qkvsearch.cli.build import column_weights_text
 from qkvsearch.index import StoredModels
 from qkvsearch.index.dense import DenseComponent

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from qkvsearch._utils.progress import Progress
+from qkvsearch._utils.callbacks import Progress
 from qkvsearch.engines.spark.blocks import Batches, array_of, arrow_schema, as_batch, each_row
 from qkvsearch.engines.spark.folder import SUCCESS, Folder
 from qkvsearch.engines.spark.session import spark_session

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from qkvsearch._utils.progress import Progress
+from qkvsearch._utils.callbacks import Progress
 from qkvsearch.errors import QkvError
 from qkvsearch.text.labelled import NEGLIGIBLE, LabelledVectors, unit_rows
 from qkvsearch.text.pretrained.model_files import open_tensors

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from qkvsearch._utils.progress import Progress, part_of
+from qkvsearch._utils.callbacks import Progress, part_of
 from qkvsearch._utils.query_lock import released
 from qkvsearch.attention.layers.packed import Chunk, encode_one, encode_packed
 from qkvsearch.attention.layers.transformer import Encoder, LayerOutput
