@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from qkvsearch.cli.context import CommandContext, engine_option, settings
-from qkvsearch.cli.render import UNESCAPED, Output, cell_text, output_options, to_table
+from qkvsearch.cli.render import UNESCAPED, Output, cell_text, output_options, plot_option, to_table
 from qkvsearch.errors import QkvError, quantity
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ COSINE_FIELDS = ("word", "after_layers", "cosine")
 ALL = "all"
 # The limit of weights in a listing or an HTML page; all heads of a long text have millions.
 MAX_WEIGHTS = 1_000_000
-PLOT_SUFFIXES = (".png", ".svg", ".html")
 EMBEDDING_FIELDS = ("text", "head", "embedding")
 # Components of an embedding that a table shows; the other formats have all.
 MAX_COMPONENTS = 4
@@ -58,15 +57,9 @@ class AttentionQuery:
     plot: Path | None
 
     def __post_init__(self) -> None:
-        if self.plot is not None and self.plot.suffix.lower() not in PLOT_SUFFIXES:
-            raise click.BadParameter(
-                f"name a file that ends in {', '.join(PLOT_SUFFIXES)}", param_hint="--plot"
-            )
         if self.at is not None and self.focus is None:
             raise click.UsageError("--at WORD needs --focus WORD, the word that attends to it")
-        if self.against is None:
-            return
-        if (self.layer, self.head, self.at) != (None, None, None):
+        if self.against is not None and (self.layer, self.head, self.at) != (None, None, None):
             raise click.UsageError("--against shows every layer: leave out --layer, --head, --at")
 
     @property
@@ -100,11 +93,7 @@ class AttentionQuery:
     metavar="TEXT",
     help="Show the similarity of each word to itself in another text, layer by layer.",
 )
-@click.option(
-    "--plot",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Also draw to a file: .html, .png or .svg.",
-)
+@plot_option((".png", ".svg", ".html"), "Also draw to a file: .html, .png or .svg.")
 @click.option(
     "--encoder", help="minilm, static or a model's folder.  [default: the workspace's encoder]"
 )

@@ -88,6 +88,18 @@ def _with_output(
     return with_output
 
 
+def plot_option(suffixes: Sequence[str], text: str) -> Callable[..., Any]:
+    """Return the option `--plot FILE`, which takes files with these suffixes. text: the help."""
+
+    def check(_: click.Context, __: click.Parameter, path: Path | None) -> Path | None:
+        if path is not None and path.suffix.lower() not in suffixes:
+            raise click.BadParameter(f"name a file that ends in {', '.join(suffixes)}")
+        return path
+
+    file = click.Path(dir_okay=False, path_type=Path)
+    return click.option("--plot", type=file, callback=check, help=text)
+
+
 class Output:
     """The format and the destination of a command's results."""
 

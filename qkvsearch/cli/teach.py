@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from qkvsearch.cli.context import settings
-from qkvsearch.cli.render import Output, document_options
+from qkvsearch.cli.render import Output, document_options, plot_option
 from qkvsearch.errors import QkvError
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 MASKS = ("none", "padding", "look-ahead", "both", "causal")
 FIELDS = ("name", "number", "title", "goal", "minutes", "further", "done", "step")
 JUDGED = ("student", "quiz", "given", "right", "answer", "worked")
-PLOTTED = (".png", ".svg")
 # Options with the reader's own inputs: the fields of `Given`.
 OWN_INPUTS = ("inputs", "w_query", "w_key", "w_value", "mask", "sentence", "encoder")
 
@@ -49,10 +48,6 @@ class Request:
             raise click.UsageError("--step N needs a lesson: teach LESSON --step N")
         if self.plot is not None and not (self.lesson or self.all_):
             raise click.UsageError("--plot draws a lesson: teach LESSON --plot FILE")
-        if self.plot is not None and self.plot.suffix.lower() not in PLOTTED:
-            raise click.BadParameter(
-                f"name a file that ends in {' or '.join(PLOTTED)}", param_hint="--plot"
-            )
         if self.instructor and (self.list_ or self.step or not (self.lesson or self.all_)):
             raise click.UsageError("--instructor goes with a whole LESSON or --all")
         if self.answers is not None and (self.list_ or self.all_ or self.step or self.plot):
@@ -97,7 +92,7 @@ class Request:
 @click.option(
     "--answers", type=FILE, help="Mark a file of answers: CSV of student, quiz, answer, or JSON."
 )
-@click.option("--plot", type=FILE, help="Draw the weights and curves of the lesson: .png or .svg.")
+@plot_option((".png", ".svg"), "Draw the weights and curves of the lesson: .png or .svg.")
 @document_options
 def teach(output: Output, lang: str | None, digits: int, **options: Any) -> None:
     """Learn attention from its numbers: a course of twelve lessons, from embeddings to

@@ -91,11 +91,6 @@ class Workspace:
     ) -> None:
         self.path, self.trust, self.wait, self.notify = Path(path), trust, wait, notify
 
-    @property
-    def exists(self) -> bool:
-        """Whether the folder has a root."""
-        return (self.path / ROOT).is_file()
-
     def open(self) -> Snapshot:
         """Open the current build. Raises `WorkspaceError` where there is none or it is damaged."""
         snapshot = open_current(self.path, trust=self.trust)
