@@ -232,7 +232,7 @@ class EncodedTable:
             numbers = self.rows.firsts[run] + numbers - self.rows.starts[run]
         names = list(self.columns) if names is None else names
         cells = {name: self.columns[name].texts(span) for name in names}
-        return pd.DataFrame(cells, index=numbers, columns=names, dtype=object)
+        return pd.DataFrame(cells, index=numbers, columns=names, dtype="str")
 
     def filled(self, name: str) -> tuple[int, int, str]:
         """Return how many cells of a column are not empty, of how many, and the first of them."""
