@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from qkvsearch._utils.progress import Callback
+from qkvsearch._utils.callbacks import Callback
 from qkvsearch._utils.threads import thread_pool
 from qkvsearch._utils.validation import check_fitted, check_positive, check_whole, random_generator
 from qkvsearch.collaborative.base import CollaborativeModel
@@ -62,17 +62,17 @@ class BiasedFactorization(CollaborativeModel):
         return self
 
     def predict(self, users: Any, items: Any) -> np.ndarray:
-        """Ratings (n,) of the pairs users (n,), items (n,), within the scale seen in training.
+        """Return the ratings (n,) of the pairs users (n,), items (n,), clipped to the scale.
 
-        Row numbers after `fit(matrix)`, own ids after `fit(Interactions)`; others raise
-        `UnknownIdError`. One of the two may be single.
+        They are row numbers after `fit(matrix)`, ids after `fit(Interactions)`; others raise
+        `UnknownIdError`. One of them may be a scalar.
         """
         check_fitted(self)
         u, i = self._pairs(users, items)
         return self.factors_.predict(self.user_embeddings_[u], self.user_biases_[u], i)
 
     def fold_in(self, items: Any, ratings: Any) -> tuple[float, np.ndarray]:
-        """The bias and the embedding (d,) of a user who rated these items (h,), solved exactly.
+        """Solve exactly for the bias and the embedding (d,) of a user who rated these items (h,).
 
         Items are named as in `predict`. `factors_.predict` turns the two into ratings.
         """
@@ -122,7 +122,7 @@ class BiasedFactorization(CollaborativeModel):
         )
 
     def _descend_or_restart(self, ratings: csr_matrix) -> Learned:
-        """The result of the first learning rate that converges; each is half of the one before."""
+        """Return the result of the first learning rate that converges, halving it each time."""
         rng = random_generator(self.random_state)
         penalties = Penalties(self.reg, self.damping, self.bias_reg)
         grid = Grid.of(ratings, penalties, group_count(ratings.nnz))
@@ -141,7 +141,7 @@ class BiasedFactorization(CollaborativeModel):
     def _descend(
         self, learned: Learned, grid: Grid, rng: np.random.Generator, pool: Executor
     ) -> bool:
-        """All epochs over standardized ratings, in place; False as soon as they diverge."""
+        """Run all epochs over standardized ratings in place; return False when they diverge."""
         for iteration in range(1, self.max_iter + 1):
             rate = self.learning_rate_ * (1 - (iteration - 1) / self.max_iter)
             grid.descend(learned, rate, rng, pool)
@@ -153,7 +153,7 @@ class BiasedFactorization(CollaborativeModel):
         return True
 
     def _start(self, ratings: csr_matrix, rng: np.random.Generator) -> Learned:
-        """Zero biases; random embeddings, but zero for users and items without ratings."""
+        """Return zero biases, and random embeddings, zero for users and items without ratings."""
         counts = ratings.getnnz(axis=1), ratings.getnnz(axis=0)
         user_biases, item_biases = (np.zeros(len(side), np.float32) for side in counts)
         users, items = (

@@ -34,7 +34,7 @@ class Penalties:
     bias_reg: float
 
     def per_rating(self, counts: np.ndarray) -> np.ndarray:
-        """The share of one rating in the penalties of its row's embedding and bias: (n, 2)."""
+        """Return one rating's share in the penalties of its row's embedding and bias: (n, 2)."""
         n = np.maximum(counts, 1)
         shares = (self.reg * (1 + self.damping / n), self.bias_reg / n)
         return np.column_stack(shares).astype(np.float32)
@@ -65,7 +65,7 @@ class Grid:
 
     @classmethod
     def of(cls, ratings: csr_matrix, penalties: Penalties, n_groups: int) -> Self:
-        """The blocks of ratings (n_users, n_items)."""
+        """Arrange ratings (n_users, n_items) in blocks."""
         n_users, n_items = ratings.shape
         user_counts = np.diff(ratings.indptr)
         item_counts = np.bincount(ratings.indices, minlength=n_items)
@@ -91,7 +91,7 @@ class Grid:
     def descend(
         self, learned: Learned, rate: float, rng: np.random.Generator, pool: Executor
     ) -> None:
-        """One epoch, in place: every rating once, users and blocks in a new random order."""
+        """Run one epoch in place: each rating once, users and blocks in a new random order."""
         n_groups = len(self.user_groups)
         orders = [rng.permutation(group) for group in self.user_groups]
 
@@ -107,10 +107,10 @@ class Grid:
 
 
 def group_count(n_ratings: int) -> int:
-    """How many groups of users, and of items, to make: a power of two, and the most threads used.
+    """Return the number of groups of users, and of items: a power of two, which limits the threads.
 
     It grows with the cube root of the ratings only, so that the blocks, and a user's ratings in a
-    block, grow too: few ratings in a row cost time.
+    block, grow too, since few ratings in a row cost time.
 
     >>> group_count(5_000), group_count(80_000), group_count(800_000), group_count(10**9)
     (1, 2, 4, 32)
@@ -120,7 +120,7 @@ def group_count(n_ratings: int) -> int:
 
 
 def balanced_groups(counts: np.ndarray, n_groups: int) -> np.ndarray:
-    """A group number (n,) for each row, such that all groups have about equally many ratings.
+    """Return a group number (n,) for each row, such that groups have about equally many ratings.
 
     Rows are given out from the most ratings to the fewest, forward and backward over the groups.
 
@@ -136,7 +136,7 @@ def balanced_groups(counts: np.ndarray, n_groups: int) -> np.ndarray:
 
 @compiled
 def product(left: Array, right: Array) -> np.float32:
-    """The dot product of two vectors (d,)."""
+    """Return the dot product of two vectors (d,)."""
     total = np.float32(0)
     for j in range(len(left)):
         total += left[j] * right[j]
@@ -157,7 +157,7 @@ def descend(
     item_shares: Array,
     rate: np.float32,
 ) -> None:
-    """Stochastic gradient descent, in place, on the ratings of the users in `order`.
+    """Run stochastic gradient descent, in place, on the ratings of the users in `order`.
 
     Each rating updates its two biases and two vectors: x += rate·(error·∂r̂/∂x − share·x). The loop
     that updates a user's vector p also computes its product with the next item's vector, so that p

@@ -1,8 +1,8 @@
-"""A layer's weights by name: out of it, into it, "layers.0.attention.query.weight" as in files.
+"""Weights of a layer by name, such as "layers.0.attention.query.weight": get and set them.
 
-A layer is any dataclass: its arrays are its weights; dataclasses, and lists, tuples and dicts of
-them, are the layers inside it; anything else, and any field that its `__init__` does not take, is
-a setting. So a layer needs no code of its own to be saved or trained.
+A layer is any dataclass. Its arrays are its weights; dataclasses, and lists, tuples and dicts of
+them, are the layers inside it. Everything else, and any field that its `__init__` does not take, is
+a setting. So a layer needs no further code to be saved or trained.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ Layer = TypeVar("Layer")
 
 
 def state(layer: Any) -> dict[str, Array]:
-    """The weights of a layer and of the layers inside it, under dotted names.
+    """Return the weights of a layer and of the layers inside it, under dotted names.
 
-    They are the layer's own arrays, not copies: to write into them is to change the layer.
-    `safetensors.numpy.save_file(state(layer), path)` saves them. Raises TypeError for what is not
-    a dataclass.
+    They are the arrays of the layer, not copies: writing into them changes the layer.
+    `safetensors.numpy.save_file(state(layer), path)` saves them. Raises TypeError unless the layer
+    is a dataclass.
 
     >>> from qkvsearch.attention.layers.basic import FeedForward
     >>> {name: array.shape for name, array in state(FeedForward.create(2, 8, rng=0)).items()}
@@ -36,12 +36,12 @@ def state(layer: Any) -> dict[str, Array]:
 
 
 def load(layer: Layer, weights: Mapping[str, npt.ArrayLike]) -> Layer:
-    """A layer with these weights and the same settings; the layer given stays as it is.
+    """Return a layer with these weights and the same settings; the original does not change.
 
-    weights: dotted name -> array, exactly the names and shapes of `state(layer)`. Arrays are kept
-    as they are, dtype included, and not copied: a pretrained model costs no second memory, and
-    training the layer changes them or, where they are read-only, is refused. Raises ValueError
-    that lists the names that are missing, unknown or of another shape.
+    weights: dotted name -> array, exactly the names and shapes of `state(layer)`. Arrays keep their
+    dtype and are not copied: a pretrained model is in memory once, and training changes them, or is
+    refused if they are read-only. Raises ValueError that lists the names that are missing, unknown
+    or of another shape.
 
     >>> from qkvsearch.attention.layers.basic import Linear
     >>> doubler = load(Linear.create(1, 1, rng=0), {"weight": [[2.0]], "bias": [0.0]})
@@ -54,7 +54,7 @@ def load(layer: Layer, weights: Mapping[str, npt.ArrayLike]) -> Layer:
 
 
 def prefixed(name: str, weights: Mapping[str, Array]) -> dict[str, Array]:
-    """The weights of a part, under the names that they have in the whole.
+    """Prefix the names of weights with that of the layer that contains them.
 
     >>> list(prefixed("query", {"weight": np.eye(2), "bias": np.ones(2)}))
     ['query.weight', 'query.bias']
@@ -71,7 +71,7 @@ def _is_layer(value: Any) -> bool:
 
 
 def _inside(value: Any) -> dict[Any, Any]:
-    """What a layer, list, tuple or dict holds, by field, place or key; a setting holds nothing."""
+    """Return what a layer, list, tuple or dict contains, by field, index or key."""
     if isinstance(value, list | tuple):
         return dict(enumerate(value))
     if isinstance(value, dict):
@@ -82,7 +82,7 @@ def _inside(value: Any) -> dict[Any, Any]:
 
 
 def _weights(name: str, value: Any) -> Iterator[tuple[str, Array]]:
-    """The arrays of the part of that name, all the way down."""
+    """Yield all arrays inside a value of that name."""
     if isinstance(value, np.ndarray):
         yield name, value
     for key, inner in _inside(value).items():
@@ -90,7 +90,7 @@ def _weights(name: str, value: Any) -> Iterator[tuple[str, Array]]:
 
 
 def _filled(name: str, value: Any, weights: Mapping[str, Array]) -> Any:
-    """The part of that name with its weights replaced, all the way down."""
+    """Return the value of that name with all weights inside it replaced."""
     if isinstance(value, np.ndarray):
         return weights[name]
     if next(_weights(name, value), None) is None:
@@ -104,7 +104,7 @@ def _filled(name: str, value: Any, weights: Mapping[str, Array]) -> Any:
 
 
 def _check(expected: Mapping[str, Array], arrays: Mapping[str, Array]) -> None:
-    """Refuse weights that are not those of the layer, saying which."""
+    """Raise ValueError for weights that are not those of the layer."""
     problems = {
         "missing": [name for name in expected if name not in arrays],
         "unknown": [name for name in arrays if name not in expected],
