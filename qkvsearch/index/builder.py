@@ -288,7 +288,7 @@ class _Learner:
     def from_judgements(self, questions: JudgedQueries) -> dict[str, np.ndarray]:
         """Learn from judged queries. Return the keys of each dense head."""
         given = length_weights(self.fields, self.analyzer)
-        learn = partial(learn_columns_from_judgements, questions, given=given)
+        learn = partial(learn_columns_from_judgements, questions, prior=given)
         keys = {
             name: self._stored(name, partial(learn, encoder))
             for name, encoder in self.encoders.items()

@@ -86,17 +86,17 @@ def _decided(
 ) -> tuple[bool, str]:
     """Return whether a query is answered, and why."""
     known = models.answerability
-    letters, share, found = evidence
+    letters, share, values = evidence
     if tokens and all(token.is_stop_word for token in tokens):
         return has_title(models, tokens), "of words that only join others, just a title says more"
-    if found[WORDS] == 0 and not any(best.values()):
+    if values[WORDS] == 0 and not any(best.values()):
         return False, "no head knows a word"
     if share == 1:
         return True, "the catalog has all of the words"
     if not value <= known.level:  # also for NaN, which a ranking refuses
         return True, "the heads are sure enough"
     main = judging_head(models)
-    if main not in LEARNED and found.get(main, 0) > known.match_level(main, letters):
+    if main not in LEARNED and values.get(main, 0) > known.match_level(main, letters):
         return True, f"by {main} an item is nearer than to what cannot be answered"
     if _title_share(models, tokens) >= TITLE_SHARE:
         return True, "titles have the words"
