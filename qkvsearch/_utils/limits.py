@@ -76,6 +76,9 @@ QUERY_SECONDS = Limit(
 )
 QUERY_MEMORY = Limit("bytes of memory of a query of a SQLite file", 500_000_000, "stopped")
 QUERY_TEXT = Limit("bytes of a text computed by a query of a SQLite file", 1_000_000)
+# More than the 1,048,576 of Excel. A row may have any number, and those before it are blank.
+SHEET_ROWS = Limit("rows of a sheet, blank ones included", 1_100_000)
+LINES = Limit("bytes of a file of queries, judgements, ids or synonyms", 200_000_000)
 # Styles and the like, which are read as a whole and take 50 times as much memory.
 WORKBOOK_PARTS = Limit("bytes of a spreadsheet besides its cells", 10_000_000)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from qkvsearch._utils.limits import QUERY
 from qkvsearch.cli.context import CommandContext, engine_option, settings
 from qkvsearch.cli.render import UNESCAPED, Output, cell_text, output_options, plot_option, to_table
 from qkvsearch.errors import QkvError, quantity
@@ -120,7 +121,7 @@ def attend(
       qkvsearch attend "river bank" --encoder minilm --against "bank loan"
     """
     query, run = AttentionQuery(**options), settings()
-    sentence = sys.stdin.read() if text == ("-",) else " ".join(text)
+    sentence = sys.stdin.read(QUERY.value + 1) if text == ("-",) else " ".join(text)
     model = _encoder(run, encoder, None if output.path is not None else "videos")
     reading = model.attend(sentence, mask)
     _note_left_out(run, reading)

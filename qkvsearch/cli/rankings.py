@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from qkvsearch._utils.limits import QUERY
 from qkvsearch.cli.context import (
     NUMBER,
     CommandContext,
@@ -126,7 +127,7 @@ def _texts(query: tuple[str, ...], queries: Path | None) -> dict[str, str]:
         from qkvsearch.data.judgements import read_queries
 
         return read_queries(queries)
-    return {"": sys.stdin.read() if query == ("-",) else " ".join(query)}
+    return {"": sys.stdin.read(QUERY.value + 1) if query == ("-",) else " ".join(query)}
 
 
 def _write_answers(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import xxhash
 
+from qkvsearch._utils.limits import LINES
 from qkvsearch.data.ids import id_text
 from qkvsearch.errors import DataError, suggest
 
@@ -141,13 +142,15 @@ def _fingerprint(query: str) -> bytes:
 def numbered_lines(path: str | Path) -> Iterator[tuple[int, str]]:
     """Yield lines that are not blank, without their ends, with their numbers."""
     try:
-        content = Path(path).read_bytes().removeprefix(BYTE_ORDER_MARK)
+        with Path(path).open("rb") as file:  # a device or a pipe may never end
+            content = file.read(LINES.value + 1)
     except FileNotFoundError:
         raise DataError(f"{path}: no such file") from None
     except OSError as error:
         raise DataError(f"{path}: cannot read: {error.strerror}") from None
+    LINES.check(len(content), str(path))
     # Only line feeds end a line: splitlines would also split at rarer separators inside a text.
-    for number, line in enumerate(content.split(b"\n"), 1):
+    for number, line in enumerate(content.removeprefix(BYTE_ORDER_MARK).split(b"\n"), 1):
         try:
             text = line.decode("utf-8").rstrip("\r")
         except UnicodeDecodeError:

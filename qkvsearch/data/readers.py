@@ -91,9 +91,12 @@ def read_dataset(
 
 def _titles_in_log(table: EncodedTable, columns: Columns, file: str) -> Catalog | None:
     """Return the items of a log that has a column of their titles, or None."""
-    names = list(table.columns)
-    title = find_column("title", columns.title, names, file)
-    item = find_column("item", columns.item, [name for name in names if name != title], file)
+    names, item = list(table.columns), None
+    if columns.item is not None:  # it may be called title
+        item = find_column("item", columns.item, names, file)
+    title = find_column("title", columns.title, [name for name in names if name != item], file)
+    if item is None:
+        item = find_column("item", None, [name for name in names if name != title], file)
     if columns.title is None and item is not None:
         title = next(
             (name for name in named("title", names) if _are_titles(table, item, name)), None

@@ -14,7 +14,7 @@ Synonyms = dict[str, list[str]]
 # The fact of a build that stores them.
 FACT = "synonyms"
 ARROW = "=>"
-MAX_TEXTS = 100_000
+MAX_PAIRS = 1_000_000
 
 
 def read_synonyms(path: str | Path) -> Synonyms:
@@ -23,7 +23,8 @@ def read_synonyms(path: str | Path) -> Synonyms:
     `sweater, jumper, pullover` are synonyms of each other. `tv => television, telly` holds in this
     direction only. Text behind # is a comment.
     """
-    synonyms: Synonyms = {}
+    synonyms: dict[str, dict[str, None]] = {}
+    n_pairs = 0
     for number, line in numbered_lines(path):
         rule = line.partition("#")[0].strip()
         if not rule:
@@ -35,12 +36,18 @@ def read_synonyms(path: str | Path) -> Synonyms:
                 f"{path}, line {number}: no rule: {rule[:60]!r}; write words that mean the same "
                 "with commas between them, or `tv => television`"
             )
-        _add(synonyms, left, right if arrow else left)
-        if len(synonyms) > MAX_TEXTS:
-            raise DataError(f"{path}, line {number}: more than {MAX_TEXTS:,} words; give fewer")
+        right = right if arrow else left
+        n_pairs += len(left) * len(right)
+        if n_pairs > MAX_PAIRS:
+            raise DataError(
+                f"{path}, line {number}: more than {MAX_PAIRS:,} pairs of words and synonyms; "
+                "write fewer or shorter rules"
+            )
+        for name in left:
+            synonyms.setdefault(name, {}).update((other, None) for other in right if other != name)
     if not synonyms:
         raise DataError(f"{path}: no synonyms here; write some a line: sweater, jumper, pullover")
-    return synonyms
+    return {name: list(others) for name, others in synonyms.items()}
 
 
 def as_synonyms(source: str | Path | Mapping[str, Iterable[str]] | None) -> Synonyms:
@@ -58,9 +65,3 @@ def as_synonyms(source: str | Path | Mapping[str, Iterable[str]] | None) -> Syno
 
 def _names(text: str) -> list[str]:
     return [" ".join(name.split()) for name in text.split(",") if name.strip()]
-
-
-def _add(synonyms: Synonyms, left: list[str], right: list[str]) -> None:
-    for name in left:
-        others = synonyms.setdefault(name, [])
-        others += [other for other in right if other != name and other not in others]

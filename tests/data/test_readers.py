@@ -133,6 +133,13 @@ def test_a_log_with_titles_names_its_items(write):
     assert report.read == report.kept == 3
 
 
+def test_the_named_item_column_may_be_called_title(write):
+    path = write("log.csv", "user,title\nu1,Tent\nu1,Rope\nu2,Tent\n")
+    dataset = read_dataset(None, path, columns=Columns(user="user", item="title"))
+    assert dataset.catalog.frame["title"].tolist() == ["Rope", "Tent"]
+    assert len(dataset.interactions) == 3
+
+
 def test_an_orders_number_is_no_title_of_its_items(write):
     log = (
         "Name,Email,Lineitem name,Lineitem sku\n#1,a@x.org,Tent,001\n#1,a@x.org,Rope,002\n"

@@ -50,38 +50,37 @@ def is_url(source: str) -> bool:
 def read_sqlite(file: TableFile) -> Iterator[Piece]:
     """Read the named table, or a SELECT, or the only table. Raises `DataError`.
 
-    A view is a program of whoever made the file, so it has limits of time and memory.
+    A view, or a column that is computed, is a program of whoever made the file: it has limits of
+    time and memory.
     """
     watch, longest = _Watch(), MAX_LETTER_BYTES * CELL.value
     try:
         uri = f"{file.path.absolute().as_uri()}?mode=ro"
         with closing(sqlite3.connect(uri, uri=True)) as database:
-            _only_reading(database)
-            tables = dict(
-                database.execute(
-                    "SELECT name, type FROM sqlite_master WHERE type IN ('table', 'view') "
+            query, is_stored = file.fragment, False
+            if not QUERY.match(query):
+                names = database.execute(
+                    "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') "
                     "AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name"
                 )
-            )
-            query, is_table = file.fragment, False
-            if not QUERY.match(query):
-                table = pick_name(query, list(tables), "table", file.label)
-                is_table = tables[table] == "table"
+                table = pick_name(query, [name for (name,) in names], "table", file.label)
+                is_stored = _is_stored(database, table)
                 query = 'SELECT * FROM "{}"'.format(table.replace('"', '""'))
-            if not is_table:
+            if is_stored:
+                _only_reading(database)
+            else:
                 _limit(database, watch)
-            steps = [step for _, step, *_ in database.execute(f"EXPLAIN {query}")]
-            # One function of long texts may take hours, and nothing can stop it.
-            if any(step.startswith(COMPUTING) for step in steps):
-                longest = QUERY_TEXT.value
-                _limit(database, watch)  # a table may compute as well
+                steps = [step for _, step, *_ in database.execute(f"EXPLAIN {query}")]
+                # One function of long texts may take hours, and nothing can stop it.
+                if any(step.startswith(COMPUTING) for step in steps):
+                    longest = QUERY_TEXT.value
             database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, longest)
             database.setlimit(sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, MAX_PATTERN)
             cursor = database.execute(query)
-            names = [column[0] for column in cursor.description]
+            columns = [column[0] for column in cursor.description]
             name = Path(file.label.partition("#")[0]).name
             report = ReadReport(f"{name}#{file.fragment}".rstrip("#"))
-            yield from _pieces(cursor, names, file.label, report)
+            yield from _pieces(cursor, columns, file.label, report)
     except MemoryError:
         raise DataError(
             f"{file.label}: the query takes more than {QUERY_MEMORY.value:,} bytes of memory"
@@ -98,6 +97,18 @@ def read_sqlite(file: TableFile) -> Iterator[Piece]:
         elif isinstance(error, sqlite3.DataError):
             reason = f"{error}: more than {longest:,} bytes"
         raise DataError(f"{file.label}: {reason}") from None
+
+
+def _is_stored(database: sqlite3.Connection, table: str) -> bool:
+    """Return whether reading computes nothing: it is a table without generated columns."""
+    ((kind, sql),) = database.execute(
+        "SELECT type, sql FROM sqlite_master WHERE type IN ('table', 'view') AND name = ?", [table]
+    )
+    is_table = kind == "table" and not re.match(r"create\s+virtual", sql or "", re.IGNORECASE)
+    (n_generated,) = database.execute(
+        "SELECT count(*) FROM pragma_table_xinfo(?) WHERE hidden IN (2, 3)", [table]
+    ).fetchone()
+    return is_table and not n_generated
 
 
 class _Watch:

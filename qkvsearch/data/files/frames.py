@@ -230,5 +230,5 @@ def _cell(value: Any) -> str:
 
 
 def _whole(text: str) -> str:
-    """Replace half an emoji, which cannot be stored."""
-    return text.encode(errors="replace").decode()
+    """Write half an emoji, which cannot be stored, as its number: \\ud83d."""
+    return text.encode(errors="backslashreplace").decode()

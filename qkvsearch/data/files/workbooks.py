@@ -9,7 +9,7 @@ from datetime import datetime, time
 from pathlib import Path
 from typing import Any
 
-from qkvsearch._utils.limits import check_unpacked
+from qkvsearch._utils.limits import SHEET_ROWS, check_unpacked
 from qkvsearch.data.files.frames import (
     Piece,
     begins_with_number,
@@ -77,13 +77,22 @@ def _pick_sheet(book: Any, file: TableFile) -> Any:
         sheet.reset_dimensions()  # some programs write them wrong
     if file.fragment:
         return sheets[pick_name(file.fragment, list(sheets), "sheet", file.label)]
-    with_rows = [name for name, sheet in sheets.items() if any(True for _ in _filled_rows(sheet))]
+    with_rows = [
+        name for name, sheet in sheets.items() if any(True for _ in _filled_rows(sheet, file))
+    ]
     return sheets[pick_name("", with_rows or list(sheets)[:1], "sheet", file.label)]
 
 
-def _filled_rows(sheet: Any) -> Iterator[tuple[int, list[Any]]]:
-    """Yield rows that are not blank, by their numbers, up to the last filled cell."""
+def _filled_rows(sheet: Any, file: TableFile) -> Iterator[tuple[int, list[Any]]]:
+    """Yield rows that are not blank, by their numbers, up to the last filled cell. Raises
+    `DataError` for too many cells: openpyxl returns rows and cells that the file leaves out, too.
+    """
+    n_cells = 0
     for number, row in enumerate(sheet.iter_rows(values_only=True), 1):
+        n_cells += len(row)
+        if number % 1_000 == 0:
+            SHEET_ROWS.check(number, file.label)
+            check_unpacked(n_cells, file.size, file.label)
         cells = [_plain(cell) for cell in row]
         while cells and cells[-1] is None:
             del cells[-1]
@@ -94,7 +103,7 @@ def _filled_rows(sheet: Any) -> Iterator[tuple[int, list[Any]]]:
 def _rows(sheet: Any, file: TableFile) -> list[tuple[int, list[Any]]]:
     """Return all rows that are not blank. Raises `DataError` for too many cells."""
     rows, size = [], 0
-    for number, cells in _filled_rows(sheet):
+    for number, cells in _filled_rows(sheet, file):
         check_width(len(cells), file.label)
         size += cells_size(cells)
         rows.append((number, cells))
