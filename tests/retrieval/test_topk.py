@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qkvsearch.retrieval import top_k
-from qkvsearch.retrieval.topk import BLOCK, MAX_KEYS, MAX_QUERIES, _promising, search_dense
+from qkvsearch.retrieval.topk import BLOCK, MAX_KEYS, MAX_QUERIES, _block_candidates, search_dense
 
 # Few values, so that most draws have ties at the threshold.
 scores = st.lists(st.sampled_from([-2.0, 0.0, 1.0, 1.5]), max_size=30)
@@ -110,11 +110,11 @@ def test_ties_that_the_mask_scatters_over_many_blocks_are_all_found():
 
 def test_the_fast_path_is_reached_and_left_as_said():
     values = np.arange(MANY, dtype=np.float32)
-    assert _promising(values, 4, None) is not None
-    assert _promising(values, 6, None) is None
-    assert _promising(values.astype(np.int64), 4, None) is None
-    assert _promising(np.where(values == 3, np.nan, values), 4, None) is None
-    assert _promising(values, 4, np.zeros(MANY, dtype=bool)) is None
+    assert _block_candidates(values, 4, None) is not None
+    assert _block_candidates(values, 6, None) is None
+    assert _block_candidates(values.astype(np.int64), 4, None) is None
+    assert _block_candidates(np.where(values == 3, np.nan, values), 4, None) is None
+    assert _block_candidates(values, 4, np.zeros(MANY, dtype=bool)) is None
 
 
 @pytest.mark.parametrize("dtypes", [(np.float32, np.float16), (np.float64, np.float32)])
