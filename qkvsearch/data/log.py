@@ -12,11 +12,11 @@ import pandas as pd
 
 from qkvsearch._utils.scratch import (
     counts_of,
-    first_places,
+    filtered,
+    first_rows,
     pieces_of,
     scratch_array,
     spread,
-    taken,
 )
 from qkvsearch.data.columns import Columns
 from qkvsearch.data.columns.choice import LogChoice, choose_log_columns
@@ -58,7 +58,7 @@ class IdColumn(NamedTuple):
         slots = np.full(len(column.texts) + 1, -1, np.int32)
         slots[order] = np.arange(len(order), dtype=np.int32)
         texts = column.texts.to_numpy(object)[order]
-        return cls(taken(column.codes, usable), slots, texts, counts)
+        return cls(filtered(column.codes, usable), slots, texts, counts)
 
     def numbered(self, ids: Ids | None, fold: bool) -> tuple[np.ndarray, Ids]:
         """Return the row number of each row's id, int32 (n,), as `factorize` does, and the ids."""
@@ -79,7 +79,7 @@ def _used_texts(column: Coded, usable: np.ndarray) -> tuple[np.ndarray, np.ndarr
     often each occurs, and its first row.
     """
     n, mask = len(column.texts), None if usable.all() else usable
-    counts, first = counts_of(column.codes, n, mask), first_places(column.codes, n, mask)
+    counts, first = counts_of(column.codes, n, mask), first_rows(column.codes, n, mask)
     order = np.argsort(first, kind="stable")[: np.count_nonzero(counts)]
     return order, counts[order], first[order]
 
@@ -141,7 +141,7 @@ def rows_from_table(
     if not usable.any():
         texts = IdColumn.of(items, items.codes >= 0).texts
         raise DataError(f"{report.file}: no usable rows; {report}{mismatch(texts, item_ids)}")
-    numbers = {role: taken(cells, usable) for role, cells in numbers.items()}
+    numbers = {role: filtered(cells, usable) for role, cells in numbers.items()}
     ratings, weights, scale = _feedback(numbers, roles, columns, report)
     times = None if roles.time is None else times_in(table, roles.time, usable, report)
     user_column, item_column = IdColumn.of(users, usable), IdColumn.of(items, usable)
@@ -255,7 +255,7 @@ def decided_feedback(
         return "rating", columns.rating_scale
     inferred = infer_scale(ratings, counts)
     if inferred.are_counts:
-        use = "left out" if has_weights else "taken as weights"
+        use = "left out" if has_weights else "filtered as weights"
         report.notes.append(
             f"column {roles.rating} holds counts, not ratings ({inferred.why}), and was {use}; "
             "`rating_scale` says otherwise"
@@ -319,7 +319,7 @@ def times_in(
     """
     column, seconds = table.columns[name], None
     if isinstance(column, NumberColumn):
-        numbers = NumberColumn(taken(column.values, usable), column.moment)
+        numbers = NumberColumn(filtered(column.values, usable), column.moment)
         seconds = (
             _seconds_of_moments(numbers)
             if column.moment
@@ -360,8 +360,8 @@ def _seconds_of_texts(
 ) -> np.ndarray:
     column = table.columns[name].coded()
     order, counts, first = _used_texts(column, usable)
-    rows = [table.rows[place] for place in first.tolist()]
+    rows = [table.rows[row] for row in first.tolist()]
     cells = pd.Series(column.texts.to_numpy(object)[order], rows, name=name, dtype=object)
     seconds = np.full(len(column.texts) + 1, MISSING)
     seconds[order] = seconds_of(cells, counts, report)
-    return spread(seconds, taken(column.codes, usable))
+    return spread(seconds, filtered(column.codes, usable))

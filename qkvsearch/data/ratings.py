@@ -58,8 +58,8 @@ def infer_scale(ratings: np.ndarray, counts: np.ndarray | None = None) -> Inferr
         return Inferred(None)
     lowest, highest = _without_outliers(values, counts)
     scale = _from_ends(lowest, highest)
-    kept = values >= lowest
-    if _are_counts(values[kept], counts[kept], scale):  # a few refunds make them no ratings
+    inside = values >= lowest
+    if _are_counts(values[inside], counts[inside], scale):  # a few refunds make them no ratings
         why = f"whole numbers, {_share(values <= 1, counts):.0%} of them 0 or 1"
         if values.min() == 1 and values.max() == 2:
             why = "1s and 2s alone, which could also be dislikes and likes"
@@ -89,8 +89,8 @@ def _without_outliers(values: np.ndarray, counts: np.ndarray) -> tuple[float, fl
     if low >= 0:  # -1 stands for a missing rating in many files
         lowest = max(lowest, 0.0)
     highest = high if high in USUAL_TOPS else high + width
-    kept = values[(values >= lowest) & (values <= highest)]
-    return float(kept.min()), float(kept.max())
+    inside = values[(values >= lowest) & (values <= highest)]
+    return float(inside.min()), float(inside.max())
 
 
 def _from_ends(lowest: float, highest: float) -> tuple[float, float]:

@@ -86,19 +86,19 @@ def cells_size(cells: Iterable[Any]) -> int:
     return sum(CELL_BYTES + (len(c) if isinstance(c, str | bytes) else 0) for c in cells)
 
 
-def pick_name(wanted: str, names: Sequence[str], kind: str, label: str) -> str:
-    """Return the name that `wanted` spells in any case, or the only name where it is empty.
+def pick_name(name: str, names: Sequence[str], kind: str, label: str) -> str:
+    """Return the name that `name` spells in any case, or the only name where it is empty.
 
     kind: what is named, such as "table". Raises `DataError` that lists the names.
     """
     listed = f"({kind}s: {listed_names(names)})"
-    if wanted:
-        in_any_case = [name for name in names if name.casefold() == wanted.casefold()]
-        if wanted not in names and not in_any_case:
+    if name:
+        in_any_case = [each for each in names if each.casefold() == name.casefold()]
+        if name not in names and not in_any_case:
             raise DataError(
-                f"{label}: no {kind} {wanted!r} in it{suggest(wanted, list(names))} {listed}"
+                f"{label}: no {kind} {name!r} in it{suggest(name, list(names))} {listed}"
             )
-        return wanted if wanted in names else in_any_case[0]
+        return name if name in names else in_any_case[0]
     if not names:
         raise DataError(f"{label}: there is no {kind} in it")
     if len(names) > 1:
