@@ -32,8 +32,8 @@ class Service:
         self.metrics = Metrics()
         self.token = None if settings.token_file is None else BearerToken(settings.token_file)
         self._threads = ThreadPoolExecutor(settings.threads, "answer")
-        # Explanations take longer: they have threads of their own, and the others stay free.
-        self._explaining = ThreadPoolExecutor(max(1, settings.threads // 2), "explain")
+        # Explanations and snippets have threads of their own, so that the others stay free.
+        self._slow_threads = ThreadPoolExecutor(max(1, settings.threads // 2), "explain")
         self._running = 0
         # Called when the server ends.
         self.closing: list[Callable[[], None]] = []
@@ -42,11 +42,11 @@ class Service:
         """Close after the last answer; what still runs in a thread ends by itself."""
         for close in self.closing:
             close()
-        for pool in (self._threads, self._explaining):
+        for pool in (self._threads, self._slow_threads):
             pool.shutdown(wait=False, cancel_futures=True)
         self.engine.close()
 
-    async def ask(self, question: Callable[[Engine], T], explain: bool = False) -> T:
+    async def ask(self, question: Callable[[Engine], T], is_slow: bool = False) -> T:
         """Answer in a thread. Raises `Problem` where too many requests wait, or the answer takes
         too long; then the thread stops at its next step, and counts until it has.
         """
@@ -57,7 +57,7 @@ class Service:
         self._running += 1
         with deadline(limits.seconds):
             context = contextvars.copy_context()
-        pool = self._explaining if explain else self._threads
+        pool = self._slow_threads if is_slow else self._threads
         future = pool.submit(context.run, question, self.engine)
         loop = asyncio.get_running_loop()
         future.add_done_callback(lambda _: _call_soon(loop, self._end))

@@ -25,7 +25,7 @@ MAX_CHUNKS = 1000
 # After a refusal, what the client still sends is discarded, for so many seconds and bytes.
 DISCARD_SECONDS, DISCARD_BYTES = 2.0, 10_000_000
 # Bytes a second that a client must read of an answer.
-MIN_READ_RATE = 1000
+MIN_READ_RATE = 20_000
 
 NOT_HTTP = "the request is not valid HTTP"
 LONG_HEAD = f"the request line and headers have at most {MAX_HEAD:,} bytes: send long texts by POST"

@@ -103,6 +103,11 @@ class RankingParameters(Parameters):
         bool, Field(description="Each score's parts, which add up to it, and reasons in words.")
     ] = False
 
+    @property
+    def is_slow(self) -> bool:
+        """Whether the answer takes the time of an explanation."""
+        return self.explain
+
 
 class ListParameters(Parameters):
     """Which rows of a listing."""

@@ -69,6 +69,11 @@ class SearchParameters(RankingParameters):
     ] = False
     anyway: bool = option("anyway")
 
+    @property
+    def is_slow(self) -> bool:
+        """Snippets and matches read the whole texts of the hits, as explanations do."""
+        return self.explain or self.snippet or self.matches
+
 
 class SearchBatch(Parameters):
     """Several searches, answered in their order."""
@@ -125,7 +130,7 @@ async def search(
     """Hits for one query, and what of it was read otherwise than it was typed."""
     check_count(service, parameters.k)
     return await service.ask(
-        lambda engine: as_json(answer_search(engine, parameters)), parameters.explain
+        lambda engine: as_json(answer_search(engine, parameters)), parameters.is_slow
     )
 
 
@@ -234,7 +239,7 @@ async def recommend(
     """An exact solve on the current history; with `explain`, what each item of it adds."""
     check_count(service, parameters.k)
     return await service.ask(
-        lambda engine: as_json(answer_recommend(engine, parameters)), parameters.explain
+        lambda engine: as_json(answer_recommend(engine, parameters)), parameters.is_slow
     )
 
 
@@ -289,5 +294,5 @@ async def similar(
     """By who met them, and by what they are called and tagged."""
     check_count(service, parameters.k)
     return await service.ask(
-        lambda engine: as_json(answer_similar(engine, parameters)), parameters.explain
+        lambda engine: as_json(answer_similar(engine, parameters)), parameters.is_slow
     )

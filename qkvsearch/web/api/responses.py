@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from starlette.responses import Response
 
 from qkvsearch._utils.deadline import deadline
+from qkvsearch.engine import Engine
 from qkvsearch.retrieval import Ranking
 from qkvsearch.search.listing import Listing
 from qkvsearch.web.problems import MEDIA_TYPE, Problem
@@ -24,6 +25,8 @@ RequestService = Annotated[Service, Depends(service_of)]
 HITS_OF_A_BATCH = 10
 # Characters of all queries of a batch.
 MAX_BATCH_TEXT = 40_000
+# Bytes of an answer: a column may hold texts of a book's length.
+MAX_ANSWER = 10_000_000
 _DETAILS = {
     "type": "object",
     "required": ["type", "title", "status", "detail"],
@@ -83,9 +86,20 @@ def described_by(model: Any) -> dict[int | str, dict[str, Any]]:
 
 
 def as_json(value: Any) -> Response:
-    """Return a JSON response: characters as UTF-8, numbers unrounded."""
+    """Return a JSON response: characters as UTF-8, numbers unrounded. Raises `Problem` for one that
+    is too long.
+    """
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return Response(text.encode("utf-8", "replace"), media_type="application/json")
+    content = text.encode("utf-8", "replace")
+    check_size(len(content))
+    return Response(content, media_type="application/json")
+
+
+def check_size(n_bytes: int) -> None:
+    """Raise `Problem` for an answer of more than `MAX_ANSWER` bytes."""
+    if n_bytes > MAX_ANSWER:
+        detail = f"an answer has at most {MAX_ANSWER:,} bytes: ask for fewer hits or `fields`"
+        raise Problem(400, detail)
 
 
 def ranking_fields(ranking: Ranking, explain: bool) -> dict[str, Any]:
@@ -126,14 +140,20 @@ async def answer_batch(
     max_hits = HITS_OF_A_BATCH * limits.hits
     if sum(question.k for question in questions) > max_hits:
         raise Problem(400, f"`k`: at most {max_hits:,} hits in a batch")
+
+    def json_answer(engine: Engine, question: Any) -> bytes:
+        return bytes(as_json(answer(engine, question)).body)
+
+    answers: list[bytes] = []
     try:
         async with asyncio.timeout(limits.seconds):
             with deadline(limits.seconds):
-                answers = [
-                    await service.ask(partial(answer, question=question), question.explain)
-                    for question in questions
-                ]
+                for question in questions:
+                    ask = partial(json_answer, question=question)
+                    answers.append(await service.ask(ask, question.is_slow))
+                    check_size(sum(map(len, answers)))
     except TimeoutError:
         late = f"no answers within {limits.seconds:g} seconds: ask fewer at once"
         raise Problem(503, late) from None
-    return await service.ask(lambda _: as_json({"answers": answers}))
+    content = b'{"answers":[%b]}' % b",".join(answers)
+    return Response(content, media_type="application/json")
