@@ -11,27 +11,13 @@ from pathlib import Path
 
 from qkvsearch.errors import DataError, listed_names, suggest
 
-# whole: for each role, whole names as `folded` writes them, in order of preference. words: for each
-# role, words of longer names. text: names of columns that search reads beside the title, in order.
-# text_ends: last words of such names (Book-Author, long_description).
+# whole: for each role, whole names as `folded` writes them, in order of preference. words, beside:
+# for each role, words of longer names: one of them is in `words`, and all others are in `beside`, as
+# in customer_email, ordered_at and minutes_watched. text: names of columns that search reads beside
+# the title, in order. text_ends: last words of such names, as in long_description.
 NAMES = json.loads(Path(__file__).with_name("names.json").read_text(encoding="utf-8"))
 WORDS: dict[str, list[str]] = NAMES["words"]
-NUMBERS, DEEDS, TEXT_ENDS = set(NAMES["numbers"]), set(NAMES["deeds"]), set(NAMES["text_ends"])
-# A name of several words plays a role where one of them is in WORDS and all others are in BESIDE:
-# customer_email, product_sku, ordered_at, minutes_watched.
-THINGS, PEOPLE = WORDS["item"], WORDS["user"]
-BESIDE = {
-    "user": NUMBERS | {"email", "mail", "e", "address", "name", "login", "unique", "external"},
-    "item": NUMBERS
-    | {"external", "unique", "parent", "ordered", "purchased", "title", "name", "line", "lineitem"}
-    | {"variant"},
-    "title": {*THINGS, "original", "full", "display", "line", "lineitem"},
-    "rating": {*THINGS, *PEOPLE, "review", "star", "value", "overall"},
-    "weight": DEEDS
-    | {"total", "sum", "item", "product", "line", "lineitem", "of", "in", "forever", "count"},
-    "time": DEEDS
-    | {"start", "end", "of", "in", "utc", "local", "unix", "epoch", "date", "time", "added", "and"},
-}
+NUMBERS, TEXT_ENDS = set(NAMES["numbers"]), set(NAMES["text_ends"])
 LETTERS = str.maketrans({"ł": "l", "Ł": "L", "ø": "o", "Ø": "O", "đ": "d", "ı": "i"})
 
 
@@ -75,7 +61,7 @@ def _tells(role: str, words: Sequence[str]) -> bool:
     return (
         len(words) > 1
         and any(word in telling for word in words)
-        and all(word in telling or word in BESIDE[role] for word in words)
+        and all(word in telling or word in NAMES["beside"][role] for word in words)
     )
 
 
