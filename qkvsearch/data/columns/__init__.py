@@ -12,9 +12,9 @@ from pathlib import Path
 from qkvsearch.errors import DataError, listed_names, suggest
 
 # whole: for each role, whole names as `folded` writes them, in order of preference. words, beside:
-# for each role, words of longer names: one of them is in `words`, and all others are in `beside`, as
-# in customer_email, ordered_at and minutes_watched. text: names of columns that search reads beside
-# the title, in order. text_ends: last words of such names, as in long_description.
+# for each role, words of longer names, of which one is in `words` and all others are in `beside`:
+# customer_email, ordered_at, minutes_watched. text: names of columns that search reads beside the
+# title, in order. text_ends: last words of such names: long_description.
 NAMES = json.loads(Path(__file__).with_name("names.json").read_text(encoding="utf-8"))
 WORDS: dict[str, list[str]] = NAMES["words"]
 NUMBERS, TEXT_ENDS = set(NAMES["numbers"]), set(NAMES["text_ends"])

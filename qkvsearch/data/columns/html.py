@@ -3,32 +3,21 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 from html.entities import html5
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-BLOCKS = frozenset(
-    "address article aside blockquote body br button caption center col colgroup dd details dialog "
-    "dir div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 head header hr html "
-    "iframe img input legend li main menu nav ol optgroup option p pre section select summary "
-    "table tbody td textarea tfoot th thead title tr ul video audio".split()
-)
-INLINE = frozenset(
-    "a abbr acronym b base bdi bdo big canvas cite code data del dfn em embed font i ins kbd label "
-    "link mark meta meter nobr noscript object output param picture progress q rp rt ruby s samp "
-    "script small source span strike strong style sub sup svg template time track tt u var "
-    "wbr".split()
+# The tags that divide a text, those that do not, and the attributes without a value.
+BLOCKS, INLINE, FLAGS = map(
+    frozenset, json.loads(Path(__file__).with_name("html_tags.json").read_text("utf-8")).values()
 )
 TAGS = BLOCKS | INLINE
 UNSEEN = "script", "style"
-FLAGS = frozenset(
-    "allowfullscreen async autoplay checked compact controls default defer disabled hidden ismap "
-    "itemscope loop multiple muted noshade novalidate nowrap open readonly required reversed "
-    "selected".split()
-)
 MAY_BE_HTML = r"<[A-Za-z/!?]|&(?:#[0-9]+|#[xX][0-9a-fA-F]+|[A-Za-z][A-Za-z0-9]*);"
 ENTITY = re.compile(r"&(?:#[0-9]+|#[xX][0-9a-fA-F]+|([A-Za-z][A-Za-z0-9]*));")
 CLOSING = re.compile(rf"</(?:{'|'.join(sorted(TAGS))})\s*>|<br\s*/?>", re.IGNORECASE)
