@@ -14,6 +14,8 @@ from qkvsearch.retrieval.score_components import Components, PartsOf, ScoreCompo
 RANK_CONSTANT = 60
 # Scores whose deviation is a smaller share of the largest differ by rounding errors alone.
 MIN_SPREAD = 1e-6
+# Smaller deviations have no reciprocal in float32.
+MIN_DEVIATION = 2.0**-126
 
 
 @dataclass(frozen=True)
@@ -127,7 +129,8 @@ def mean_and_deviation(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     mean = scores.mean(axis=-1, dtype=np.float64, keepdims=True)
     deviation = scores.std(axis=-1, dtype=np.float64, keepdims=True)
     largest = np.abs(scores).max(axis=-1, initial=0, keepdims=True)
-    return mean, np.where(deviation > MIN_SPREAD * largest, deviation, 0)
+    is_spread = deviation > np.maximum(MIN_SPREAD * largest, MIN_DEVIATION)
+    return mean, np.where(is_spread, deviation, 0)
 
 
 def moments(scores: np.ndarray) -> tuple[float, float]:
@@ -141,7 +144,7 @@ def moments(scores: np.ndarray) -> tuple[float, float]:
     largest = abs(mean) + deviation * math.sqrt(n_items)
     if deviation <= MIN_SPREAD * largest:
         largest = float(np.abs(scores).max(initial=0))
-    return mean, 0.0 if deviation <= MIN_SPREAD * largest else deviation
+    return mean, 0.0 if deviation <= max(MIN_SPREAD * largest, MIN_DEVIATION) else deviation
 
 
 def _fused(

@@ -53,7 +53,7 @@ def test_terms_that_begin_alike_are_the_same_read_at_once_or_looked_for(monkeypa
     index = WordIndex(pieces, 6)
     looked_for = [index.terms_beginning(beginning) for _ in range(N_SINGLE)]
     at_once = index.terms_beginning(beginning)
-    assert ("_by_beginning" in vars(index)) is (len(beginning) == MIN_PREFIX)
+    assert ("_by_prefix" in vars(index)) is (len(beginning) == MIN_PREFIX)
     assert looked_for == [at_once] * N_SINGLE
     assert [list(found) for found in looked_for] == [list(at_once)] * N_SINGLE
     monkeypatch.setattr("qkvsearch.retrieval.word_index.MAX_CACHED_ROWS", 0)
