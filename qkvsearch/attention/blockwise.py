@@ -58,7 +58,7 @@ class Partial(NamedTuple):
 
     @classmethod
     def empty(cls, n_queries: int, width: int, dtype: np.dtype) -> Partial:
-        """Of no keys at all: L queries, values of `width`."""
+        """Return the contribution of no keys, for L queries and values of `width`."""
         return cls(
             # Not −∞: −∞ − (−∞) would be NaN.
             np.full(n_queries, np.finfo(dtype).min, dtype),
@@ -68,7 +68,7 @@ class Partial(NamedTuple):
 
     @np.errstate(all="ignore")
     def merge(self, other: Partial) -> Partial:
-        """What the keys of both contribute together."""
+        """Return the contribution of the keys of both."""
         if (self.peak == other.peak).all():
             return Partial(self.peak, self.total + other.total, self.mixed + other.mixed)
         peak = np.maximum(self.peak, other.peak)
@@ -77,7 +77,7 @@ class Partial(NamedTuple):
         return Partial(peak, total, _times(self.mixed, mine) + _times(other.mixed, theirs))
 
     def output(self) -> Array:
-        """The mixed values (..., L, dv), as if these keys were all; zeros where none is visible."""
+        """Return the mixed values (..., L, dv) of these keys alone; zeros where none is visible."""
         total = self.total[..., None]
         return self.mixed / np.where(total == 0, 1, total)
 
@@ -87,7 +87,7 @@ class Partial(NamedTuple):
 
 
 def softmax_terms(scores: Array) -> tuple[Array, Array]:
-    """exp(s − peak)."""
+    """Compute exp(s − peak)."""
     # Never −∞: −∞ − (−∞) would be NaN.
     peak = np.maximum(scores.max(axis=-1), np.finfo(scores.dtype).min)
     scores -= peak[:, None]
@@ -96,13 +96,13 @@ def softmax_terms(scores: Array) -> tuple[Array, Array]:
 
 
 def relu_terms(scores: Array) -> tuple[Array, Array]:
-    """max(0, s)."""
+    """Compute max(0, s)."""
     scores[scores <= 0] = 0
     return np.zeros(len(scores), scores.dtype), scores.sum(axis=-1)
 
 
 def plain_terms(scores: Array) -> tuple[Array, Array]:
-    """s itself. The total is the number of visible keys; nothing is divided by it."""
+    """Keep s. The total is the number of visible keys; nothing is divided by it."""
     hidden = scores == -np.inf
     scores[hidden] = 0
     return np.zeros(len(scores), scores.dtype), (~hidden).sum(axis=-1, dtype=scores.dtype)
@@ -115,7 +115,7 @@ TERMS: Mapping[str, Callable[[Array], tuple[Array, Array]]] = {
 
 
 def _times(mixed: Array, factor: Array) -> Array:
-    """mixed · factor with ∞ · 0 = 0: a weight that has shrunk to 0 takes nothing."""
+    """Compute mixed · factor with ∞ · 0 = 0: a weight that has shrunk to 0 takes nothing."""
     scaled = mixed * factor[..., None]
     return scaled if np.isfinite(scaled).all() else np.where(factor[..., None] == 0, 0, scaled)
 
@@ -130,7 +130,7 @@ def check_size(block_size: BlockSize) -> None:
 
 
 def worthwhile(inputs: Inputs, block_size: BlockSize) -> bool:
-    """Whether blocks are better: a size was given, there are many scores, or an array is a file."""
+    """Return whether to use blocks: on request, for many scores, and for files."""
     if not is_numpy(inputs.query):
         return False
     if block_size != "auto" or any(isinstance(x, np.memmap) for x in inputs):
@@ -139,7 +139,7 @@ def worthwhile(inputs: Inputs, block_size: BlockSize) -> bool:
 
 
 def attend(inputs: Inputs, options: AttentionOptions, block_size: BlockSize) -> Array:
-    """Attention's output (..., Hq, L, dv), in the dtype to answer in."""
+    """Compute attention's output (..., Hq, L, dv), in the dtype of the result."""
     output = np.empty((*inputs.shape[:-1], inputs.value.shape[-1]), inputs.dtype)
 
     def store(block_index: BlockIndex, partial: Partial) -> None:
@@ -157,7 +157,7 @@ def attend(inputs: Inputs, options: AttentionOptions, block_size: BlockSize) -> 
 
 
 def partial_attention(query: Any, key: Any, value: Any, **keywords: Any) -> Partial:
-    """softmax(QKᵀ/√d + M)·V over some of the keys: arrays, or files opened with `mmap_mode="r"`.
+    """Compute softmax(QKᵀ/√d + M)·V over some of the keys, in arrays or memory-mapped files.
 
     Shapes and options as for `attention`, without normalize, return_weights, empty_rows and
     block_size. Where these keys begin at key number n of all, `causal_offset` is less by n, and
@@ -249,19 +249,19 @@ def _for_each_block(
 
 
 def _is_sound(partial: Partial) -> bool:
-    """False where an infinite or NaN value, visible or hidden, reached the result."""
+    """Return False if an infinite or NaN value, visible or hidden, reached the result."""
     return bool(np.isfinite(partial.mixed.sum()) and np.isfinite(partial.total.sum()))
 
 
 def _mix_shares(terms: Array, value: Array) -> Array:
-    """terms @ value, where a value adds nothing whose share of its row's terms is 0."""
+    """Compute terms @ value; a value with a share of 0 in its row's terms adds nothing."""
     total = terms.sum(axis=-1, keepdims=True)
     return mix(terms / np.where(total == 0, 1, total), value) * total
 
 
 def _is_plain(inputs: Inputs, options: AttentionOptions) -> bool:
-    """Whether the compiled loop can compute this: softmax over float32 dot products, with or
-    without a window."""
+    """Return whether the compiled loop can compute this: softmax over float32 dot products, with
+    or without a window."""
     return (
         (options.score, options.normalize, options.softcap) == ("dot", "softmax", 0)
         and options.mask is None
@@ -274,14 +274,14 @@ def _is_plain(inputs: Inputs, options: AttentionOptions) -> bool:
 
 
 def _is_row_by_row(x: Array) -> bool:
-    """Whether each matrix lies in memory row after row; a layer's heads, for one, do not."""
+    """Return whether matrices are in memory row by row; the heads of a layer are not."""
     return x.strides[-2:] == (x.itemsize * x.shape[-1], x.itemsize)
 
 
 def _in_compiled_code(
     head: Sequence[Array], options: AttentionOptions, rows: slice, scratch: Array
 ) -> Partial:
-    """Attention of these rows of a head's queries over all keys, for what `_is_plain`."""
+    """Compute attention of some queries of a head over all keys, if `_is_plain`."""
     # Imported when used: the compiler takes longer to import than everything else here.
     from qkvsearch.attention.kernels import attend_rows
 
@@ -303,7 +303,7 @@ def _in_numpy(
     scratch: Array,
     product: Callable[[Array, Array], Array],
 ) -> Partial:
-    """Attention of these rows of a head's queries, by the steps of `functional.attend`."""
+    """Compute attention of some queries of a head, by the steps of `functional.attend`."""
     query, key, value = head
     q = cast(query[rows], scratch.dtype)
     partial = Partial.empty(len(q), value.shape[-1], q.dtype)
@@ -322,7 +322,7 @@ def _in_numpy(
 
 
 def _at(x: Array | None, index: Sequence[int], lead: Sequence[int]) -> Any:
-    """The part (tokens, width) for one batch and head; where x has fewer of them, they share."""
+    """Return the matrix of one batch and head; if x has fewer heads, several share one."""
     if x is None:
         return None
     n = max(x.ndim - 2, 0)

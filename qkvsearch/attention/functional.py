@@ -41,7 +41,7 @@ class Steps(NamedTuple):
 
 
 def attend(query: Array, key: Array, value: Array, options: AttentionOptions) -> Steps:
-    """softmax(QKᵀ/√d + M)·V with these options, one line a step.
+    """Compute softmax(QKᵀ/√d + M)·V with these options, one line for each step.
 
     >>> options = AttentionOptions(scale=1)
     >>> steps = attend(np.array([[4.0, 0.0]]), np.eye(2), np.array([[1.0], [0.0]]), options)
@@ -110,14 +110,14 @@ def attention(
 def _with_weights(
     inputs: Inputs, options: AttentionOptions, block_size: blockwise.BlockSize
 ) -> tuple[Array, Array]:
-    """Output and weights (..., Hq, L, S): all are held at once, whatever the block size."""
+    """Compute the output and all weights (..., Hq, L, S), whatever the block size."""
     steps = attend(*inputs.ready(), options)
     weights = namespace(steps.weights).broadcast_to(steps.weights, inputs.shape)
     return cast(steps.output, inputs.dtype), cast(weights, inputs.dtype)
 
 
 def _output(inputs: Inputs, options: AttentionOptions, block_size: blockwise.BlockSize) -> Array:
-    """The output alone, by the fastest way that gives the formula's numbers."""
+    """Compute the output by the fastest path that gives the formula's numbers."""
     if _fused_kernel_agrees(inputs, options):
         return _fused(inputs, options)
     if blockwise.worthwhile(inputs, block_size):

@@ -30,7 +30,7 @@ BIAS, MANTISSA_BITS = np.int32(127), np.int32(23)
 
 @compiled_for_any
 def exp_row(row: Array, peak: np.float32) -> np.float32:
-    """row (n,) becomes exp(row − peak), in place; returns the sum. A NaN stays.
+    """Compute exp(row − peak) of a row (n,), in place, and return the sum. A NaN stays.
 
     No entry may exceed the peak by 88 or more, where float32 overflows.
     """
@@ -53,7 +53,7 @@ def exp_row(row: Array, peak: np.float32) -> np.float32:
 SMALL = np.float32(40)
 # Any score will do as the peak that no other can exceed by more: exp stays finite.
 ABOVE = np.float32(80)
-# Scores of a row among which such a one is looked for, before it is among all of them.
+# Such a score is searched in this many scores of a row first, then in all.
 FIRST_SCORES = 128
 LOWEST = np.finfo(np.float32).min
 # Numbers of a row that are compared side by side.
@@ -62,7 +62,7 @@ LANES = 64
 
 @compiled_for_any
 def largest(row: Array, lanes: Array) -> np.float32:
-    """The largest number, or float32's lowest where there is none. NaNs are passed over."""
+    """Return the largest number, or float32's lowest if there is none. NaNs are skipped."""
     # In lanes side by side: with a single running maximum, each comparison waits for the last.
     lanes[:] = LOWEST
     whole = row.shape[0] - row.shape[0] % LANES
@@ -85,7 +85,7 @@ def largest(row: Array, lanes: Array) -> np.float32:
 
 @compiled_for_any
 def norms(vectors: Array) -> Array:
-    """Lengths (n,) of vectors (n, d)."""
+    """Return the lengths (n,) of vectors (n, d)."""
     lengths = np.empty(vectors.shape[0], np.float32)
     for i in range(vectors.shape[0]):
         total = np.float32(0)
@@ -108,7 +108,7 @@ def attend_rows(
     totals: Array,
     mixed: Array,
 ) -> None:
-    """An online softmax of queries (L, d), scaled already, over keys (S, d) and values (S, dv).
+    """Run an online softmax of scaled queries (L, d) over keys (S, d) and values (S, dv).
 
     Query i attends to the keys starts[i] ≤ j < stops[i]. peaks, totals (L,) and mixed (L, dv), as
     in `blockwise.Partial`, are those of no keys at first, and become those of all keys, in place.
@@ -162,7 +162,7 @@ Q0, Q1, Q2, Q3, Q4 = ERF_DENOMINATOR
 
 @compiled
 def add_gelu(x: Array, bias: Array) -> None:
-    """x (n, d) = gelu(x + bias), in place."""
+    """Compute gelu(x + bias) of x (n, d), in place."""
     for i in range(x.shape[0]):
         for j in range(x.shape[1]):
             value = x[i, j] + bias[j]
@@ -196,7 +196,7 @@ def softmax_rows(scores: Array, scale: np.float32, is_causal: bool) -> None:
 def add_norm(
     x: Array, added: Array, bias: Array, weight: Array, shift: Array, epsilon: np.float32
 ) -> None:
-    """x (n, d) = the layer norm of x + added + bias, in place."""
+    """Compute the layer norm of x + added + bias, x (n, d), in place."""
     n, d = x.shape
     width = np.float32(d)
     for i in range(n):

@@ -80,7 +80,7 @@ def window_mask(
 def window_span(
     L: int, S: int, left: int | None, right: int | None, offset: int
 ) -> tuple[Array, Array]:
-    """The window as spans of keys: each query's first key, and one past its last.
+    """Return the window as spans of keys: each query's first key, and one past its last.
 
     As for `window_mask` -> two arrays (L,) of int64, 0 ≤ start ≤ stop ≤ S.
 
@@ -157,7 +157,7 @@ def hide(scores: npt.ArrayLike, mask: npt.ArrayLike | None, out: Array | None = 
 
 
 def as_mask(visible: Array) -> Array:
-    """A boolean array, or a TypeError that says where other numbers go."""
+    """Return a mask. Raise TypeError that says what to do with other numbers."""
     if visible.dtype != namespace(visible).bool:
         raise TypeError(
             f"mask must be boolean, True = may attend, got {visible.dtype}: floats to add to the "
@@ -215,7 +215,7 @@ def check_window(left: int | None, right: int | None, offset: int) -> None:
 
 
 def whole_numbers(name: str, numbers: npt.ArrayLike) -> npt.NDArray[np.integer]:
-    """An array of integers; an empty list, which NumPy takes for floats, is one too."""
+    """Return an array of integers, also for an empty list. Raise TypeError for other numbers."""
     array = np.asarray(numbers)
     if array.size == 0:
         return array.astype(np.int64)

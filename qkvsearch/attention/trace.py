@@ -58,8 +58,8 @@ class TraceStep:
         return filled(np.shape(written := self.write()), list(written.flat))
 
     def evaluated(self) -> Array:
-        """The array once more, computed from the symbols: equal but for rounding, where no exp
-        of a score overflows (`attention` takes care of that, the formula in the books does not).
+        """Compute the array from the symbols. It is equal up to rounding, unless exp of a score
+        overflows (`attention` prevents that, the textbook formula does not).
         """
         width = self.array.shape[self.symbols.ndim :]
         values = [np.broadcast_to(entry.value, width) for entry in self.symbols.flat]
@@ -89,8 +89,8 @@ def trace(
     key_labels: Iterable[str] | None = None,
     **options: Any,
 ) -> Trace:
-    """`attention`, recorded: queries, keys, values, scores, scaled, masked, weights, weighted,
-    outputs; between scaled and masked comes capped, where there is a softcap.
+    """Record `attention`: queries, keys, values, scores, scaled, masked, weights, weighted and
+    outputs; with a softcap, capped comes before masked.
 
     query (L, d), key (S, d), value (S, dv): one sentence and one head. query_labels (L,),
     key_labels (S,): a, b, c, ... unless given; keys take the queries' where there are as many.
@@ -152,7 +152,7 @@ def trace_self_attention(
 
 
 def _input_step(name: str, formula: str, array: Array, rows: Labels, names: Labels) -> TraceStep:
-    """An array to start from, whose symbols are its rows' names, numbered by column."""
+    """Return an input, whose symbols are its rows' names, numbered by column."""
     columns = numbered(array.shape[1])
     return TraceStep(name, formula, array, rows, columns, lambda: matrix_symbols(names, array))
 
@@ -193,7 +193,7 @@ def _attention_steps(
     bias: npt.ArrayLike | None = None,
     **keywords: Any,
 ) -> tuple[TraceStep, ...]:
-    """What `attend` computes, and before it the scores without their scale."""
+    """Return the scores without their scale, and the steps of `attend`."""
     inputs = checked(queries.array, keys.array, values.array, mask, bias)
     if len(inputs.shape) != 2:
         raise ValueError(f"a trace takes one mask and bias (L, S), got scores {inputs.shape}")
@@ -227,12 +227,12 @@ def _attention_steps(
 
 
 def _entries(tokens: Labels, letter: str) -> Labels:
-    """What the queries, keys or values of these tokens are called: a_Q, b_Q, ..."""
+    """Name the queries, keys or values of tokens: a_Q, b_Q, ..."""
     return tuple(f"{token}_{letter}" for token in distinct(tokens))
 
 
 def _pairs(weights: TraceStep) -> Array:
-    """The weights by name, S_ab: how much query a takes of b."""
+    """Return the weights by name, S_ab: how much query a takes of b."""
     rows, columns = distinct(weights.rows), distinct(weights.columns)
     names = [f"S_{a}{',' * (len(a + b) > 2)}{b}" for a in rows for b in columns]
     return renamed(names, weights.symbols, weights.array)
@@ -242,7 +242,7 @@ def _pairs(weights: TraceStep) -> Array:
 
 
 def _labels(name: str, labels: Iterable[str] | None, n: int) -> Labels:
-    """The labels given, checked; else a, b, c, ..., or t1, t2, ... where letters do not suffice."""
+    """Return n labels, after checking them; by default a, b, c, ..., or t1, t2, ... beyond z."""
     if labels is None:
         return tuple("abcdefghijklmnopqrstuvwxyz"[:n]) if n <= 26 else numbered(n, "t")
     found = tuple(str(label) for label in labels)
@@ -252,7 +252,7 @@ def _labels(name: str, labels: Iterable[str] | None, n: int) -> Labels:
 
 
 def _matrices(**inputs: npt.ArrayLike) -> list[Array]:
-    """NumPy arrays of one dtype, or a ValueError for what is not 2-D."""
+    """Return NumPy arrays of one dtype. Raise ValueError for arrays that are not 2-D."""
     arrays = [np.asarray(array) for array in inputs.values()]
     for name, array in zip(inputs, arrays, strict=True):
         if array.ndim != 2:

@@ -52,7 +52,7 @@ def cross_entropy(logits: Array, targets: npt.ArrayLike) -> tuple[float, Array]:
 
 
 def mean_squared_error(output: Array, targets: npt.ArrayLike) -> tuple[float, Array]:
-    """The mean of (output − target)² over all numbers, and its gradient 2 (output − target) / n.
+    """Compute the mean of (output − target)², and its gradient 2 (output − target) / n.
 
     output, targets of one shape -> loss, that shape. Raises ValueError where shapes differ.
 
