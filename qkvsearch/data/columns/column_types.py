@@ -24,7 +24,12 @@ INFERRED: list[ColumnType] = ["number", "date", "yes/no", "list"]
 SAMPLE = 1000
 # Emptied cells that a note names.
 MAX_EXAMPLES = 3
-
+YES = frozenset(
+    "true yes y ja j oui o si sí s sim sì tak да evet kyllä igen ναι 是 有 はい 1".split()
+)
+NO = frozenset(
+    "false no n nein non nee não nao nei nej nie нет ei nem όχι 否 无 無 いいえ 0".split()
+)
 # Signs of currencies, and codes that tables use for the same currency.
 CURRENCY_SIGNS = "$€£¥₹₽₩₺₪"
 CODE_SIGNS = {"USD": "$", "US$": "$", "EUR": "€", "GBP": "£", "JPY": "¥", "CNY": "¥", "INR": "₹"}
@@ -214,14 +219,6 @@ def _reason_against(parsed: ParsedCells, texts: pd.Series, counts: np.ndarray) -
         return Counter({f"kept as text: {parsed.doubts}": fitting})
     example = shorten(texts[~parsed.fits].iloc[0].strip())
     return Counter({f"kept as text: no {parsed.type}, such as {example!r}": n_cells - fitting})
-
-
-YES = frozenset(
-    "true yes y ja j oui o si sí s sim sì tak да evet kyllä igen ναι 是 有 はい 1".split()
-)
-NO = frozenset(
-    "false no n nein non nee não nao nei nej nie нет ei nem όχι 否 无 無 いいえ 0".split()
-)
 
 
 def read_yes_no(texts: pd.Series) -> ParsedCells:
