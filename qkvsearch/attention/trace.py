@@ -73,8 +73,8 @@ class Trace:
     steps: tuple[TraceStep, ...]
 
     def __getitem__(self, name: str) -> TraceStep:
-        found: TraceStep = named("a step", name, {step.name: step for step in self.steps})
-        return found
+        step: TraceStep = named("a step", name, {step.name: step for step in self.steps})
+        return step
 
     def __iter__(self) -> Iterator[TraceStep]:
         return iter(self.steps)
@@ -245,10 +245,10 @@ def _labels(name: str, labels: Iterable[str] | None, n: int) -> Labels:
     """Return n labels, after checking them; by default a, b, c, ..., or t1, t2, ... beyond z."""
     if labels is None:
         return tuple("abcdefghijklmnopqrstuvwxyz"[:n]) if n <= 26 else numbered(n, "t")
-    found = tuple(str(label) for label in labels)
-    if len(found) != n:
-        raise ValueError(f"{name} must be {n}, one for each token, got {len(found)}: {found}")
-    return found
+    texts = tuple(str(label) for label in labels)
+    if len(texts) != n:
+        raise ValueError(f"{name} must be {n}, one for each token, got {len(texts)}: {texts}")
+    return texts
 
 
 def _matrices(**inputs: npt.ArrayLike) -> list[Array]:

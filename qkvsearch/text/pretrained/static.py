@@ -58,9 +58,9 @@ class CutTexts:
         from scipy.sparse import csr_matrix
 
         ones = np.ones(len(self.ids), np.float32)
-        found = csr_matrix((ones, self.ids.copy(), self.indptr), shape=(len(self), n_tokens))
-        found.sum_duplicates()  # in place
-        return found
+        counts = csr_matrix((ones, self.ids.copy(), self.indptr), shape=(len(self), n_tokens))
+        counts.sum_duplicates()  # in place
+        return counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,9 +206,9 @@ class StaticEncoder(TextEncoder):
         text = whole(text)
         if is_blank(text):
             return [], np.zeros(0, np.int64), np.zeros(0, np.int64)
-        found = self.tokenizer.encode(text, add_special_tokens=False)
-        labels, owners = join_pieces(text, found.offsets)
-        return labels, owners, self._checked(np.array(found.ids, dtype=np.int64))
+        encoding = self.tokenizer.encode(text, add_special_tokens=False)
+        labels, owners = join_pieces(text, encoding.offsets)
+        return labels, owners, self._checked(np.array(encoding.ids, dtype=np.int64))
 
     def _checked(self, ids: np.ndarray) -> np.ndarray:
         """Return the ids. Raise `QkvError` for one beyond the table, where SciPy would read."""
@@ -226,15 +226,15 @@ class StaticEncoder(TextEncoder):
             return self._cut(texts)
         if self.tokenizer not in texts.cache:
             texts.cache[self.tokenizer] = list(self._cut(texts))
-        found: list[CutTexts] = texts.cache[self.tokenizer]
-        return found
+        batches: list[CutTexts] = texts.cache[self.tokenizer]
+        return batches
 
     def _cut(self, texts: Sequence[str]) -> Iterator[CutTexts]:
         for start in range(0, len(texts), BATCH):
             batch = [whole(text) for text in texts[start : start + BATCH]]
             batch = ["" if is_blank(text) else text for text in batch]
-            found = self.tokenizer.encode_batch_fast(batch, add_special_tokens=False)
-            rows = [encoding.ids for encoding in found]
+            encodings = self.tokenizer.encode_batch_fast(batch, add_special_tokens=False)
+            rows = [encoding.ids for encoding in encodings]
             indptr = np.cumsum([0, *map(len, rows)])
             ids = np.fromiter(chain.from_iterable(rows), np.int32, indptr[-1])
             yield CutTexts(indptr, self._checked(ids))
