@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qkvsearch.cli.context import split_names
+from qkvsearch.cli.context import Decorator, split_names
 from qkvsearch.cli.render import GAP, terminal_width, to_table
 
 if TYPE_CHECKING:
     from qkvsearch.data.columns import Columns
 
 Record = Mapping[str, Any]
-Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 HEADINGS = ("role", "type", "empty", "example", "changed")
 LAYOUT = ("left", "left", "left", "right", "left", "left")
 VERBOSE_LAYOUT = ("wrap", "left", "left", "right", "wrap", "wrap")

@@ -8,11 +8,11 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from qkvsearch.engine import Engine
     from qkvsearch.storage import Workspace
 
+# Adds options to a command.
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 DEFAULT_WORKSPACE = Path(".qkvsearch")
 # The prefix of the names of bundled samples.
 SAMPLE = "sample:"

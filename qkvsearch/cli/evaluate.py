@@ -13,6 +13,7 @@ import click
 
 from qkvsearch.cli.context import (
     CommandContext,
+    Decorator,
     engine_option,
     settings,
     split_names,
@@ -33,7 +34,7 @@ TEXT_WIDTH = 80
 SHOWN_TRIALS = 12
 
 
-def _protocol_option(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def _protocol_option(text: str) -> Decorator:
     return click.option(
         "--protocol",
         type=click.Choice(["random", "leave-last-out", "time", "strong"]),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qkvsearch.cli.context import settings
+from qkvsearch.cli.context import Decorator, settings
 from qkvsearch.cli.render import (
     GAP,
     Output,
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from qkvsearch.query.where import Where
     from qkvsearch.retrieval import Ranking
 
-Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 # Characters that the table shows of each cell of the catalog.
 MAX_FIELD = 24
 # Indentation of the lines below a hit.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from qkvsearch._utils.files import replacing, write_file
-from qkvsearch.cli.context import settings
+from qkvsearch.cli.context import Decorator, settings
 from qkvsearch.data import writers
 from qkvsearch.terminal import printable, shorten
 
@@ -88,7 +88,7 @@ def _with_output(
     return with_output
 
 
-def plot_option(suffixes: Sequence[str], text: str) -> Callable[..., Any]:
+def plot_option(suffixes: Sequence[str], text: str) -> Decorator:
     """Return the option `--plot FILE`, which takes files with these suffixes. text: the help."""
 
     def check(_: click.Context, __: click.Parameter, path: Path | None) -> Path | None:

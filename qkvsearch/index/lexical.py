@@ -80,11 +80,8 @@ class TermsComponent(IndexComponent[TermKeys]):
 
     def _counts(self, snapshot: Snapshot) -> Iterator[tuple[TermCounts, np.ndarray]]:
         """Yield the counts of each segment, and the item row of each of its rows."""
-        start = 0
-        for segment in snapshot.with_items:
-            end = start + segment.n_rows
-            yield self.segment_counts(segment), snapshot.rows.item_rows[start:end]
-            start = end
+        for segment, item_rows in snapshot.item_rows_by_segment():
+            yield self.segment_counts(segment), item_rows
 
 
 @dataclass(frozen=True)
@@ -206,14 +203,8 @@ class WordsComponent(IndexComponent[WordIndex]):
         self.put(contents, **{name: getattr(sequences, name) for name in self.arrays})
 
     def _sequences_of(self, snapshot: Snapshot) -> Iterator[tuple[WordSequences, np.ndarray]]:
-        start = 0
-        for segment in snapshot.with_items:
-            end = start + segment.n_rows
-            yield self._sequences(segment), snapshot.rows.item_rows[start:end]
-            start = end
-
-    def _sequences(self, segment: Segment) -> WordSequences:
-        return WordSequences(**self.piece(segment, *self.arrays))
+        for segment, item_rows in snapshot.item_rows_by_segment():
+            yield WordSequences(**self.piece(segment, *self.arrays)), item_rows
 
 
 def _joined(pieces: Sequence[tuple[WordSequences, np.ndarray]], n_items: int) -> WordSequences:

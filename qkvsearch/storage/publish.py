@@ -17,7 +17,13 @@ import numpy as np
 
 from qkvsearch._utils.files import sync_directory
 from qkvsearch.errors import DamagedError, QkvError, WorkspaceError, listed_names
-from qkvsearch.storage.array_files import StoredFile, file_entry, share_file, write_array
+from qkvsearch.storage.array_files import (
+    StoredFile,
+    file_entry,
+    read_array,
+    share_file,
+    write_array,
+)
 from qkvsearch.storage.catalog.file import CATALOG, CatalogRows, write_catalog
 from qkvsearch.storage.checksums import read_checksummed, write_checksummed
 from qkvsearch.storage.locks import is_in_use, writer_lock
@@ -73,6 +79,14 @@ class BuildContents:
         if self.base is None:
             return int(self.facts["n_items"])
         return len(self.arrays[AFTER]) if AFTER in self.arrays else 0
+
+    def has(self, name: str) -> bool:
+        """Return whether the build will have an array."""
+        return name in self.arrays or f"{name}.npy" in self.shared
+
+    def array(self, name: str) -> np.ndarray:
+        """Return an array that the build will have: a new one, or one of another build."""
+        return self.arrays[name] if name in self.arrays else read_array(self.shared[f"{name}.npy"])
 
 
 class Workspace:

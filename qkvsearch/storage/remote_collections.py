@@ -9,11 +9,9 @@ from pathlib import Path
 from platform import node
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import xxhash
 
 from qkvsearch.errors import QkvError, WorkspaceError
-from qkvsearch.storage.array_files import read_array
 from qkvsearch.storage.catalog.file import CATALOG
 from qkvsearch.storage.checksums import read_checksummed
 from qkvsearch.storage.segments import BUILDS_FOLDER, MANIFEST
@@ -103,15 +101,8 @@ def _keys(contents: BuildContents, head: str, remote: RemoteCollection) -> Any:
         return keys
     from qkvsearch.engines.milvus.store import rows_of
 
-    width = len(_pending(contents, f"{head}.{SUM}"))
+    width = len(contents.array(f"{head}.{SUM}"))
     return rows_of(remote.uri, remote.collection, head, contents.facts["n_items"], width)
-
-
-def _pending(contents: BuildContents, name: str) -> np.ndarray:
-    """Return an array that will be published: a new one, or one shared with another build."""
-    if name in contents.arrays:
-        return contents.arrays[name]
-    return read_array(contents.shared[f"{name}.npy"])
 
 
 def collections_of(workspace: Path) -> list[RemoteCollection]:
