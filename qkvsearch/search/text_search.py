@@ -95,8 +95,8 @@ class TextSearch:
         query = self.reader.read(query) if isinstance(query, str) else query
         vectors = self.vectors(query)
         by_text = [name for name in names if name not in (PERSONAL, TOKENS)]
-        found = {name: self._head(name, query, vectors) for name in by_text}
-        known = {name: head for name, head in found.items() if head is not None}
+        text_heads = {name: self._head(name, query, vectors) for name in by_text}
+        known = {name: head for name, head in text_heads.items() if head is not None}
         if preferences is not None and PERSONAL in names and (known or not by_text):
             personal = preferences()
             known |= {} if personal is None else {PERSONAL: personal}
