@@ -18,7 +18,7 @@ from qkvsearch.engine.projection import ItemMap, MapPoint
 from qkvsearch.recommend.recommend import HEAD as COLLABORATIVE
 from qkvsearch.storage import StoredCatalog
 from qkvsearch.terminal import shorten
-from qkvsearch.web.api.parameters import Count, Parameters, Text
+from qkvsearch.web.api.request_parameters import Count, Parameters, Text
 from qkvsearch.web.api.responses import (
     RankedItem,
     RequestService,
