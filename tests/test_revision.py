@@ -447,7 +447,8 @@ def test_rows_are_reported_and_other_columns_said(path):
     more = pd.DataFrame(
         {"id": [50.0, 50.0, np.nan], "title": ["a", "b", "c"], "shelf": ["x", "y", "z"]}
     )
-    (note,) = add_items(path, more).notes
+    note, warning = add_items(path, more).notes
+    assert warning.startswith("Warning: items: 1 of 3 rows were skipped")
     assert note == (
         "items: 3 rows read = 1 kept + 1 merged + 1 skipped (1 without an id, first row 2); "
         "0 repaired; left out, because the catalog has no such column: shelf; "

@@ -253,9 +253,10 @@ def record_file(recording: Recording, source: Source, columns: Columns | None = 
     rows = _usable_rows(recording, log, report)
     report.note(
         _in_log(recording, rows),
-        "{n} count nothing, for the log has the same user and item at that time or later",
+        "{n} have no effect, because the log has the same user and item at that time or later",
     )
-    return recording.write(rows, [f"{report}."])
+    report.conclude(columns.strict)
+    return recording.write(rows, [f"{report}.", *report.warning_lines()])
 
 
 def _with_columns_of_build(columns: Columns, facts: object, names: list[str]) -> Columns:
@@ -325,7 +326,7 @@ def _column(name: str, log: LogRows, is_in_build: bool, report: ReadReport) -> n
     column: np.ndarray | None = getattr(log, name)
     if column is None or is_in_build:
         return column
-    report.notes.append(f"{name} left out, for the interactions here have none")
+    report.notes.append(f"{name} left out, because the interactions here have none")
     return None
 
 

@@ -192,7 +192,7 @@ class StoredCatalog:
         try:
             return [cells[position] for position in requested]
         except KeyError as error:
-            what = f"of item {error}, or in a segment, there is no row"
+            what = f"the catalog, or that of a segment, has no row for item {error}"
             raise DamagedError(self._base.path, what) from None
 
     def all_cells(self) -> Iterator[tuple[Any, ...]]:
@@ -228,7 +228,8 @@ class StoredCatalog:
             items = catalog.item_rows_of(rows)
             codes[items[items >= 0]] = common[own_codes[items >= 0]]
         if (codes < 0).any():
-            raise DamagedError(self._base.path, "or a segment's: of an item there is no row")
+            what = "the catalog, or that of a segment, has no row for an item"
+            raise DamagedError(self._base.path, what)
         return ColumnCells(list(code_of), codes)
 
     def empty_counts(self) -> dict[str, int]:
@@ -251,9 +252,9 @@ class StoredCatalog:
         """Return bool (n_items,), True where the condition holds. The array is read-only: the next
         query with this condition gets the same one. Raises `QkvError`.
         """
-        from qkvsearch.query.where import question
+        from qkvsearch.query.where import cache_key
 
-        key = question(where)
+        key = cache_key(where)
         mask = None if key is None else self._masks.get(key)
         if mask is None:
             mask = self._compute_mask(where)
@@ -454,7 +455,8 @@ class StoredCatalog:
         try:
             return CatalogInMemory(self.sql_types, numbered, self.fold_ids)
         except (sqlite3.Error, IndexError) as error:
-            raise DamagedError(self._base.path, f"or a segment's: {error}") from None
+            what = f"the catalog, or that of a segment, cannot be read: {error}"
+            raise DamagedError(self._base.path, what) from None
 
     def _located(self, positions: Sequence[int]) -> Iterator[tuple[SegmentCatalog, list[int]]]:
         """Yield each database that has some of these items, and its own rows of them."""
