@@ -20,7 +20,8 @@ from qkvsearch.errors import DataError, QkvError, UnknownIdError, WorkspaceError
 from qkvsearch.index import StoredModels, add
 from qkvsearch.index import merge as merging
 from qkvsearch.index.merge import merged_contents
-from qkvsearch.storage import Workspace, array_files, publish
+from qkvsearch.storage import Workspace, array_files
+from qkvsearch.storage import workspace as workspace_module
 from qkvsearch.storage.array_files import read_array
 from qkvsearch.text.pretrained.static import find_package
 
@@ -356,7 +357,7 @@ def test_a_crash_leaves_the_former_build(path, monkeypatch, place, error):
         raise error
 
     before = state(path)
-    module, name = (array_files.np, "save") if place == "save" else (publish, place)
+    module, name = (array_files.np, "save") if place == "save" else (workspace_module, place)
     with monkeypatch.context() as patch:
         patch.setattr(module, name, fail)
         with pytest.raises((WorkspaceError, KeyboardInterrupt)):

@@ -33,7 +33,7 @@ from qkvsearch.storage.row_map import RowMap
 
 if TYPE_CHECKING:
     from qkvsearch.query.where import Where
-    from qkvsearch.storage.records.build_records import Records
+    from qkvsearch.storage.records.build_records import BuildRecords
 
 # Segments of at most this many rows are copied into one database in memory on first use: a look-up
 # in each of twenty files would take longer than the rest of a query.
@@ -103,9 +103,10 @@ class StoredCatalog:
         segments: Sequence[SegmentCatalog],
         rows: RowMap,
         facts: Mapping[str, Any],
-        recorded: RecordsDatabase,
+        records_database: RecordsDatabase,
     ) -> None:
-        self.segments, self.rows, self.facts, self.recorded = segments, rows, facts, recorded
+        self.segments, self.rows, self.facts = segments, rows, facts
+        self.records_database = records_database
         # The base also has the users, and what is the same in all segments.
         self._base = segments[0]
         self._masks: dict[Hashable, np.ndarray] = {}
@@ -301,11 +302,11 @@ class StoredCatalog:
         return self.records.user_text(user) if position is None else self._base.user_text(position)
 
     @cached_property
-    def records(self) -> Records:
+    def records(self) -> BuildRecords:
         """The interactions with items of this build that were recorded in the workspace."""
-        from qkvsearch.storage.records.build_records import Records
+        from qkvsearch.storage.records.build_records import BuildRecords
 
-        return Records(self, self.recorded)
+        return BuildRecords(self, self.records_database)
 
     def unknown_user(self, user: Any) -> UnknownIdError:
         """Return the error for a user who is neither in the build nor in the records."""
