@@ -17,8 +17,8 @@ from benchmarks.support.public_data import ted
 from benchmarks.support.results import Row
 from benchmarks.support.script import main
 from qkvsearch.retrieval import head_weights
+from qkvsearch.retrieval.bm25 import LexicalKeys
 from qkvsearch.retrieval.head_weights import lexical_scores, standardized
-from qkvsearch.retrieval.keys import LexicalKeys
 from qkvsearch.text import related_words
 from qkvsearch.text.analysis import Analyzer
 from qkvsearch.text.encoders import dense_heads, fitted_encoder, prior_weights

@@ -30,6 +30,7 @@ from qkvsearch.index.registry import FROM_INTERACTIONS
 from qkvsearch.index.spark_build import learn_from_spark
 from qkvsearch.index.texts import store_head, store_words
 from qkvsearch.retrieval.answerability import FACT as ANSWERABILITY
+from qkvsearch.retrieval.bm25 import LexicalKeys
 from qkvsearch.retrieval.calibration import best_scores, calibrate
 from qkvsearch.retrieval.column_weights import length_weights
 from qkvsearch.retrieval.head_weights import (
@@ -40,7 +41,6 @@ from qkvsearch.retrieval.head_weights import (
     learn_from_judgements,
     learn_weights,
 )
-from qkvsearch.retrieval.keys import LexicalKeys
 from qkvsearch.storage import BuildContents, CatalogRows, Workspace
 from qkvsearch.storage.remote_collections import FACT as KEYS
 from qkvsearch.storage.remote_collections import RemoteCollection

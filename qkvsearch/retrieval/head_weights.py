@@ -18,6 +18,7 @@ from qkvsearch.attention import softmax
 from qkvsearch.data.ids import Ids
 from qkvsearch.data.judgements import Judgements, Queries, check_queries, fingerprints
 from qkvsearch.errors import DataError, listed_names
+from qkvsearch.retrieval.bm25 import Expansion, LexicalKeys, QueryTerm
 from qkvsearch.retrieval.column_weights import (
     PRIOR_QUERIES,
     ColumnScores,
@@ -25,7 +26,6 @@ from qkvsearch.retrieval.column_weights import (
     likeliest,
 )
 from qkvsearch.retrieval.fusion import mean_and_deviation
-from qkvsearch.retrieval.keys import Expansion, LexicalKeys, QueryTerm
 from qkvsearch.text.analysis import Analyzer, Token, resolve_code
 from qkvsearch.text.analyzed import AnalyzedTexts
 from qkvsearch.text.encoders import LEARNED, FittedEncoder, TextEncoder, learned_encoder

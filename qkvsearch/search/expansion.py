@@ -13,7 +13,7 @@ import numpy as np
 from qkvsearch._utils.caching import cached_by_word
 from qkvsearch.data.synonyms import FACT
 from qkvsearch.index import StoredModels
-from qkvsearch.retrieval.keys import Expansion, QueryTerm
+from qkvsearch.retrieval.bm25 import Expansion, QueryTerm
 from qkvsearch.text.analysis import HAS_CJK, MAX_TERM, Token, fold
 from qkvsearch.text.related_words import (
     LINKS,
@@ -223,7 +223,7 @@ class _Completer:
     def completions(self, prefix: str) -> list[tuple[str, float]]:
         keys, counts = self.models.lexical_keys, {}
         forms: dict[tuple[str, ...], str] = {}
-        for word in self.models.words.beginning(prefix):
+        for word in self.models.words.words_with_prefix(prefix):
             terms = tuple(token.term for token in self.models.analyzer.tokens(fold(word)))
             if forms.setdefault(terms, word) == word:
                 counts[word] = min(map(keys.n_with, terms), default=0)
@@ -284,7 +284,7 @@ class _Expander:
         index = self.models.words
         if index.mean_length > MAX_MEAN_LENGTH or len(token.term) < MIN_PREFIX:
             return ()
-        words = index.terms_beginning(token.term[:MIN_PREFIX])
+        words = index.terms_with_prefix(token.term[:MIN_PREFIX])
         related = related_terms(token.term, words) if words else {}
         return [Expansion(term, words[term], share) for term, share in related.items()]
 

@@ -9,6 +9,7 @@ from qkvsearch.data.ids import Ids
 from qkvsearch.data.judgements import among
 from qkvsearch.errors import DataError
 from qkvsearch.retrieval import head_weights
+from qkvsearch.retrieval.bm25 import LexicalKeys
 from qkvsearch.retrieval.head_weights import (
     Alternatives,
     JudgedQueries,
@@ -17,7 +18,6 @@ from qkvsearch.retrieval.head_weights import (
     learn_from_judgements,
     standardized,
 )
-from qkvsearch.retrieval.keys import LexicalKeys
 from qkvsearch.text.analysis import Analyzer
 from qkvsearch.text.token_encoder import TokenEncoder
 from qkvsearch.text.vocabulary import Vocabulary, count_terms

@@ -7,7 +7,7 @@ from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.messages import say
 from qkvsearch.lessons.parts import Formula, Step, Table, step, tell
 from qkvsearch.retrieval import LexicalKeys
-from qkvsearch.retrieval.keys import K1, B, inverse_frequency
+from qkvsearch.retrieval.bm25 import K1, B, inverse_document_frequency
 from qkvsearch.text.analysis import Analyzer
 from qkvsearch.text.vocabulary import count_terms
 
@@ -38,7 +38,7 @@ def lengthened(texts: list[str], word: str, filler: str, lengths: tuple[int, ...
 
 
 def _the_rule() -> Formula:
-    """BM25, as `retrieval.keys.bm25` computes it."""
+    """BM25, as `retrieval.bm25.bm25` computes it."""
     return Formula(
         say(
             "number = idf · n · {above} / (n + {k}·({rest} + {b}·length/mean length))",
@@ -55,7 +55,7 @@ def counted(texts: list[str]) -> Step:
     cell, found = ran(repeated, texts=texts, word=WORD, times=TIMES)
     long = lengthened(texts, WORD, FILLER, LENGTHS)
     n_texts, n_with = len(texts) + 1, sum(WORD in text.casefold() for text in texts) + 1
-    rarity = float(inverse_frequency(n_with, n_texts))
+    rarity = float(inverse_document_frequency(n_with, n_texts))
     return step(
         "How much a word counts",
         tell(
