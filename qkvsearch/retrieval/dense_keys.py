@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 
@@ -56,15 +55,14 @@ def product_parts(
     pieces_of(position): a key as a sum of labelled vectors.
     """
 
-    @cache  # each explained hit needs the same
-    def pieces() -> tuple[list[Source], np.ndarray]:
-        merged = query.merged()
-        return [Source(name, label) for label in merged.labels], merged.vectors
+    merged: list[LabelledVectors] = []  # computed for the first hit that is explained
 
     def parts(position: int) -> Components:
-        key, (sources, vectors) = pieces_of(position).merged(), pieces()
+        if not merged:
+            merged.append(query.merged())
+        key, sources = pieces_of(position).merged(), [Source(name, x) for x in merged[0].labels]
         if len(sources) * len(key) > MAX_PAIRS:
             key = LabelledVectors([WHOLE_TEXT], key.total[None])
-        return Components.pairs(sources, key.labels, vectors @ key.vectors.T)
+        return Components.pairs(sources, key.labels, merged[0].vectors @ key.vectors.T)
 
     return parts
