@@ -23,7 +23,8 @@ from qkvsearch.retrieval.calibration import (
     shuffled,
     unrelated_texts,
 )
-from qkvsearch.retrieval.head_weights import learn_weights, lexical_scores
+from qkvsearch.retrieval.head_weights import learn_weights
+from qkvsearch.retrieval.training_queries import lexical_scores
 from qkvsearch.text.analysis import Analyzer
 from qkvsearch.text.encoders import fitted_encoder
 from qkvsearch.text.text_encoder import item_keys
