@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -63,9 +64,17 @@ def test_an_id_without_its_zeros_names_the_one_with_them(tmp_path, make_contents
         Workspace(tmp_path).open().catalog.item_position("00003")
 
 
-@pytest.mark.parametrize("wanted", ["Ketle (1995)", "kettel (1995)", "the kettle (1996)x"])
-def test_an_unknown_title_names_near_ones(catalog, wanted):
-    with pytest.raises(UnknownIdError, match=r"no item .*did you mean Kettle \(1995\)"):
+@pytest.mark.parametrize(
+    ("wanted", "near"),
+    [
+        *[(title, "Kettle (1995)") for title in ("Ketle (1995)", "kettel (1995)", "ketle")],
+        *[(title, "Kettle (1995)") for title in ("the kettle (1996)x", "kettle x")],
+        ("teapt", "Teapot, The"),
+        ("anch", "Anchor"),
+    ],
+)
+def test_an_unknown_title_names_near_ones(catalog, wanted, near):
+    with pytest.raises(UnknownIdError, match=f"no item .*did you mean {re.escape(near)}"):
         catalog.item_position(wanted)
 
 
@@ -73,7 +82,7 @@ def test_an_unknown_title_names_near_ones(catalog, wanted):
     "wanted", ["", None, float("nan"), "%", "zzz", "'; DROP", "9" * 40, "word " * 3000, "1e400"]
 )
 def test_an_unknown_item_like_no_other_is_just_unknown(catalog, wanted):
-    with pytest.raises(UnknownIdError, match="no item"):
+    with pytest.raises(UnknownIdError, match=r"no item 'zzz'$" if wanted == "zzz" else "no item"):
         catalog.item_position(wanted)
 
 
@@ -161,22 +170,6 @@ def test_an_id_is_not_found_by_what_sqlite_takes_for_the_same_number(catalog, sp
     with pytest.raises(UnknownIdError):
         catalog.item_position(spelling)
     assert catalog.user_position("0" + "12") is None
-
-
-def test_what_was_typed_is_looked_for_inside_titles_and_without_the_year(catalog):
-    with pytest.raises(UnknownIdError, match="did you mean Teapot, The"):
-        catalog.item_position("teapt")
-    with pytest.raises(UnknownIdError, match="did you mean Anchor"):
-        catalog.item_position("anch")
-
-
-def test_a_wrong_title_is_compared_with_all(catalog):
-    with pytest.raises(UnknownIdError, match="did you mean Kettle"):
-        catalog.item_position("kettle x")
-    with pytest.raises(UnknownIdError, match="did you mean Kettle"):
-        catalog.item_position("ketle")
-    with pytest.raises(UnknownIdError, match=r"no item 'zzzzzz'$"):
-        catalog.item_position("zzzzzz")
 
 
 def test_a_condition_asked_again_is_not_run_again_and_nobody_can_change_it(catalog, monkeypatch):
