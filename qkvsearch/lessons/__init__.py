@@ -6,17 +6,21 @@ reader's own (names of fields of `Given`), and `lesson(given)`, which computes i
 quizzes. To add one: a folder, its name in `LESSONS`, and its `GUIDANCE`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from importlib import import_module
 from types import ModuleType
+from typing import Any
 
 from qkvsearch.errors import QkvError, suggest
-from qkvsearch.lessons.messages import LANGUAGES, language, say
+from qkvsearch.lessons.instructor import GUIDANCE, Guidance
+from qkvsearch.lessons.messages import LANGUAGES, language, say, spoken
 from qkvsearch.lessons.own_numbers import refuse
 from qkvsearch.lessons.parts import Given, Lesson, Outline
+from qkvsearch.lessons.runner import run
+from qkvsearch.lessons.source import Source, folders, read
 
-__all__ = ["LANGUAGES", "LESSONS", "Given", "Outline", "language", "lesson", "outline"]
+__all__ = ["LANGUAGES", "LESSONS", "Given", "Outline", "guidance", "language", "lesson", "outline"]
 
 # In the order in which they build on one another.
 LESSONS = (
@@ -35,14 +39,25 @@ LESSONS = (
 )
 
 
-def lesson(name: str, given: Given | None = None) -> Lesson:
+def lesson(
+    name: str, given: Given | None = None, changes: Mapping[str, Any] | None = None
+) -> Lesson:
     """The lesson, computed now, in the language that is spoken. Raises `QkvError` for an unknown
     name, or where what is given does not fit the lesson.
+
+    changes: values in place of those of a document's setup, by name.
 
     >>> lesson("masks").showing(54).title
     'Padding'
     """
-    module, given = _module(name), given or Given()
+    given = given or Given()
+    if name in folders():
+        source = read(folders()[name], spoken())
+        refuse(given, name, *source.fields.get("takes", "").split())
+        steps, quizzes = run(source, given, changes)
+        quizzes = [replace(quiz, name=f"{name}.{n}") for n, quiz in enumerate(quizzes, start=1)]
+        return Lesson(**vars(_outline_of(source, name)), steps=steps, quizzes=quizzes)
+    module = _module(name)
     refuse(given, name, *getattr(module, "TAKES", ()))
     steps, quizzes = module.lesson(given)
     quizzes = [replace(quiz, name=f"{name}.{n}") for n, quiz in enumerate(quizzes, start=1)]
@@ -51,7 +66,27 @@ def lesson(name: str, given: Given | None = None) -> Lesson:
 
 def outline() -> Iterator[Outline]:
     """The course, lesson by lesson, without computing any."""
-    return (_outline(name, _module(name)) for name in LESSONS)
+    for name in LESSONS:
+        if name in folders():
+            yield _outline_of(read(folders()[name], spoken()), name)
+        else:
+            yield _outline(name, _module(name))
+
+
+def guidance(name: str) -> Guidance:
+    """What whoever teaches the lesson should know."""
+    if name in folders():
+        fields = read(folders()[name], spoken()).fields
+        return Guidance(fields["wrong"], fields["ask"], fields["answer"])
+    return Guidance(*map(say, GUIDANCE[name]))
+
+
+def _outline_of(source: Source, name: str) -> Outline:
+    fields, number = source.fields, int(source.path.parent.name[:2])
+    further = int(fields.get("further", 0))
+    return Outline(
+        name, number, fields["title"], fields["goal"], int(fields["minutes"]), further=further
+    )
 
 
 def _outline(name: str, module: ModuleType) -> Outline:

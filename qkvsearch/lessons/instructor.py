@@ -34,16 +34,6 @@ GUIDANCE = {
         mark("What would the loss do if the rate were ten times as large?"),
         mark("The steps would jump over the valley, and the loss could grow."),
     ),
-    "search": Guidance(
-        mark("“A weight is the probability that a video is right.” It is a share of the scores."),
-        mark("All scores grow by 1. What do the weights do?"),
-        mark("Nothing: exp of all of them grows by the same factor, which the sum divides out."),
-    ),
-    "softmax": Guidance(
-        mark("“Doubling the scores changes nothing.” Adding does not, doubling sharpens."),
-        mark("Which temperature gives equal weights, and which one all weight to one key?"),
-        mark("A very high one, and one near 0, unless two scores are equally large."),
-    ),
     "translation": Guidance(
         mark("“The query comes from what is read.” It comes from what is being written."),
         mark("The source has twice as many characters. Which matrices change their shape?"),

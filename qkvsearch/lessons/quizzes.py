@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from string import ascii_lowercase
 from typing import Any
 
@@ -31,6 +31,9 @@ class Quiz:
     name: "masks.1", the same in every language. answer: a number, numbers (n,) in order, a choice
     (its number in `choices`, from 0), or a set of words (frozenset) such as the cells that become
     0. tolerance: how far a number may be off. worked: the step that leads to the answer.
+    misconceptions: what each choice shows about whoever chose it ("" for the right one). slips:
+    typical wrong answers, each with what it shows. is_transfer: whether it asks to apply the idea
+    to something that the lesson does not show.
     """
 
     name: str
@@ -39,6 +42,9 @@ class Quiz:
     worked: str
     choices: Sequence[str] = ()
     tolerance: float = 0.01
+    misconceptions: Sequence[str] = ()
+    slips: Sequence[tuple[str, str]] = ()
+    is_transfer: bool = False
 
     def is_right(self, given: str) -> bool:
         """Whether a typed answer is right. Fractions, percent and either language's commas count.
@@ -88,9 +94,18 @@ class Quiz:
         return say("Type {n} numbers, apart by spaces.", n=n)
 
     def hint(self, given: str) -> str:
-        """Of a wrong answer: what is wrong about it, without what would be right."""
+        """Return what is wrong about a wrong answer, without what would be right."""
         if self.choices:
-            return say("It is another one.")
+            chosen = self._chosen(narrow(given.strip()))
+            shows = (
+                self.misconceptions[chosen]
+                if chosen is not None and any(self.misconceptions)
+                else ""
+            )
+            return shows or say("It is another one.")
+        for slip, shows in self.slips:
+            if replace(self, answer=self._as_answer(slip)).is_right(given):
+                return shows
         if isinstance(self.answer, frozenset):
             asked = {narrow(word).casefold() for word in self.answer}
             words = {word.casefold() for word in SEPARATORS.split(narrow(given)) if word} - AND
@@ -105,6 +120,12 @@ class Quiz:
             return say("That is too much.") if found[0] > wanted[0] else say("That is too little.")
         near = np.isclose(found, wanted, rtol=0, atol=self.tolerance, equal_nan=True)
         return say("{right} of {n} numbers are right.", right=int(near.sum()), n=len(wanted))
+
+    def _as_answer(self, text: str) -> float | list[float] | frozenset[str]:
+        """A typical wrong answer, as it is typed, in the form of the right one."""
+        if isinstance(self.answer, frozenset):
+            return frozenset(text.split())
+        return read_numbers(text, np.size(self.answer))
 
     def _chosen(self, given: str) -> int | None:
         """By number, from 1 as it is shown, by letter, or in full."""
@@ -138,6 +159,8 @@ class Quiz:
             "answer": plain(answer),
             "tolerance": self.tolerance,
             "worked": self.worked,
+            "misconceptions": list(self.misconceptions),
+            "is_transfer": self.is_transfer,
         }
 
 

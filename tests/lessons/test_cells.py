@@ -10,8 +10,7 @@ from qkvsearch.lessons import lesson
 from qkvsearch.lessons.cells import called, codes, given, literal, ran
 from qkvsearch.lessons.course.dot_product import all_products
 from qkvsearch.lessons.course.masks.one_layer import influence
-from qkvsearch.lessons.course.self_attention import projected, weighed
-from qkvsearch.lessons.course.softmax import scored
+from qkvsearch.lessons.course.self_attention import projected, scored, weighed
 
 X, W = np.eye(2), np.array([[1.0, 2.0], [0.0, 1.0]])
 

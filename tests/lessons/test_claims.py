@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from qkvsearch.attention.layers import EncoderLayer, Linear
+from qkvsearch.lessons.compute.search import key_rows
 from qkvsearch.lessons.course import embeddings, learning, masks
 from qkvsearch.lessons.course.block import parts
 from qkvsearch.lessons.course.heads import learned
 from qkvsearch.lessons.course.masks import one_layer
 from qkvsearch.lessons.course.recommender import descent
-from qkvsearch.lessons.course.search import key_rows
 from qkvsearch.text.encoded_text import attend_without_layers
 from qkvsearch.text.labelled import LabelledVectors
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from rich.cells import cell_len
 
+from qkvsearch.lessons import guidance
 from qkvsearch.lessons.drawings import Drawing
 from qkvsearch.lessons.exports.document import ROLE_NAMES
 from qkvsearch.lessons.exports.page.drawings import as_address, pictures
-from qkvsearch.lessons.instructor import GUIDANCE
 from qkvsearch.lessons.messages import mark, say, shown
 from qkvsearch.lessons.parts import Curve, Formula, Lesson, Matrix, Step, Table, Text
 from qkvsearch.lessons.quizzes import Quiz
@@ -38,7 +38,7 @@ def to_markdown(lessons: Sequence[Lesson], quizzes: bool = True) -> str:
     for lesson in lessons:
         blocks += [
             heading(lesson),
-            *(step(one, n) for n, one in enumerate(lesson.steps, lesson.first)),
+            *(with_code(one, n) for n, one in enumerate(lesson.steps, lesson.first)),
         ]
         if quizzes and lesson.quizzes:
             blocks.append(questions(lesson.quizzes))
@@ -51,11 +51,11 @@ def to_instructors_edition(lessons: Sequence[Lesson]) -> str:
     """Lessons with what goes wrong in them, what to ask, and every answer below its question."""
     blocks = [f"# {say(COURSE)}: {say('the instructor’s edition')}"]
     for lesson in lessons:
-        guidance = GUIDANCE[lesson.name]
+        guide = guidance(lesson.name)
         notes = [
-            f"- **{say('Goes wrong:')}** {say(guidance.wrong)}",
-            f"- **{say('Ask:')}** {say(guidance.ask)}",
-            f"- **{say('Answer:')}** {say(guidance.answer)}",
+            f"- **{say('Goes wrong:')}** {guide.wrong}",
+            f"- **{say('Ask:')}** {guide.ask}",
+            f"- **{say('Answer:')}** {guide.answer}",
         ]
         blocks += [heading(lesson), "\n".join(notes)]
         blocks += [step(one, n) for n, one in enumerate(lesson.steps, lesson.first)]
@@ -87,6 +87,12 @@ def step(shown_step: Step, number: int) -> str:
     further = f" ({say('further')})" if shown_step.is_further else ""
     title = f"### {number}. {_prose(shown_step.title)}{further}"
     return "\n\n".join([title, *map(part, shown_step.parts)])
+
+
+def with_code(shown_step: Step, number: int) -> str:
+    """A step, and the code that computed it, which also runs alone."""
+    text = step(shown_step, number)
+    return f"{text}\n\n```python\n{shown_step.code.text()}\n```" if shown_step.code else text
 
 
 def gathered(text: str) -> str:

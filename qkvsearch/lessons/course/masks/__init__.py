@@ -12,8 +12,7 @@ from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.course.masks import layers, one_layer
 from qkvsearch.lessons.course.masks.one_layer import WORDS, named, outputs, under, visible
 from qkvsearch.lessons.course.masks.questions import quizzes
-from qkvsearch.lessons.course.self_attention import projected
-from qkvsearch.lessons.course.softmax import scored
+from qkvsearch.lessons.course.self_attention import projected, scored
 from qkvsearch.lessons.drawings import Flow
 from qkvsearch.lessons.messages import mark, say
 from qkvsearch.lessons.own_numbers import with_own

@@ -9,7 +9,6 @@ from qkvsearch.lessons.cells import given as named
 from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.course.self_attention.questions import quizzes
 from qkvsearch.lessons.course.self_attention.text import with_the_text
-from qkvsearch.lessons.course.softmax import scored
 from qkvsearch.lessons.course.translation import mixed
 from qkvsearch.lessons.drawings import Flow
 from qkvsearch.lessons.messages import mark, say
@@ -154,6 +153,11 @@ def projections(steps: Trace) -> Step:
         found={**found, "singly": singly, "no_bias": zeros, "biased": ones, "wide": wide},
         code=cell,
     )
+
+
+def scored(Q: np.ndarray, K: np.ndarray) -> np.ndarray:
+    scores = Q @ K.T
+    return scores
 
 
 def scores(steps: Trace) -> Step:
