@@ -97,7 +97,7 @@ def called(function: Callable[..., Any], **inputs: Any) -> tuple[Cell, Any]:
     return Cell(needs, inputs, lines, value, {}), value
 
 
-def codes(cells: Iterable[Cell | None]) -> list[str]:
+def codes(cells: Iterable[Any]) -> list[str]:
     """What to run in this order, each without what those before it did; "" where there is none."""
     known: dict[str, Any] = {}
     return [cell.text(known) if cell else "" for cell in cells]

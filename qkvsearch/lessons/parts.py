@@ -143,6 +143,17 @@ Part = Text | Formula | Matrix | Table | Curve | Workbench | Drawing
 
 
 @dataclass(frozen=True, eq=False)
+class Code:
+    """Code that ran as it is shown, and the value of its last line."""
+
+    source: str
+    value: Any
+
+    def text(self, known: dict[str, Any] | None = None) -> str:
+        return self.source
+
+
+@dataclass(frozen=True, eq=False)
 class Step:
     """One idea: a title, its parts in order, and which points of the course it shows.
 
@@ -155,7 +166,7 @@ class Step:
     parts: Sequence[Part]
     points: tuple[int, ...] = ()
     found: dict[str, Any] = field(default_factory=dict)
-    code: Cell | None = None
+    code: Cell | Code | None = None
     is_further: bool = False
 
 

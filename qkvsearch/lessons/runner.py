@@ -19,7 +19,7 @@ import numpy as np
 from qkvsearch.errors import DataError, QkvError
 from qkvsearch.lessons.drawings import Arrows, Descent, Flow, Heads
 from qkvsearch.lessons.messages import shown
-from qkvsearch.lessons.parts import Curve, Formula, Given, Matrix, Part, Step, Table, Text
+from qkvsearch.lessons.parts import Code, Curve, Formula, Given, Matrix, Part, Step, Table, Text
 from qkvsearch.lessons.quizzes import Quiz
 from qkvsearch.lessons.source import Block, Source
 from qkvsearch.lessons.workbench import Workbench
@@ -31,17 +31,6 @@ USUAL_TYPES = ("float64", "int64", "bool")
 # Fields of text that hold several labels, with " | " between them.
 LISTS = {"rows", "columns", "labels", "axes", "names", "dot_labels", "user_names", "item_names"}
 DRAWINGS = {"arrows": Arrows, "descent": Descent, "flow": Flow, "heads": Heads}
-
-
-@dataclass(frozen=True, eq=False)
-class Code:
-    """Code that ran as it is shown, and the value of its last line."""
-
-    source: str
-    value: Any
-
-    def text(self, known: dict[str, Any] | None = None) -> str:
-        return self.source
 
 
 def run(
@@ -81,7 +70,8 @@ class Names:
         Raises `ValueError` where its last line is no expression.
         """
         text = self.prelude(code) + code
-        tree, space = ast.parse(text), {}
+        space: dict[str, Any] = {}
+        tree = ast.parse(text)
         last = tree.body.pop()
         if not isinstance(last, ast.Expr):
             raise ValueError("end with an expression, the value to show")
@@ -256,7 +246,7 @@ class _Run:
         if block.kind in DRAWINGS:
             if "drawing" in fields:
                 return [replace(fields.pop("drawing"), name=block.name, **fields)]
-            return [DRAWINGS[block.kind](name=block.name, **fields)]  # type: ignore[list-item]
+            return [DRAWINGS[block.kind](name=block.name, **fields)]
         if block.kind not in BUILDERS:
             raise ValueError(f"there is no fence `{block.kind}`")
         return [BUILDERS[block.kind](block.name, fields)]

@@ -209,9 +209,13 @@ def is_same(a, b):
         return isinstance(b, tuple) and all(map(is_same, a, b))
     if isinstance(a, dict):
         return isinstance(b, dict) and a.keys() == b.keys() and all(is_same(a[k], b[k]) for k in a)
+    try:
+        np.shape(b)
+    except ValueError:  # arrays of unequal shapes
+        return False
     if isinstance(b, dict) or np.shape(a) != np.shape(b):
         return False
-    is_text = np.asarray(b).dtype.kind in "UO"
+    is_text = np.asarray(b).dtype.kind in "UO" or np.asarray(a).dtype.kind in "UO"
     return np.array_equal(a, b) if is_text else np.allclose(a, b, equal_nan=True)
 
 

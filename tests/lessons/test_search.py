@@ -131,6 +131,6 @@ def test_other_things_of_the_readers_have_no_place_here():
 
 def test_quizzes_know_their_own_answers(course):
     assert [q.solution for q in course.quizzes] == [
-        "5", "[0.75, 0.25, 0]", "1", "C", "The user.", "Nearly 0."
+        "5", "[0.75, 0.25, 0]", "1", "C", "The user", "Nearly 0"
     ]  # fmt: skip
     assert all(quiz.is_right(quiz.solution) for quiz in course.quizzes)
