@@ -1,9 +1,11 @@
 """The course: lessons that slow the engine down to a step at a time.
 
-A lesson is a folder in `course`: its module has `TITLE`, `GOAL`, `MINUTES`, `FURTHER`
-where some of them are for steps beyond its core, `TAKES` where it can use something of the
-reader's own (names of fields of `Given`), and `lesson(given)`, which computes its steps and its
-quizzes. To add one: a folder, its name in `LESSONS`, and its `GUIDANCE`.
+A lesson is a folder `NN-name` with a document in each language, `en.md` and `zh.md`, which `source`
+reads and `runner` runs; what takes more than a few lines to compute is in `compute`. To add one,
+add a folder.
+
+Some lessons are still modules in `course`: each has `TITLE`, `GOAL`, `MINUTES`, `FURTHER`, `TAKES`
+(names of fields of `Given`), and `lesson(given)`, which computes its steps and its quizzes.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,21 +24,21 @@ from qkvsearch.lessons.source import Source, folders, read
 
 __all__ = ["LANGUAGES", "LESSONS", "Given", "Outline", "guidance", "language", "lesson", "outline"]
 
+# Those that are no documents yet, by their numbers.
+NUMBERS = {
+    "embeddings": 1,
+    "dot-product": 2,
+    "recommender": 3,
+    "translation": 6,
+    "self-attention": 7,
+    "masks": 8,
+    "context": 9,
+    "heads": 10,
+    "block": 11,
+    "learning": 12,
+} | {name: int(folder.name[:2]) for name, folder in folders().items()}
 # In the order in which they build on one another.
-LESSONS = (
-    "embeddings",
-    "dot-product",
-    "recommender",
-    "search",
-    "softmax",
-    "translation",
-    "self-attention",
-    "masks",
-    "context",
-    "heads",
-    "block",
-    "learning",
-)
+LESSONS = tuple(sorted(NUMBERS, key=NUMBERS.__getitem__))
 
 
 def lesson(
@@ -82,7 +84,7 @@ def guidance(name: str) -> Guidance:
 
 
 def _outline_of(source: Source, name: str) -> Outline:
-    fields, number = source.fields, int(source.path.parent.name[:2])
+    fields, number = source.fields, NUMBERS[name]
     further = int(fields.get("further", 0))
     return Outline(
         name, number, fields["title"], fields["goal"], int(fields["minutes"]), further=further
@@ -90,7 +92,7 @@ def _outline_of(source: Source, name: str) -> Outline:
 
 
 def _outline(name: str, module: ModuleType) -> Outline:
-    number = LESSONS.index(name) + 1
+    number = NUMBERS[name]
     further = getattr(module, "FURTHER", 0)
     return Outline(
         name, number, say(module.TITLE), say(module.GOAL), module.MINUTES, further=further

@@ -187,7 +187,10 @@ class _Run:
             raise DataError(f"{self.source.path}: the setup defines no {', '.join(unknown)}")
         starts = [n for n in range(first, len(blocks)) if blocks[n].kind == "heading"]
         for start, end in zip(starts, [*starts[1:], len(blocks)], strict=True):
-            self.steps.append(self._step(blocks[start], blocks[start + 1 : end]))
+            with self._located(blocks[start]):
+                is_there = self._holds(blocks[start])
+            if is_there:
+                self.steps.append(self._step(blocks[start], blocks[start + 1 : end]))
         return self.steps, self.quizzes
 
     def _set_up(self, block: Block) -> None:
@@ -207,7 +210,7 @@ class _Run:
         code: Code | None = None
         for block in blocks:
             with self._located(block):
-                if "when" in block.expressions and not self._evaluated(block.expressions["when"]):
+                if not self._holds(block):
                     continue
                 if block.kind == "python":
                     if "hidden" in block.flags:
@@ -231,6 +234,16 @@ class _Run:
             title = self._filled(heading.text)
         result = {n: v for n, v in values.items() if not isinstance(v, ModuleType | FunctionType)}
         return Step(title, parts, heading.points, result, code, heading.is_further)
+
+    def _holds(self, block: Block) -> bool:
+        """Whether the conditions of a block hold: `when = …`, or `if:name` of a fence of Python."""
+        if "when" in block.expressions:
+            return bool(self._evaluated(block.expressions["when"]))
+        for flag in block.flags:
+            condition, _, name = flag.partition(":")
+            if condition in ("if", "unless"):
+                return bool(self.names.values[name]) == (condition == "if")
+        return True
 
     def _built(self, block: Block) -> list[Part]:
         if block.kind == "prose":

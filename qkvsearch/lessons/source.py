@@ -1,8 +1,8 @@
 """The Markdown documents of the lessons, parsed into blocks: `NN-name/en.md`, `NN-name/zh.md`.
 
 A document begins with fields between two lines of ---. A heading `## Title` begins a step; a
-comment under it, `<!-- points: 9, 51; further -->`, names its points. Everything else is a
-paragraph or a fence (```kind name). A fence of Python is code; the others have fields: `key: text`,
+comment under it, `<!-- points: 9, 51; further; when: expression -->`, names its points, whether it
+goes beyond the core, and when it is there. Everything else is a paragraph or a fence (```kind name). A fence of Python is code; the others have fields: `key: text`,
 which is translated, and `key = expression`, which is Python. Indented lines continue a field.
 
 `zh.md` has the headings and the fences of `en.md` in the same order, with the translated text
@@ -21,7 +21,7 @@ from qkvsearch.errors import DataError
 FOLDER = Path(__file__).parent
 FENCE = re.compile(r"(`{3,})(\w+) ?(.*)")
 FIELD = re.compile(r"([a-z_]+)( =|:)(?: (.*))?$")
-COMMENT = re.compile(r"<!-- points: ([\d, ]*)(; further)? -->")
+COMMENT = re.compile(r"<!-- points: ([\d, ]*)(; further)?(?:; when: (.*))? -->")
 # Between two characters that are written without spaces, a line break is no space either.
 CHINESE_BREAK = re.compile(r"(?<=[\u2e80-\u9fff\uff00-\uffef])\n(?=[\u2e80-\u9fff\uff00-\uffef])")
 
@@ -140,9 +140,14 @@ def _blocks(path: Path, lines: list[str], at: int) -> Iterator[Block]:
         elif line.startswith("## "):
             comment = COMMENT.match(lines[at + 1]) if at + 1 < len(lines) else None
             points = tuple(map(int, comment[1].split(","))) if comment and comment[1] else ()
-            further = bool(comment and comment[2])
-            text = line.removeprefix("## ")
-            yield Block("heading", at + 1, text=text, points=points, is_further=further)
+            yield Block(
+                "heading",
+                at + 1,
+                text=line.removeprefix("## "),
+                expressions={"when": comment[3]} if comment and comment[3] else {},
+                points=points,
+                is_further=bool(comment and comment[2]),
+            )
             at += 2 if comment else 1
         else:
             while at < len(lines) and lines[at].strip() and not FENCE.match(lines[at]):

@@ -85,9 +85,9 @@ def test_each_snippet_runs_alone(taught, name):
 
 
 @EVERY
-def test_questions_tell_what_wrong_answers_show_and_a_fourth_asks_for_a_transfer(taught, name):
+def test_questions_tell_what_wrong_answers_show_and_a_third_asks_for_a_transfer(taught, name):
     quizzes = taught(name).quizzes
-    assert sum(quiz.is_transfer for quiz in quizzes) >= len(quizzes) / 4
+    assert sum(quiz.is_transfer for quiz in quizzes) >= len(quizzes) / 3
     for quiz in quizzes:
         if any(quiz.misconceptions):
             wrong = [m for n, m in enumerate(quiz.misconceptions) if n != quiz.answer]
@@ -115,6 +115,20 @@ def test_a_fence_brings_what_it_needs_and_no_more(document):
     assert "def twice(x):" in step.code.source
     assert step.code.source.endswith("twice(a)")
     np.testing.assert_allclose(step.code.value, np.eye(2) * 6 * np.pi)
+
+
+def test_what_has_a_condition_is_there_where_it_holds(document):
+    body = (
+        "```python hidden\nx = given.mask\nis_plain = x is None\n```\n\n## T\n\n"
+        "```python a if:x\n1 + 1\n```\n\n```python b unless:x\n2 + 2\n```\n\n"
+        "```paragraph note\nwhen = x\ntext: Hidden by {x}.\n```\n\n"
+        "## Only without\n<!-- points: 1; when: is_plain -->\n"
+    )
+    without, _ = run(document(body), Given())
+    assert [len(step.parts) for step in without] == [0, 0]
+    assert without[0].code.value == 4
+    (one,), _ = run(document(body), Given(mask="both"))
+    assert (one.code.value, one.parts[0].text) == (2, "Hidden by both.")
 
 
 def test_a_change_of_the_setup_reaches_what_follows_from_it(document):

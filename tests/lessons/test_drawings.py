@@ -11,7 +11,6 @@ import pytest
 from rich.cells import cell_len
 
 from qkvsearch.attention import attention, cosine_score
-from qkvsearch.cli.lesson.braille import Canvas
 from qkvsearch.cli.lesson.drawn import bar, drawing_view
 from qkvsearch.lessons import LESSONS, language, lesson
 from qkvsearch.lessons.course.learning.recorded import heads_of, recorded
@@ -160,18 +159,6 @@ def test_bars_are_as_long_as_weights():
     assert [bar(share, 8) for share in (1.0, 0.5, 1 / 64, 0.0, np.inf)] == [
         "█" * 8, "█" * 4, "▏", "", "█" * 8,
     ]  # fmt: skip
-
-
-def test_a_canvas_has_lines_and_names_where_they_belong():
-    canvas = Canvas(10, 5, (0.0, 9.0), (0.0, 4.0))
-    canvas.line(np.array([0.0, 0.0]), np.array([9.0, 0.0]), "")
-    canvas.write(np.array([0.0, 4.0]), "水b", "")
-    lines = [line.plain for line in canvas.lines()]
-    assert lines[0] == "水b"
-    assert lines[1:4] == ["", "", ""]
-    assert lines[4] == "⣀" * 10
-    canvas.write(np.array([0.0, 4.0]), "c", "")
-    assert canvas.lines()[1].plain == "c", "the place was taken"
 
 
 # --- attention ---

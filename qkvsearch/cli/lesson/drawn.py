@@ -1,20 +1,17 @@
-"""Drawings in the terminal: bars of blocks, lines of braille dots, and always the words."""
+"""Drawings in the terminal: bars where it can show them, and always a sentence."""
 
 from collections.abc import Callable, Iterator
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from rich.cells import cell_len
 from rich.text import Text
 
-from qkvsearch.cli.lesson.braille import Canvas
 from qkvsearch.cli.lesson.grids import COLOURS
 from qkvsearch.cli.lesson.wrapping import WIDEST, marked, wrapped
 from qkvsearch.cli.render import GAP
-from qkvsearch.lessons.drawings import Arrows, Descent, Drawing, Flow, Heads
+from qkvsearch.lessons.drawings import Drawing, Flow, Heads
 from qkvsearch.lessons.messages import shown
-from qkvsearch.lessons.parts import Role
 from qkvsearch.terminal import printable
 
 # A bar at its longest, and its last block in eighths.
@@ -22,17 +19,16 @@ LONGEST = 24
 EIGHTHS = " ▏▎▍▌▋▊▉█"
 # Of so many bars no more are drawn.
 MOST_BARS = 30
-# Letters of a plane, which are twice as high as wide.
-PLANE = (48, 24)
 # Words that a word attends to, at most.
 MOST_WORDS = 6
 
 
 def drawing_view(drawing: Drawing, width: int) -> list[Text]:
-    """The drawing's caption, what can be drawn with letters, and what it shows in words."""
+    """Return the drawing's caption, its bars if it has any, and what it shows in words."""
     caption = wrapped(marked(drawing.caption), min(width, WIDEST))
     caption.stylize("bold")
-    drawn = DRAWN[type(drawing)](drawing, min(width, WIDEST))
+    bars = BARS.get(type(drawing))
+    drawn = bars(drawing, min(width, WIDEST)) if bars else ()
     return [caption, *drawn, wrapped(Text(printable(drawing.told)), min(width, WIDEST))]
 
 
@@ -65,53 +61,14 @@ def _flow(flow: Flow, width: int) -> Iterator[Text]:
         for place, (column, value) in enumerate(zip(columns, numbers, strict=True)):
             line = Text(_padded(row if place == 0 else "", left) + " " * GAP)
             line.append(_padded(column, middle) + " " * GAP)
-            line.append(bar(abs(float(value)) / most, max(longest, 1)), style=colour)
+            sign = "−" if value < 0 else " " if (array < 0).any() else ""
+            line.append(sign + bar(abs(float(value)) / most, max(longest, 1)), style=colour)
             line.append(f" {shown(value)}" if value else " 0")
             yield line
 
 
 def _padded(text: str, width: int) -> str:
     return text + " " * (width - cell_len(text))
-
-
-def plane(places: np.ndarray, columns: int) -> Canvas:
-    """A canvas that holds these places and 0, with room for names, and both axes on it."""
-    low, high = places.min(axis=0), places.max(axis=0)
-    room = 0.12 * float((high - low).max() or 1.0)
-    low, high = low - room, high + room
-    rows = round(columns / 2 * float((high - low)[1] / (high - low)[0]))
-    canvas = Canvas(columns, min(max(rows, 6), PLANE[1]), (low[0], high[0]), (low[1], high[1]))
-    canvas.line(np.array([low[0], 0]), np.array([high[0], 0]), "dim", every=3)
-    canvas.line(np.array([0, low[1]]), np.array([0, high[1]]), "dim", every=3)
-    return canvas
-
-
-def _arrows(arrows: Arrows, width: int) -> Iterator[Text]:
-    """The plane with its axes, arrows and places."""
-    places = np.vstack([arrows.all_vectors, arrows.dots, np.zeros(2)])
-    canvas = plane(places, min(PLANE[0], width))
-    tips = zip(arrows.all_vectors, arrows.all_labels, strict=True)
-    for place, (vector, label) in enumerate(tips):
-        role: Role = "query" if place == arrows.against else "key"
-        colour = COLOURS["output" if place == len(arrows.vectors) else role]
-        canvas.line(np.zeros(2), vector, colour)
-        canvas.write(vector, label, colour)
-    for dot, label in zip(arrows.dots, arrows.dot_labels, strict=True):
-        canvas.write(dot, f"·{label}", "")
-    yield from canvas.lines()
-
-
-def _descent(descent: Descent, width: int) -> Iterator[Text]:
-    """Where users and films lie in the end, and the way that each went."""
-    places = np.concatenate([descent.users, descent.items], axis=1)
-    canvas = plane(places.reshape(-1, 2), min(PLANE[0], width))
-    names = [*descent.user_names, *descent.item_names]
-    for k, name in enumerate(names):
-        colour = COLOURS["query" if k < len(descent.user_names) else "key"]
-        for start, end in pairwise(places[:, k]):
-            canvas.line(start, end, colour)
-        canvas.write(places[-1, k], name, colour)
-    yield from canvas.lines()
 
 
 def _heads(heads: Heads, width: int) -> Iterator[Text]:
@@ -125,9 +82,4 @@ def _heads(heads: Heads, width: int) -> Iterator[Text]:
         yield line
 
 
-DRAWN: dict[type, Callable[[Any, int], Iterator[Text]]] = {
-    Arrows: _arrows,
-    Descent: _descent,
-    Flow: _flow,
-    Heads: _heads,
-}
+BARS: dict[type, Callable[[Any, int], Iterator[Text]]] = {Flow: _flow, Heads: _heads}
