@@ -1,9 +1,10 @@
 """The Markdown documents of the lessons, parsed into blocks: `NN-name/en.md`, `NN-name/zh.md`.
 
-A document begins with fields between two lines of ---. A heading `## Title` begins a step; a
+A document begins with fields between two lines of ---. A heading `## Title` begins a step. A
 comment under it, `<!-- points: 9, 51; further; when: expression -->`, names its points, whether it
-goes beyond the core, and when it is there. Everything else is a paragraph or a fence (```kind name). A fence of Python is code; the others have fields: `key: text`,
-which is translated, and `key = expression`, which is Python. Indented lines continue a field.
+goes beyond the core, and when it is there. Everything else is a paragraph or a fence (```kind
+name). A fence of Python is code; the others have fields: `key: text`, which is translated, and
+`key = expression`, which is Python. Indented lines continue a field.
 
 `zh.md` has the headings and the fences of `en.md` in the same order, with the translated text
 alone: code and expressions are in `en.md` only.

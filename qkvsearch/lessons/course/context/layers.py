@@ -9,7 +9,7 @@ from qkvsearch.attention.layers import Encoder, Linear, MultiHeadAttention
 from qkvsearch.attention.symbols import numbered
 from qkvsearch.attention.trace import Trace
 from qkvsearch.lessons.cells import ran
-from qkvsearch.lessons.course.self_attention import W_KEY, W_QUERY, W_VALUE, X
+from qkvsearch.lessons.compute.self_attention import W_KEY, W_QUERY, W_VALUE, X
 from qkvsearch.lessons.messages import say
 from qkvsearch.lessons.parts import Formula, Matrix, Step, Table, step, tell
 from qkvsearch.lessons.workbench import Workbench

@@ -12,11 +12,11 @@ from qkvsearch.attention.symbols import numbered
 from qkvsearch.attention.trace import trace, trace_self_attention
 from qkvsearch.attention.training import Adam
 from qkvsearch.lessons.cells import ran
+from qkvsearch.lessons.compute.self_attention import W_KEY, W_QUERY, W_VALUE, X
 from qkvsearch.lessons.course.context.outputs import of_themselves
 from qkvsearch.lessons.course.learning import at_work
 from qkvsearch.lessons.course.learning.questions import quizzes
 from qkvsearch.lessons.course.learning.starts import starts
-from qkvsearch.lessons.course.self_attention import W_KEY, W_QUERY, W_VALUE, X
 from qkvsearch.lessons.drawings import AttendedText, Flow, Heads
 from qkvsearch.lessons.messages import mark, say
 from qkvsearch.lessons.parts import (

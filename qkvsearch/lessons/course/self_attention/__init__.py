@@ -7,9 +7,9 @@ from qkvsearch.attention import attention, softmax
 from qkvsearch.attention.trace import Trace, project
 from qkvsearch.lessons.cells import given as named
 from qkvsearch.lessons.cells import ran
+from qkvsearch.lessons.compute.self_attention import W_KEY, W_QUERY, W_VALUE, X
 from qkvsearch.lessons.course.self_attention.questions import quizzes
 from qkvsearch.lessons.course.self_attention.text import with_the_text
-from qkvsearch.lessons.course.translation import mixed
 from qkvsearch.lessons.drawings import Flow
 from qkvsearch.lessons.messages import mark, say
 from qkvsearch.lessons.own_numbers import with_own
@@ -22,10 +22,6 @@ GOAL = mark("Compute a self-attention layer by hand, from inputs to outputs.")
 MINUTES = 11
 TAKES = (*PROJECTED, "mask")
 
-X = np.array([[1, 0, 1, 0], [0, 2, 0, 2], [1, 1, 1, 1]], dtype=float)
-W_KEY = np.array([[0, 0, 1], [1, 1, 0], [0, 1, 0], [1, 1, 0]], dtype=float)
-W_QUERY = np.array([[1, 0, 1], [1, 0, 0], [0, 0, 1], [0, 1, 1]], dtype=float)
-W_VALUE = np.array([[0, 2, 0], [0, 3, 0], [1, 0, 3], [1, 1, 0]], dtype=float)
 # Columns that a wider W_V has more.
 MORE = 2
 MATRICES = {"inputs": X, "w_query": W_QUERY, "w_key": W_KEY, "w_value": W_VALUE}
@@ -246,6 +242,11 @@ def first_output(steps: Trace) -> Step:
         found={"output": exact[0]},
         code=cell,
     )
+
+
+def mixed(weights: np.ndarray, V: np.ndarray) -> np.ndarray:
+    outputs = weights @ V
+    return outputs
 
 
 def all_outputs(bench: Workbench, steps: Trace) -> Step:
