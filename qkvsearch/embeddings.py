@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from qkvsearch.collaborative.estimators import BiasedMF, ImplicitALS
-    from qkvsearch.collaborative.sequences.next_item import NextItem
+    from qkvsearch.collaborative.next_item import NextItem
     from qkvsearch.text.analysis import Analyzer
-    from qkvsearch.text.learned.contrastive import ContrastiveEncoder
-    from qkvsearch.text.learned.svd import CooccurrenceEncoder, CorpusEncoder
+    from qkvsearch.text.learned.corpus_encoders import (
+        ContrastiveEncoder,
+        CooccurrenceEncoder,
+        CorpusEncoder,
+    )
 
 __all__ = [
     "Analyzer", "BiasedMF", "ContrastiveEncoder", "CooccurrenceEncoder", "CorpusEncoder",
@@ -23,11 +26,11 @@ __all__ = [
 _MODULES = {
     "Analyzer": "text.analysis",
     "BiasedMF": "collaborative.estimators",
-    "ContrastiveEncoder": "text.learned.contrastive",
-    "CooccurrenceEncoder": "text.learned.svd",
-    "CorpusEncoder": "text.learned.svd",
+    "ContrastiveEncoder": "text.learned.corpus_encoders",
+    "CooccurrenceEncoder": "text.learned.corpus_encoders",
+    "CorpusEncoder": "text.learned.corpus_encoders",
     "ImplicitALS": "collaborative.estimators",
-    "NextItem": "collaborative.sequences.next_item",
+    "NextItem": "collaborative.next_item",
 }
 
 

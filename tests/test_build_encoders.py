@@ -11,9 +11,9 @@ import pytest
 import qkvsearch as qkv
 from qkvsearch.data.sources import read_source
 from qkvsearch.errors import DataError, QkvError, WorkspaceError
-from qkvsearch.index.build import build_workspace
+from qkvsearch.index.builder import build_workspace
 from qkvsearch.storage import Workspace
-from qkvsearch.text import encoder_choice as choice
+from qkvsearch.text import encoders as choice
 from qkvsearch.text.encoders import CHOICES
 from qkvsearch.text.pretrained import static
 from qkvsearch.text.pretrained.static import find_package

@@ -11,7 +11,7 @@ import pytest
 
 import qkvsearch as qkv
 from qkvsearch._utils.progress import silent
-from qkvsearch.collaborative.sequences.network import NextItemModel
+from qkvsearch.collaborative.next_item_model import NextItemModel
 from qkvsearch.errors import QkvError, WorkspaceError
 from qkvsearch.index import StoredModels
 from qkvsearch.index.learned_models import NextItemComponent

@@ -236,8 +236,8 @@ def test_each_operator_leaves_what_it_says_of_what_those_before_it_leave(syllabl
 
 
 def test_a_wildcard_for_many_words_is_looked_up_by_the_most_frequent(syllables, monkeypatch):
-    monkeypatch.setattr("qkvsearch.search.lexicon.MAX_EXPANSION", 5)
-    monkeypatch.setattr("qkvsearch.search.query.MAX_EXPANSION", 5)
+    monkeypatch.setattr("qkvsearch.search.expansion.MAX_EXPANSION", 5)
+    monkeypatch.setattr("qkvsearch.search.query_notes.MAX_EXPANSION", 5)
     found = syllables.search("m*", k=400, anyway=True)
     assert found.notes == ["20 words begin with “m”; the 5 most frequent ones rank the hits."]
     assert len(found) == 21
@@ -308,8 +308,8 @@ def test_a_word_typed_whole_ranks_as_it_is(typed_of):
 
 
 def test_the_words_before_and_operators_keep_their_meaning(typed_of):
-    asked = typed_of.index.texts.asked("bre* gui", True)
-    ways = {word.text: {way.term for way in word.ways} for word in asked.words}
+    asked = typed_of.index.texts.reader.read("bre* gui", True)
+    ways = {word.text: {way.term for way in word.ways} for word in asked.terms}
     first, last = ways.values()
     assert {"bread", "breakfast"} <= first
     assert not {"bread", "breakfast"} & last
@@ -317,8 +317,8 @@ def test_the_words_before_and_operators_keep_their_meaning(typed_of):
 
 
 def test_without_typing_nothing_is_completed(typed_of):
-    asked = typed_of.index.texts.asked("bre", False)
-    assert (asked.certainty, asked._completions) == (1.0, [])
+    asked = typed_of.index.texts.reader.read("bre", False)
+    assert (asked.certainty, asked.completions) == (1.0, [])
 
 
 def test_few_unknown_columns_get_a_suggestion_and_each_once(videos):

@@ -24,7 +24,7 @@ from qkvsearch.search.answerable import NEAREST, NOTHING, UNKNOWN, Answerable, a
 from qkvsearch.search.answerable_titles import title_terms
 from qkvsearch.storage import BuildContents, Workspace
 from qkvsearch.text.analysis import Token
-from qkvsearch.text.language.languages import stop_words
+from qkvsearch.text.languages import stop_words
 from qkvsearch.text.pretrained.static import find_package
 
 ITEMS = pd.DataFrame(
@@ -66,7 +66,7 @@ def heads_of(engine: qkv.Engine, text: str) -> dict[str, Scores | None]:
 def asked(engine: qkv.Engine, text: str, *names: str) -> Answerable:
     found = heads_of(engine, text)
     chosen = {name: found[name] for name in names or found}
-    return answerable(engine.models, engine.texts.asked(text).tokens, chosen)
+    return answerable(engine.models, engine.texts.reader.read(text).tokens, chosen)
 
 
 def republished(path: Path, change: Callable[[BuildContents], object]) -> None:
@@ -198,7 +198,7 @@ def test_nor_does_a_third_of_the_words_in_a_title(unsure):
 
 
 def test_matches_have_a_word_or_are_near(engine):
-    tokens = engine.texts.asked("jacket").tokens
+    tokens = engine.texts.reader.read("jacket").tokens
     heads = heads_of(engine, "jacket")
     found = matches(engine.models, tokens, heads)
     assert found.dtype == bool

@@ -12,7 +12,8 @@ import pandas as pd
 import pytest
 
 import qkvsearch as qkv
-from qkvsearch.engine import Engine, damage
+from qkvsearch.engine import Engine
+from qkvsearch.engine import info as damage
 from qkvsearch.errors import DamagedError, WorkspaceError
 from qkvsearch.index import merge as merging
 from qkvsearch.search.text_search import TextSearch

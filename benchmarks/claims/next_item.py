@@ -23,7 +23,7 @@ from benchmarks.support.results import Row, installed
 from benchmarks.support.script import main
 from benchmarks.support.timing import timed, with_times
 from qkvsearch import Interactions
-from qkvsearch.collaborative.sequences.windows import Sequences
+from qkvsearch.collaborative.next_item_training import Sequences
 from qkvsearch.embeddings import ImplicitALS, NextItem
 from qkvsearch.evaluation.splits import split
 

@@ -1,4 +1,4 @@
-"""How fast the pretrained encoders read: the figures that `text/encoder_choice.py` estimates by.
+"""How fast the pretrained encoders read: the figures that `text/encoders.py` estimates by.
 
 TED talks' titles and tags; the median of some turns, after one that compiles.
 

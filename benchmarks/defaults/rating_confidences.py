@@ -22,7 +22,7 @@ from benchmarks.support.recommenders import als
 from benchmarks.support.results import Row
 from benchmarks.support.script import main
 from qkvsearch import Interactions
-from qkvsearch.data.movielens import read_movielens
+from qkvsearch.data.sources import read_movielens
 
 # From the height of a rating on its scale, 0 to 1, to a confidence.
 RULES: dict[str, Callable[[np.ndarray], np.ndarray]] = {

@@ -11,7 +11,7 @@ from time import perf_counter, process_time
 
 from benchmarks.support.memory import peak
 from qkvsearch.data.sources import read_source
-from qkvsearch.index.build import build_workspace
+from qkvsearch.index.builder import build_workspace
 from qkvsearch.storage import Workspace
 
 LEARNING = "learning preferences"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from qkvsearch.text.language.languages import stop_words
+from qkvsearch.text.languages import stop_words
 
 KINDS = ("swapped", "dropped", "doubled", "neighbouring key")
 ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")

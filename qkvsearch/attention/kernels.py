@@ -9,7 +9,7 @@ import numpy as np
 
 from qkvsearch._utils.compiled import compiled, compiled_for_any
 from qkvsearch.attention.array_api import Array
-from qkvsearch.attention.gelu import CLIP, ROOT_HALF, P, Q
+from qkvsearch.attention.layers.basic import ERF_DENOMINATOR, ERF_LIMIT, ERF_NUMERATOR, SQRT_HALF
 
 ZERO, ONE, HALF = np.float32(0), np.float32(1), np.float32(0.5)
 
@@ -111,7 +111,7 @@ def attend_rows(
     """An online softmax of queries (L, d), scaled already, over keys (S, d) and values (S, dv).
 
     Query i attends to the keys starts[i] ≤ j < stops[i]. peaks, totals (L,) and mixed (L, dv), as
-    in `blocks.Partial`, are those of no keys at first, and become those of all keys, in place.
+    in `blockwise.Partial`, are those of no keys at first, and become those of all keys, in place.
     `scratch` is room for scores, (queries, keys) of a block. All are float32, starts and stops
     int64, all C-contiguous.
     """
@@ -156,8 +156,8 @@ def attend_rows(
 
 # --- what lies between the products of matrices in `layers.packed`: a pass each, in place ---
 
-P0, P1, P2, P3, P4, P5, P6 = P
-Q0, Q1, Q2, Q3, Q4 = Q
+P0, P1, P2, P3, P4, P5, P6 = ERF_NUMERATOR
+Q0, Q1, Q2, Q3, Q4 = ERF_DENOMINATOR
 
 
 @compiled
@@ -166,7 +166,7 @@ def add_gelu(x: Array, bias: Array) -> None:
     for i in range(x.shape[0]):
         for j in range(x.shape[1]):
             value = x[i, j] + bias[j]
-            t = min(max(value * ROOT_HALF, -CLIP), CLIP)
+            t = min(max(value * SQRT_HALF, -ERF_LIMIT), ERF_LIMIT)
             s = t * t
             p = P0 + s * (P1 + s * (P2 + s * (P3 + s * (P4 + s * (P5 + s * P6)))))
             q = Q0 + s * (Q1 + s * (Q2 + s * (Q3 + s * Q4)))

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qkvsearch.attention.array_api import answer_dtype, cast, working_dtype
-from qkvsearch.attention.layers.initializers import Array
+from qkvsearch.attention.layers.basic import Array
 from qkvsearch.attention.layers.state_dict import state
 from qkvsearch.attention.weights import softmax
 

@@ -15,38 +15,38 @@ from qkvsearch.cli.context import TYPED, CommandContext, spelled
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.terminal import in_one_line, printable
 
-# In the order in which a newcomer meets them.
-COMMANDS = (
-    "demo",
-    "build",
-    "add",
-    "remove",
-    "search",
-    "recommend",
-    "similar",
-    "items",
-    "show",
-    "users",
-    "history",
-    "record",
-    "records",
-    "learn",
-    "attend",
-    "encode",
-    "export",
-    "serve",
-    "teach",
-    "evaluate",
-    "tune",
-    "info",
-    "builds",
-    "rollback",
-    "compact",
-    "repair",
-    "forget",
-    "data",
-    "model",
-)
+# The module of each command, in the order in which a newcomer meets them.
+COMMANDS = {
+    "demo": "demo",
+    "build": "build",
+    "add": "changes",
+    "remove": "changes",
+    "search": "rankings",
+    "recommend": "rankings",
+    "similar": "rankings",
+    "items": "listings",
+    "show": "listings",
+    "users": "listings",
+    "history": "listings",
+    "record": "changes",
+    "records": "listings",
+    "learn": "changes",
+    "attend": "encode",
+    "encode": "encode",
+    "export": "encode",
+    "serve": "serve",
+    "teach": "teach",
+    "evaluate": "evaluate",
+    "tune": "evaluate",
+    "info": "listings",
+    "builds": "listings",
+    "rollback": "changes",
+    "compact": "changes",
+    "repair": "changes",
+    "forget": "changes",
+    "data": "downloads",
+    "model": "downloads",
+}
 BEFORE_THE_COMMAND = ("-w", "--workspace", "-q", "--quiet", "-v", "--verbose", "--version")
 # Threads of BLAS that wait for work spin for 2^26 cycles, in which others cannot use the core: a
 # fifth of what a search takes. After 2^20, a third of a millisecond, they sleep.
@@ -63,7 +63,8 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"qkvsearch.cli.{cmd_name}").command
+        module = import_module(f"qkvsearch.cli.{COMMANDS[cmd_name]}")
+        command: click.Command = getattr(module, cmd_name)
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

@@ -8,8 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qkvsearch.cli.context import CommandContext, delimiter_option, engine_option, settings
-from qkvsearch.cli.writing import wait_option
+from qkvsearch.cli.context import (
+    CommandContext,
+    delimiter_option,
+    engine_option,
+    settings,
+    wait_option,
+)
 from qkvsearch.errors import quantity
 
 if TYPE_CHECKING:
@@ -112,7 +117,7 @@ MAX_SHARE = 0.8  # of the machine's memory
     "build goes on from.  [default: in the workspace]",
 )
 @wait_option
-def command(
+def build(
     source: str | None,
     items: str | None,
     interactions: str | None,
@@ -147,7 +152,7 @@ def command(
     """
     from qkvsearch.data.judgements import judged_by
     from qkvsearch.data.synonyms import as_synonyms
-    from qkvsearch.index.build import CHECKPOINT, reading
+    from qkvsearch.index.builder import CHECKPOINT, reading
 
     if source is items is interactions is None:
         raise click.UsageError("give a SOURCE, or --items and --interactions")
@@ -174,7 +179,7 @@ def _build(
     run: CommandContext, path: Path, dataset: Dataset, plan: bool, options: Mapping[str, Any]
 ) -> None:
     """Say what was read, and build what is not only planned."""
-    from qkvsearch.index.build import build_workspace
+    from qkvsearch.index.builder import build_workspace
 
     for report in dataset.reports:
         run.say_notes(report.lines())
@@ -297,7 +302,7 @@ def _say_models(run: CommandContext, facts: Mapping[str, Any], former: Mapping[s
     from qkvsearch.index.learned_models import TUNED
     from qkvsearch.storage.publish import NOT_TAKEN_OVER
     from qkvsearch.storage.remote_collections import FACT as KEYS
-    from qkvsearch.text.language.languages import Language
+    from qkvsearch.text.languages import Language
 
     for reason in former.get(NOT_TAKEN_OVER, ()):
         run.say(f"Not taken over: {reason}.")

@@ -32,6 +32,8 @@ TYPED, WAIT = "qkvsearch.typed", "qkvsearch.wait"
 # What a build that did not come to its end leaves in its folder.
 LOCK = "writer.lock"
 ENGINE = "qkvsearch.engine"
+# A number as users type it.
+NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.IGNORECASE)
 seed_option = click.option(
     "--seed",
     "random_state",
@@ -52,6 +54,21 @@ engine_option = click.option(
     metavar="URL",
     help="Where the work is done: spark (all cores of this machine) or spark://HOST:PORT, a "
     "cluster (needs qkvsearch[spark]).  [default: in this process]",
+)
+
+
+def _keep_wait(context: click.Context, _: click.Parameter, seconds: float | None) -> None:
+    context.meta[WAIT] = seconds
+
+
+wait_option = click.option(
+    "--wait",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0),
+    expose_value=False,
+    callback=_keep_wait,
+    help="Wait at most so long while another command changes the workspace.  [default: as long as "
+    "it takes]",
 )
 
 
@@ -152,7 +169,7 @@ class CommandContext:
         from qkvsearch._utils.user_files import samples_folder
         from qkvsearch.data.samples import sample
         from qkvsearch.storage import FORMAT_VERSION
-        from qkvsearch.text.encoder_choice import installed
+        from qkvsearch.text.encoders import installed
 
         fingerprint = sample(name).fingerprint()
         encoders = installed() or ("corpus",)
@@ -170,7 +187,7 @@ class CommandContext:
     def _built_sample(self, name: str, path: Path) -> Engine:
         """Built by one process, for which others wait; in the place of one that is damaged."""
         from qkvsearch.data.sources import read_source
-        from qkvsearch.index.build import build_workspace
+        from qkvsearch.index.builder import build_workspace
 
         workspace = self.to_write(path)
         with workspace.writing("build"):
@@ -184,7 +201,7 @@ class CommandContext:
 
     def _sound(self, path: Path) -> Engine:
         """A sample of which no file is damaged. Raises `WorkspaceError`."""
-        from qkvsearch.engine.damage import verified
+        from qkvsearch.engine.info import verified
 
         engine = self._opened(path)
         verified(engine.workspace)

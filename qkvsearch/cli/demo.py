@@ -15,7 +15,7 @@ QUERY = "how does attention work in a transformer"
 
 
 @click.command(short_help="See search, recommendation and their reasons on sample data.")
-def command() -> None:
+def demo() -> None:
     """See search, recommendation and their reasons on the bundled films and videos.
 
     \b

@@ -51,7 +51,7 @@ LIBRARIES = {
     help="Let pages of another site use the API, such as http://localhost:3000; repeatable.",
 )
 @click.option("--log-queries", is_flag=True, help="Write what was asked into the log, too.")
-def command(
+def serve(
     host: str,
     port: int,
     workers: int,

@@ -95,7 +95,7 @@ class Asked:
 )
 @click.option("--plot", type=FILE, help="Draw the lesson's weights and curves: .png or .svg.")
 @document_options
-def command(output: Output, lang: str | None, digits: int, **asked: Any) -> None:
+def teach(output: Output, lang: str | None, digits: int, **asked: Any) -> None:
     """Learn attention from its numbers: a course of twelve lessons, from embeddings to
     transformers.
 

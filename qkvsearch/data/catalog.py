@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from qkvsearch.data.columns import ColumnFacts, Columns, check_column
+from qkvsearch.data.columns import Columns, check_column, folded, words_of
 from qkvsearch.data.columns.choice import choose_catalog_columns
-from qkvsearch.data.columns.facts import TYPES, ColumnType, text_read
-from qkvsearch.data.columns.types import TypedColumn, typed
-from qkvsearch.data.columns.variants import with_product_cells
+from qkvsearch.data.columns.column_types import TypedColumn, typed
+from qkvsearch.data.columns.facts import TYPES, ColumnFacts, ColumnType, text_read
 from qkvsearch.data.ids import Ids, case_note, id_texts, one_case
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError, suggest
@@ -216,3 +215,28 @@ def _with_year(
 def years_in(titles: pd.Series) -> pd.Series:
     """The year, as text, that a title ends in; missing where it does not."""
     return titles.str.extract(YEAR_IN_TITLE, expand=False)
+
+
+def with_product_cells(frame: pd.DataFrame, title: str, report: ReadReport) -> pd.DataFrame:
+    """Rows without a title, with what the titled row of the same handle says of their product.
+
+    Of the product are the columns that are blank in all those rows, but for what is named as a
+    variant's own. How many rows took cells is noted in `report`.
+    """
+    handles = [name for name in frame if folded(name) == "handle" and name != title]
+    if not handles:
+        return frame
+    handle, titled = handles[0], frame[frame[title].notna()]
+    product = titled.drop_duplicates(handle).set_index(handle)
+    rows = frame.index[frame[title].isna() & frame[handle].isin(product.index)]
+    of_product = [
+        name
+        for name in frame
+        if name != handle
+        and words_of(name)[:1] != ["variant"]
+        and frame.loc[rows, name].isna().all()
+    ]
+    report.note(len(rows), "{n} rows took the cells of their product, by {column}", column=handle)
+    filled = frame.copy()
+    filled.loc[rows, of_product] = product.loc[frame.loc[rows, handle], of_product].to_numpy()
+    return filled

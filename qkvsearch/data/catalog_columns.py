@@ -17,7 +17,7 @@ def quoted(name: str) -> str:
 @dataclass(frozen=True)
 class StoredColumn:
     """name: in the owner's file. stored, sql_type: in the table of items. role and type: as in
-    `data.columns.ColumnFacts`.
+    `data.columns.facts.ColumnFacts`.
     """
 
     name: str

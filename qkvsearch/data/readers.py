@@ -11,11 +11,10 @@ import pandas as pd
 
 from qkvsearch._utils.validation import require
 from qkvsearch.data.catalog import Catalog, catalog_from_frame, catalog_of_ids
-from qkvsearch.data.columns import ColumnFacts, Columns, check_column, find_column
+from qkvsearch.data.columns import Columns, check_column, find_column, named
 from qkvsearch.data.columns.choice import LOG_TYPES
-from qkvsearch.data.columns.names import named
-from qkvsearch.data.files.encoded import EncodedTable, different_rows
-from qkvsearch.data.files.encoding import encoded
+from qkvsearch.data.columns.facts import ColumnFacts
+from qkvsearch.data.files.encoded import EncodedTable, different_rows, encoded
 from qkvsearch.data.files.frames import (
     as_text,
     check_width,

@@ -21,7 +21,7 @@ class ReadReport:
     `repaired` counts lines that are not UTF-8 and were read as Windows-1252, whether their rows
     were kept or not. `chosen`: which columns play which roles, and why. `warnings` are
     what a person has to know before they trust the result. `nested`: of the columns in which lists
-    or objects are, the first row that has one.
+    or objects are, the first row that has one. `above`: the text above the table that was left out.
 
     >>> report = ReadReport("watches.csv", read=10, merged=2, repaired=1)
     >>> report.skip("without a user", [4, 7, 8])
@@ -41,6 +41,7 @@ class ReadReport:
     warnings: list[str] = field(default_factory=list)
     first_rows: dict[str, Any] = field(default_factory=dict)
     nested: dict[str, Any] = field(default_factory=dict)
+    above: str = ""
 
     @property
     def kept(self) -> int:

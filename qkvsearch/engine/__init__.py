@@ -55,7 +55,7 @@ def _question(
         try:
             return question(index, *args, **kwargs)
         except DamagedError as error:
-            from qkvsearch.engine.damage import explained
+            from qkvsearch.engine.info import explained
 
             raise explained(error, index.snapshot) from None
 
@@ -175,7 +175,7 @@ class Engine:
         builds too, is compared with its checksum; raises `DamagedError`, which lists those that
         are not as they were written, what still works, and what to do.
         """
-        from qkvsearch.engine.damage import verified
+        from qkvsearch.engine.info import verified
 
         checked = {"checksums": verified(self.workspace)} if verify else {}
         return {**self._facts(), **checked}
@@ -185,7 +185,7 @@ class Engine:
         `created` and by which `command`, its `items`, of how many `segments` it is, how many
         `megabytes` it added on disk, and which one is `current`. The notes name damaged ones.
         """
-        from qkvsearch.engine.facts import build_rows
+        from qkvsearch.engine.info import build_rows
 
         return build_rows(self.workspace)
 
@@ -454,7 +454,7 @@ def build(
     """
     from qkvsearch.data.judgements import judged_by
     from qkvsearch.data.synonyms import as_synonyms
-    from qkvsearch.index.build import CHECKPOINT, build_workspace, reading
+    from qkvsearch.index.builder import CHECKPOINT, build_workspace, reading
 
     judged, meant = judged_by(queries, qrels), as_synonyms(synonyms)
     workspace = Workspace(path, wait=wait)

@@ -134,7 +134,7 @@ class Index:
 
     def info(self) -> dict[str, Any]:
         """What was built, when, and from what."""
-        from qkvsearch.engine.facts import build_facts
+        from qkvsearch.engine.info import build_facts
 
         return {"workspace": str(self.workspace.path), **build_facts(self.snapshot)}
 
@@ -187,11 +187,13 @@ class Index:
             return recommender.head(recommender.histories.of(user))
 
         names, last = None if heads is None else as_list(heads), n_ranked(k, offset)
-        asked = self.texts.asked(check_text("query", query), prefix)
+        asked = self.texts.reader.read(check_text("query", query), prefix)
         left = candidates(self.catalog, self.n_items, where)
-        mask, emptied = asked.leave(left, anyway), None if left.any() else where
+        mask, emptied = asked.mask(left, anyway), None if left.any() else where
         personal = None if user is None else preferences
-        fused = self.texts.fused(asked, names, fusion, personal, mask, anyway, where, last)
+        fused = self.texts.fused(
+            asked, names, fusion, personal, mask, anyway, where, last, is_typing=prefix
+        )
         if fused is not None and asked.text.strip() and not anyway:
             fused = fused.above_mean()
         ranking = ranked(
@@ -199,13 +201,15 @@ class Index:
         )
         ranking = with_fields(ranking, self.catalog, columns)
         ranking = replace(ranking, reasoning=WordReasons(query))
-        if not ranking and not (ranking.notes or asked.notes):
+        notes = self.texts.notes(asked)
+        if not ranking and not (ranking.notes or notes):
             ranking = ranking.noted(none_found(fused, ranking, k))
         if user is not None and self.models.implicit is None:
             from qkvsearch.recommend.recommend import BY_TEXT
 
             ranking = ranking.noted([BY_TEXT])
-        ranking = self.texts.with_query(ranking, asked)
+        corrections = [change.to_record() for change in asked.changes]
+        ranking = replace(ranking.noted(notes), query=query, corrections=corrections)
         if counted:
             from qkvsearch.search.facets import facets as count_values
 

@@ -134,7 +134,7 @@ def with_query(base: ItemMap, texts: TextSearch, query: str, k: int) -> ItemMap:
     """
     if base.head == COLLABORATIVE:
         raise QkvError(f"`query`: a text has no place among {COLLABORATIVE} embeddings; see `head`")
-    parts = texts.asked(query, False).parts(base.head)
+    parts = texts.vectors(texts.reader.read(query)).of_head(base.head)
     return _with_point(base, texts, parts, texts.models.dense_keys(base.head), k)
 
 

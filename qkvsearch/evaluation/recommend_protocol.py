@@ -14,8 +14,8 @@ from qkvsearch.collaborative.estimators import BiasedMF
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.data.ratings import ends_of
 from qkvsearch.evaluation import metrics
-from qkvsearch.evaluation.bootstrap import N_RESAMPLES, interval, resampled_means
 from qkvsearch.evaluation.held_out import HeldOutUsers
+from qkvsearch.evaluation.metrics import N_RESAMPLES, interval, resampled_means
 from qkvsearch.evaluation.results import OURS, Difference, Evaluation, Metrics, best_of
 from qkvsearch.evaluation.splits import Split, split
 from qkvsearch.evaluation.systems import (

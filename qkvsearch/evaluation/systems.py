@@ -15,7 +15,7 @@ from qkvsearch._utils.progress import Callback
 from qkvsearch._utils.threads import one_blas_thread
 from qkvsearch.collaborative.cold_start import fit_text_map, place_cold_items
 from qkvsearch.collaborative.estimators import ImplicitALS
-from qkvsearch.collaborative.sequences.next_item import NextItem
+from qkvsearch.collaborative.next_item import NextItem
 from qkvsearch.data.ids import Ids
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DataError, QkvError

@@ -15,9 +15,8 @@ from qkvsearch._utils.progress import Callback, Progress, silent
 from qkvsearch.collaborative.confidences import scale_of
 from qkvsearch.collaborative.estimators import ImplicitALS
 from qkvsearch.data.interactions import Interactions
-from qkvsearch.evaluation.bootstrap import interval, resampled_means
 from qkvsearch.evaluation.held_out import HeldOutUsers
-from qkvsearch.evaluation.metrics import ndcg
+from qkvsearch.evaluation.metrics import interval, ndcg, resampled_means
 from qkvsearch.evaluation.splits import split
 from qkvsearch.evaluation.systems import Preferences
 

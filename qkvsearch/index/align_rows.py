@@ -12,15 +12,14 @@ import pandas as pd
 
 from qkvsearch.data.catalog import Catalog, item_texts, years_in
 from qkvsearch.data.columns import (
-    ColumnFacts,
     Columns,
     check_column,
     find_column,
     require_column,
 )
-from qkvsearch.data.columns.facts import ColumnType
+from qkvsearch.data.columns.column_types import typed
+from qkvsearch.data.columns.facts import ColumnFacts, ColumnType
 from qkvsearch.data.columns.numbers import stored_numbers
-from qkvsearch.data.columns.types import typed
 from qkvsearch.data.ids import Ids
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError, listed_names

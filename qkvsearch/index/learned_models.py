@@ -27,7 +27,7 @@ from qkvsearch.text.labelled import unit_rows
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-    from qkvsearch.collaborative.sequences.network import NextItemModel
+    from qkvsearch.collaborative.next_item_model import NextItemModel
     from qkvsearch.index import StoredModels
 
 # The fact with the settings of preferences that `tune` found; missing for the default settings.
@@ -239,7 +239,7 @@ class NextItemComponent(LearnedComponent["NextItemModel"]):
 
     def check(self, log: Interactions | None) -> None:
         """Raise `QkvError` where the model cannot be learned from a log."""
-        from qkvsearch.collaborative.sequences.next_item import NextItem
+        from qkvsearch.collaborative.next_item import NextItem
 
         if log is None:
             raise QkvError(
@@ -249,7 +249,7 @@ class NextItemComponent(LearnedComponent["NextItemModel"]):
 
     def learn(self, contents: BuildContents, log: Interactions, progress: Progress) -> None:
         """Train `NextItem`, which takes minutes, and store it."""
-        from qkvsearch.collaborative.sequences.next_item import NextItem
+        from qkvsearch.collaborative.next_item import NextItem
 
         callback = partial(progress, "learning what comes next")
         self.store(contents, NextItem(random_state=0, callback=callback).fit(log).model_)
@@ -259,7 +259,7 @@ class NextItemComponent(LearnedComponent["NextItemModel"]):
         self.put(contents, **arrays)
 
     def load(self, models: StoredModels) -> NextItemModel:
-        from qkvsearch.collaborative.sequences.network import NextItemModel
+        from qkvsearch.collaborative.next_item_model import NextItemModel
 
         arrays, numbers = self.read(models.snapshot), models.snapshot.facts[self.group]
         try:

@@ -14,9 +14,8 @@ from qkvsearch.index.component import IndexComponent, LearnedComponent
 from qkvsearch.index.dense import DenseComponent
 from qkvsearch.index.interaction_log import LogComponent
 from qkvsearch.index.learned_models import NextItemComponent, PreferencesComponent, RatingsComponent
-from qkvsearch.index.lexical import CodesComponent, LexicalComponent
+from qkvsearch.index.lexical import CodesComponent, LexicalComponent, WordsComponent
 from qkvsearch.index.tokens import TokensComponent
-from qkvsearch.index.words import WordsComponent
 
 if TYPE_CHECKING:
     from qkvsearch.index import StoredModels

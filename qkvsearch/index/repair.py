@@ -16,15 +16,14 @@ from qkvsearch.errors import DamagedError, QkvError, WorkspaceError, quantity
 from qkvsearch.index import StoredModels
 from qkvsearch.index.align_rows import column_facts
 from qkvsearch.index.component import IndexComponent
-from qkvsearch.index.dense import ENCODER, DenseComponent
+from qkvsearch.index.dense import ENCODER, DenseComponent, damaged_keys
 from qkvsearch.index.interaction_log import LogComponent
 from qkvsearch.index.learned_models import NextItemComponent, PreferencesComponent
 from qkvsearch.index.merge import merged_contents
 from qkvsearch.index.registry import FROM_INTERACTIONS, components_of
-from qkvsearch.index.remote_vectors import damaged_keys
 from qkvsearch.index.texts import store_head, store_tokens, store_words
 from qkvsearch.storage import BuildContents, BuildEntry, Snapshot, Workspace
-from qkvsearch.storage.checksummed import checksum_of, read_checksummed
+from qkvsearch.storage.checksums import checksum_of, read_checksummed
 from qkvsearch.storage.records.recovery import repair_records
 from qkvsearch.storage.root import Root, read_root
 from qkvsearch.storage.segments import BUILD_NAME, BUILDS_FOLDER, MANIFEST

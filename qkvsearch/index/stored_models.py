@@ -11,9 +11,8 @@ from qkvsearch._utils.progress import Progress, silent
 from qkvsearch.errors import DamagedError, QkvError, WorkspaceError
 from qkvsearch.index.component import COLUMN_WEIGHTS, LANGUAGE, MISFIT, IndexComponent, main_head
 from qkvsearch.index.dense import DenseComponent
-from qkvsearch.index.lexical import CodesComponent, LexicalComponent
+from qkvsearch.index.lexical import CodesComponent, LexicalComponent, WordsComponent
 from qkvsearch.index.tokens import TokensComponent
-from qkvsearch.index.words import WordsComponent
 from qkvsearch.retrieval import DenseKeys, TermKeys
 from qkvsearch.retrieval.answerability import Answerability
 from qkvsearch.retrieval.late_interaction import TokenKeys

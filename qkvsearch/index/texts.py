@@ -12,9 +12,8 @@ import numpy as np
 from qkvsearch._utils.progress import Progress
 from qkvsearch.index.component import COLUMN_WEIGHTS
 from qkvsearch.index.dense import DenseComponent
-from qkvsearch.index.lexical import CodesComponent, LexicalComponent
+from qkvsearch.index.lexical import CodesComponent, LexicalComponent, WordsComponent
 from qkvsearch.index.tokens import TokensComponent
-from qkvsearch.index.words import WordsComponent
 from qkvsearch.retrieval.late_interaction import LONGEST_ITEM, item_tokens
 from qkvsearch.storage import BuildContents
 from qkvsearch.text.analyzed import AnalyzedTexts

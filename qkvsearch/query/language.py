@@ -75,15 +75,15 @@ class ParsedQuery(NamedTuple):
     n_ignored: int = 0
 
 
-def parsed(query: str, is_field: Callable[[str], bool] = lambda name: False) -> ParsedQuery:
+def parse_query(query: str, is_field: Callable[[str], bool] = lambda name: False) -> ParsedQuery:
     """Read a query. is_field: whether there is a column of a name.
 
-    >>> found = parsed('red "rain jacket" -potatoes c:4 sho*', {"c"}.__contains__)
+    >>> found = parse_query('red "rain jacket" -potatoes c:4 sho*', {"c"}.__contains__)
     >>> list(map(str, found.clauses))
     ['red', '"rain jacket"', '-potatoes', 'c:4', 'sho*']
-    >>> [clause.text for clause in parsed("12:30, rock - roll, 5 * 3, 7\\" single").clauses]
+    >>> [clause.text for clause in parse_query("12:30, rock - roll, 5 * 3, 7\\" single").clauses]
     ['12:30, rock - roll, 5 * 3, 7" single']
-    >>> parsed("jacket^2").clauses[0].boost
+    >>> parse_query("jacket^2").clauses[0].boost
     2.0
     """
     typed = query.translate(QUOTES)

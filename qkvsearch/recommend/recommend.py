@@ -37,7 +37,7 @@ from qkvsearch.storage import StoredCatalog, Workspace
 from qkvsearch.text.labelled import LabelledVectors
 
 if TYPE_CHECKING:
-    from qkvsearch.collaborative.sequences.network import NextItemModel
+    from qkvsearch.collaborative.next_item_model import NextItemModel
 
 HEAD = "collaborative"
 # Components of a score that belong to no item.

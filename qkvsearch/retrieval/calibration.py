@@ -17,9 +17,8 @@ import numpy as np
 from qkvsearch.retrieval.answerability import LATIN, OTHER, WORDS, Answerability, Evidence
 from qkvsearch.retrieval.head_weights import AnsweredQueries, lexical_scores
 from qkvsearch.retrieval.keys import LexicalKeys, TermKeys
-from qkvsearch.text.analysis import Analyzer
-from qkvsearch.text.language.languages import stop_words
-from qkvsearch.text.language.word_patterns import IS_CJK
+from qkvsearch.text.analysis import IS_CJK, Analyzer
+from qkvsearch.text.languages import stop_words
 from qkvsearch.text.text_encoder import TextEncoder
 
 # A language of whose words a catalog has a larger share may be the catalog's own.

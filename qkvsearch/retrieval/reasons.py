@@ -20,9 +20,8 @@ import numpy as np
 from qkvsearch._utils.caching import cached_by_word, cached_property
 from qkvsearch.retrieval.score_components import Components, Source
 from qkvsearch.terminal import shorten
-from qkvsearch.text.analysis import Analyzer, fold
-from qkvsearch.text.language.languages import stop_words
-from qkvsearch.text.language.word_patterns import CJK, HAS_CJK, RUNS
+from qkvsearch.text.analysis import CJK, HAS_CJK, RUNS, Analyzer, fold
+from qkvsearch.text.languages import stop_words
 
 # Limits chosen by eye, on both samples and on 9,742 films, with each encoder.
 # Lines are shown until they carry this share of all that is added up, and at most so many.

@@ -11,8 +11,7 @@ from itertools import count
 
 import numpy as np
 
-from qkvsearch.text.analysis import MAX_TERM, Analyzer
-from qkvsearch.text.language.word_patterns import HAS_CJK
+from qkvsearch.text.analysis import HAS_CJK, MAX_TERM, Analyzer
 from qkvsearch.text.related_words import MIN_PREFIX
 from qkvsearch.text.spelling import LetterIndex
 from qkvsearch.text.vocabulary import MAX_CACHED_ROWS, Vocabulary

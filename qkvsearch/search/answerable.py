@@ -13,9 +13,8 @@ from qkvsearch.retrieval.answerability import WORDS, Evidence, letters_of
 from qkvsearch.retrieval.keys import inverse_frequency
 from qkvsearch.retrieval.remote_keys import Unscored
 from qkvsearch.search.answerable_titles import title_terms, titled_so
-from qkvsearch.text.analysis import Token
+from qkvsearch.text.analysis import IS_CJK, Token
 from qkvsearch.text.encoders import LEARNED
-from qkvsearch.text.language.word_patterns import IS_CJK
 
 # Words of titles answer a query of which they make up this share, each counted by its idf.
 TITLE_SHARE = 1 / 3

@@ -17,8 +17,7 @@ from qkvsearch.data.ids import id_text
 from qkvsearch.index import StoredModels
 from qkvsearch.query.language import Clause
 from qkvsearch.storage import StoredCatalog
-from qkvsearch.text.analysis import MAX_CACHED_TEXT, Analyzer, fold, resolve_code
-from qkvsearch.text.language.word_patterns import HAS_CJK
+from qkvsearch.text.analysis import HAS_CJK, MAX_CACHED_TEXT, Analyzer, fold, resolve_code
 
 YES = frozenset(["yes", "true", "1", "y"])
 
@@ -61,8 +60,8 @@ class Conditions:
             notes.append("No item has all of this.")
         return cls(None if mask is every else mask, notes)
 
-    def leave(self, mask: np.ndarray) -> np.ndarray:
-        """What of `mask`, bool (n_items,), they leave."""
+    def apply(self, mask: np.ndarray) -> np.ndarray:
+        """Return which items of `mask`, bool (n_items,), meet all conditions."""
         return mask if self.mask is None else mask & self.mask
 
 

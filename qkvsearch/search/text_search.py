@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -25,8 +25,10 @@ from qkvsearch.retrieval.late_interaction import (
 from qkvsearch.retrieval.late_interaction import NAME as TOKENS
 from qkvsearch.retrieval.remote_keys import Allowed, RemoteWords, Unscored, scored
 from qkvsearch.search.answerable import NEAREST, NOTHING, answerable, matches
-from qkvsearch.search.lexicon import Lexicon
-from qkvsearch.search.query import Query
+from qkvsearch.search.expansion import Lexicon
+from qkvsearch.search.query import Query, QueryReader
+from qkvsearch.search.query_notes import query_notes
+from qkvsearch.search.query_vectors import QueryVectors
 from qkvsearch.search.snippets import cut, passages, snippet, weighed_terms
 from qkvsearch.storage import StoredCatalog
 from qkvsearch.text.analysis import matching_words
@@ -46,20 +48,16 @@ BEGINNING, BEGUN = "beginning", 5.0
 PREFERENCES_WEIGHT = 0.3
 
 
-@dataclass(frozen=True)
 class TextSearch:
-    """The heads that a build can answer a text by."""
+    """The heads by which a build answers texts. reader: reads the texts as queries."""
 
-    models: StoredModels
-    catalog: StoredCatalog
+    def __init__(self, models: StoredModels, catalog: StoredCatalog) -> None:
+        self.models, self.catalog = models, catalog
+        self.reader = QueryReader(models, catalog, Lexicon(models))
 
-    def asked(self, query: str, is_typing: bool = False) -> Query:
-        """A query as this build reads it."""
-        return Query(query, self.models, self.catalog, self._lexicon, is_typing)
-
-    @cached_property
-    def _lexicon(self) -> Lexicon:
-        return Lexicon(self.models)
+    def vectors(self, query: Query) -> QueryVectors:
+        """Return the embeddings of a query."""
+        return QueryVectors(query, self.models, self.reader.lexicon)
 
     def fused(
         self,
@@ -71,6 +69,7 @@ class TextSearch:
         anyway: bool = False,
         where: Where | None = None,
         k: int = 0,
+        is_typing: bool = False,
     ) -> Scores | None:
         """The wanted heads as one, None where none knows anything of the query.
 
@@ -83,13 +82,14 @@ class TextSearch:
         is not there, or not to be had together.
         """
         names = self._fusible(heads, fusion, personal=preferences is not None)
-        asked = self.asked(query) if isinstance(query, str) else query
+        asked = self.reader.read(query) if isinstance(query, str) else query
+        vectors = self.vectors(asked)
         by_text = [name for name in names if name not in (PERSONAL, TOKENS)]
-        unscored = {name: self._head(name, asked) for name in by_text}
+        unscored = {name: self._head(name, asked, vectors) for name in by_text}
         is_known = any(head is not None for head in unscored.values())
         if preferences is not None and PERSONAL in names and (is_known or not by_text):
             unscored[PERSONAL] = preferences()
-        begun = self._begun(asked)
+        begun = self._begun(asked, is_typing)
         for every in scored(unscored, Allowed(mask, where, k), begun):
             known = {name: head for name, head in every.items() if head is not None}
             if not known:
@@ -109,8 +109,8 @@ class TextSearch:
         if begun is not None:
             fused = plus(fused, BEGINNING, fused.taken(BEGUN * begun.astype(np.float32)))
         if TOKENS in names:
-            fused = rerank(fused, self._late(asked), SECOND_PASS[self.models.main_head], mask)
-        notes = self._notes(asked, found.get(self.models.main_head))
+            fused = rerank(fused, self._late(vectors), SECOND_PASS[self.models.main_head], mask)
+        notes = self._notes(vectors, found.get(self.models.main_head))
         return replace(fused, notes=notes if is_answered else [NEAREST, *notes])
 
     def _fusible(self, heads: Iterable[str] | None, fusion: str, personal: bool) -> list[str]:
@@ -142,28 +142,29 @@ class TextSearch:
         names = list(self.models.head_weights)
         if name not in names:
             raise QkvError(f"no head {name!r}{suggest(name, names)} (there are {', '.join(names)})")
-        return next(scored({name: self._head(name, self.asked(query))}))[name]
+        asked = self.reader.read(query)
+        return next(scored({name: self._head(name, asked, self.vectors(asked))}))[name]
 
-    def _head(self, name: str, asked: Query) -> Scores | Unscored | None:
+    def _head(self, name: str, asked: Query, vectors: QueryVectors) -> Scores | Unscored | None:
         """One head of the text, whose scores may be still to be asked for; None where it knows no
         word of it.
         """
         if name == LEXICAL:
             words, codes = (
-                self.models.lexical_keys.head(asked.words),
+                self.models.lexical_keys.head(asked.terms),
                 asked.codes.head(self.catalog),
             )
             known = [head for head in (words, codes) if head is not None]
             if not known or self.models.key_store is None:
                 return summed(known) if known else None
             also = np.flatnonzero(codes.scores) if codes is not None else np.zeros(0, np.int64)
-            query = self.models.lexical_keys.query_weights(asked.words)
+            query = self.models.lexical_keys.query_weights(asked.terms)
             return RemoteWords(summed(known), self.models.key_store, query, also)
         return self.models.dense_keys(name).head(
-            name, asked.parts(name), partial(self.pieces, name)
+            name, vectors.of_head(name), partial(self.pieces, name)
         )
 
-    def _late(self, asked: Query) -> LateInteraction | None:
+    def _late(self, vectors: QueryVectors) -> LateInteraction | None:
         """The text's words, to attend over those of items; None where there are none."""
         encoder = self.models.encoder(self.models.main_head)
 
@@ -171,7 +172,7 @@ class TextSearch:
             return token_labels(encoder, self.texts(position))
 
         keys, lexical = self.models.token_keys, self.models.lexical_keys
-        tokens, named = asked.reading.tokens, asked.late_labels
+        tokens, named = vectors.encoded.tokens, vectors.token_labels()
         boosts = np.array([boost for _, boost in named])
         found = late_interaction(
             tokens, keys, lexical, labels_of, boosts=boosts, analyzer=self.models.analyzer
@@ -179,13 +180,13 @@ class TextSearch:
         labels = [label for label, _ in named]
         return found and replace(found, query=replace(found.query, labels=labels))
 
-    def _begun(self, asked: Query) -> np.ndarray | None:
+    def _begun(self, asked: Query, is_typing: bool) -> np.ndarray | None:
         """bool (n_items,): the items whose first column begins as typed; None where that does not
         count.
         """
         index = self.models.words
         typed = [token.text for token in self.models.analyzer.tokens(asked.typed)]
-        return index.starting(typed) if asked.is_typing and typed else None
+        return index.starting(typed) if is_typing and typed else None
 
     def _by_conditions(self, asked: Query) -> Scores | None:
         """All items alike, where a query says only what must hold."""
@@ -194,9 +195,9 @@ class TextSearch:
         scores, parts = np.zeros(self.models.n_items, np.float32), Components.of([])
         return Scores(CONDITIONS, scores, lambda position: parts)
 
-    def _notes(self, asked: Query, main: Scores | None) -> list[str]:
+    def _notes(self, vectors: QueryVectors, main: Scores | None) -> list[str]:
         """Say how much of the text was too long for the main head to read."""
-        if main is None or not (n := asked.n_unread):
+        if main is None or not (n := vectors.n_unread):
             return []
         encoder = self.models.encoder(main.name)
         return [
@@ -226,23 +227,23 @@ class TextSearch:
         if not asked.text.strip():
             return mask
         names = [name for name in self.wanted(heads, False) if name in self.models.head_weights]
-        found = {name: self._head(name, asked) for name in names}
+        vectors = self.vectors(asked)
+        found = {name: self._head(name, asked, vectors) for name in names}
         is_match = mask & matches(self.models, asked.tokens, found)
         if not is_match.any():
             is_match[ranking.positions] = True
         return is_match
 
-    def with_query(self, ranking: Ranking, asked: Query) -> Ranking:
-        """With the query, and what was changed in it."""
-        noted = ranking.noted(asked.notes)
-        return replace(noted, query=asked.typed, corrections=asked.corrections)
+    def notes(self, query: Query) -> list[str]:
+        """Return the notes on a query for the user."""
+        return query_notes(query, self.reader)
 
     def with_snippets(self, ranking: Ranking, asked: Query) -> Ranking:
         """Each hit with the passage of its longest text that has the most of the query's words;
         where it has none, the one whose embedding is nearest. None without such a text.
         """
         terms = weighed_terms(
-            list({way.term for word in asked.words for way in word.ways}), self.models.lexical_keys
+            list({way.term for word in asked.terms for way in word.ways}), self.models.lexical_keys
         )
         return ranking.annotated(
             snippet=[self._snippet(int(place), terms, asked) for place in ranking.positions]
@@ -260,14 +261,14 @@ class TextSearch:
         if len(spans) > 1 and asked.text.strip():
             encoder = self.models.encoder(self.models.main_head)
             near = encoder.encode_many([text[slice(*span)] for span in spans])
-            query = asked.parts(self.models.main_head)
+            query = self.vectors(asked).of_head(self.models.main_head)
             best = int((near @ query.total).argmax()) if len(query) else 0
             return cut(text, *spans[best])
         return cut(text, 0, 0)
 
     def with_matches(self, ranking: Ranking, asked: Query) -> Ranking:
         """Each hit with `matches`: by column, the words that the lexical head finds."""
-        terms = {way.term for word in asked.words for way in word.ways}
+        terms = {way.term for word in asked.terms for way in word.ways}
         analyzer = self.models.analyzer
         found = []
         for position in map(int, ranking.positions):

@@ -21,7 +21,7 @@ from qkvsearch.errors import DamagedError, QkvError, WorkspaceError, listed_name
 from qkvsearch.storage import records
 from qkvsearch.storage.array_files import StoredFile, file_entry, share_file, write_array
 from qkvsearch.storage.catalog.file import CATALOG, CatalogRows, write_catalog
-from qkvsearch.storage.checksummed import read_checksummed, write_checksummed
+from qkvsearch.storage.checksums import read_checksummed, write_checksummed
 from qkvsearch.storage.locks import is_in_use, writer_lock
 from qkvsearch.storage.records import Record, Recorded, RecordsDatabase
 from qkvsearch.storage.remote_collections import collections_of, drop_keys, write_keys
@@ -223,6 +223,21 @@ class Workspace:
         that differs from what was written. Where the root cannot be read, the builds are those that
         have a folder. Raises `WorkspaceError` for another format.
         """
+        for _ in range(ATTEMPTS):
+            before = self._root_bytes()
+            errors = self._damaged_files()
+            # A writer may have removed builds meanwhile, whose files are missing then.
+            if not errors or self._root_bytes() == before:
+                break
+        return errors
+
+    def _root_bytes(self) -> bytes | None:
+        try:
+            return (self.path / ROOT).read_bytes()
+        except OSError:
+            return None
+
+    def _damaged_files(self) -> list[DamagedError]:
         errors: list[DamagedError] = []
         folders = self.path / BUILDS_FOLDER
         checksums: dict[str, str | None] = {}

@@ -15,7 +15,7 @@ import xxhash
 from qkvsearch.errors import QkvError, WorkspaceError
 from qkvsearch.storage.array_files import read_array
 from qkvsearch.storage.catalog.file import CATALOG
-from qkvsearch.storage.checksummed import read_checksummed
+from qkvsearch.storage.checksums import read_checksummed
 from qkvsearch.storage.segments import BUILDS_FOLDER, MANIFEST
 
 if TYPE_CHECKING:

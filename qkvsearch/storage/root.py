@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from qkvsearch.errors import DamagedError
-from qkvsearch.storage.checksummed import read_checksummed, write_checksummed
+from qkvsearch.storage.checksums import read_checksummed, write_checksummed
 from qkvsearch.storage.segments import BUILD_NAME, FORMAT_VERSION, require_format
 
 ROOT = "root.json"

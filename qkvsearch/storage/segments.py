@@ -14,8 +14,7 @@ from qkvsearch.errors import DamagedError, WorkspaceError
 from qkvsearch.storage.array_files import StoredFile, read_array
 from qkvsearch.storage.catalog.file import CATALOG
 from qkvsearch.storage.catalog.segment import SegmentCatalog
-from qkvsearch.storage.checksummed import checksum_of, read_checksummed
-from qkvsearch.storage.checksums import check_file, compare
+from qkvsearch.storage.checksums import check_file, checksum_of, compare, read_checksummed
 
 # A workspace of another format is refused.
 FORMAT_VERSION = 7

@@ -6,19 +6,90 @@ import re
 import unicodedata
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from threading import Lock
 from typing import Any, NamedTuple
 
-from qkvsearch.text.language.languages import (
+from qkvsearch.text.languages import (
     ELIDED_IN_ENGLISH,
     ELISIONS,
     ENGLISH,
     SHORTEST_IN_ENGLISH,
     stop_words,
 )
-from qkvsearch.text.language.word_patterns import CJK, CODED, HAS_CJK, IS_CJK, RUNS
+
+# --- what is a word ---
+
+# Han, kana and Hangul are written without spaces between words (or, for Korean, with endings
+# attached), so pairs of neighbouring characters stand in for words.
+CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f"
+# The vowel signs of Hebrew, Arabic, the scripts of India, and Thai are marks, not letters, and
+# belong to the word.
+MARKS = (
+    "\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670"
+    "\u0900-\u0963\u0966-\u0dff\u0e31-\u0e3a\u0e47-\u0e4e"
+)
+LETTER, ASCII_LETTER = rf"(?:(?![{CJK}_])[\w{MARKS}])", r"[^\W_]"
+RUN = r"{cjk}{letter}++(?:'{letter}++)*"
+# What looks like code is one word with its signs: C++ and C#; AC/DC, R&B, 24/7, of short sides;
+# 3.5mm, v2.0; .NET. A full stop after a word, or before a space, belongs to no word.
+CODE = (
+    r"(?:"
+    r"(?:\+\++|#)(?!{letter})"
+    r"|(?=[/&])(?<!{latin}{{5}})(?:[/&]{letter}{{1,4}}+){{1,3}}+(?![/&]?{letter}|\+\+|#)"
+    r"|(?=\.)(?<=\d)(?:\.\d++){{1,7}}+[^\W\d_]{{0,4}}+(?!{letter})"
+    r")?"
+    r"|(?<![\w.])\.[^\W\d_]{letter}*+"
+)
+
+
+class TextPattern:
+    """A regular expression and its shorter form for ASCII texts.
+
+    Most texts are ASCII. Compiling the classes of all other scripts takes a good part of the time
+    of a search, so that happens with the first text that needs them.
+    """
+
+    def __init__(self, for_ascii: str, for_any: str) -> None:
+        self._ascii, self._source = re.compile(for_ascii), for_any
+
+    @cached_property
+    def _any(self) -> re.Pattern[str]:
+        return re.compile(self._source)
+
+    def of(self, text: str) -> re.Pattern[str]:
+        """Return the compiled expression for a text."""
+        return self._ascii if text.isascii() else self._any
+
+    def search(self, text: str) -> re.Match[str] | None:
+        return self.of(text).search(text)
+
+    def match(self, text: str) -> re.Match[str] | None:
+        return self.of(text).match(text)
+
+    def fullmatch(self, text: str) -> re.Match[str] | None:
+        return self.of(text).fullmatch(text)
+
+    def findall(self, text: str) -> list[str]:
+        return self.of(text).findall(text)
+
+    def finditer(self, text: str) -> Iterator[re.Match[str]]:
+        return self.of(text).finditer(text)
+
+
+def _pattern(template: str) -> TextPattern:
+    for_ascii = template.format(cjk="", letter=ASCII_LETTER, latin=ASCII_LETTER)
+    latin = rf"[^\W{CJK}_]"
+    return TextPattern(for_ascii, template.format(cjk=f"[{CJK}]+|", letter=LETTER, latin=latin))
+
+
+RUNS, CODED = _pattern(RUN), _pattern(RUN + CODE)
+_CJK = TextPattern("(?!)", f"[{CJK}]")
+IS_CJK, HAS_CJK = _CJK.match, _CJK.search
+
+
+# --- tokens and terms ---
 
 NUMBER = re.compile(r"\d+(?:\.\d+)*").fullmatch
 ACCENTS = re.compile("[\u0300-\u036f]")

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from qkvsearch.text.analysis import NUMBER, Analyzer, Token, fold, lower, resolve_code
-from qkvsearch.text.language.languages import ENGLISH
-from qkvsearch.text.language.word_patterns import CODED
+from qkvsearch.text.analysis import CODED, NUMBER, Analyzer, Token, fold, lower, resolve_code
+from qkvsearch.text.languages import ENGLISH
 from qkvsearch.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:

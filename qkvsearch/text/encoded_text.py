@@ -13,7 +13,7 @@ from qkvsearch.attention import attention, look_ahead_mask
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.text.analysis import fold
 from qkvsearch.text.labelled import LabelledVectors
-from qkvsearch.text.language.languages import stop_words
+from qkvsearch.text.languages import stop_words
 from qkvsearch.text.pretrained.subwords import sum_rows
 from qkvsearch.text.text_encoder import PADDING
 

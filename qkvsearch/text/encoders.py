@@ -1,4 +1,4 @@
-"""The text encoders of a build by name: how each is created, and the weight of its head.
+"""The text encoders of a build by name: how each is created, its weight, and the default choice.
 
 To add one, write a `TextEncoder` in `learned` or `pretrained`, register it in `DENSE_HEADS`, and
 add its weights to `CHOICES`.
@@ -6,8 +6,9 @@ add its weights to `CHOICES`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,7 +16,7 @@ import numpy as np
 
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.text.analysis import Analyzer
-from qkvsearch.text.language.languages import ENGLISH
+from qkvsearch.text.languages import ENGLISH
 from qkvsearch.text.text_encoder import TextEncoder
 from qkvsearch.text.vocabulary import Vocabulary
 
@@ -37,7 +38,7 @@ class FittedEncoder(NamedTuple):
 
 def _learn_lsa(columns: Sequence[AnalyzedTexts], epochs: int | None, near: Any) -> FittedEncoder:
     from qkvsearch.text.analyzed import AnalyzedTexts
-    from qkvsearch.text.learned.directions import latent_semantic_encoder
+    from qkvsearch.text.learned.svd import latent_semantic_encoder
 
     encoder, directions = latent_semantic_encoder(AnalyzedTexts.joined(columns), near=near)
     return FittedEncoder(encoder, None, directions)
@@ -46,7 +47,7 @@ def _learn_lsa(columns: Sequence[AnalyzedTexts], epochs: int | None, near: Any) 
 def _learn_contrastive(
     columns: Sequence[AnalyzedTexts], epochs: int | None, near: Any
 ) -> FittedEncoder:
-    from qkvsearch.text.learned.epochs import ContrastiveLearning
+    from qkvsearch.text.learned.contrastive import ContrastiveLearning
 
     settings: dict[str, Any] = {} if epochs is None else {"epochs": epochs, "held_out": 0}
     model = ContrastiveLearning(**settings, language=columns[0].runs.analyzer.language)
@@ -195,3 +196,91 @@ def pretrained(name: str) -> TextEncoder:
         near = suggest(name, ["minilm", "static"])
         raise QkvError(f"no encoder {name!r}{near} (minilm, static, or a model's folder)")
     return pretrained_encoder(name if name in ("minilm", "static") else "transformer", name)
+
+
+# --- the encoder that a build takes by default: the best one that is installed and fast ---
+
+AUTO = "auto"
+# Libraries that read the files of both pretrained encoders.
+LIBRARIES = ("safetensors", "tokenizers")
+# The longest time, in seconds, that a build encodes unless a slower encoder is requested.
+MAX_SECONDS = 60
+# Of minilm on two cores, by `benchmarks/defaults/encoder_speed.py`. The time is estimated, not
+# measured, so that the same catalog gets the same encoder on a busy day.
+TOKENS_PER_SECOND, BYTES_PER_TOKEN = 7000, 3.6
+# Special tokens that are added to each text, and the model's limit.
+SPECIAL_TOKENS, MAX_TOKENS = 2, 256
+
+GET_STATIC = "pip install 'qkvsearch[encoders]'"
+GET_MINILM = "`qkvsearch model fetch minilm`"
+
+
+class Choice(NamedTuple):
+    """An encoder's name, the reason for choosing it, and what would change the choice."""
+
+    encoder: str
+    why: str
+
+
+def choose(columns: Iterable[Sequence[str]]) -> Choice:
+    """Choose minilm if it is installed and encodes these text columns in about a minute, otherwise
+    static if that is installed, otherwise corpus. Texts and installation alone decide.
+
+    >>> choose([["Red kettle", "Blue kettle"]]).encoder in ("minilm", "static", "corpus")
+    True
+    """
+    seconds = encoding_seconds(columns)
+    available = installed()
+    has_static = "static" in available
+    fallback = "static" if has_static else "corpus"
+    if "minilm" in available and seconds <= MAX_SECONDS:
+        return Choice("minilm", f"it is installed and encodes this in {duration(seconds)}")
+    if "minilm" in available:
+        slow = f"minilm would encode for {duration(seconds)}; --encoder minilm takes it anyway"
+        return Choice(
+            fallback, slow if has_static else f"{slow}; {GET_STATIC} gets static, which is quicker"
+        )
+    if not has_static:
+        return Choice(
+            fallback, f"no other is installed; {GET_STATIC} gets static, then {GET_MINILM}"
+        )
+    if seconds > MAX_SECONDS:
+        return Choice(
+            fallback, f"minilm is not installed, and would encode for {duration(seconds)}"
+        )
+    return Choice(fallback, f"minilm is not installed; {GET_MINILM} gets it")
+
+
+def installed() -> tuple[str, ...]:
+    """Return the pretrained encoders that are installed, with the libraries that read them."""
+    from qkvsearch.text.pretrained.fetch import find
+
+    if any(find_spec(library) is None for library in LIBRARIES):
+        return ()
+    return tuple(name for name in ("static", "minilm") if find(name) is not None)
+
+
+def encoding_seconds(columns: Iterable[Sequence[str]]) -> float:
+    """Estimate how long minilm encodes text columns: each text, and the whole item for the second
+    pass of a search. Bytes count, since a character of a non-Latin script is a token or more.
+
+    >>> round(encoding_seconds([["Why river banks collapse"] * 20_000]))
+    50
+    """
+    tokens = 0.0
+    for texts in zip(*columns, strict=True):
+        sizes = [len(text.encode("utf-8", "replace")) / BYTES_PER_TOKEN for text in texts]
+        for size in [*sizes, sum(sizes)]:
+            tokens += min(size + SPECIAL_TOKENS, MAX_TOKENS)
+    return tokens / TOKENS_PER_SECOND
+
+
+def duration(seconds: float) -> str:
+    """Format a duration for people.
+
+    >>> duration(0.2), duration(45.4), duration(400), duration(9000)
+    ('about 1 s', 'about 45 s', 'about 7 min', 'about 2.5 h')
+    """
+    if seconds < 90:
+        return f"about {max(seconds, 1):.0f} s"
+    return f"about {seconds / 60:.0f} min" if seconds < 5400 else f"about {seconds / 3600:.1f} h"

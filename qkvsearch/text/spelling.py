@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 
 from qkvsearch.text.analysis import fold
-from qkvsearch.text.language.languages import CODES, ENGLISH
+from qkvsearch.text.languages import CODES, ENGLISH
 
 # The lengths from which a word may have one error, and two.
 MIN_LENGTH_ONE_ERROR, MIN_LENGTH_TWO_ERRORS = 4, 8

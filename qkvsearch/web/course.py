@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import json
-from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
 from qkvsearch.lessons import lesson
-from qkvsearch.lessons.exports.document import to_document
 from qkvsearch.lessons.exports.page.article import article, contents
 from qkvsearch.lessons.messages import spoken
 from qkvsearch.web.problems import Problem
@@ -20,14 +17,11 @@ from qkvsearch.web.problems import Problem
 
 @dataclass(frozen=True)
 class TaughtLesson:
-    """A lesson in a language. outline: what a table of contents says. contents and article: HTML.
-    document: all of it as JSON.
-    """
+    """A lesson in a language. outline: its title, steps and questions. contents, article: HTML."""
 
     outline: dict[str, Any]
     contents: str
     article: str
-    document: bytes
 
 
 class Course:
@@ -46,13 +40,9 @@ class Course:
 
     async def lesson(self, name: str) -> TaughtLesson:
         """In the language that is spoken. Raises `QkvError` and `Problem`."""
-        return (await self.lessons([name]))[0]
-
-    async def lessons(self, names: Sequence[str]) -> list[TaughtLesson]:
-        """Several, in the time of one."""
         try:
             async with asyncio.timeout(self._seconds):
-                return [await self._lesson(name) for name in names]
+                return await self._lesson(name)
         except TimeoutError:
             late = "the lesson is still being computed"
             raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, late, {"Retry-After": "5"}) from None
@@ -81,7 +71,4 @@ def _taught(name: str) -> TaughtLesson:
         "steps": [step.title for step in made.steps],
         "questions": [quiz.name for quiz in made.quizzes],
     }
-    document = json.dumps(to_document(made), ensure_ascii=False, allow_nan=False)
-    return TaughtLesson(
-        outline, contents([made], True), article(made, True), document.encode("utf-8", "replace")
-    )
+    return TaughtLesson(outline, contents([made], True), article(made, True))

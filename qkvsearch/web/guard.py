@@ -47,8 +47,8 @@ PREFLIGHT = {
 }
 # Files of the pages. They hold nothing of the workspace.
 PAGE_FILES = ("/static/", "/learn/")
-# What else needs no token: of the workspace it holds its name, and which encoder it has.
-OPEN_DATA = ("/learn.json", "/docs.json", "/api/v1/health", "/openapi.json")
+# What else needs no token: of the workspace it holds nothing but the name of an encoder.
+OPEN_DATA = ("/api/v1/health", "/openapi.json")
 
 
 class Guard:

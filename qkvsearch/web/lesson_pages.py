@@ -1,4 +1,4 @@
-"""The course's lessons: a page for each, from the export's files, and its content as JSON."""
+"""The course's lessons: a page for each, from the export's files, and its outline as JSON."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from fastapi import FastAPI, Request
 from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 
-from qkvsearch.lessons import LESSONS, outline
+from qkvsearch import lessons
+from qkvsearch.lessons import LESSONS
 from qkvsearch.lessons.exports.page import COURSE, FILES, SCRIPTS, STYLES
 from qkvsearch.lessons.exports.page.article import script_words
 from qkvsearch.lessons.messages import language, say
@@ -46,33 +47,26 @@ def lesson_words() -> dict[str, str]:
 
 
 def add_routes(app: FastAPI, service: Service) -> None:
-    """The contents as JSON, the lessons, and the course's files."""
+    """The lessons, the outline of each as JSON, and the course's files."""
     course = Course(service.settings.seconds)
     service.closing.append(course.close)
 
-    async def contents(request: Request, lesson: str | None = None) -> Response:
+    async def outline(request: Request, name: str) -> Response:
         with language(pages.language_of(request)):
-            names = LESSONS if lesson is None else (_known(lesson),)
-            return as_json({"lessons": [found.outline for found in await course.lessons(names)]})
-
-    async def document(request: Request, name: str) -> Response:
-        with language(pages.language_of(request)):
-            found = await course.lesson(_known(name))
-        return Response(found.document, media_type="application/json")
+            return as_json((await course.lesson(_known(name))).outline)
 
     async def lesson(request: Request, name: str) -> Response:
         with language(pages.language_of(request)):
             return _lesson(service, request, await course.lesson(_known(name)))
 
     app.mount(f"{ADDRESS}/files", CourseFiles(directory=FILES), name="course")
-    app.add_api_route(f"{ADDRESS}.json", contents, include_in_schema=False)
-    app.add_api_route(f"{ADDRESS}/{{name}}.json", document, include_in_schema=False)
+    app.add_api_route(f"{ADDRESS}/{{name}}.json", outline, include_in_schema=False)
     app.add_api_route(f"{ADDRESS}/{{name}}", lesson, include_in_schema=False)
 
 
 def _lesson(service: Service, request: Request, found: TaughtLesson) -> Response:
     """The page of a lesson."""
-    known = {one.name: one for one in outline()}
+    known = {one.name: one for one in lessons.outline()}
     here = LESSONS.index(found.outline["name"])
     before = [known[name] for name in LESSONS[max(here - 1, 0) : here]]
     after = [known[name] for name in LESSONS[here + 1 : here + 2]]

@@ -9,7 +9,7 @@ import pytest
 
 from qkvsearch.attention.layers.contributions import contributions
 from qkvsearch.attention.layers.state_dict import state
-from qkvsearch.attention.layers.transformer_layers import Encoder
+from qkvsearch.attention.layers.transformer import Encoder
 
 LENGTH, D = 6, 8
 

@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 from qkvsearch.attention.functional import attention
-from qkvsearch.attention.gradients.attention import attention_vjp, cap_vjp, softmax_vjp
-from qkvsearch.attention.gradients.layer_gradients import (
+from qkvsearch.attention.gradients import (
+    attention_vjp,
+    cap_vjp,
     gelu_tanh_vjp,
     gelu_vjp,
     relu_vjp,
+    softmax_vjp,
     standardize_vjp,
     vjp,
 )
@@ -23,13 +25,13 @@ from qkvsearch.attention.layers.basic import (
     LearnedPositions,
     Linear,
 )
-from qkvsearch.attention.layers.multi_head import MultiHeadAttention
 from qkvsearch.attention.layers.state_dict import state
-from qkvsearch.attention.layers.transformer_layers import (
+from qkvsearch.attention.layers.transformer import (
     Decoder,
     DecoderLayer,
     Encoder,
     EncoderLayer,
+    MultiHeadAttention,
 )
 from qkvsearch.attention.masks import padding_mask
 from qkvsearch.attention.scores import AdditiveScore

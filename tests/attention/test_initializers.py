@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from qkvsearch.attention.layers import initializers
+from qkvsearch.attention.layers import basic as initializers
 from qkvsearch.attention.layers.basic import Linear, relu
 
 FOUR_IN_THREE_OUT = (3, 4)

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from qkvsearch.attention.gradients.attention import (
+from qkvsearch.attention.gradients import (
     additive_score_vjp,
     attention_vjp,
     pull_softmax,
+    vjp,
 )
-from qkvsearch.attention.gradients.layer_gradients import vjp
 from qkvsearch.attention.layers.basic import (
     Embedding,
     FeedForward,
@@ -22,13 +22,13 @@ from qkvsearch.attention.layers.basic import (
     LearnedPositions,
     Linear,
 )
-from qkvsearch.attention.layers.multi_head import MultiHeadAttention
 from qkvsearch.attention.layers.state_dict import load, state
-from qkvsearch.attention.layers.transformer_layers import (
+from qkvsearch.attention.layers.transformer import (
     Decoder,
     DecoderLayer,
     Encoder,
     EncoderLayer,
+    MultiHeadAttention,
 )
 from qkvsearch.attention.scores import AdditiveScore
 from qkvsearch.attention.training import Adam, cross_entropy, fit, mean_squared_error

@@ -10,11 +10,15 @@ import numpy as np
 import pytest
 
 from qkvsearch.attention.functional import attention
-from qkvsearch.attention.gradients.layer_gradients import vjp
+from qkvsearch.attention.gradients import vjp
 from qkvsearch.attention.layers.basic import Embedding, FeedForward, LayerNorm, Linear
-from qkvsearch.attention.layers.multi_head import MultiHeadAttention
 from qkvsearch.attention.layers.state_dict import load, state
-from qkvsearch.attention.layers.transformer_layers import Decoder, Encoder, EncoderLayer
+from qkvsearch.attention.layers.transformer import (
+    Decoder,
+    Encoder,
+    EncoderLayer,
+    MultiHeadAttention,
+)
 from qkvsearch.attention.masks import padding_mask
 from qkvsearch.attention.scores import AdditiveScore
 

@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from qkvsearch.attention.gradients.attention import attention_vjp
-from qkvsearch.attention.gradients.layer_gradients import vjp
-from qkvsearch.attention.layers.multi_head import MultiHeadAttention
+from qkvsearch.attention.gradients import attention_vjp, vjp
 from qkvsearch.attention.layers.state_dict import state
-from qkvsearch.attention.layers.transformer_layers import DecoderLayer, Encoder, EncoderLayer
+from qkvsearch.attention.layers.transformer import (
+    DecoderLayer,
+    Encoder,
+    EncoderLayer,
+    MultiHeadAttention,
+)
 from qkvsearch.attention.masks import padding_mask
 from qkvsearch.attention.training import cross_entropy
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from qkvsearch.attention.gradients.layer_gradients import vjp
+from qkvsearch.attention.gradients import vjp
 from qkvsearch.attention.layers.basic import Embedding, LearnedPositions, Linear
 from qkvsearch.attention.layers.state_dict import prefixed, state
-from qkvsearch.attention.layers.transformer_layers import Encoder
+from qkvsearch.attention.layers.transformer import Encoder
 from qkvsearch.attention.training import Adam, Minibatches, cross_entropy, fit
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from qkvsearch.cli.build import memory_advice
 from qkvsearch.data.readers import read_dataset
-from qkvsearch.text import encoder_choice as choice
+from qkvsearch.text import encoders as choice
 
 ITEMS = "id,title,tags\n1,deep sea,water\n2,red season,colour\n3,the sea,boat\n"
 

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 import pytest
 
 from qkvsearch.cli.evaluate import recommend
-from qkvsearch.collaborative.sequences.next_item import NextItem
+from qkvsearch.collaborative.next_item import NextItem
 from qkvsearch.evaluation import systems
 from qkvsearch.evaluation.splits import PROTOCOLS
 

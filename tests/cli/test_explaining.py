@@ -8,7 +8,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from qkvsearch.cli.explaining import ExplainedCommand, explain_option
+from qkvsearch.cli.hits import ExplainedCommand, explain_option
 
 TOLERANCE = 1e-4
 

@@ -12,7 +12,7 @@ from unittest.mock import MagicMock
 import numpy as np
 import pytest
 
-from qkvsearch.cli.plot import _draw_maps, write_comparison, write_maps
+from qkvsearch.cli.attention_plot import _draw_maps, write_comparison, write_maps
 from qkvsearch.text.encoded_text import AttentionMap, Comparison
 
 TEXT = "guitar bass fishing"

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from qkvsearch.cli.tune import SHOWN_TRIALS, _live_table, command
+from qkvsearch.cli.evaluate import SHOWN_TRIALS, _live_table, tune
 from qkvsearch.engine import Engine
 from qkvsearch.evaluation import tuning
 from qkvsearch.evaluation.splits import PROTOCOLS
@@ -219,5 +219,5 @@ def test_a_workspace_must_be_named_and_have_interactions(qkv, things_path):
 
 
 def test_the_protocols_offered_are_the_ones_there_are():
-    (option,) = [option for option in command.params if option.name == "protocol"]
+    (option,) = [option for option in tune.params if option.name == "protocol"]
     assert list(option.type.choices) == list(PROTOCOLS)

@@ -20,7 +20,7 @@ import pytest
 
 import qkvsearch as qkv
 from qkvsearch.collaborative.estimators import BiasedMF, ImplicitALS
-from qkvsearch.collaborative.sequences.network import NextItemModel
+from qkvsearch.collaborative.next_item_model import NextItemModel
 from qkvsearch.collaborative.strength import Strength, usual_level
 from qkvsearch.data.readers import read_dataset
 from qkvsearch.errors import DamagedError
@@ -36,7 +36,7 @@ from qkvsearch.index.lexical import CodesComponent, LexicalComponent
 from qkvsearch.index.merge import merge_segments, merged_contents
 from qkvsearch.index.registry import components_of
 from qkvsearch.index.tokens import TokensComponent
-from qkvsearch.index.words import WordsComponent
+from qkvsearch.index.lexical import WordsComponent
 from qkvsearch.retrieval import DenseKeys, LexicalKeys
 from qkvsearch.retrieval import late_interaction as late
 from qkvsearch.retrieval.word_index import WordIndex, WordSequences

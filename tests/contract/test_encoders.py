@@ -11,7 +11,7 @@ from qkvsearch.errors import QkvError
 from qkvsearch.text.encoded_text import EncodedText
 from qkvsearch.text.encoders import CHOICES, DENSE_HEADS, LEARNED, SECOND_PASS
 from qkvsearch.text.labelled import quantize_int8, unit_rows
-from qkvsearch.text.learned.svd import CorpusEncoder
+from qkvsearch.text.learned.corpus_encoders import CorpusEncoder
 from qkvsearch.text.pretrained import static, transformer_encoder
 from qkvsearch.text.pretrained.static import StaticEncoder
 from qkvsearch.text.pretrained.transformer_encoder import TransformerEncoder

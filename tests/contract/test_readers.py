@@ -16,11 +16,10 @@ from hypothesis import strategies as st
 
 from qkvsearch.data.files.frames import as_text
 from qkvsearch.data.files.tables import read_table
-from qkvsearch.data.movielens import GENRES
 from qkvsearch.data.readers import Dataset, read_dataset
 from qkvsearch.data.report import ReadReport
 from qkvsearch.data.samples import SAMPLES, sample
-from qkvsearch.data.sources import read_source
+from qkvsearch.data.sources import GENRES, read_source
 
 FILMS = [
     {"movieId": 12, "title": "Teapot, The (1995)", "genres": "Animation|Comedy"},

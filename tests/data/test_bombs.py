@@ -66,6 +66,11 @@ PARQUET = {
         "id": zeros(10**6),
         "by": pa.StructArray.from_arrays([zeros(10**6)] * 20, [f"f{k}" for k in range(20)]),
     },
+    "gaps of long lists": {"id": zeros(1000), "v": pa.nulls(1000, pa.list_(pa.int32(), 10_000))},
+    "gaps of long lists in a list": {
+        "id": zeros(1),
+        "v": in_one_list(pa.nulls(1000, pa.list_(pa.int32(), 10_000))),
+    },
     "a plain text": {"id": zeros(1), "title": pa.array(["x" * 10**7])},
 }
 
@@ -77,6 +82,23 @@ def test_parquet_is_measured_before_it_is_decoded(tmp_path, kind, read):
     parquet.write_table(pa.table(PARQUET[kind]), path, compression="zstd")
     assert path.stat().st_size < 300_000
     refused(path, TOO_MUCH, read)
+
+
+def test_lists_of_a_fixed_size_are_decoded_a_few_rows_at_a_time(tmp_path, monkeypatch):
+    monkeypatch.delenv("QKVSEARCH_MAX_UNPACKED")
+    path = tmp_path / "t.parquet"
+    vectors = pa.FixedSizeListArray.from_arrays(pa.array(np.arange(3_000.0)), 3)
+    parquet.write_table(pa.table({"id": np.arange(1_000), "v": vectors}), path)
+    monkeypatch.setattr("qkvsearch.data.files.frames.BATCH_BYTES", 8 * 4 * 10)
+    rows = []
+    iter_batches = parquet.ParquetFile.iter_batches
+    monkeypatch.setattr(
+        parquet.ParquetFile,
+        "iter_batches",
+        lambda file, n, *args, **kw: rows.append(n) or iter_batches(file, n, *args, **kw),
+    )
+    assert read_table(path)[0]["v"].iloc[-1] == "2997|2998|2999"
+    assert rows == [10]
 
 
 @pytest.mark.parametrize("kind", ["title", "tags.list.element"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from qkvsearch.data.columns.types import typed
+from qkvsearch.data.columns.column_types import typed
 
 
 def read(*cells, told=None, convention=""):

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qkvsearch.data.columns import types
+from qkvsearch.data.columns import column_types
+from qkvsearch.data.columns.column_types import typed
 from qkvsearch.data.columns.facts import TYPES
-from qkvsearch.data.columns.types import typed
 
 
 @pytest.fixture(autouse=True)
@@ -261,15 +261,15 @@ def test_any_text_at_all_is_read_and_every_gap_is_counted(cells, told):
 
 def test_many_cells_of_prose_are_not_read_as_numbers_one_by_one(monkeypatch):
     read_lengths = []
-    original = types.read_numbers
+    original = column_types.read_numbers
 
     def counted(texts, *args):
         read_lengths.append(len(texts))
         return original(texts, *args)
 
-    monkeypatch.setattr(types, "read_numbers", counted)
+    monkeypatch.setattr(column_types, "read_numbers", counted)
     read(*[f"thing {n}" for n in range(5000)])
-    assert sum(read_lengths) <= types.SAMPLE
+    assert sum(read_lengths) <= column_types.SAMPLE
 
 
 def test_rare_prose_among_many_numbers_is_not_missed_for_being_drawn_in_a_sample():

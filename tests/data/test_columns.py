@@ -7,7 +7,7 @@ import pytest
 
 from qkvsearch.data.columns import Columns, find_column, find_text_columns, require_column
 from qkvsearch.data.columns.choice import choose_catalog_columns, choose_log_columns
-from qkvsearch.data.files.encoding import encoded
+from qkvsearch.data.files.encoded import encoded
 from qkvsearch.data.ids import Ids
 from qkvsearch.data.readers import read_dataset
 from qkvsearch.data.report import ReadReport

@@ -16,7 +16,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from qkvsearch.data.download import DOWNLOADS, Download, fetch, find_download
-from qkvsearch.data.movielens import read_movielens
+from qkvsearch.data.sources import read_movielens
 from qkvsearch.errors import DataError
 
 MOVIES = b"movieId,title,genres\n1,Kettle (1999),Drama\n2,Anchor (2004),War\n"

@@ -16,8 +16,13 @@ from hypothesis import strategies as st
 
 from qkvsearch.data.columns import Columns
 from qkvsearch.data.files import scratch
-from qkvsearch.data.files.encoded import NumberColumn, TextColumn, different_rows
-from qkvsearch.data.files.encoding import TableEncoder, encoded
+from qkvsearch.data.files.encoded import (
+    NumberColumn,
+    TableEncoder,
+    TextColumn,
+    different_rows,
+    encoded,
+)
 from qkvsearch.data.files.frames import as_text
 from qkvsearch.data.files.tables import read_encoded, read_table
 from qkvsearch.data.readers import read_dataset
@@ -193,6 +198,23 @@ def test_lines_that_are_too_long_are_counted_by_their_numbers_in_any_piece(tmp_p
         pd.testing.assert_frame_equal(frame, whole)
         assert (str(again), again.first_rows) == (str(report), report.first_rows)
     assert report.first_rows == {"with too many columns": 5}
+
+
+def test_a_log_of_long_cells_is_read_by_bytes(tmp_path, monkeypatch):
+    from qkvsearch.data.files import delimited
+
+    lines = [f"u{k},i{k},{'x' * (1_000 if k > 50 else 1)}" for k in range(100)]
+    lines[80] += ",y,z"
+    (tmp_path / "log.csv").write_text("\n".join(["user,item,note", *lines]))
+    whole, report = read_table(tmp_path / "log.csv")
+    sizes = []
+    add = TableEncoder.add
+    monkeypatch.setattr(TableEncoder, "add", lambda t, f: sizes.append(len(f)) or add(t, f))
+    monkeypatch.setattr(delimited, "BLOCK", 5_000)
+    table, again = read_encoded(tmp_path / "log.csv")
+    pd.testing.assert_frame_equal(table.frame(), whole, check_dtype=False)
+    assert (str(again), again.first_rows) == (str(report), report.first_rows)
+    assert max(sizes[1:]) < 10
 
 
 numbers_or_words = st.one_of(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from qkvsearch.data.movielens import GENRES, read_movielens
+from qkvsearch.data.sources import GENRES, read_movielens
 from qkvsearch.errors import DataError
 
 FILES = {

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qkvsearch.data.refunds import what_is_left
+from qkvsearch.data.interactions import what_is_left
 
 
 def left(pairs, weights):

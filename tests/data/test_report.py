@@ -62,6 +62,29 @@ def test_a_warning_is_an_error_where_one_is_strict(read):
     assert read("ann,1\n" * 5, Columns(strict=True)).kept == 1
 
 
+@pytest.mark.parametrize("kind", ["csv", "xlsx"])
+def test_a_header_of_one_column_that_is_left_out_is_a_warning(tmp_path, kind):
+    rows = [["title"], ["red", "blue"], ["green", "black"], ["white", "grey"]]
+    path = tmp_path / f"t.{kind}"
+    if kind == "csv":
+        path.write_text("".join(f"{', '.join(row)}\n" for row in rows))
+    else:
+        book = pytest.importorskip("openpyxl").Workbook()
+        for row in rows:
+            book.active.append(row)
+        book.save(path)
+    (report,) = read_dataset(path, None).reports
+    (warning,) = report.warnings
+    assert "'title' was left out as a title, and the row below it may be data, red, blue" in warning
+    with pytest.raises(DataError, match=r"was left out as a title.*`strict`"):
+        read_dataset(path, None, Columns(strict=True))
+
+
+def test_a_title_above_named_columns_is_no_warning(tmp_path):
+    (tmp_path / "t.csv").write_text("Stock in May\nid,title\n1,red\n2,green\n")
+    assert read_dataset(tmp_path / "t.csv", None).reports[0].warnings == []
+
+
 def test_what_was_repaired_is_said():
     report = ReadReport("x.csv", read=1, repaired=6911)
     assert "6,911 repaired (lines that are not UTF-8, read as Windows-1252)" in str(report)

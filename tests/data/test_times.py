@@ -5,8 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from qkvsearch.data.columns.date_cells import parse_dates
-from qkvsearch.data.columns.times import are_times, times_of
+from qkvsearch.data.columns.dates import are_times, parse_dates, times_of
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError
 

@@ -60,6 +60,10 @@ def test_rows_keep_their_numbers_and_blank_ones_are_none(book):
     assert frame.index.tolist() == [3]
     assert report.skipped == {"with too many columns": 1}
     assert "first row 5" in str(report)
+    assert report.warnings == [
+        "shop.xlsx#Items: 1 row skipped, the first of them row 5, with cells to the right of the "
+        "last named column; name that column"
+    ]
 
 
 def test_a_title_above_the_table_of_a_sheet_is_left_out_and_said(book):

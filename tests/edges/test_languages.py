@@ -10,7 +10,7 @@ import pytest
 
 import qkvsearch
 from qkvsearch.errors import QkvError
-from qkvsearch.text.encoder_choice import installed
+from qkvsearch.text.encoders import installed
 
 TITLES = [
     "注意力机制入门",

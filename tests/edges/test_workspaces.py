@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from qkvsearch.storage import FORMAT_VERSION, Workspace
-from qkvsearch.storage.checksummed import write_checksummed
+from qkvsearch.storage.checksums import write_checksummed
 
 posix = pytest.mark.skipif(os.name == "nt", reason="Windows has other modes, limits and signals")
 QUESTIONS = [
@@ -156,7 +156,7 @@ def test_a_result_that_does_not_fit_on_the_disk_is_an_error(shop_path, surroundi
 # says which when it got there, and ends what it says with its exit code.
 WAITING = """
 import signal, sys, time
-import qkvsearch.index.build
+import qkvsearch.index.builder
 from qkvsearch._utils import files
 from qkvsearch.storage import array_files, publish
 from qkvsearch.cli import main

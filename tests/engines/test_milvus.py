@@ -13,10 +13,10 @@ import pytest
 import qkvsearch as qkv
 from qkvsearch.engines.milvus.collections import SegmentKeys, write
 from qkvsearch.errors import QkvError, WorkspaceError
-from qkvsearch.index import remote_vectors as remote
+from qkvsearch.index import dense as remote
 from qkvsearch.retrieval import remote_keys as elsewhere
 from qkvsearch.retrieval.remote_keys import Allowed
-from qkvsearch.storage.checksummed import read_checksummed, write_checksummed
+from qkvsearch.storage.checksums import read_checksummed, write_checksummed
 from qkvsearch.storage.remote_collections import RemoteCollection, filter_of
 
 # One worker builds what they ask.

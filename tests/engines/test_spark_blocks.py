@@ -18,7 +18,7 @@ from qkvsearch.collaborative.implicit_als import (  # noqa: E402
 )
 from qkvsearch.data.ids import Ids  # noqa: E402
 from qkvsearch.data.interactions import Interactions  # noqa: E402
-from qkvsearch.engines.spark import als, blocks, histories, solving  # noqa: E402
+from qkvsearch.engines.spark import als, blocks, solving  # noqa: E402
 
 D, N_BLOCKS = 16, 5
 
@@ -48,8 +48,8 @@ def blocks_of(log):
         for name, numbers in (("rating", log.ratings), ("weight", log.weights)):
             if numbers is not None:
                 columns[name] = numbers[rows].astype(float)
-        row = {"block": block, **histories.history_of(pa.table(columns), len(log.item_ids))}
-        batches.append(blocks.as_batch([row], histories.HISTORIES_SCHEMA))
+        row = {"block": block, **blocks.history_of(pa.table(columns), len(log.item_ids))}
+        batches.append(blocks.as_batch([row], blocks.HISTORIES_SCHEMA))
     return batches
 
 
@@ -72,7 +72,7 @@ class Frame:
 
 @pytest.fixture(autouse=True)
 def without_spark(monkeypatch):
-    for module in (als, histories):
+    for module in (als, blocks):
         monkeypatch.setattr(module, "summed", lambda arrays, n: added(arrays.batches))
 
 
@@ -139,7 +139,7 @@ def test_blocks_learn_what_one_machine_learns(log, few):
 
 
 def test_blocks_hold_the_log_as_one_machine_has_it(log):
-    parts = [histories.BlockHistory.of(batch.to_pylist()[0]) for batch in blocks_of(log)]
+    parts = [blocks.BlockHistory.of(batch.to_pylist()[0]) for batch in blocks_of(log)]
     for name in ("items", "ratings", "weights"):
         if getattr(log, name) is not None:
             in_blocks = np.concatenate([getattr(part, name) for part in parts])
@@ -193,7 +193,7 @@ def test_the_usual_weights_come_from_sums_of_blocks(n):
     schema = pa.schema([("items", pa.binary()), ("weights", pa.binary())])
     parts = zip(np.array_split(items.astype("i4"), 4), np.array_split(weights, 4), strict=True)
     batches = [blocks.as_batch([{"items": i, "weights": w}], schema) for i, w in parts]
-    usual, of_items = histories.usual_weights(Frame(batches), 4, 5)
+    usual, of_items = blocks.usual_weights(Frame(batches), 4, 5)
     log = Interactions.from_columns(
         np.arange(n), items, weights=np.maximum(weights, 0), item_ids=Ids(map(str, range(5)))
     )

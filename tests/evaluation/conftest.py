@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from qkvsearch.collaborative.sequences.next_item import NextItem
+from qkvsearch.collaborative.next_item import NextItem
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.evaluation import systems
 

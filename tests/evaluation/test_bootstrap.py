@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from qkvsearch.evaluation import bootstrap
-from qkvsearch.evaluation.bootstrap import interval, resampled_means
+from qkvsearch.evaluation import metrics
+from qkvsearch.evaluation.metrics import interval, resampled_means
 
 
 def test_the_spread_is_the_standard_error():
@@ -38,7 +38,7 @@ def test_the_same_bits_whatever_the_threads_and_the_blocks(monkeypatch):
         with threadpool_limits(threads):
             found.append(resampled_means(values))
     assert np.array_equal(*found)
-    monkeypatch.setattr(bootstrap, "MAX_DRAWS", 1 << 14)
+    monkeypatch.setattr(metrics, "MAX_DRAWS", 1 << 14)
     assert np.allclose(resampled_means(values), found[0], atol=1e-15)
 
 

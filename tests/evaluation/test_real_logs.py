@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from qkvsearch.data.movielens import read_movielens
+from qkvsearch.data.sources import read_movielens
 from qkvsearch.evaluation.recommend_protocol import evaluate_recommend
 
 DATA = os.environ.get("QKVSEARCH_DATA")

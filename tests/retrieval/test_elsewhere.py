@@ -8,7 +8,7 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from qkvsearch.index.remote_vectors import remote_keys, sums
+from qkvsearch.index.dense import remote_keys, sums
 from qkvsearch.retrieval import DenseKeys, fuse, rank
 from qkvsearch.retrieval import remote_keys as module
 from qkvsearch.retrieval.remote_keys import Allowed, RemoteKeys, RemoteRows, scored

@@ -23,7 +23,7 @@ from qkvsearch.retrieval.topk import top_k
 from qkvsearch.text import text_encoder
 from qkvsearch.text.analysis import Analyzer
 from qkvsearch.text.labelled import LEVELS, LabelledVectors, quantize_int8
-from qkvsearch.text.learned.svd import CorpusEncoder
+from qkvsearch.text.learned.corpus_encoders import CorpusEncoder
 from qkvsearch.text.pretrained import static, transformer_encoder
 from qkvsearch.text.pretrained.static import StaticEncoder
 from qkvsearch.text.pretrained.transformer_encoder import TransformerEncoder

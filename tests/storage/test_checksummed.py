@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qkvsearch.errors import DamagedError
-from qkvsearch.storage.checksummed import checksum_of, read_checksummed, write_checksummed
+from qkvsearch.storage.checksums import checksum_of, read_checksummed, write_checksummed
 
 texts = st.text(st.characters(codec=None), max_size=8)
 values = st.recursive(

@@ -16,7 +16,7 @@ import pytest
 
 from qkvsearch.errors import DamagedError, QkvError, WorkspaceError
 from qkvsearch.storage import records
-from qkvsearch.storage.checksummed import read_checksummed
+from qkvsearch.storage.checksums import read_checksummed
 from qkvsearch.storage.records import Recorded, RecordsDatabase, database
 from qkvsearch.storage.records.changes import is_user
 from qkvsearch.storage.records.record_rows import RECORD
@@ -172,6 +172,17 @@ def test_a_file_that_is_missing_or_cut_is_damaged(path, name, left):
         return
     for ask in (lambda: rows(path), lambda: write(path, ["g"])):
         with pytest.raises(DamagedError, match="records"):
+            ask()
+
+
+@pytest.mark.parametrize("name", ["records.db", "records.json"])
+def test_a_folder_in_place_of_a_file_is_damaged(path, name):
+    reader = fresh(path)
+    assert reader.rows("SELECT count(*) FROM recorded") == [(6,)]
+    (path / name).unlink()
+    (path / name).mkdir()
+    for ask in (lambda: rows(path), lambda: write(path, ["g"]), fresh(path).check, reader.check):
+        with pytest.raises(DamagedError, match="a link or a folder"):
             ask()
 
 

@@ -235,7 +235,7 @@ def test_a_manifest_of_another_build_is_found(workspace, make_contents):
 
 
 def test_names_that_lead_out_of_the_workspace_are_refused_though_their_checksum_fits(workspace):
-    from qkvsearch.storage.checksummed import read_checksummed, write_checksummed
+    from qkvsearch.storage.checksums import read_checksummed, write_checksummed
 
     found = read_root(workspace.path)
     for name in ("../../etc", "/etc", "20200101-000000-abcdef/../.."):

@@ -16,9 +16,9 @@ import qkvsearch as qkv
 from qkvsearch.engine import Engine, build
 from qkvsearch.errors import DamagedError, WorkspaceError
 from qkvsearch.index import add as joining
-from qkvsearch.index import build as builder
-from qkvsearch.storage import checksummed
-from qkvsearch.storage.checksummed import read_checksummed, write_checksummed
+from qkvsearch.index import builder
+from qkvsearch.storage import checksums
+from qkvsearch.storage.checksums import read_checksummed, write_checksummed
 from qkvsearch.storage.records import changes, database
 
 ITEMS = pd.DataFrame(
@@ -88,7 +88,7 @@ def test_a_disk_that_is_full_at_the_root_is_an_error_in_one_line(engine, monkeyp
     def full(*_: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(checksummed, "write_synced", full)
+    monkeypatch.setattr(checksums, "write_synced", full)
     is_path = change not in (Engine.rollback, Engine.compact)
     with pytest.raises(WorkspaceError, match="No space left"):
         change(engine.workspace.path if is_path else engine)
@@ -132,6 +132,23 @@ def test_to_learn_says_which_records_no_log_can_have(engine):
     learned = engine.learn()
     assert learned.recorded == 1
     assert learned.notes == [note for note in learned.notes if "1 recorded" in note] != []
+
+
+def test_builds_that_a_writer_removes_during_a_check_are_not_damaged(engine, monkeypatch):
+    engine.remove(["f"])
+    engine.remove(["e"])
+    workspace = qkv.open(engine.workspace.path).workspace
+    check = workspace.records.check
+
+    def check_while_builds_are_dropped():
+        check()
+        monkeypatch.undo()
+        engine.compact(drop_builds=True)
+
+    monkeypatch.setattr(
+        database.RecordsDatabase, "check", lambda self: check_while_builds_are_dropped()
+    )
+    assert workspace.damaged_files() == []
 
 
 # --- links out of the workspace ---

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from qkvsearch.text.analysis import MAX_TERM, Analyzer, fold, word_spans
-from qkvsearch.text.language.languages import stop_words
+from qkvsearch.text.languages import stop_words
 
 analyzer = Analyzer()
 words_and_oddities = st.text() | st.lists(

@@ -11,8 +11,8 @@ from qkvsearch.attention.training import Adam
 from qkvsearch.embeddings import ContrastiveEncoder
 from qkvsearch.errors import DataError
 from qkvsearch.text.analyzed import AnalyzedTexts
-from qkvsearch.text.learned import epochs
-from qkvsearch.text.learned.pairs import (
+from qkvsearch.text.learned import contrastive
+from qkvsearch.text.learned.contrastive import (
     ItemShares,
     Pooling,
     Training,
@@ -156,7 +156,7 @@ def test_nothing_of_the_held_out_items_is_learned_while_they_are_held_out(monkey
         passed[-1].append(b"".join(array.tobytes() for array in state(model).values()))
         return float(len(passed[-1]))  # each epoch better than the last
 
-    monkeypatch.setattr(epochs, "mean_reciprocal_rank", rank)
+    monkeypatch.setattr(contrastive, "mean_reciprocal_rank", rank)
     titles, tags = synonyms(60)
     held_out = np.random.default_rng(0).permutation(60)[: int(0.2 * 60)]
     others = [list(titles), list(tags)]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from qkvsearch.text import encoder_choice
-from qkvsearch.text.encoder_choice import choose, encoding_seconds, installed
+from qkvsearch.text import encoders
+from qkvsearch.text.encoders import choose, encoding_seconds, installed
+from qkvsearch.text.pretrained import fetch
 
 FEW = [["deep sea", "red kettle"], ["sea", ""]]
 # Two minutes of minilm.
@@ -26,7 +27,7 @@ MANY = [["a title of about twenty-five characters"] * 38_000]
     ],
 )
 def test_the_best_that_is_installed_and_quick_enough(monkeypatch, available, columns, encoder, why):
-    monkeypatch.setattr(encoder_choice, "installed", lambda: available)
+    monkeypatch.setattr(encoders, "installed", lambda: available)
     choice = choose(columns)
     assert choice.encoder == encoder
     assert why in choice.why
@@ -51,14 +52,12 @@ def test_all_of_an_item_is_read_once_more_for_the_second_pass():
 
 
 def test_without_what_reads_them_nothing_is_installed(monkeypatch):
-    monkeypatch.setattr(encoder_choice, "find", lambda name: "somewhere")
-    monkeypatch.setattr(encoder_choice, "find_spec", lambda name: object())
+    monkeypatch.setattr(fetch, "find", lambda name: "somewhere")
+    monkeypatch.setattr(encoders, "find_spec", lambda name: object())
     assert installed() == ("static", "minilm")
-    monkeypatch.setattr(
-        encoder_choice, "find", lambda name: None if name == "minilm" else "somewhere"
-    )
+    monkeypatch.setattr(fetch, "find", lambda name: None if name == "minilm" else "somewhere")
     assert installed() == ("static",)
     monkeypatch.setattr(
-        encoder_choice, "find_spec", lambda name: None if name == "tokenizers" else "there"
+        encoders, "find_spec", lambda name: None if name == "tokenizers" else "there"
     )
     assert installed() == ()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from qkvsearch.errors import QkvError
 from qkvsearch.text.analysis import Analyzer, fold, stem, words
-from qkvsearch.text.language.languages import CODES, STOP_WORDS, chosen, guess, named, stop_words
+from qkvsearch.text.languages import CODES, STOP_WORDS, chosen, guess, named, stop_words
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from qkvsearch.text.learned.svd import CorpusEncoder
+from qkvsearch.text.learned.corpus_encoders import CorpusEncoder
 
 SUBJECTS = [
     "sourdough bread baking with flour",

@@ -6,9 +6,9 @@ import numpy as np
 
 from qkvsearch.text.analysis import Analyzer
 from qkvsearch.text.labelled import LabelledVectors
-from qkvsearch.text.learned import directions
-from qkvsearch.text.learned.directions import positive_information
-from qkvsearch.text.learned.svd import CooccurrenceEncoder
+from qkvsearch.text.learned import svd
+from qkvsearch.text.learned.corpus_encoders import CooccurrenceEncoder
+from qkvsearch.text.learned.svd import positive_information
 from qkvsearch.text.text_encoder import item_keys, item_pieces
 from qkvsearch.text.vocabulary import count_terms
 
@@ -34,7 +34,7 @@ def test_information_is_positive_and_by_hand_for_two_texts():
 def test_information_counted_in_pieces_is_the_same(monkeypatch):
     _, counts = count_terms(TEXTS, Analyzer().terms)
     whole = positive_information(counts, 0.75)
-    monkeypatch.setattr(directions, "MOST_PAIRS", 3)
+    monkeypatch.setattr(svd, "MOST_PAIRS", 3)
     pieces = positive_information(counts, 0.75)
     assert np.array_equal(pieces.toarray(), whole.toarray())
 

@@ -159,11 +159,5 @@ def test_vectors_of_texts(asked, client, videos):
     assert client.post("/api/v1/encode", json={"texts": []}).json()["vectors"] == []
 
 
-def test_the_page_names_the_encoders_and_has_its_json_beside_it(client, installed):
-    page = client.get("/attend")
-    assert '"encoders": ["minilm", "lsa"]' in page.text
-    same = {"text": "deep sea", "encoder": "minilm"}
-    found = client.get("/api/v1/attend", params=same).json()
-    shown = {"word": "1", "view": "mean", "lang": "zh"}
-    assert client.get("/attend.json", params={**same, **shown}).json() == found
-    assert client.get("/attend.json?text=deep+sea").json() == found
+def test_the_page_names_the_encoders(client, installed):
+    assert '"encoders": ["minilm", "lsa"]' in client.get("/attend").text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import threading
 import time
@@ -10,7 +9,6 @@ import time
 import pytest
 
 from qkvsearch.lessons import LESSONS, language, lesson
-from qkvsearch.lessons.exports.document import to_document
 from qkvsearch.lessons.exports.page import FILES, SCRIPTS, STYLES
 from qkvsearch.lessons.exports.page.article import article
 from qkvsearch.web import course
@@ -41,14 +39,9 @@ def test_nothing_is_inline(client):
         assert all("src=" in script or "application/json" in script for script in scripts)
 
 
-def test_a_lesson_as_json_is_what_the_command_line_gives(client):
-    found = client.get(f"/learn/{QUICK}.json").json()
-    assert found == json.loads(json.dumps(to_document(lesson(QUICK))))
-
-
-def test_contents_name_steps_and_questions(client):
+def test_an_outline_names_steps_and_questions(client):
     taught = lesson(QUICK)
-    (found,) = client.get(f"/learn.json?lesson={QUICK}").json()["lessons"]
+    found = client.get(f"/learn/{QUICK}.json").json()
     assert found["steps"] == [step.title for step in taught.steps]
     assert found["questions"] == [quiz.name for quiz in taught.quizzes]
     assert len(client.get("/learn").text.split("data-lesson=")) == len(LESSONS) + 1
@@ -76,7 +69,7 @@ def test_the_ends_of_the_course(client):
     assert ['rel="prev"' in last, 'rel="next"' in last] == [True, False]
 
 
-@pytest.mark.parametrize("path", ["/learn/none", "/learn/none.json", "/learn.json?lesson=none"])
+@pytest.mark.parametrize("path", ["/learn/none", "/learn/none.json"])
 def test_a_lesson_that_there_is_not(client, path):
     refused = client.get(path)
     assert refused.status_code == 404
@@ -87,15 +80,8 @@ def test_it_needs_no_token(asking, videos_path, tmp_path):
     file = tmp_path / "token"
     file.write_text("0123456789abcdef\n")
     with asking(videos_path, token_file=file) as client:
-        for path in (
-            "/learn",
-            "/learn.json?lesson=masks",
-            "/learn/masks",
-            "/docs",
-            "/openapi.json",
-        ):
+        for path in ("/learn", "/learn/masks", "/learn/masks.json", "/docs", "/openapi.json"):
             assert client.get(path).status_code == 200
-        assert client.get("/inside.json").status_code == 401
 
 
 def test_a_lesson_is_computed_once_for_each_language(asking, videos_path, monkeypatch):
@@ -122,16 +108,6 @@ def test_one_that_failed_is_tried_again(asking, videos_path, monkeypatch):
             patched.setattr(course, "lesson", broken)
             assert client.get("/learn/masks").status_code == 500
         assert client.get("/learn/masks").status_code == 200
-
-
-def test_all_lessons_together_wait_no_longer_than_one(asking, videos_path, monkeypatch):
-    def slow(name):
-        time.sleep(0.15)
-        return lesson("softmax")
-
-    monkeypatch.setattr(course, "lesson", slow)
-    with asking(videos_path, seconds=0.2) as client:
-        assert client.get("/learn.json").status_code == 503
 
 
 def test_one_that_takes_too_long_is_there_when_asked_again(asking, videos_path, monkeypatch):

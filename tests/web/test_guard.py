@@ -143,7 +143,7 @@ OWN = [
 @pytest.mark.parametrize("headers", FOREIGN)
 def test_pages_of_other_sites_reach_no_data(client, headers):
     many = {"searches": [{"q": "bread"}]}
-    for path in ("/api/v1/search?q=bread", "/search.json?q=bread", "/api/v1/health", "/nothing"):
+    for path in ("/api/v1/search?q=bread", "/api/v1/health", "/nothing"):
         assert "--allow-origin" in is_problem(client.get(path, headers=headers), 403)
     is_problem(client.post("/api/v1/search", json=many, headers=headers), 403)
     is_problem(client.delete("/api/v1/users/w001", headers=headers), 403)
@@ -280,7 +280,7 @@ def test_the_token_is_demanded_of_all_that_holds_data(asking, videos_path, tmp_p
         for open_to_all in ("/", "/api/v1/health", "/static/base.css", "/openapi.json"):
             assert client.get(open_to_all).status_code == 200
         assert client.get("/api/v1/health").json() == {"status": "ok"}
-        for path_ in ("/api/v1/search?q=a", "/search.json?q=a", "/api/v1/info", "/api/v1/metrics"):
+        for path_ in ("/api/v1/search?q=a", "/api/v1/info", "/api/v1/metrics"):
             refused = client.get(path_)
             is_problem(refused, 401)
             assert refused.headers["www-authenticate"].startswith("Bearer")

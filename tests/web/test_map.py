@@ -115,15 +115,6 @@ def test_nothing_known_of_a_query_is_said(asked):
     assert found["notes"] == ["Nothing of it is known by lsa."]
 
 
-def test_the_page_has_its_json_beside_it(films, asked):
-    beside = {"colour": "year", "lang": "zh"}
-    assert films.get("/map.json", params=beside).json() == asked(colour="year")
-    near = films.get("/api/v1/similar?items=m001").json()
-    chosen = films.get("/map.json", params={**beside, "item": "m001", "query": "space"}).json()
-    assert chosen == {**asked(colour="year"), "similar": near}
-    assert films.get("/map").status_code == 200
-
-
 @pytest.fixture(scope="module")
 def hostile(asking, tmp_path_factory):
     """Titles of markup and of a megabyte, cells of all kinds, some blank, ids that are numbers."""

@@ -98,15 +98,6 @@ def test_a_body_may_have_ids_that_are_numbers(asking, shop_path, shop):
         assert client.post("/api/v1/recommend", json={"questions": [other]}).status_code == 200
 
 
-def test_beside_the_page_is_its_json(rated):
-    asked = {"user": "u001", "without": "m262", "diversity": 0.5, "k": 12}
-    found = rated.get("/recommend.json", params={**asked, "lang": "zh"})
-    shown = {**asked, "explain": True, "because": 3}
-    assert found.json() == rated.get("/api/v1/recommend", params=shown).json()
-    assert len(rated.get("/recommend.json?user=u001").json()["hits"]) == 12
-    assert rated.get("/recommend.json?user=u001&colour=red").status_code == 422
-
-
 def test_the_page_says_everything_and_holds_nothing_of_the_workspace(rated):
     page = rated.get("/recommend")
     assert page.status_code == 200

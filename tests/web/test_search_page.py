@@ -133,27 +133,3 @@ def test_users_are_found_by_how_their_ids_begin(client):
     assert found["total"] == 9
     assert [row["id"] for row in found["rows"]] == ["w001", "w002", "w003"]
     assert client.get("/api/v1/users?begins=w&where=interactions>1").status_code == 400
-
-
-def test_the_json_beside_the_page_is_what_the_page_shows(client):
-    beside = lambda **asked: client.get("/search.json", params=asked).json()  # noqa: E731
-    counted = client.get("/api/v1/facets").json()
-    names = ",".join(column["name"] for column in counted["columns"])
-    ask = lambda path, **asked: client.get(  # noqa: E731
-        f"/api/v1/{path}", params={"k": 3, "fields": names, **asked}
-    ).json()
-    searched = ask("search", q="bread", facets=names, snippet=True, matches=True)
-    assert beside(q="bread", k=3, lang="zh", open="v018") == searched
-    assert beside(similar="v018", k=3) == ask("similar", items="v018")
-    most_met = {**ask("items", sort="users"), "facets": counted["facets"]}
-    assert beside(k=3) == beside(k=3, sort="users", q=" ") == most_met
-    assert beside(k=3, sort="id")["rows"] == ask("items")["rows"] != most_met["rows"]
-    assert beside(q="president election")["hits"] == []
-    assert beside(q="president election", anyway=True)["hits"] != []
-    assert client.get("/search.json?colour=red").status_code == 422
-
-
-def test_without_users_the_newest_are_first_as_on_the_page(hostile):
-    newest = hostile.get("/api/v1/items?sort=-added&k=20").json()["rows"]
-    found = hostile.get("/search.json").json()["rows"]
-    assert [row["id"] for row in found] == [row["id"] for row in newest]

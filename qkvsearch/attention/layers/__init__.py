@@ -6,23 +6,21 @@ from qkvsearch.attention.layers.basic import (
     LayerNorm,
     LearnedPositions,
     Linear,
-    sinusoidal_positions,
-)
-from qkvsearch.attention.layers.initializers import (
     gaussian,
     kaiming_normal,
     kaiming_uniform,
+    sinusoidal_positions,
     xavier_normal,
     xavier_uniform,
 )
-from qkvsearch.attention.layers.multi_head import MultiHeadAttention
 from qkvsearch.attention.layers.state_dict import load, state
-from qkvsearch.attention.layers.transformer_layers import (
+from qkvsearch.attention.layers.transformer import (
     Decoder,
     DecoderLayer,
     Encoder,
     EncoderLayer,
     LayerOutput,
+    MultiHeadAttention,
 )
 
 __all__ = [

@@ -1,8 +1,8 @@
-"""Layers: linear, layer norm, feed forward, embedding, positions.
+"""Layers: linear, layer norm, feed forward, embedding, positions; activations and initializers.
 
 A layer is its weights and a `__call__`, for inputs (..., L, d) of any leading axes. The result has
 the dtype of weights and input: all float32 stays float32. `create` makes one with random weights,
-`state` and `load` (in `state.py`) take weights out and in.
+`state` and `load` (in `state_dict.py`) take weights out and in.
 """
 
 from __future__ import annotations
@@ -15,15 +15,102 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from qkvsearch.attention.layers.initializers import (
-    Array,
-    Initializer,
-    Rng,
-    gaussian,
-    xavier_uniform,
-)
 from qkvsearch.attention.masks import whole_numbers
 from qkvsearch.attention.weights import named
+
+Array = npt.NDArray[Any]
+Shape = tuple[int, ...]
+Rng = np.random.Generator | int
+Initializer = Callable[[Shape, Rng], Array]
+
+
+# --- initializers: weights to start from, at a size that keeps signals alive in many layers.
+# They take the shape (d_out, d_in) of a `Linear`'s weight: fan_in is d_in, fan_out is d_out. ---
+
+
+def gaussian(shape: Shape, rng: Rng, deviation: float = 0.02) -> Array:
+    """Normal, of a deviation that does not depend on the shape.
+
+    Any shape. 0.02 as in Radford et al. 2018 (GPT), section 4.1.
+
+    >>> gaussian((2, 3), rng=0).round(3)
+    array([[ 0.003, -0.003,  0.013],
+           [ 0.002, -0.011,  0.007]])
+    """
+    return np.random.default_rng(rng).normal(0, deviation, shape)
+
+
+def xavier_normal(shape: Shape, rng: Rng) -> Array:
+    """Normal, of variance 2 / (fan_in + fan_out): for tanh, and for layers without activation.
+
+    (d_out, d_in). Raises ValueError for another number of axes.
+    Glorot & Bengio 2010, section 4.2.1, equation 12.
+
+    >>> round(float(xavier_normal((300, 400), rng=0).var()), 4), round(2 / 700, 4)
+    (0.0029, 0.0029)
+    """
+    fan_in, fan_out = fans(shape)
+    return gaussian(shape, rng, np.sqrt(2 / (fan_in + fan_out)))
+
+
+def xavier_uniform(shape: Shape, rng: Rng) -> Array:
+    """Uniform, of variance 2 / (fan_in + fan_out): within ±√(6 / (fan_in + fan_out)).
+
+    (d_out, d_in). Raises ValueError for another number of axes.
+    Glorot & Bengio 2010, section 4.2.1, equation 16.
+
+    >>> round(float(xavier_uniform((300, 300), rng=0).max()), 3)
+    0.1
+    """
+    fan_in, fan_out = fans(shape)
+    return _uniform(shape, rng, 2 / (fan_in + fan_out))
+
+
+def kaiming_normal(shape: Shape, rng: Rng) -> Array:
+    """Normal, of variance 2 / fan_in: for layers before a ReLU, which halves the variance.
+
+    (d_out, d_in). Raises ValueError for another number of axes.
+    He et al. 2015, section 2.2, equation 10.
+
+    >>> round(float(kaiming_normal((300, 400), rng=0).var()), 4), 2 / 400
+    (0.005, 0.005)
+    """
+    fan_in, _ = fans(shape)
+    return gaussian(shape, rng, np.sqrt(2 / fan_in))
+
+
+def kaiming_uniform(shape: Shape, rng: Rng) -> Array:
+    """Uniform, of variance 2 / fan_in: within ±√(6 / fan_in).
+
+    (d_out, d_in). Raises ValueError for another number of axes.
+    He et al. 2015, section 2.2, equation 10.
+
+    >>> round(float(kaiming_uniform((300, 600), rng=0).max()), 3)
+    0.1
+    """
+    fan_in, _ = fans(shape)
+    return _uniform(shape, rng, 2 / fan_in)
+
+
+def fans(shape: Shape) -> tuple[int, int]:
+    """How many inputs an output sums over, and how many outputs an input feeds.
+
+    (d_out, d_in) -> (fan_in, fan_out). Raises ValueError for another number of axes, or none.
+
+    >>> fans((3, 4))
+    (4, 3)
+    """
+    if len(shape) != 2 or 0 in shape:
+        raise ValueError(f"fans are those of a weight (d_out, d_in), got shape {shape}")
+    d_out, d_in = shape
+    return d_in, d_out
+
+
+def _uniform(shape: Shape, rng: Rng, variance: float) -> Array:
+    """Uniform around 0; between ±bound the variance is bound² / 3."""
+    bound = np.sqrt(3 * variance)
+    return np.random.default_rng(rng).uniform(-bound, bound, shape)
+
 
 # --- activations ---
 
@@ -67,6 +154,48 @@ ACTIVATIONS: Mapping[str, Callable[[Array], Array]] = {
     "gelu": gelu,
     "gelu_tanh": gelu_tanh,
 }
+
+
+# --- GELU for answers, where importing SciPy or a compiler takes longer than encoding a text ---
+
+SQRT_HALF = np.float32(math.sqrt(0.5))
+# erf(x) ≈ x · P(x²) / Q(x²) for |x| ≤ 4, to 3e-7: the coefficients of Eigen's `perf`, lowest first.
+ERF_LIMIT = np.float32(4)
+ERF_NUMERATOR = np.array(
+    [-1.60960333262415e-02, -2.95459980854025e-03, -7.34990630326855e-04, -5.69250639462346e-05,
+     -2.10102402082508e-06, 2.77068142495902e-08, -2.72614225801306e-10], np.float32,
+)  # fmt: skip
+ERF_DENOMINATOR = np.array(
+    [-1.42647390514189e-02, -7.37332916720468e-03, -1.68282697438203e-03, -2.13374055278905e-04,
+     -1.45660718464996e-05], np.float32,
+)  # fmt: skip
+
+
+def gelu_in_place(x: Array) -> None:
+    """x = ½x (1 + erf(x / √2)), float32 of any shape, to 3e-7 · max(1, |x|).
+
+    >>> x = np.array([-1.0, 0.0, 1.0], np.float32)
+    >>> gelu_in_place(x)
+    >>> x.round(4)
+    array([-0.1587,  0.    ,  0.8413], dtype=float32)
+    """
+    t = np.clip(x * SQRT_HALF, -ERF_LIMIT, ERF_LIMIT)
+    s = t * t
+    t *= _polynomial(ERF_NUMERATOR, s)
+    t /= _polynomial(ERF_DENOMINATOR, s)
+    t += np.float32(1)
+    t *= np.float32(0.5)
+    x *= t
+
+
+def _polynomial(coefficients: Array, s: Array) -> Array:
+    """Horner's rule, the lowest coefficient first."""
+    value = s * coefficients[-1]
+    for coefficient in coefficients[-2:0:-1]:
+        value += coefficient
+        value *= s
+    value += coefficients[0]
+    return value
 
 
 # --- layers ---

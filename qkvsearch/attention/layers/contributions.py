@@ -8,14 +8,13 @@ import numpy as np
 
 from qkvsearch.attention.layers.basic import (
     ACTIVATIONS,
+    Array,
     FeedForward,
     LayerNorm,
     Linear,
     standardize,
 )
-from qkvsearch.attention.layers.initializers import Array
-from qkvsearch.attention.layers.multi_head import MultiHeadAttention
-from qkvsearch.attention.layers.transformer_layers import Encoder, EncoderLayer
+from qkvsearch.attention.layers.transformer import Encoder, EncoderLayer, MultiHeadAttention
 
 # Shares (L, n, d): vector i is the sum of n addends, the last of them what no token brought.
 Shares = Array

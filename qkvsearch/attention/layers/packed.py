@@ -19,11 +19,13 @@ from typing import Any
 import numpy as np
 
 from qkvsearch._utils.threads import available_cores, idle_cores, one_blas_thread, run_in_threads
-from qkvsearch.attention.gelu import gelu_in_place
-from qkvsearch.attention.layers.basic import ACTIVATIONS, LayerNorm, Linear
-from qkvsearch.attention.layers.initializers import Array
-from qkvsearch.attention.layers.multi_head import MultiHeadAttention, split_heads
-from qkvsearch.attention.layers.transformer_layers import Encoder, EncoderLayer
+from qkvsearch.attention.layers.basic import ACTIVATIONS, Array, LayerNorm, Linear, gelu_in_place
+from qkvsearch.attention.layers.transformer import (
+    Encoder,
+    EncoderLayer,
+    MultiHeadAttention,
+    split_heads,
+)
 from qkvsearch.attention.masks import look_ahead_mask
 
 # A vector between the feed-forward layers is the widest, 6 kB in MiniLM: this many of them fit the

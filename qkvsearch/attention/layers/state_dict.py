@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from qkvsearch.attention.layers.initializers import Array
+from qkvsearch.attention.layers.basic import Array
 
 Layer = TypeVar("Layer")
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from qkvsearch._utils.files import write_file
-from qkvsearch.cli.plot import CELL, draw_matrix, drawn, side_by_side
+from qkvsearch.cli.attention_plot import CELL, draw_matrix, drawn, side_by_side
 from qkvsearch.errors import QkvError
 from qkvsearch.lessons.messages import shown
 from qkvsearch.lessons.parts import Curve, Lesson, Matrix

@@ -10,17 +10,18 @@ from typing import TypeAlias
 
 import pandas as pd
 
-from qkvsearch.data.columns.facts import ColumnFacts, ColumnType
-from qkvsearch.data.columns.names import named, named_as_text
-from qkvsearch.data.columns.roles import (
+from qkvsearch.data.columns import (
     A_NUMBER,
     Columns,
     check_column,
     find_text_columns,
+    named,
+    named_as_text,
     require_column,
 )
-from qkvsearch.data.columns.times import are_times
-from qkvsearch.data.columns.types import typed
+from qkvsearch.data.columns.column_types import typed
+from qkvsearch.data.columns.dates import are_times
+from qkvsearch.data.columns.facts import ColumnFacts, ColumnType
 from qkvsearch.data.files.encoded import EncodedTable
 from qkvsearch.data.ids import Ids, id_texts
 from qkvsearch.data.report import ReadReport
@@ -113,13 +114,22 @@ class _Choice:
                 return self.take(role, name, BY_CELLS)
 
     def warn_of_no_header(self) -> None:
-        """Where no column was told or found by its name, and one is named as a number is."""
-        numbers = [name for name in self.names if re.fullmatch(A_NUMBER, name)]
-        if numbers and not {TOLD, BY_NAME} & {*self.how.values()}:
-            first = listed_names(self.names, 3)
+        """Warn where the names of the columns may be data: no role was found by one of them, and
+        one is a number, or lines above them were left out.
+        """
+        if {TOLD, BY_NAME} & {*self.how.values()}:
+            return
+        first = f"{listed_names(self.names, 3)}, and is read as the names of the columns"
+        if any(re.fullmatch(A_NUMBER, name) for name in self.names):
             self.report.warnings.append(
-                f"{self.report.file}: the first row looks like data, {first}, and is read as the "
-                "names of the columns; add a row of names above it"
+                f"{self.report.file}: the first row looks like data, {first}; add a row of names "
+                "above it"
+            )
+        elif self.report.above:
+            self.report.warnings.append(
+                f"{self.report.file}: {self.report.above!r} was left out as a title, and the row "
+                f"below it may be data, {first}; give a name to each column, or quote the cells "
+                "of a table of one column"
             )
 
     def say(self, **more: str) -> None:

@@ -12,8 +12,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from qkvsearch.data.columns.facts import LIST_SEPARATOR
-from qkvsearch.data.columns.reading import Reading
+from qkvsearch.data.columns.facts import LIST_SEPARATOR, Reading
 
 QUOTED = re.compile(r"^(['\"])(.*)\1$")
 SEPARATORS = "|;,"

@@ -34,6 +34,8 @@ ONE_COLUMN = "\x1f"
 SAMPLE = 100_000
 # Or so many lines, which may be longer.
 LINES = 10
+# Characters that are read at a time.
+BLOCK = 1 << 23
 BLANK = " \t"
 NOTHING = "not a table: no line has anything in it"
 
@@ -195,14 +197,16 @@ def _parsed(
     """Some lines as rows, those without anything too, and the numbers of lines that are too long,
     which are left out; then the next ones.
     """
-    pieces: Any = None
+    reader: Any = None
+    blocks, max_rows = _Blocks(text), rows_at_once(width)
     while True:
+        n_lines = blocks.read_ahead()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", pd.errors.ParserWarning)
             try:
-                if pieces is None:
-                    pieces = pd.read_csv(
-                        text,
+                if reader is None:
+                    reader = pd.read_csv(
+                        blocks,
                         sep=re.escape(delimiter) if len(delimiter) > 1 else delimiter,
                         engine="python" if len(delimiter) > 1 else "c",
                         quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
@@ -215,9 +219,11 @@ def _parsed(
                         skipinitialspace=True,
                         skip_blank_lines=False,
                         on_bad_lines="warn",
-                        chunksize=rows_at_once(width),
+                        iterator=True,
                     )
-                frame = next(pieces, None)
+                frame = reader.get_chunk(min(n_lines or max_rows, max_rows))
+            except StopIteration:
+                frame = None
             except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
                 raise DataError(f"{label}: not a table: {_in_words(error)}".rstrip()) from None
         said = " ".join(str(warning.message) for warning in caught)
@@ -228,6 +234,27 @@ def _parsed(
         if len(too_long):  # and nothing else was left
             yield pd.DataFrame(columns=range(width + 1), dtype=str), too_long
         return
+
+
+class _Blocks(io.TextIOBase):
+    """A text of which a block is read ahead, so that few long rows are parsed at a time."""
+
+    def __init__(self, text: io.TextIOBase) -> None:
+        self._text, self._block = text, io.StringIO()
+
+    def read_ahead(self) -> int | None:
+        """Read the next block, and return how many lines it has; None if it is the last one."""
+        block = self._block.read()
+        block += self._text.read(max(1, BLOCK - len(block)))
+        last_line = self._text.readline()
+        self._block = io.StringIO(block + last_line, newline="")
+        return max(1, block.count("\n"), block.count("\r")) if last_line else None
+
+    def read(self, size: int | None = -1) -> str:
+        return self._block.read(size) or self._text.read(size)
+
+    def readline(self, size: int = -1) -> str:  # type: ignore[override]
+        return self._block.readline(size) or self._text.readline(size)
 
 
 def _numbered(

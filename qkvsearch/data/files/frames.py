@@ -168,6 +168,7 @@ def begins_with_number(cells: Sequence[Any]) -> bool:
 def note_above(report: ReadReport, rows: int, text: str) -> None:
     """Note that so many rows were left out, which begin with this text."""
     start = " ".join(text.split())[:40].rstrip(" ,;|")
+    report.above = start
     report.note(rows, "lines above the table, left out: {n} ({start!r})", start=start)
 
 

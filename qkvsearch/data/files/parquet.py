@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from qkvsearch._utils.limits import CELL, CELL_BYTES, Limit, check_unpacked
-from qkvsearch.data.files.encoding import ColumnEncoder, TableEncoder
+from qkvsearch.data.files.encoded import ColumnEncoder, TableEncoder
 from qkvsearch.data.files.frames import (
     BATCH_BYTES,
     as_text,
@@ -147,18 +147,28 @@ def _plan(place: Place, metadata: Any) -> tuple[int, list[str]]:
     Each cell takes as many bytes as its type has; a text of a dictionary counts once. Raises
     `DataError` where all pages take too many bytes.
     """
-    size = together = 0
+    size = together = cells = 0
     texts = []
+    n_rows = sum(metadata.row_group(j).num_rows for j in range(metadata.num_row_groups))
+    arrow = metadata.schema.to_arrow_schema()
+    sizes = [size for field in arrow for size in _list_sizes(field.type)]
     with place.path.open("rb") as file:
         groups = column_chunks(file)
         for j in range(metadata.num_columns):
             leaf, chunks = metadata.schema.column(j), [group[j] for group in groups]
             width = max(CELL_BYTES, leaf.length or 0)
-            pages = []
+            pages, n_values = [], 0
             for chunk in chunks:
                 pages.append(list(pages_of(file, chunk)))
                 size += sum(page.size + width * page.n_values for page in pages[-1])
+                n_values += sum(page.n_values for page in pages[-1] if not page.is_dictionary)
                 check_unpacked(size, place.size, place.label)
+            # A list of a fixed size that is empty is one value in the file, and in memory as many
+            # cells as any other.
+            n_cells = max(n_values, (n_values if sizes[j].repeated else n_rows) * sizes[j].n_cells)
+            size += width * (n_cells - n_values)
+            cells += n_cells
+            check_unpacked(size, place.size, place.label)
             if leaf.physical_type != "BYTE_ARRAY":
                 continue
             if leaf.logical_type.type != "DECIMAL" and all(
@@ -173,8 +183,36 @@ def _plan(place: Place, metadata: Any) -> tuple[int, list[str]]:
                 for chunk, some in zip(chunks, pages, strict=True):
                     size += shared_size(file, chunk, some)
                 check_unpacked(size, place.size, place.label)
-    rows = rows_at_once(metadata.num_columns)
+    rows = rows_at_once(cells // max(1, n_rows))
     return min(rows, max(1, 4 * BATCH_BYTES // max(1, together))), texts
+
+
+class _ListSize(NamedTuple):
+    """The number of cells of a list of fixed sizes, and whether such lists are in other lists."""
+
+    n_cells: int
+    repeated: bool
+
+
+def _list_sizes(kind: Any, n_cells: int = 1, repeated: bool = False) -> list[_ListSize]:
+    """Return the size of the lists that each column of a file belongs to, for a column of a table.
+
+    The columns of a file are the innermost types of those of its table, in their order.
+    """
+    from pyarrow import types
+
+    if _is_extension(kind):
+        return _list_sizes(kind.storage_type, n_cells, repeated)
+    if types.is_struct(kind):
+        return [size for field in kind for size in _list_sizes(field.type, n_cells, repeated)]
+    if types.is_fixed_size_list(kind):
+        return _list_sizes(kind.value_type, n_cells * kind.list_size, repeated)
+    if types.is_map(kind):
+        inner = kind.key_type, kind.item_type
+        return [size for each in inner for size in _list_sizes(each, n_cells, True)]
+    if types.is_nested(kind):
+        return _list_sizes(kind.value_type, n_cells, True)
+    return [_ListSize(n_cells, repeated)]
 
 
 def _note_nested(names: Sequence[str], arrays: Sequence[Any], report: ReadReport) -> None:

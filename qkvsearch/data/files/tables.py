@@ -11,8 +11,7 @@ import pandas as pd
 from qkvsearch._utils.limits import CELL_BYTES, LOG_ROWS, ROWS, Limit, check_unpacked
 from qkvsearch.data.files.databases import SQLITE, is_url, read_sqlite, read_url
 from qkvsearch.data.files.delimited import read_delimited
-from qkvsearch.data.files.encoded import EncodedTable
-from qkvsearch.data.files.encoding import TableEncoder
+from qkvsearch.data.files.encoded import EncodedTable, TableEncoder
 from qkvsearch.data.files.frames import Piece, text_lengths, without_long_cells
 from qkvsearch.data.files.json_rows import looks_like_json, read_json_rows
 from qkvsearch.data.files.parquet import MARK, ArrowPiece, read_parquet

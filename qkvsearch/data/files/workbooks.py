@@ -24,7 +24,7 @@ from qkvsearch.data.files.frames import (
 )
 from qkvsearch.data.files.unpacking import Place
 from qkvsearch.data.report import ReadReport
-from qkvsearch.errors import DataError, need
+from qkvsearch.errors import DataError, need, quantity
 
 
 def read_workbook(place: Place) -> Piece:
@@ -62,6 +62,11 @@ def read_workbook(place: Place) -> Piece:
     too_long = [number for number, row in rows if len(row) > width]
     report.read = len(rows)
     report.skip("with too many columns", too_long)
+    if too_long:
+        report.warnings.append(
+            f"{report.file}: {quantity(len(too_long), 'row')} skipped, the first of them row "
+            f"{too_long[0]:,}, with cells to the right of the last named column; name that column"
+        )
     return frame.drop(index=too_long), report
 
 

@@ -33,14 +33,16 @@ from qkvsearch.collaborative.implicit_als import (
 from qkvsearch.engines.spark import solving
 from qkvsearch.engines.spark.blocks import (
     ARRAY,
+    HISTORIES_SCHEMA,
+    PairCounts,
     array_of,
     as_batch,
+    count_pairs,
     n_blocks_of,
     persisted,
     summed,
 )
 from qkvsearch.engines.spark.folder import Folder
-from qkvsearch.engines.spark.histories import HISTORIES_SCHEMA, PairCounts, count_pairs
 from qkvsearch.engines.spark.session import spark_session
 from qkvsearch.engines.spark.solving import USERS_SCHEMA, HalfStep, Start
 from qkvsearch.errors import DataError, QkvError
@@ -61,7 +63,7 @@ MAX_SKIPPED = 1 << 20
 
 @dataclass(frozen=True)
 class LogBlocks:
-    """A log in blocks of users. frame: rows of `histories.HISTORIES`, each block in the partition
+    """A log in blocks of users. frame: rows of `blocks.HISTORIES`, each block in the partition
     of its number. sizes: how many users each block has.
     """
 

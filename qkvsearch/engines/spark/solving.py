@@ -17,8 +17,14 @@ import pyarrow as pa
 from qkvsearch._utils.threads import one_blas_thread
 from qkvsearch.collaborative.confidences import Feedback
 from qkvsearch.collaborative.solver import LANES, blocks, solve_rows
-from qkvsearch.engines.spark.blocks import Batches, array_of, arrow_schema, as_batch, each_row
-from qkvsearch.engines.spark.histories import BlockHistory
+from qkvsearch.engines.spark.blocks import (
+    Batches,
+    BlockHistory,
+    array_of,
+    arrow_schema,
+    as_batch,
+    each_row,
+)
 
 # Columns are items. gram: XᵀX, float64. needed: the rows that each block of items needs, int32,
 # block after block; ends: where those of each begin and end, int64.

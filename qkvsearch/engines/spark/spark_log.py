@@ -23,18 +23,27 @@ from qkvsearch.collaborative.confidences import Feedback
 from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.collaborative.implicit_als import AlternatingLeastSquares
 from qkvsearch.data.catalog import catalog_from_frame, catalog_of_ids
-from qkvsearch.data.columns import ColumnFacts, Columns
-from qkvsearch.data.columns.names import named
+from qkvsearch.data.columns import Columns, named
+from qkvsearch.data.columns.facts import ColumnFacts
 from qkvsearch.data.ids import Ids
 from qkvsearch.data.interactions import MergeCounts
 from qkvsearch.data.ratings import Scale
 from qkvsearch.data.readers import Dataset, Source, load
 from qkvsearch.data.report import ReadReport
-from qkvsearch.engines.spark import histories
 from qkvsearch.engines.spark.als import LogBlocks, fit
-from qkvsearch.engines.spark.blocks import ARRAY, array_of, n_blocks_of, persisted, runs_of
+from qkvsearch.engines.spark.blocks import (
+    ARRAY,
+    HISTORIES,
+    BlockHistory,
+    array_of,
+    make_histories,
+    n_blocks_of,
+    persisted,
+    place_users,
+    runs_of,
+    usual_weights,
+)
 from qkvsearch.engines.spark.folder import Folder
-from qkvsearch.engines.spark.histories import HISTORIES, BlockHistory
 from qkvsearch.engines.spark.session import check_engine, spark_session
 from qkvsearch.engines.spark.source import LogFile, LogRows, RowReader, open_log
 from qkvsearch.errors import DataError
@@ -63,7 +72,7 @@ class LogFacts:
 class SparkLog:
     """A log in blocks of users, of which nothing that grows with users is here.
 
-    frame: rows of `histories.HISTORIES`, a block each. folder: where an interrupted run goes on.
+    frame: rows of `blocks.HISTORIES`, a block each. folder: where an interrupted run goes on.
     """
 
     def __init__(
@@ -93,7 +102,7 @@ class SparkLog:
         usual: tuple[Any, ...] = ()
         if "weights" in self.facts.arrays:
             n_blocks = len(self.facts.sizes)
-            usual = histories.usual_weights(self.frame, n_blocks, len(self.item_ids))
+            usual = usual_weights(self.frame, n_blocks, len(self.item_ids))
         return Feedback(self.facts.scale, *usual)
 
     @cached_property
@@ -140,7 +149,7 @@ class SparkLog:
     def directions(self, factors: ImplicitFactors) -> Iterator[np.ndarray]:
         """Iterate over the users' embeddings (n, d) at length 1, block by block."""
         sent, d = self.spark.sparkContext.broadcast(factors), factors.item_embeddings.shape[1]
-        place = histories.place_users(lambda: sent.value, self.feedback)
+        place = place_users(lambda: sent.value, self.feedback)
         for row in self.rows(lambda frame: frame.mapInArrow(place, ARRAY), bytes_per_user=4 * d):
             yield array_of(row["array"], np.float32).reshape(-1, d)
         sent.destroy()
@@ -283,7 +292,7 @@ def _make_blocks(
         usual = positive.selectExpr("percentile(weight, 0.5)").collect()[0][0]
     cores = spark.sparkContext.defaultParallelism
     n_blocks = n_blocks_of(rows.n_rows, rows.n_users, cores)
-    make = histories.make_histories(n_items, usual or 1.0)
+    make = make_histories(n_items, usual or 1.0)
     parts = rows.frame.repartitionByRange(n_blocks, "user")
     frame = persisted(parts.mapInArrow(make, HISTORIES))
     blocks = frame.select("block", "n_users", "n_pairs", "counts").collect()

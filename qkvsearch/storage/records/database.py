@@ -21,8 +21,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from qkvsearch.errors import DamagedError, WorkspaceError
-from qkvsearch.storage.checksummed import read_checksummed, write_checksummed
-from qkvsearch.storage.checksums import checksum
+from qkvsearch.storage.checksums import checksum, read_checksummed, write_checksummed
 from qkvsearch.storage.locks import exclusive, lock
 from qkvsearch.storage.records.record_rows import PAGE_SIZE, create, is_empty, require_whole
 
@@ -264,10 +263,13 @@ class RecordsDatabase:
 
     def _key(self) -> object:
         """Return a value that changes with every change of the files."""
+        state: bytes | None
         try:
             state = self.state_file.read_bytes()
         except FileNotFoundError:
             state = b""
+        except OSError:  # a folder, say: `_check_state` raises the error
+            state = None
         status = self.path.stat() if self.size() else None
         version = status and (status.st_ino, status.st_mtime_ns, status.st_size)
         return state, version, self.journal.exists()

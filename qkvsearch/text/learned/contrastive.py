@@ -1,65 +1,345 @@
-"""An encoder trained on the catalog: what two columns say of one item should be near."""
+"""Contrastive training on the catalog: texts of one item get similar vectors.
+
+`ContrastiveLearning` decides for how long to train; `Training` takes the steps.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
-from qkvsearch.errors import DataError
-from qkvsearch.text.analysis import Analyzer
+import numpy as np
+from scipy.sparse import csr_matrix, vstack
+
+from qkvsearch._utils.threads import one_blas_thread
+from qkvsearch._utils.validation import check_positive, check_whole, is_finite, require
+from qkvsearch.attention.gradients import unit_vjp
+from qkvsearch.attention.layers.basic import Array
+from qkvsearch.attention.layers.state_dict import state
+from qkvsearch.attention.training import Adam, Minibatches, cross_entropy
 from qkvsearch.text.analyzed import AnalyzedTexts
-from qkvsearch.text.learned.epochs import ContrastiveLearning
-from qkvsearch.text.learned.svd import LearnedEncoder
-from qkvsearch.text.text_encoder import item_keys
+from qkvsearch.text.labelled import NEGLIGIBLE, unit_rows
+from qkvsearch.text.languages import ENGLISH
+from qkvsearch.text.learned.svd import (
+    Directions,
+    cooccurrence_encoder,
+    latent_semantic_encoder,
+)
+from qkvsearch.text.token_encoder import TokenEncoder
+from qkvsearch.text.vocabulary import Vocabulary
 
-Columns = Sequence[Sequence[str]]
+# The most terms of a text that a step sees.
+MOST_TERMS = 32
+# Cosines this near are equal: equal texts must not be told apart by how a machine rounds.
+ROUNDING = 1e-5
+
+
+@dataclass(eq=False)
+class Pooling:
+    """A text's vector: the vectors of its terms, weighted, added up, at length 1.
+
+    vectors: (n_terms, d). log_weights: (n_terms,), logarithms, so that training keeps weights
+    positive.
+    """
+
+    vectors: Array
+    log_weights: Array
+
+    def __call__(self, shares: csr_matrix) -> Array:
+        """How much each term counts in each text, sparse (n, n_terms) -> (n, d)."""
+        return unit_rows(shares @ (np.exp(self.log_weights)[:, None] * self.vectors))
+
+    def of(self, terms: Array) -> Pooling:
+        """Of these terms alone, copied."""
+        return Pooling(self.vectors[terms], self.log_weights[terms])
+
+
+@dataclass(frozen=True, eq=False)
+class ItemShares:
+    """The texts of n items, column after column: sparse (n_columns · n, n_terms), of each term in a
+    text 1 + ln of how often it occurs.
+    """
+
+    shares: csr_matrix
+    n_columns: int
+
+    @classmethod
+    def of(cls, vocabulary: Vocabulary, columns: Sequence[AnalyzedTexts]) -> ItemShares:
+        shares = vstack([column.counts_in(vocabulary) for column in columns], format="csr")
+        shares.data = 1 + np.log(shares.data)
+        return cls(shares, len(columns))
+
+    def __len__(self) -> int:
+        return int(self.shares.shape[0]) // self.n_columns
+
+    def lengths(self) -> Array:
+        """How many terms each text has, (n_columns, n)."""
+        return np.diff(self.shares.indptr).reshape(self.n_columns, -1)
+
+    def halved(self, rng: np.random.Generator) -> ItemShares:
+        """Of one column two: each term of a text in one of them."""
+        first = halves(self.shares, rng)
+        parts = [kept(self.shares, which) for which in (first, ~first)]
+        return ItemShares(vstack(parts, format="csr"), 2)
+
+
+@dataclass(eq=False)
+class Training:
+    """What changes from step to step; rng decides the order, the pairs and the words dropped."""
+
+    model: Pooling
+    items: ItemShares
+    temperature: float
+    dropout: float
+    batch_size: int
+    optimizer: Adam
+    rng: np.random.Generator
+
+    def epoch(self) -> None:
+        """A step for each batch of the items, in a new order."""
+        # The others have no two words to tell apart.
+        able = np.flatnonzero(self.items.lengths().sum(axis=0) > 1)
+        for batch in Minibatches(len(able), self.batch_size, self.rng):
+            self.step(self.dropped(self.pairs(able[batch])))
+
+    def step(self, texts: csr_matrix) -> None:
+        """One step by texts and, in the same order, their partners, in the terms that they have."""
+        terms, places = np.unique(texts.indices, return_inverse=True)
+        shape = texts.shape[0], len(terms)
+        # Of another type than `indptr`, all would be read to find one that fits both.
+        places = places.astype(texts.indptr.dtype)
+        own = csr_matrix((texts.data, places, texts.indptr), shape=shape)
+        gradients = batch_gradients(self.model.of(terms), own, self.temperature)[1]
+        self.optimizer.step(state(self.model), gradients, terms)
+
+    def pairs(self, items: Array) -> csr_matrix:
+        """Of each item two of its texts that have terms, or two halves of its only one: one text of
+        each item, then the others.
+        """
+        there = self.items.lengths()[:, items] > 0
+        order = np.argsort(np.where(there, self.rng.random(there.shape), 2), axis=0)
+        is_alone = there.sum(axis=0) == 1
+        other = order[0] if len(order) == 1 else np.where(is_alone, order[0], order[1])
+        texts = self.items.shares[np.append(order[0], other) * len(self.items) + np.tile(items, 2)]
+        if not is_alone.any():
+            return texts
+        # A text that is alone is there twice.
+        first = halves(texts[: len(items)], self.rng)
+        in_halves = np.repeat(np.tile(is_alone, 2), np.diff(texts.indptr))
+        stays = ~in_halves
+        own = first[in_halves[: len(first)]]
+        stays[in_halves] = np.append(own, ~own)
+        return kept(texts, stays)
+
+    def dropped(self, texts: csr_matrix) -> csr_matrix:
+        """Texts without some of their terms, but never without all."""
+        draws = self.rng.random(texts.nnz)
+        ranks = ranks_in_rows(texts, draws)
+        stays = (draws < 1 - self.dropout) & (ranks < MOST_TERMS)
+        return kept(texts, stays | (ranks == 0))
+
+
+def halves(texts: csr_matrix, rng: np.random.Generator) -> Array:
+    """Which entries of each text are of its first half, in any order: bool (nnz,)."""
+    lengths = np.diff(texts.indptr)
+    return ranks_in_rows(texts, rng.random(texts.nnz)) < np.repeat(lengths // 2, lengths)
+
+
+def ranks_in_rows(texts: csr_matrix, draws: Array) -> Array:
+    """The place of each entry among those of its row, by these numbers, from 0: int64 (nnz,)."""
+    rows = np.repeat(np.arange(texts.shape[0]), np.diff(texts.indptr))
+    ranks = np.empty(len(draws), np.int64)
+    ranks[np.lexsort((draws, rows))] = np.arange(len(draws)) - texts.indptr[rows]
+    return ranks
+
+
+def kept(texts: csr_matrix, which: Array) -> csr_matrix:
+    """The entries for which is True, bool (nnz,)."""
+    n_kept = np.zeros(len(which) + 1, texts.indptr.dtype)
+    np.cumsum(which, out=n_kept[1:])
+    indptr = n_kept[texts.indptr]
+    return csr_matrix((texts.data[which], texts.indices[which], indptr), shape=texts.shape)
+
+
+# --- the loss ---
+
+
+def batch_gradients(
+    model: Pooling, texts: csr_matrix, temperature: float
+) -> tuple[float, dict[str, Array]]:
+    """The loss of texts and of their partners, which follow in the same order, and its gradients.
+
+    With z = Σ sᵢ exp(wᵢ) xᵢ and u = z / |z|: by xᵢ it is sᵢ exp(wᵢ) g, by wᵢ sᵢ exp(wᵢ) xᵢ·g, with
+    g the gradient by z.
+    """
+    weights, n = np.exp(model.log_weights)[:, None], texts.shape[0] // 2
+    encoded, pull_unit = unit_vjp(texts @ (weights * model.vectors))
+    loss, *by_sides = info_nce(encoded[:n], encoded[n:], temperature)
+    by_vectors = weights * (texts.T @ pull_unit(np.concatenate(by_sides)))
+    by_weights = np.einsum("td,td->t", by_vectors, model.vectors)
+    return loss, {"vectors": by_vectors, "log_weights": by_weights}
+
+
+def info_nce(queries: Array, keys: Array, temperature: float) -> tuple[float, Array, Array]:
+    """How badly each query tells its own key from the others', and each key its query: the mean
+    cross entropy of softmax(QKᵀ / temperature) along rows and along columns; gradients by both.
+
+    queries, keys (n, d), those of one row belonging together -> loss, (n, d), (n, d).
+    van den Oord et al. 2018, section 2.3, equation 4; both ways: Radford et al. 2021, section 2.3.
+
+    >>> loss, by_queries, by_keys = info_nce(np.eye(2), np.eye(2), temperature=1.0)
+    >>> round(loss, 3), by_queries.round(3)
+    (0.313, array([[-0.134,  0.134],
+           [ 0.134, -0.134]]))
+    """
+    logits, own = queries @ keys.T / queries.dtype.type(temperature), np.arange(len(queries))
+    by_row, by_column = cross_entropy(logits, own), cross_entropy(logits.T, own)
+    by_logits = (by_row[1] + by_column[1].T) / queries.dtype.type(2 * temperature)
+    return (by_row[0] + by_column[0]) / 2, by_logits @ keys, by_logits.T @ queries
+
+
+# --- how good it is ---
+
+
+def mean_reciprocal_rank(model: Pooling, items: ItemShares) -> float:
+    """Of items asked for by each of their columns, by what their other columns say; 0 if none can
+    be. Of equal scores, the item's own counts as the last."""
+    columns = model(items.shares).reshape(items.n_columns, len(items), -1)
+    total, ranks = sum(columns), []
+    for queries in columns:
+        keys = total - queries
+        lengths = np.linalg.norm(keys, axis=1)
+        known = queries.any(axis=1) & (lengths > NEGLIGIBLE)
+        if known.any():
+            scores = queries[known] @ (keys[known] / lengths[known, None]).T
+            ranks.append((scores >= np.diagonal(scores)[:, None] - ROUNDING).sum(axis=1))
+    return float(np.mean(1 / np.concatenate(ranks))) if ranks else 0.0
+
+
+INITS = {"lsa": latent_semantic_encoder, "ppmi": cooccurrence_encoder}
+# The most and the fewest items that are held out to tell how long to train; fewer say nothing sure.
+MOST_HELD_OUT, FEWEST_HELD_OUT = 500, 10
+# Epochs without a better one after which the search for the best ends.
+PATIENCE = 3
 
 
 @dataclass(eq=False, repr=False)
-class ContrastiveEncoder(ContrastiveLearning, LearnedEncoder):
-    """Token vectors and weights trained to tell which texts belong to one item.
+class ContrastiveLearning:
+    """How `ContrastiveEncoder` learns, and its parameters, without scikit-learn."""
 
-    Training starts from those of `init`, "ppmi" or "lsa". A batch holds two columns' texts of each
-    of its items, a share `dropout` of their words dropped at random; the softmax over the batch's
-    cosines / `temperature` should give each text its partner, both ways (InfoNCE; van den Oord et
-    al. 2018, section 2.3). An item with one text is cut into two halves. Attention between the
-    words before they are added up has been measured, and adds nothing: docs/ablation.md.
+    n_components: int = 128
+    init: str = "ppmi"
+    temperature: float = 0.2
+    epochs: int = 20
+    batch_size: int = 128
+    learning_rate: float = 3e-3
+    dropout: float = 0.2
+    held_out: float = 0.2
+    max_items: int = 5000
+    random_state: int | None = 0
+    language: str = ENGLISH
 
-    How long to train is measured without a share `held_out` of the items, by how well each of their
-    columns finds the item by its other columns. If no epoch, of at most `epochs`, finds them better
-    than the start does, or the items are too few to tell, vectors and weights stay those of `init`.
-    Where nothing is held out, all `epochs` are trained. Of a larger catalog a random sample of
-    `max_items` is trained on, and the words that they have. `language`: as in `Analyzer`.
-
-    Fitted: `encoder_`, a `TokenEncoder`; `embeddings_` (n_items, d) float32, rows of length 1;
-    `n_epochs_`, the epochs chosen; `reciprocal_ranks_` (epochs tried + 1,), the held-out items'
-    mean, the start's first. One seed gives the same bits, whatever the number of threads.
-
-    >>> titles, tags = ["deep sea", "fast car"] * 60, ["ocean water", "road engine"] * 60
-    >>> model = ContrastiveEncoder(n_components=2).fit([titles, tags])
-    >>> sea, ocean, road = model.transform(["sea", "ocean", "road"])
-    >>> bool(sea @ ocean > 0.9 > sea @ road)
-    True
-    """
-
-    def fit(self, fields: Columns | Sequence[str], y: Any = None) -> ContrastiveEncoder:
-        """fields: columns of texts, one text an item each; or the texts of a single column.
-
-        Raises `DataError` for columns of different lengths, and for a parameter that cannot work.
+    def learn(self, columns: Sequence[AnalyzedTexts], near: Directions | None = None) -> Directions:
+        """As `ContrastiveEncoder.fit`, of columns with the same runs, but for `embeddings_`; the
+        directions of the start. near: those of nearly the same texts, from which the search for
+        these begins.
         """
-        columns = as_columns(fields)
-        self.learn(AnalyzedTexts.of_columns(columns, Analyzer(self.language)))
-        self.embeddings_ = item_keys(self.encoder_.encode_many, columns)
-        return self
+        self._check_parameters()
+        # One BLAS thread: the bits must not depend on how many there are.
+        with one_blas_thread():
+            start, directions = self._start(columns, near)
+            sample = self._sample(columns)
+            self._choose_epochs(sample)
+            items = ItemShares.of(start.vocabulary, sample)
+            # Each step costs as much as there are terms.
+            used, places = np.unique(items.shares.indices, return_inverse=True)
+            shape = items.shares.shape[0], len(used)
+            shares = csr_matrix((items.shares.data, places, items.shares.indptr), shape=shape)
+            narrow = replace(start, vectors=start.vectors[used], weights=start.weights[used])
+            training = self._training(narrow, ItemShares(shares, items.n_columns))
+            for _ in range(self.n_epochs_):
+                training.epoch()
+        self.encoder_ = _encoder(start, training.model, used if self.n_epochs_ else None)
+        return directions
+
+    def _sample(self, columns: Sequence[AnalyzedTexts]) -> Sequence[AnalyzedTexts]:
+        """The items to train on, in their order."""
+        n_items = len(columns[0])
+        if n_items <= self.max_items:
+            return columns
+        rng = np.random.default_rng(self.random_state)
+        chosen = np.sort(rng.choice(n_items, self.max_items, replace=False))
+        return [column.take(chosen) for column in columns]
+
+    def _choose_epochs(self, columns: Sequence[AnalyzedTexts]) -> None:
+        """Train without some items for as long as that helps to find them."""
+        self.n_epochs_, self.reciprocal_ranks_ = 0, np.zeros(0)
+        if not self.held_out:
+            self.n_epochs_ = self.epochs
+            return
+        rng, n_items = np.random.default_rng(self.random_state), len(columns[0])
+        order = rng.permutation(n_items)
+        n_held_out = min(int(self.held_out * n_items), MOST_HELD_OUT)
+        if not self.epochs or n_held_out < FEWEST_HELD_OUT:
+            return
+        asked, rest = (
+            [column.take(rows) for column in columns]
+            for rows in (order[:n_held_out], order[n_held_out:])
+        )
+        # Learned without them: a word that one item alone has would give it away.
+        start, _ = self._start(rest)
+        held_out = ItemShares.of(start.vocabulary, asked)
+        if len(columns) == 1:
+            held_out = held_out.halved(rng)
+        training = self._training(start, ItemShares.of(start.vocabulary, rest))
+        ranks = [mean_reciprocal_rank(training.model, held_out)]
+        while len(ranks) <= min(self.epochs, int(np.argmax(ranks)) + PATIENCE):
+            training.epoch()
+            ranks.append(mean_reciprocal_rank(training.model, held_out))
+        self.n_epochs_, self.reciprocal_ranks_ = int(np.argmax(ranks)), np.array(ranks)
+
+    def _start(
+        self, columns: Sequence[AnalyzedTexts], near: Directions | None = None
+    ) -> tuple[TokenEncoder, Directions]:
+        whole = AnalyzedTexts.joined(columns)
+        return INITS[self.init](whole, self.n_components, self.random_state, near)
+
+    def _training(self, start: TokenEncoder, items: ItemShares) -> Training:
+        return Training(
+            Pooling(_even(start.vectors), np.log(start.weights)),
+            items,
+            self.temperature,
+            self.dropout,
+            self.batch_size,
+            Adam(self.learning_rate),
+            np.random.default_rng(self.random_state),
+        )
+
+    def _check_parameters(self) -> None:
+        check_whole("n_components", self.n_components)
+        check_whole("batch_size", self.batch_size)
+        check_whole("max_items", self.max_items)
+        check_positive("temperature", self.temperature)
+        check_positive("learning_rate", self.learning_rate)
+        if self.epochs != 0:
+            check_whole("epochs", self.epochs)
+        require(self.init in INITS, "init", self.init, f"one of {', '.join(INITS)}")
+        for name in ("dropout", "held_out"):
+            share = getattr(self, name)
+            valid = is_finite(share) and 0 <= share < 1
+            require(valid, name, share, "a number from 0 to below 1")
 
 
-def as_columns(fields: Columns | Sequence[str]) -> list[list[str]]:
-    """Columns of one length. Raises `DataError`."""
-    columns = [[each] if isinstance(each, str) else list(each) for each in fields]
-    if not columns or isinstance(fields[0], str):
-        return [[text for column in columns for text in column]]
-    lengths = [len(column) for column in columns]
-    if len(set(lengths)) > 1:
-        raise DataError(f"every column must have one text an item, got lengths {lengths}")
-    return columns
+def _even(vectors: np.ndarray) -> np.ndarray:
+    """Vectors of length 1 in the mean: one learning rate then suits every start."""
+    size = float(np.sqrt(np.square(vectors).sum() / max(len(vectors), 1))) or 1.0
+    return vectors / np.float32(size)
+
+
+def _encoder(start: TokenEncoder, model: Pooling, trained: np.ndarray | None) -> TokenEncoder:
+    """The start with what was learned of its terms in the rows `trained`; None for nothing."""
+    if trained is None:
+        return start
+    vectors, weights = _even(start.vectors), start.weights.copy()
+    vectors[trained], weights[trained] = model.vectors, np.exp(model.log_weights)
+    return replace(start, vectors=vectors, weights=weights)

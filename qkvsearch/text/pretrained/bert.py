@@ -16,8 +16,7 @@ from qkvsearch.attention.layers.basic import (
     LearnedPositions,
     Linear,
 )
-from qkvsearch.attention.layers.multi_head import MultiHeadAttention
-from qkvsearch.attention.layers.transformer_layers import Encoder, EncoderLayer
+from qkvsearch.attention.layers.transformer import Encoder, EncoderLayer, MultiHeadAttention
 from qkvsearch.errors import QkvError
 from qkvsearch.text.pretrained.model_files import (
     Tensors,

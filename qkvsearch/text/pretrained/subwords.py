@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from qkvsearch.text.language.word_patterns import CJK, MARKS
+from qkvsearch.text.analysis import CJK, MARKS, TextPattern
 from qkvsearch.text.text_encoder import PADDING
 
 # A CJK character is a word: a run of them has no spaces to divide it.
 LETTER = rf"(?:(?![{CJK}_])[\w{MARKS}\u0300-\u036f])"
-WORD = rf"[{CJK}]|{LETTER}+(?:['’]{LETTER}+)*"
-ASCII_WORD = r"[^\W_]+(?:'[^\W_]+)*"
+WORDS = TextPattern(r"[^\W_]+(?:'[^\W_]+)*", rf"[{CJK}]|{LETTER}+(?:['’]{LETTER}+)*")
 # Anything but spaces, controls and characters of no width.
 VISIBLE = re.compile(
     r"[^\s\x00-\x1f\x7f-\x9f\xad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufe0f\ufeff]"
@@ -29,14 +27,6 @@ MOST_PIECES = 4
 PAD_TOKEN = "[PAD]"
 # A piece that continues the word before it.
 CONTINUES = "##"
-
-
-@lru_cache(maxsize=2)
-def _words(of_ascii: bool) -> re.Pattern[str]:
-    """Of a text that is ASCII the same ones: what the other scripts take to be compiled is a good
-    part of what a search takes.
-    """
-    return re.compile(ASCII_WORD if of_ascii else WORD)
 
 
 def is_blank(text: str) -> bool:
@@ -67,8 +57,8 @@ def join_pieces(text: str, spans: Sequence[tuple[int, int]]) -> tuple[list[str],
     (['It', "didn't", '注', '意'], array([0, 1, 1, 1, 2, 3]))
     """
     homes = list(range(len(text)))
-    for found in _words(text.isascii()).finditer(text):
-        start, end = found.span()
+    for word in WORDS.finditer(text):
+        start, end = word.span()
         homes[start:end] = [start] * (end - start)
     places = []
     for start, end in spans:

@@ -15,7 +15,7 @@ import numpy as np
 from qkvsearch._utils.progress import Progress, part_of
 from qkvsearch._utils.query_lock import released
 from qkvsearch.attention.layers.packed import Chunk, encode_one, encode_packed
-from qkvsearch.attention.layers.transformer_layers import Encoder, LayerOutput
+from qkvsearch.attention.layers.transformer import Encoder, LayerOutput
 from qkvsearch.errors import QkvError
 from qkvsearch.text.encoded_text import EncodedText, check_length, mask_of
 from qkvsearch.text.labelled import LabelledVectors, quantize_int8, unit_rows

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from importlib import import_module
+from typing import Any
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 
 from qkvsearch.web import lesson_pages
-from qkvsearch.web.api import beside
-from qkvsearch.web.api.answers import PROBLEMS
+from qkvsearch.web.api.answers import ANY_ERROR, ERROR_RESPONSES
 from qkvsearch.web.problems import handlers, of_a_bug, of_a_parameter
 from qkvsearch.web.service import Service
 
@@ -23,9 +23,18 @@ GROUPS = tuple("search explain recommend similar items facets users attend map s
 CHANGING = ("record",)
 
 
+class Api(FastAPI):
+    """An application whose OpenAPI document describes errors once."""
+
+    def openapi(self) -> dict[str, Any]:
+        document = super().openapi()
+        document["components"]["responses"] = ERROR_RESPONSES
+        return document
+
+
 def make_api(service: Service) -> FastAPI:
-    """All questions, and changes unless the server is read-only; what lies beside the pages."""
-    app = FastAPI(
+    """All questions, and changes unless the server is read-only; the lessons' pages."""
+    app = Api(
         title="qkvsearch",
         version="1",
         description=DESCRIPTION,
@@ -42,7 +51,6 @@ def make_api(service: Service) -> FastAPI:
     app.state.service = service
     for name in (*GROUPS, *(() if service.settings.read_only else CHANGING)):
         module = import_module(f"qkvsearch.web.api.{name}")
-        app.include_router(module.router, prefix=PREFIX, responses=PROBLEMS)
-    beside.add_routes(app)
+        app.include_router(module.router, prefix=PREFIX, responses=ANY_ERROR)
     lesson_pages.add_routes(app, service)
     return app

@@ -34,19 +34,20 @@ _DETAILS = {
         "detail": {"type": "string", "description": "What is wrong, and what to do."},
     },
 }
-# The statuses that any question may get, as OpenAPI describes them.
-PROBLEMS: dict[int | str, dict[str, Any]] = {
-    status: {"description": said, "content": {MEDIA_TYPE: {"schema": _DETAILS}}}
-    for status, said in {
-        400: "A value cannot be used; `detail` names the parameter.",
-        401: "The token is missing or wrong.",
-        404: "An id or title is not there.",
-        413: "More was sent than the server takes.",
-        414: "The address is too long.",
-        422: "A parameter is missing, unknown, or of another type.",
-        429: "Too many requests at once; Retry-After says when to try again.",
-        503: "No answer now, or not in time.",
-    }.items()
+# The errors that any request may get. OpenAPI describes them once, and each operation refers there.
+ERROR_RESPONSES = {
+    "Error": {
+        "description": "An error: `detail` says what is wrong, and names the parameter. 400: a "
+        "value cannot be used. 401: the token is missing or wrong. 404: there is no such id or "
+        "title. 409: an Idempotency-Key is in use, or what it recorded is gone. 413, 414: the "
+        "body or the address is too long. 422: a parameter is missing, unknown or of another "
+        "type. 429: too many requests at once; Retry-After says when to try again. 503: no answer "
+        "now, or not in time.",
+        "content": {MEDIA_TYPE: {"schema": _DETAILS}},
+    }
+}
+ANY_ERROR: dict[int | str, dict[str, Any]] = {
+    "default": {"$ref": "#/components/responses/Error", "description": "An error."}
 }
 
 

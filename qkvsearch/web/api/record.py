@@ -11,13 +11,11 @@ from starlette.responses import Response
 
 from qkvsearch.engine import Engine
 from qkvsearch.recommend.recording import Recording
-from qkvsearch.web.api.answers import PROBLEMS, Asked, Listed, as_json, listed, shown
+from qkvsearch.web.api.answers import Asked, Listed, as_json, listed, shown
 from qkvsearch.web.api.questions import BATCH, AnyId, QueryParameters, UserPath
 from qkvsearch.web.idempotency import IdempotencyKeys
 
 router = APIRouter(tags=["record"])
-ENDS = "The first request with this key has not ended, or what it recorded is not there any more."
-CONFLICT: dict[int | str, dict[str, Any]] = {409: {**PROBLEMS[400], "description": ENDS}}
 Key = Annotated[
     str | None,
     Header(
@@ -66,11 +64,7 @@ class Deleted(BaseModel):
     notes: list[str]
 
 
-@router.post(
-    "/record",
-    responses={**shown(Listed), **CONFLICT},
-    summary="Record that a user met items",
-)
+@router.post("/record", responses=shown(Listed), summary="Record that a user met items")
 async def record(service: Asked, sent: Sent, idempotency_key: Key = None) -> Response:
     """On disk when this answers; the next recommendation knows it. What was recorded comes back."""
     met = sent.interactions if isinstance(sent, ManyMet) else [sent]

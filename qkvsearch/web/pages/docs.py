@@ -25,7 +25,6 @@ def words() -> dict[str, str]:
         "characters": say("up to {limit} characters"),
         "entries": say("up to {limit}, one a line"),
         "oneALine": say("one a line"),
-        "answers": say("Answers"),
         "fields": say("Fields of the answer"),
         "field": say("field"),
         "meaning": say("meaning"),

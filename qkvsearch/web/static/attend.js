@@ -6,7 +6,6 @@ import { MOST, WeightMap } from "./attend/map.js";
 import { average, byWeight, largest, Reading } from "./attend/reading.js";
 import { cosineTable, spreadTable } from "./attend/tables.js";
 import { byId, el, text } from "./dom.js";
-import "./json-links.js";
 import { announce, begin, onKey, remember, state } from "./shell.js";
 import { count, facts, say, share } from "./words.js";
 
@@ -64,7 +63,6 @@ let keeping = 0;
 
 /** The address says what is shown; not at every step of a hand that rests on a key. */
 function keep() {
-  byId("beside").href = `/attend.json?${query(question())}`;
   clearTimeout(keeping);
   keeping = setTimeout(() => {
     const { mask, view } = chosen;

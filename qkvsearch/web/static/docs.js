@@ -15,16 +15,10 @@ const english = (text) => el("p", { lang: "en" }, text);
 
 // --- what a question gives ---
 
-function answersOf(responses) {
-  const rows = Object.entries(responses).map(([status, { description }]) =>
-    el("tr", {}, el("th", { scope: "row" }, status), el("td", { lang: "en" }, description)),
-  );
+function answerOf(responses) {
   const schema = responses[200]?.content?.["application/json"]?.schema;
   const fields = schema ? fieldsOf(schema) : [];
-  return [
-    fields.length ? folded(say("fields"), fieldTable(fields)) : null,
-    folded(say("answers"), el("table", {}, el("tbody", {}, rows))),
-  ];
+  return fields.length ? folded(say("fields"), fieldTable(fields)) : null;
 }
 
 const folded = (title, inside) => el("details", {}, el("summary", {}, title), inside);
@@ -132,7 +126,7 @@ function operationOf(method, path, described) {
     described.description ? english(described.description) : null,
     operation.form,
     operation.result,
-    ...answersOf(described.responses),
+    answerOf(described.responses),
   );
   // Examples of this catalog are asked for when somebody looks.
   operation.box.addEventListener("toggle", () => {
@@ -159,6 +153,7 @@ async function show() {
     ? Map.groupBy(operations, (one) => one.described.tags?.[0] ?? "")
     : new Map([["", operations]]);
   const note = facts.readOnly ? [el("p", { class: "note" }, say("readOnly"))] : [];
+  note.push(english(openapi.components.responses.Error.description));
   page.replaceChildren(
     ...note,
     ...[...groups].map(([tag, some]) => el("section", {}, el("h2", { lang: "en" }, tag), some.map((one) => one.box))),

@@ -1,7 +1,6 @@
 // What the workspace was built from: facts, heads as bars, columns, builds.
 import { ask, Refused } from "./api.js";
 import { byId, el, owned } from "./dom.js";
-import "./json-links.js";
 import { announce, begin } from "./shell.js";
 import { count, number, say, share } from "./words.js";
 

@@ -33,15 +33,14 @@ function showPlace() {
 
 /** A lesson's steps and questions are known when it is computed, which takes seconds once. */
 async function countOf(name) {
-  const asked = new URLSearchParams({ lesson: name, lang: document.documentElement.lang.slice(0, 2) });
-  const answer = await fetch(`/learn.json?${asked}`).catch(() => null);
+  const answer = await fetch(`/learn/${name}.json?lang=${document.documentElement.lang.slice(0, 2)}`).catch(() => null);
   const entry = entries.get(name);
   if (!answer?.ok) {
     const problem = await answer?.json().catch(() => null);
     entry.querySelector(".progress").textContent = problem ? say("failed", problem) : say("offline");
     return;
   }
-  const [lesson] = (await answer.json()).lessons;
+  const lesson = await answer.json();
   outlines.set(name, lesson);
   showProgress(lesson);
 }

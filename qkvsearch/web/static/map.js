@@ -1,7 +1,6 @@
 // The page with the items in two dimensions: what is asked, what is placed, and what is said of it.
 import { ask, latest, query } from "./api.js";
 import { brief, byId, el, owned, text } from "./dom.js";
-import "./json-links.js";
 import { MapCanvas } from "./map/canvas.js";
 import { Points } from "./map/points.js";
 import { drawLegend, drawNear } from "./map/side.js";
@@ -50,7 +49,6 @@ function asksPlace() {
 
 function keep() {
   remember(query(chosen));
-  byId("json").href = `/map.json?${query(chosen)}`;
 }
 
 function fail(error) {

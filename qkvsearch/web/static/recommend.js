@@ -1,7 +1,6 @@
 // The page that recommends: pick, rate, and watch the list change; what is asked, and what is shown.
 import { ask, latest, Refused } from "./api.js";
 import { brief, byId, el, owned } from "./dom.js";
-import "./json-links.js";
 import { picker } from "./picker.js";
 import { compared, counted, showChanges } from "./recommend/changes.js";
 import { choice, chosen, isSomebody, question, read, STEP, written } from "./recommend/choice.js";
@@ -53,7 +52,6 @@ function update(step = true) {
   const somebody = isSomebody();
   byId("start").hidden = somebody;
   byId("answer").hidden = !somebody;
-  byId("json").setAttribute("href", `/recommend.json?${new URLSearchParams([...written().filter(([name]) => name !== "k"), ["k", choice.k]])}`);
   if (somebody) list(questions());
   else {
     answered.forget();

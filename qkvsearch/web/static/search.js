@@ -2,7 +2,6 @@
 import { Refused, ask, latest, query } from "./api.js";
 import { byId, el, owned, text } from "./dom.js";
 import { named } from "./heads.js";
-import "./json-links.js";
 import { announce, begin, onKey, remember, state } from "./shell.js";
 import { count, facts, say } from "./words.js";
 import { chip, showChosen, showFacets } from "./search/facets.js";
@@ -205,8 +204,6 @@ function controls() {
     byId("where").value = where;
     go({ filter, where });
   }, asked.similar && has.like ? [has.like] : []);
-  const beside = { ...asked, open: "", sort: here ? order(asked) : "" };
-  byId("json").setAttribute("href", `/search.json?${address(beside)}`);
   document.body.classList.toggle("is-similar", Boolean(asked.similar));
 }
 

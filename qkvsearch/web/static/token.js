@@ -15,9 +15,6 @@ function kept() {
   }
 }
 
-/** What was given, or null. */
-export const token = () => given;
-
 function keep(typed) {
   wasGiven = true;
   // What no header can carry is no token: it is asked for again.

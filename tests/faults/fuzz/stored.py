@@ -15,7 +15,7 @@ import numpy as np
 import qkvsearch
 from qkvsearch.errors import QkvError
 from qkvsearch.storage.array_files import file_entry
-from qkvsearch.storage.checksummed import read_checksummed, write_checksummed
+from qkvsearch.storage.checksums import read_checksummed, write_checksummed
 from tests.faults import fuzz, world
 from tests.faults.damage import damageable
 from tests.faults.runner import Trial

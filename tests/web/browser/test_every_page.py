@@ -4,8 +4,6 @@ work, nothing is asked of another origin or complained of, and nothing moves as 
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 # Each with something on it, and what is there once it is filled.
@@ -151,10 +149,3 @@ def test_a_token_is_asked_for_once(serving, visit, videos_path, tmp_path):
         page.goto(server.url + "/recommend?user=w001")
         page.wait_for_selector(PAGES["/recommend?user=w001"])
         assert not page.locator("dialog[open]").count()
-        # A link sends no header; what it leads to is shown all the same.
-        for path in ("/?q=bread", "/recommend?user=w001", "/map", "/inside"):
-            page.goto(server.url + path)
-            page.wait_for_selector(PAGES[path])
-            page.locator("main a[href*='.json']").click()
-            page.wait_for_url("blob:**")
-            assert json.loads(page.inner_text("body")).keys() & {"hits", "items", "info"}

@@ -18,8 +18,7 @@ from qkvsearch.lessons.messages import mark, say
 from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Table, step, tell
 from qkvsearch.lessons.quizzes import Quiz
 from qkvsearch.lessons.workbench import Workbench
-from qkvsearch.text.analysis import fold
-from qkvsearch.text.language.word_patterns import CJK, RUNS
+from qkvsearch.text.analysis import CJK, RUNS, fold
 
 TITLE = mark("What context buys")
 GOAL = mark("See what attention can tell apart that a layer for each word by itself cannot.")

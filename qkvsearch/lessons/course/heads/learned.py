@@ -6,11 +6,11 @@ import numpy as np
 from numpy import ndarray as Array
 
 from qkvsearch.attention import attention
-from qkvsearch.attention.gradients import attention_vjp, mean_squared_error
+from qkvsearch.attention.gradients import attention_vjp
 from qkvsearch.attention.layers import gaussian
-from qkvsearch.attention.layers.multi_head import join_heads, split_heads
+from qkvsearch.attention.layers.transformer import join_heads, split_heads
 from qkvsearch.attention.symbols import numbered
-from qkvsearch.attention.training import Adam
+from qkvsearch.attention.training import Adam, mean_squared_error
 from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.messages import say
 from qkvsearch.lessons.parts import Curve, Matrix, Step, Table, step, tell

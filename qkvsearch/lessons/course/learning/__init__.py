@@ -6,11 +6,11 @@ import numpy as np
 from numpy import ndarray as Array
 
 from qkvsearch.attention import attention, softmax
-from qkvsearch.attention.gradients import attention_vjp, mean_squared_error
+from qkvsearch.attention.gradients import attention_vjp
 from qkvsearch.attention.layers import Linear, gaussian
 from qkvsearch.attention.symbols import numbered
 from qkvsearch.attention.trace import trace, trace_self_attention
-from qkvsearch.attention.training import Adam
+from qkvsearch.attention.training import Adam, mean_squared_error
 from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.compute.self_attention import W_KEY, W_QUERY, W_VALUE, X
 from qkvsearch.lessons.course.context.outputs import of_themselves

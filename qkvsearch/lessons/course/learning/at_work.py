@@ -18,7 +18,7 @@ from qkvsearch.lessons.parts import Given, Step, Table, Text, step, tell
 from qkvsearch.text.analysis import fold
 from qkvsearch.text.encoded_text import EncodedText, focus, is_word
 from qkvsearch.text.encoders import pretrained
-from qkvsearch.text.language.languages import stop_words
+from qkvsearch.text.languages import stop_words
 from qkvsearch.text.pretrained.fetch import find
 
 SENTENCE = ANIMAL.sentences[0]

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from qkvsearch.attention.layers.initializers import gaussian, kaiming_normal, xavier_normal
+from qkvsearch.attention.layers.basic import gaussian, kaiming_normal, xavier_normal
 from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.messages import say
 from qkvsearch.lessons.parts import Step, Table, step, tell

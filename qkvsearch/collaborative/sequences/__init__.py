@@ -1,1 +1,0 @@
-"""What comes next: self-attention over the order of a history."""

@@ -1,0 +1,180 @@
+"""Facts about a build, the list of builds, and reports of damage with what still works."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+
+from qkvsearch.errors import DamagedError, WorkspaceError
+from qkvsearch.index.component import LANGUAGE, main_head
+from qkvsearch.index.dense import damaged_keys
+from qkvsearch.index.tokens import LEFT_OUT
+from qkvsearch.search.listing import Listing
+from qkvsearch.storage import Snapshot, StoredCatalog, Workspace
+from qkvsearch.storage.remote_collections import RemoteCollection
+
+BUILD_NAMES = ("id", "created", "command", "items", "segments", "megabytes", "current")
+# Groups of a build's arrays, by the first word of their names; see `_group_of`.
+WORDS, PEOPLE = {"lexical", "codes", "words"}, {"interactions", "implicit", "ratings", "records"}
+TOKENS, USERS, ALL = "tokens", "users", "all"
+# The damaged files that a message names.
+MAX_NAMED = 20
+NOTHING, MEND = "nothing works until then", "mend it with qkvsearch repair"
+
+
+def build_facts(snapshot: Snapshot) -> dict[str, Any]:
+    """Return the facts by the names that `info` shows."""
+    facts, catalog = snapshot.facts, snapshot.catalog
+    return {
+        "built": snapshot.created,
+        "items": facts["n_items"],
+        "users": facts.get("n_users", 0),
+        "interactions": facts.get("n_interactions", 0),
+        "recorded": catalog.records.count(),
+        "tuned": facts.get("tuned"),
+        "next_item": facts.get("next_item"),
+        "rating_scale": facts.get("rating_scale"),
+        "encoder": facts["encoder"],
+        "encoder_chosen": facts.get("encoder_chosen"),
+        "language": facts[LANGUAGE],
+        "language_chosen": facts.get("language_chosen"),
+        "head_weights": facts["head_weights"],
+        **({"keys": remote.uri} if (remote := RemoteCollection.of(facts)) is not None else {}),
+        **({"column_weights": facts["column_weights"]} if "column_weights" in facts else {}),
+        "weights_from": facts.get("weights_from"),
+        "texts_cut": facts.get("texts_cut"),
+        **({LEFT_OUT: facts[LEFT_OUT]} if LEFT_OUT in facts else {}),
+        "columns": _columns(facts["columns"], catalog),
+        "interaction_columns": facts.get("interaction_columns", []),
+        "searched_columns": facts["text_columns"],
+        "rows": facts["rows"],
+        "segments": len(snapshot.segments),
+        "megabytes": round(sum(file.entry["bytes"] for file in snapshot.files) / 1e6, 1),
+        "format": snapshot.segments[-1].manifest["format"],
+        "qkvsearch": facts["qkvsearch"],
+    }
+
+
+def _columns(records: list[dict[str, Any]], catalog: StoredCatalog) -> list[dict[str, Any]]:
+    """Return the columns' records with the share of cells that are empty now."""
+    empty = catalog.empty_counts()
+    n_items = max(len(catalog.rows), 1)
+    return [
+        {**record, "empty": round(empty[record.get("stored") or record["name"]] / n_items, 4)}
+        for record in records
+    ]
+
+
+def build_rows(workspace: Workspace) -> Listing:
+    """List the builds, the latest first, with the `megabytes` that each added on disk. The notes
+    name damaged builds. Raises `WorkspaceError`.
+    """
+    with closing(workspace.open()) as build:
+        current = build.name
+    rows, notes = [], []
+    counted: set[tuple[int, int]] = set()
+    for entry in workspace.builds():
+        try:
+            with closing(Snapshot.of(workspace.path, entry)) as build:
+                segments, folder = len(build.segments), build.segments[-1].folder
+        except DamagedError as error:
+            notes.append(str(error))
+            segments, folder = None, None
+        row = {
+            "id": entry.name,
+            "created": entry.created,
+            "command": entry.command,
+            "items": entry.items,
+            "segments": segments,
+            "megabytes": None if folder is None else _added(folder, counted),
+            "current": entry.name == current,
+        }
+        rows.append(row)
+    return Listing(rows[::-1], len(rows), BUILD_NAMES, notes=notes)
+
+
+def _added(folder: Path, counted: set[tuple[int, int]]) -> float:
+    """Return the megabytes of a folder's files that are not `counted` yet, and count them."""
+    sizes = {}
+    with suppress(FileNotFoundError):  # a writer removes it meanwhile
+        for stat in map(Path.stat, folder.iterdir()):
+            sizes[stat.st_dev, stat.st_ino] = stat.st_size
+    size = sum(sizes[file] for file in sizes.keys() - counted)
+    counted.update(sizes)
+    return round(size / 1e6, 2)
+
+
+def explained(error: DamagedError, build: Snapshot) -> WorkspaceError:
+    """Return the error of a question about `build` with what still works, or one that says that the
+    build was removed.
+    """
+    if not build.segments[-1].folder.is_dir():
+        return WorkspaceError(
+            f"{build.workspace}: the build that was open here, {build.name}, was removed, as "
+            "forget does with every build that has the user's data; open the workspace again"
+        )
+    return DamagedError(error.file, error.what, f"{_still(build, [error])}; {MEND}")
+
+
+def verified(workspace: Workspace) -> str:
+    """Compare every file with its checksum. Raises one `DamagedError` for all that differ."""
+    path, damaged = workspace.path, workspace.damaged_files()
+    with suppress(WorkspaceError), closing(workspace.open()) as build:
+        damaged += damaged_keys(build)
+    if not damaged:
+        return "all files as written"
+    names = [f"{Path(error.file).relative_to(path)} ({error.what})" for error in damaged]
+    works = NOTHING
+    with suppress(WorkspaceError), closing(workspace.open()) as build:
+        works = _still(build, damaged)
+    files = "1 file is" if len(damaged) == 1 else f"{len(damaged)} files are"
+    more = f", and {len(names) - MAX_NAMED:,} more" if len(names) > MAX_NAMED else ""
+    what = f"{files} not as written: {', '.join(names[:MAX_NAMED])}{more}"
+    raise DamagedError(path, what, f"{works}; {MEND}")
+
+
+def _still(build: Snapshot, damaged: Iterable[DamagedError]) -> str:
+    needs = {_group_of(error, build) for error in damaged} - {""}
+    works = working(build.facts, needs)
+    return f"what still works: {', '.join(works)}" if works else NOTHING
+
+
+def _group_of(error: DamagedError, build: Snapshot) -> str:
+    """Return the group of arrays that a damaged file is in, "" where it is of another build."""
+    file = Path(error.file)
+    if file.name.startswith("records."):
+        return "records"
+    if file.parent not in [segment.folder for segment in build.segments]:
+        return ""
+    group, _, array = file.name.removesuffix(".npy").partition(".")
+    if array.startswith("token_"):
+        return TOKENS
+    if array == "user_directions":  # only `similar` of a user reads them
+        return USERS
+    is_array = file.suffix == ".npy" and group not in ("rows", "tombstones")
+    return group if is_array else ALL
+
+
+def working(facts: Mapping[str, Any], damaged: set[str]) -> list[str]:
+    """Return the questions that a build answers without these groups of arrays.
+
+    >>> facts = {"encoder": "static", "head_weights": {"lexical": 0.5, "static": 0.5}}
+    >>> working(facts, {"static"})
+    ['search with `heads` lexical', 'items']
+    >>> working(facts, {"ratings"})
+    ['search', 'similar', 'items']
+    """
+    if ALL in damaged:
+        return []
+    heads, main = list(facts["head_weights"]), main_head(facts)
+    sound = ",".join(name for name in heads if name not in damaged)
+    any_search = "search" if sound and not damaged & {*heads, *WORDS, TOKENS} else ""
+    questions = [
+        any_search or (f"search with `heads` {sound}" if not damaged & WORDS else ""),
+        "" if damaged & {*PEOPLE, main} else "recommend",
+        "" if damaged & {"implicit", main} else "similar",
+        "items",
+    ]
+    return [question for question in questions if question]

@@ -1,1 +1,0 @@
-"""What differs from language to language and from script to script."""

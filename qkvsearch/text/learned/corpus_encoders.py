@@ -1,0 +1,148 @@
+"""Encoders learned from a catalog, as scikit-learn estimators: LSA, PPMI, contrastive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from qkvsearch.errors import DataError
+from qkvsearch.text.analysis import Analyzer
+from qkvsearch.text.analyzed import AnalyzedTexts
+from qkvsearch.text.languages import ENGLISH
+from qkvsearch.text.learned.contrastive import ContrastiveLearning
+from qkvsearch.text.learned.svd import cooccurrence_encoder, latent_semantic_encoder
+from qkvsearch.text.text_encoder import item_keys
+from qkvsearch.text.token_encoder import TokenEncoder
+
+
+class LearnedEncoder(TransformerMixin, BaseEstimator):
+    """An estimator that fits `encoder_` and `embeddings_`, the vectors of the texts given."""
+
+    encoder_: TokenEncoder
+    embeddings_: np.ndarray
+    fit: Any
+
+    def transform(self, texts: Iterable[str]) -> np.ndarray:
+        """Embeddings (n, d); a text of unknown words is all zeros."""
+        check_is_fitted(self)
+        return self.encoder_.encode_many(list(texts))
+
+    def fit_transform(self, texts: Any, y: Any = None) -> np.ndarray:
+        """`embeddings_`, one row an item."""
+        self.fit(texts)
+        return self.embeddings_
+
+
+@dataclass(eq=False, repr=False)
+class CorpusEncoder(LearnedEncoder):
+    """Term vectors from a truncated SVD of the catalog's tf-idf matrix (Deerwester et al. 1990).
+
+    `language`: as in `Analyzer`.
+    Fitted: `encoder_` (a `TokenEncoder`), `embeddings_` (n_texts, d) float32, rows of length 1.
+
+    >>> encoder = CorpusEncoder(n_components=2, random_state=0)
+    >>> encoder.fit_transform(["deep sea", "sea water", "red car", "fast car"]).shape
+    (4, 2)
+    """
+
+    n_components: int = 128
+    random_state: int | None = 0
+    language: str = ENGLISH
+
+    def fit(self, texts: Iterable[str], y: Any = None) -> CorpusEncoder:
+        read = AnalyzedTexts.of(texts, Analyzer(self.language))
+        self.encoder_, _ = latent_semantic_encoder(read, self.n_components, self.random_state)
+        self.embeddings_ = self.encoder_.encode_many(read)
+        return self
+
+    def transform(self, texts: Iterable[str]) -> np.ndarray:
+        """Embeddings (n, d); a text of unknown words is all zeros."""
+        check_is_fitted(self)
+        return np.array([self.encoder_.encode(text).total for text in texts], dtype=np.float32)
+
+
+@dataclass(eq=False, repr=False)
+class CooccurrenceEncoder(LearnedEncoder):
+    """Term vectors from an SVD of the positive pointwise mutual information between terms, which
+    is how much more often two stand in one text than if they were independent.
+
+    A text counts 1/n for each pair of its n terms, so that long ones do not decide alone; context
+    frequencies are smoothed by the power .75 (Levy, Goldberg & Dagan 2015, sections 2.1 and 3.1).
+    `language`: as in `Analyzer`.
+    Fitted: `encoder_`, a `TokenEncoder` whose weights are the roots of the inverse document
+    frequencies; `embeddings_` (n_texts, d) float32, rows of length 1.
+
+    >>> encoder = CooccurrenceEncoder(n_components=2, random_state=0)
+    >>> encoder.fit_transform(["deep sea", "sea water", "red car", "fast car"]).shape
+    (4, 2)
+    """
+
+    n_components: int = 128
+    smoothing: float = 0.75
+    random_state: int | None = 0
+    language: str = ENGLISH
+
+    def fit(self, texts: Iterable[str], y: Any = None) -> CooccurrenceEncoder:
+        read = AnalyzedTexts.of(texts, Analyzer(self.language))
+        self.encoder_, _ = cooccurrence_encoder(
+            read, self.n_components, self.random_state, smoothing=self.smoothing
+        )
+        self.embeddings_ = self.encoder_.encode_many(read)
+        return self
+
+
+Columns = Sequence[Sequence[str]]
+
+
+@dataclass(eq=False, repr=False)
+class ContrastiveEncoder(ContrastiveLearning, LearnedEncoder):
+    """Token vectors and weights trained to tell which texts belong to one item.
+
+    Training starts from those of `init`, "ppmi" or "lsa". A batch holds two columns' texts of each
+    of its items, a share `dropout` of their words dropped at random; the softmax over the batch's
+    cosines / `temperature` should give each text its partner, both ways (InfoNCE; van den Oord et
+    al. 2018, section 2.3). An item with one text is cut into two halves. Attention between the
+    words before they are added up has been measured, and adds nothing: docs/ablation.md.
+
+    How long to train is measured without a share `held_out` of the items, by how well each of their
+    columns finds the item by its other columns. If no epoch, of at most `epochs`, finds them better
+    than the start does, or the items are too few to tell, vectors and weights stay those of `init`.
+    Where nothing is held out, all `epochs` are trained. Of a larger catalog a random sample of
+    `max_items` is trained on, and the words that they have. `language`: as in `Analyzer`.
+
+    Fitted: `encoder_`, a `TokenEncoder`; `embeddings_` (n_items, d) float32, rows of length 1;
+    `n_epochs_`, the epochs chosen; `reciprocal_ranks_` (epochs tried + 1,), the held-out items'
+    mean, the start's first. One seed gives the same bits, whatever the number of threads.
+
+    >>> titles, tags = ["deep sea", "fast car"] * 60, ["ocean water", "road engine"] * 60
+    >>> model = ContrastiveEncoder(n_components=2).fit([titles, tags])
+    >>> sea, ocean, road = model.transform(["sea", "ocean", "road"])
+    >>> bool(sea @ ocean > 0.9 > sea @ road)
+    True
+    """
+
+    def fit(self, fields: Columns | Sequence[str], y: Any = None) -> ContrastiveEncoder:
+        """fields: columns of texts, one text an item each; or the texts of a single column.
+
+        Raises `DataError` for columns of different lengths, and for a parameter that cannot work.
+        """
+        columns = as_columns(fields)
+        self.learn(AnalyzedTexts.of_columns(columns, Analyzer(self.language)))
+        self.embeddings_ = item_keys(self.encoder_.encode_many, columns)
+        return self
+
+
+def as_columns(fields: Columns | Sequence[str]) -> list[list[str]]:
+    """Columns of one length. Raises `DataError`."""
+    columns = [[each] if isinstance(each, str) else list(each) for each in fields]
+    if not columns or isinstance(fields[0], str):
+        return [[text for column in columns for text in column]]
+    lengths = [len(column) for column in columns]
+    if len(set(lengths)) > 1:
+        raise DataError(f"every column must have one text an item, got lengths {lengths}")
+    return columns
