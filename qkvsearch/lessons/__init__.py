@@ -30,7 +30,6 @@ NUMBERS = {
     "dot-product": 2,
     "recommender": 3,
     "translation": 6,
-    "self-attention": 7,
     "masks": 8,
     "context": 9,
     "heads": 10,

@@ -39,11 +39,6 @@ GUIDANCE = {
         mark("The source has twice as many characters. Which matrices change their shape?"),
         mark("Keys, values and weights (in columns); the queries do not."),
     ),
-    "self-attention": Guidance(
-        mark("“Output 1 belongs to input 1 alone.” It is a mix of all values, by query 1."),
-        mark("Double W_V. What happens to the weights, and what to the outputs?"),
-        mark("The weights stay, as they know only queries and keys; the outputs double."),
-    ),
     "masks": Guidance(
         mark("“A hidden token is gone.” Hidden as a key, it still asks, and its residual stays."),
         mark("Hide everything from a row. What does softmax give?"),

@@ -294,7 +294,7 @@ class _Run:
             if name != "when"
         }
         for name, text in block.texts.items():
-            filled = self._filled(text)
+            filled = self._filled(text).strip()
             found[name] = filled.split(" | ") if name in LISTS else filled
         return found
 

@@ -12,7 +12,6 @@ from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.course.masks import layers, one_layer
 from qkvsearch.lessons.course.masks.one_layer import WORDS, named, outputs, under, visible
 from qkvsearch.lessons.course.masks.questions import quizzes
-from qkvsearch.lessons.course.self_attention import projected, scored
 from qkvsearch.lessons.drawings import Flow
 from qkvsearch.lessons.messages import mark, say
 from qkvsearch.lessons.own_numbers import with_own
@@ -31,6 +30,16 @@ W_KEY = np.array([[0, 1], [1, 0], [1, 0]], dtype=float)
 W_VALUE = np.array([[1, 1], [2, 0], [0, 1]], dtype=float)
 TOKENS = "abcD"
 FEWEST, NARROWEST = 3, 3
+
+
+def projected(X: Array, W_K: Array, W_Q: Array, W_V: Array) -> tuple[Array, Array, Array]:
+    K, Q, V = X @ W_K, X @ W_Q, X @ W_V
+    return K, Q, V
+
+
+def scored(Q: np.ndarray, K: np.ndarray) -> np.ndarray:
+    scores = Q @ K.T
+    return scores
 
 
 @np.errstate(all="ignore")  # the reader's numbers may be too large for exp
