@@ -95,17 +95,11 @@ class Quiz:
 
     def hint(self, given: str) -> str:
         """Return what is wrong about a wrong answer, without what would be right."""
-        if self.choices:
-            chosen = self._chosen(narrow(given.strip()))
-            shows = (
-                self.misconceptions[chosen]
-                if chosen is not None and any(self.misconceptions)
-                else ""
-            )
-            return shows or say("It is another one.")
-        for slip, shows in self.slips:
-            if replace(self, answer=self._as_answer(slip)).is_right(given):
+        for wrong, shows in self.wrong_answers:
+            if replace(self, answer=wrong).is_right(given):
                 return shows
+        if self.choices:
+            return say("It is another one.")
         if isinstance(self.answer, frozenset):
             asked = {narrow(word).casefold() for word in self.answer}
             words = {word.casefold() for word in SEPARATORS.split(narrow(given)) if word} - AND
@@ -121,11 +115,15 @@ class Quiz:
         near = np.isclose(found, wanted, rtol=0, atol=self.tolerance, equal_nan=True)
         return say("{right} of {n} numbers are right.", right=int(near.sum()), n=len(wanted))
 
-    def _as_answer(self, text: str) -> float | list[float] | frozenset[str]:
-        """A typical wrong answer, as it is typed, in the form of the right one."""
+    @property
+    def wrong_answers(self) -> list[tuple[Any, str]]:
+        """Typical wrong answers in the form of the right one, each with what it shows."""
+        if self.choices:
+            return [(n, shows) for n, shows in enumerate(self.misconceptions) if shows]
         if isinstance(self.answer, frozenset):
-            return frozenset(text.split())
-        return read_numbers(text, np.size(self.answer))
+            return [(frozenset(words.split()), shows) for words, shows in self.slips]
+        n = np.size(self.answer)
+        return [(read_numbers(text, n), shows) for text, shows in self.slips]
 
     def _chosen(self, given: str) -> int | None:
         """By number, from 1 as it is shown, by letter, or in full."""

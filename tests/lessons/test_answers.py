@@ -13,7 +13,7 @@ from qkvsearch.lessons.answers import judge, read_answers, totals
 from qkvsearch.lessons.parts import Given
 
 QUIZZES = {quiz.name: quiz for quiz in lesson("self-attention").quizzes}
-SCORE, MOST, EQUAL = QUIZZES
+SCORE, MOST, EQUAL = list(QUIZZES)[:3]
 CSV = f"""student,quiz,answer
 Ada,{SCORE},12
 Ada,{EQUAL},they are equal

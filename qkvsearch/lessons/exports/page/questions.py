@@ -45,6 +45,13 @@ def _form(quiz: Quiz, number: int, place: str) -> Html:
         data_kind="words" if isinstance(quiz.answer, frozenset) else "numbers",
         data_tolerance=quiz.tolerance,
         data_answer=json.dumps(quiz.to_record()["answer"]),
+        data_wrong=json.dumps(
+            [
+                [sorted(wrong) if isinstance(wrong, frozenset) else wrong, shows]
+                for wrong, shows in quiz.wrong_answers
+            ],
+            ensure_ascii=False,
+        ),
     )
 
 
