@@ -57,16 +57,7 @@ class Cell:
 
 
 def ran(function: Callable[..., Any], **inputs: Any) -> tuple[Cell, Any]:
-    """The function's body as a cell, its inputs as variables; and what it returned, which is shown.
-
-    >>> from qkvsearch.lessons.course.dot_product import all_products
-    >>> cell, _ = ran(all_products, users=np.eye(2), films=np.ones((3, 2)))
-    >>> print(cell.text())
-    import numpy as np
-    users = np.array([[1.0, 0.0], [0.0, 1.0]])
-    films = np.array([[1.0, 1.0], [1.0, 1.0], [1.0, 1.0]])
-    users @ films.T
-    """
+    """Return the function's body as a cell, its inputs as variables, and what it returned."""
     tree, source = _parsed(function)
     body = tree.body[1:] if ast.get_docstring(tree) else tree.body
     lines = dedent("\n".join(source.splitlines()[body[0].lineno - 1 :])).splitlines()

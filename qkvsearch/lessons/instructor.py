@@ -22,13 +22,6 @@ GUIDANCE = {
         mark("Before step 3: which two films will have the largest dot product?"),
         mark("A film with itself need not win: long rows make large products."),
     ),
-    "dot-product": Guidance(
-        mark(
-            "“A large dot product means alike.” It also grows with the lengths; a cosine does not."
-        ),
-        mark("Turn an arrow by 90° without changing its length: what becomes of the product?"),
-        mark("It is 0, whatever the lengths; beyond 90° it is negative."),
-    ),
     "recommender": Guidance(
         mark("“The computer finds genres.” It finds numbers that fit; a name is what we read in."),
         mark("What would the loss do if the rate were ten times as large?"),

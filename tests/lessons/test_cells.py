@@ -7,11 +7,14 @@ import pytest
 
 from qkvsearch.attention import attention, softmax
 from qkvsearch.lessons.cells import called, codes, given, literal, ran
-from qkvsearch.lessons.course.dot_product import all_products
 from qkvsearch.lessons.course.masks import projected, scored
 from qkvsearch.lessons.course.masks.one_layer import influence
 
 X, W = np.eye(2), np.array([[1.0, 2.0], [0.0, 1.0]])
+
+
+def all_products(users, films):
+    return users @ films.T
 
 
 def weighed(scores):
