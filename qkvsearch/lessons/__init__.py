@@ -26,7 +26,6 @@ __all__ = ["LANGUAGES", "LESSONS", "Given", "Outline", "guidance", "language", "
 
 # Those that are no documents yet, by their numbers.
 NUMBERS = {
-    "embeddings": 1,
     "recommender": 3,
     "translation": 6,
     "masks": 8,

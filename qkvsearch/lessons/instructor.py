@@ -15,13 +15,6 @@ class Guidance(NamedTuple):
 
 
 GUIDANCE = {
-    "embeddings": Guidance(
-        mark(
-            "“Each column means something.” Here it does, by hand; learned columns have no names."
-        ),
-        mark("Before step 3: which two films will have the largest dot product?"),
-        mark("A film with itself need not win: long rows make large products."),
-    ),
     "recommender": Guidance(
         mark("“The computer finds genres.” It finds numbers that fit; a name is what we read in."),
         mark("What would the loss do if the rate were ten times as large?"),

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from qkvsearch.attention.layers import EncoderLayer, Linear
+from qkvsearch.lessons import lesson
 from qkvsearch.lessons.compute.search import key_rows
-from qkvsearch.lessons.course import embeddings, learning, masks
+from qkvsearch.lessons.course import learning, masks
 from qkvsearch.lessons.course.block import parts
 from qkvsearch.lessons.course.heads import learned
 from qkvsearch.lessons.course.masks import one_layer
@@ -39,7 +40,7 @@ def test_it_is_the_lengths_that_let_a_film_match_another_more():
     assert (products := films @ films.T)[0, 1] > products[0, 0]
     same = films / np.linalg.norm(films, axis=1, keepdims=True)
     assert ((same @ same.T).argmax(axis=1) == [0, 1, 2]).all()
-    products = embeddings.alike().found["products"]
+    products = lesson("embeddings").steps[2].found["products"]
     assert (products[0].argmax(), products[0, 0] < products[0, 1]) == (1, True)
 
 

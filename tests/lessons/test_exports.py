@@ -30,7 +30,7 @@ SHAPES = {"inputs": (5, 3), "w_query": (3, 2), "w_key": (3, 2), "w_value": (3, 4
 OWN = {name: RNG.normal(size=shape) for name, shape in SHAPES.items()}
 # What their code computes stands in a table or in a sentence.
 IN_WORDS = {
-    "embeddings": {5},
+    "embeddings": {4},
     "dot-product": {1},
     "recommender": {2},
     "translation": {4, 5, 7},
