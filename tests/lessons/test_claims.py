@@ -7,12 +7,12 @@ import pytest
 
 from qkvsearch.attention.layers import EncoderLayer, Linear
 from qkvsearch.lessons import lesson
+from qkvsearch.lessons.compute import recommender
 from qkvsearch.lessons.compute.search import key_rows
 from qkvsearch.lessons.course import learning, masks
 from qkvsearch.lessons.course.block import parts
 from qkvsearch.lessons.course.heads import learned
 from qkvsearch.lessons.course.masks import one_layer
-from qkvsearch.lessons.course.recommender import descent
 from qkvsearch.text.encoded_text import attend_without_layers
 from qkvsearch.text.labelled import LabelledVectors
 
@@ -69,10 +69,10 @@ def test_without_weight_matrices_the_nearest_are_attended_to():
     assert other.weights[0, 0, 0, 1] < other.weights[0, 0, 0, 2]
 
 
-@pytest.mark.parametrize("rate", [-descent.RATE, 10 * descent.RATE])
+@pytest.mark.parametrize("rate", [-recommender.RATE, 10 * recommender.RATE])
 def test_uphill_the_loss_grows_and_so_it_does_by_too_large_steps(rate):
     with np.errstate(all="ignore"):
-        _, _, losses = descent.descend(descent.RATINGS, descent.WIDTH, rate, 10)
+        _, _, losses = recommender.descend(recommender.RATINGS, rate, 10)
     assert np.nanmax(losses) > 10 * losses[0]
 
 

@@ -13,15 +13,8 @@ from rich.cells import cell_len
 from qkvsearch.attention import attention, cosine_score
 from qkvsearch.cli.lesson.drawn import bar, drawing_view
 from qkvsearch.lessons import LESSONS, language, lesson
+from qkvsearch.lessons.compute.recommender import RATE, RATINGS, STEPS, descend, positions
 from qkvsearch.lessons.course.learning.recorded import heads_of, recorded
-from qkvsearch.lessons.course.recommender.descent import (
-    RATE,
-    RATINGS,
-    STEPS,
-    WIDTH,
-    descend,
-    walked,
-)
 from qkvsearch.lessons.drawings import Arrows, AttendedText, Descent, Drawing, Flow, Heads
 from qkvsearch.lessons.drawings.heads import LEVELS, in_bytes
 from qkvsearch.lessons.exports.markdown import to_markdown
@@ -264,7 +257,7 @@ def test_a_plane_has_room_for_every_arrow_and_few_lines():
 
 
 def test_the_walk_is_that_of_the_lesson(walk):
-    users, films, losses = descend(RATINGS, WIDTH, RATE, STEPS)
+    users, films, losses = descend(RATINGS)
     np.testing.assert_array_equal(walk.users[-1], users)
     np.testing.assert_array_equal(walk.items[-1], films)
     np.testing.assert_array_equal(walk.losses, losses)
@@ -273,12 +266,12 @@ def test_the_walk_is_that_of_the_lesson(walk):
 
 @pytest.mark.parametrize("every", [1, 7])
 def test_a_walk_goes_through_what_fewer_steps_end_with(every):
-    users, films = walked(RATINGS, WIDTH, RATE, 20, every)
+    users, films = positions(RATINGS, every, RATE, 20)
     for place in (1, 2):
-        ends = descend(RATINGS, WIDTH, RATE, place * every)
+        ends = descend(RATINGS, RATE, place * every)
         np.testing.assert_array_equal(users[place], ends[0])
         np.testing.assert_array_equal(films[place], ends[1])
-    np.testing.assert_array_equal(users[-1], descend(RATINGS, WIDTH, RATE, 20)[0])
+    np.testing.assert_array_equal(users[-1], descend(RATINGS, RATE, 20)[0])
 
 
 def test_the_map_has_room_for_the_whole_walk(walk):

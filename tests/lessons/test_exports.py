@@ -32,7 +32,6 @@ OWN = {name: RNG.normal(size=shape) for name, shape in SHAPES.items()}
 IN_WORDS = {
     "embeddings": {4},
     "dot-product": {1},
-    "recommender": {2},
     "translation": {4, 5, 7},
     "masks": {7, 12},
     "context": {6},
