@@ -21,6 +21,7 @@ from qkvsearch.lessons.exports.markdown import to_markdown
 from qkvsearch.lessons.exports.notebook import to_notebook
 from qkvsearch.lessons.exports.page import to_page
 from qkvsearch.lessons.exports.page.drawings import alone, as_address, pictures
+from qkvsearch.lessons.exports.page.drawings.shapes import wide
 from qkvsearch.lessons.parts import Given
 from qkvsearch.lessons.workbench import Workbench
 from qkvsearch.text.encoders import pretrained
@@ -272,6 +273,21 @@ def test_a_walk_goes_through_what_fewer_steps_end_with(every):
         np.testing.assert_array_equal(users[place], ends[0])
         np.testing.assert_array_equal(films[place], ends[1])
     np.testing.assert_array_equal(users[-1], descend(RATINGS, RATE, 20)[0])
+
+
+@pytest.mark.parametrize("code", ["en", "zh"])
+def test_no_name_on_the_map_covers_another_or_a_point(code):
+    with language(code):
+        (walk,) = drawings(lesson("recommender"), Descent)
+    mapped = pictures(walk, "here")[0]
+    names = re.findall(r'<text x="(\S+)" y="(\S+)"[^>]*point-name[^>]*>([^<]+)<', mapped)
+    points = re.findall(r"translate\((\S+) (\S+)\)", mapped)
+    assert len(names) == len(points) == 10
+    boxes = [(float(x), float(y) - 11, float(x) + wide(name), float(y) + 3) for x, y, name in names]
+    dots = [(float(x) - 6, float(y) - 6, float(x) + 6, float(y) + 6) for x, y in points]
+    for n, (x1, y1, x2, y2) in enumerate(boxes):
+        for a, b, c, d in [*boxes[:n], *dots]:
+            assert x1 >= c or x2 <= a or y1 >= d or y2 <= b
 
 
 def test_the_map_has_room_for_the_whole_walk(walk):

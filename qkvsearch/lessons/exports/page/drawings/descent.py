@@ -1,11 +1,11 @@
 """The map of gradient descent as SVG, and below it the loss, step by step."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from qkvsearch.lessons.drawings.descent import Descent
-from qkvsearch.lessons.exports.page.drawings.shapes import line, number, picture, rect, text
+from qkvsearch.lessons.exports.page.drawings.shapes import line, number, picture, rect, text, wide
 from qkvsearch.lessons.exports.page.markup import Html, element
 from qkvsearch.lessons.messages import say, shown
 
@@ -25,13 +25,16 @@ def descent(part: Descent, place: str) -> list[Html]:
     for ways, _, role in both:
         on_paper = WIDE / 2 + scale * ways * [1, -1]
         inner += [_way(on_paper[:, k], role) for k in range(ways.shape[1])]
-    labels: list[Html] = []
-    points: list[Html] = []
-    for ways, names, role in both:
-        on_paper = WIDE / 2 + scale * ways[-1] * [1, -1]
-        for k, (at, name) in enumerate(zip(on_paper, names, strict=True)):
-            labels.append(_name(at, str(name), role, k))
-            points.append(_point(at, role, k))
+    ends = WIDE / 2 + scale * np.vstack([part.users[-1], part.items[-1]]) * [1, -1]
+    all_names = [*map(str, [*part.user_names, *part.item_names])]
+    keys = [(role, k) for _, names, role in both for k in range(len(names))]
+    labels = [
+        text(x, y, name, class_="point-name", data_name=f"{role} {k}")
+        for (x, y), name, (role, k) in zip(
+            names_beside(ends, all_names), all_names, keys, strict=True
+        )
+    ]
+    points = [_point(at, role, k) for at, (role, k) in zip(ends, keys, strict=True)]
     # No name covers a point.
     inner += [*labels, *points, text(EDGE, 14, say("● users   ■ films"), class_="side")]
     title = say("{caption}: the map", caption=part.caption)
@@ -44,12 +47,31 @@ def _way(places: np.ndarray, role: str) -> Html:
     return element("polyline", points=points, class_="way", data_role=role, fill="none")
 
 
-def _name(at: np.ndarray, name: str, role: str, k: int) -> Html:
-    """Where there is room for it."""
-    is_right = at[0] < WIDE * 0.72
-    x = at[0] + (10 if is_right else -10)
-    anchor = "start" if is_right else "end"
-    return text(x, at[1] + 4, name, anchor, class_="point-name", data_name=f"{role} {k}")
+def names_beside(points: np.ndarray, names: Sequence[str]) -> list[tuple[float, float]]:
+    """Return where each name begins: beside its point, and on no other name or point if it fits.
+
+    points (n, 2).
+    """
+    taken = [(x - 7, y - 7, x + 7, y + 7) for x, y in points]
+    begins = []
+    for (x, y), name in zip(points, names, strict=True):
+        width = wide(name)
+        right, middle, left = x + 10, x - width / 2, x - 10 - width
+        spots = [(right, y + 4), (left, y + 4), (middle, y - 10), (middle, y + 19)]
+        spots += [(right, y - 6), (left, y - 6), (right, y + 15), (left, y + 15)]
+        boxes = [(x1, base - 11, x1 + width, base + 3) for x1, base in spots]
+        free = [k for k, box in enumerate(boxes) if _is_free(box, taken)]
+        best = free[0] if free else 0
+        begins.append(spots[best])
+        taken.append(boxes[best])
+    return begins
+
+
+def _is_free(box: tuple[float, ...], taken: Sequence[tuple[float, ...]]) -> bool:
+    """Whether a box lies on the map and overlaps none of the others."""
+    x1, y1, x2, y2 = box
+    apart = (x1 >= c or x2 <= a or y1 >= d or y2 <= b for a, b, c, d in taken)
+    return x1 >= 0 and x2 <= WIDE and all(apart)
 
 
 def _point(at: np.ndarray, role: str, k: int) -> Html:
