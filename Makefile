@@ -38,7 +38,7 @@ bench: .venv/installed-bench
 N ?= 150
 SEED ?= 0
 mutants: .venv/installed-test
-	$(BIN)/python tests/mutants.py $(N) $(SEED)
+	$(BIN)/python benchmarks/mutants.py $(N) $(SEED)
 
 # Kills, damage, full disks, writers at once, fuzzing: half an hour or so (docs/trust.md).
 # One part or one trial: make faults ONLY=damage:17. A hundredth of it all: SHARE=.01.

@@ -222,9 +222,8 @@ def trust_page(text: str) -> str:
         [limit.what, f"{limit.default:,}", limit.beyond, _raised_by(limit)]
         for limit in limits.ALL.values()
     ]
-    return _renewed(
-        text, "limits", table(["of what", "most", "more is", "raised by"], rows, [0, 2, 3]) + "\n"
-    )
+    columns = ["limit on", "maximum", "beyond it", "raised by"]
+    return _renewed(text, "limits", table(columns, rows, [0, 2, 3]) + "\n")
 
 
 def _raised_by(limit: limits.Limit) -> str:

@@ -144,7 +144,7 @@ def test_a_query_is_read_once(tiny_bert, tmp_path, monkeypatch):
         TransformerEncoder, "read", lambda *args: passes.append(args[1]) or read(*args)
     )
     with qkv.build(tmp_path / "ws", items=ITEMS, encoder=str(tiny_bert)) as engine:
-        assert "token" in engine.texts.wanted(None, personal=False)
+        assert "token" in engine.texts.requested(None, personal=False)
         engine.models.encoder("transformer")  # reads a probe
         passes.clear()
         engine.search("deep sea")
@@ -199,9 +199,9 @@ def test_the_encoder_taken_and_why_are_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(choice, "installed", lambda: ())
     facts = built(tmp_path / "ws")
     assert facts["encoder"] == "corpus"
-    assert facts["encoder_chosen"].startswith("by itself: no other is installed")
+    assert facts["encoder_chosen"].startswith("automatic: no other is installed")
     facts = built(tmp_path / "ws", encoder="corpus")
-    assert (facts["encoder"], facts["encoder_chosen"]) == ("corpus", "as asked for")
+    assert (facts["encoder"], facts["encoder_chosen"]) == ("corpus", "your choice")
 
 
 @needs_static

@@ -79,7 +79,7 @@ def test_the_command_gives_every_digit_and_says_what_was_not_read(qkv, shop_path
 
 def test_nothing_known_is_said(qkv, shop_path):
     answer = qkv("-w", shop_path, "encode", "xyzzy", "--format", "json")
-    assert "knows nothing of 1 text: zeros" in answer.stderr
+    assert "knows no word of 1 text: zeros" in answer.stderr
     assert not any(json.loads(answer.stdout)[0]["embedding"])
 
 
@@ -97,7 +97,7 @@ def test_an_encoder_of_a_folder_needs_no_workspace(qkv, tiny_bert):
 def test_an_empty_stdin_is_an_error(qkv, shop_path):
     answer = qkv("-w", shop_path, "encode", "-", stdin="\n  \n")
     assert (answer.code, answer.stdout) == (1, "")
-    assert "one a line" in answer.stderr
+    assert "one per line" in answer.stderr
 
 
 # --- files ---
@@ -131,7 +131,7 @@ def test_users_are_solved_as_they_are_asked(shop, small_blocks, tmp_path, form):
         history = shop.index.histories.of(user).liked
         solved = shop.models.implicit.fold_in(history.positions, history.confidences)
         np.testing.assert_allclose(vector, solved, atol=1e-5)
-    assert done.notes == [f"1 of 7 users have zeros alone: {exports.NOTHING_KNOWN}."]
+    assert done.notes == ["1 of 7 users have only zeros: nothing is known about them."]
 
 
 @pytest.mark.parametrize("form", READERS)
@@ -154,7 +154,7 @@ def test_a_user_recorded_by_a_name_makes_all_ids_text(shop_path, tmp_path):
 @pytest.mark.parametrize(
     ("name", "options", "said"),
     [
-        ("x.npy", {}, "name it .npz"),
+        ("x.npy", {}, "use .npz"),
         ("x.csv", {}, "safetensors"),
         ("x.npz", {"of": "user"}, "did you mean users"),
         ("x.npz", {"of": "users", "head": "lsa"}, "only one by collaborative"),
@@ -197,7 +197,7 @@ def test_parquet_without_its_library_is_refused_with_the_command(shop, tmp_path,
 
 
 def test_more_ids_than_a_header_has_room_for(shop, tmp_path, monkeypatch):
-    monkeypatch.setattr(exports, "MOST_HEADER", 64)
+    monkeypatch.setattr(exports, "MAX_HEADER", 64)
     with pytest.raises(QkvError, match=r"\.parquet or \.npz"):
         shop.export_embeddings(tmp_path / "x.safetensors")
     assert list(tmp_path.iterdir()) == []

@@ -79,7 +79,7 @@ def test_parts_of_every_search_score_add_up(videos, assert_adds_up, query, heads
     for i, hit in enumerate(ranking):
         assert_adds_up([part.value for part in ranking.explain(i)], hit.score)
         assert_adds_up(hit.heads.values(), hit.score)
-        assert set(hit.heads) <= set(videos.texts.wanted(heads, personal=False))
+        assert set(hit.heads) <= set(videos.texts.requested(heads, personal=False))
 
 
 def test_a_last_hit_is_explained_as_exactly_as_a_first(videos, assert_adds_up):

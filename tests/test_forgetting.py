@@ -12,6 +12,7 @@ from qkvsearch.engine import build
 from qkvsearch.errors import UnknownIdError
 from qkvsearch.index import erase as forgetting
 from qkvsearch.storage import Workspace, publish
+from qkvsearch.storage.records import RecordsDatabase
 
 ITEMS = pd.DataFrame({"id": ["a", "b", "c"], "title": ["red fox", "blue sea", "green tea"]})
 
@@ -47,8 +48,11 @@ def test_who_is_in_a_former_build_alone_can_be_forgotten(tmp_path):
     assert len(engine.builds()) == 1
 
 
-@pytest.mark.parametrize("step", ["forget_records", "drop_builds", "_remove_leftovers"])
-def test_to_forget_goes_on_where_it_was_interrupted(tmp_path, monkeypatch, step):
+@pytest.mark.parametrize(
+    ("owner", "step"),
+    [(RecordsDatabase, "forget"), (Workspace, "drop_builds"), (Workspace, "_remove_leftovers")],
+)
+def test_to_forget_goes_on_where_it_was_interrupted(tmp_path, monkeypatch, owner, step):
     people = log_of("secretperson", "zoe")
     engine = build(tmp_path, items=ITEMS, interactions=people, encoder="corpus")
     engine.record("secretperson", "a")
@@ -57,7 +61,7 @@ def test_to_forget_goes_on_where_it_was_interrupted(tmp_path, monkeypatch, step)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(Workspace, step, killed)
+        patch.setattr(owner, step, killed)
         with pytest.raises(KeyboardInterrupt):
             engine.forget("secretperson")
     with qkv.open(tmp_path) as again:

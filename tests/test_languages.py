@@ -79,7 +79,7 @@ def test_a_catalog_is_searched_in_its_own_language(tmp_path, rows, language, ask
 def test_the_language_that_was_asked_for(tmp_path):
     engine = built(tmp_path / "ws", GERMAN, language="en")
     assert (engine.info()["language"], engine.info()["language_chosen"]) == (
-        "english", "as asked for",
+        "english", "your choice",
     )  # fmt: skip
     assert not engine.search("Haus", heads=["lexical"])
     engine = built(tmp_path / "ws", GERMAN, language="none")

@@ -86,5 +86,5 @@ def test_a_settings_file_of_a_model_has_a_limit(tmp_path, monkeypatch):
 def test_a_question_that_is_too_long_is_refused(shop):
     assert shop.search("apple " * 20_000)
     for ask in (shop.search, shop.attend, shop.show, shop.similar, shop.history):
-        with pytest.raises(QkvError, match=r"more than 200,000 characters of a text"):
+        with pytest.raises(QkvError, match=r"more than 200,000 characters of a query or a name"):
             ask("a" * 200_001)

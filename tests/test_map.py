@@ -35,17 +35,17 @@ def test_it_is_the_plane_along_which_the_keys_differ_most(movies, head):
     ratio = exact.explained_variance_[1] / exact.explained_variance_[0]
     assert spread[1] / spread[0] == pytest.approx(ratio, rel=0.05)
     n_unknown = len(keys) - len(known)
-    said = f"Not drawn: {n_unknown} of {len(keys)} items, that this head does not know."
+    said = f"Not drawn: {n_unknown} of {len(keys)} items that this head does not know."
     assert found.notes == [said] * bool(n_unknown)
 
 
 def test_a_key_comes_where_its_item_is(movies):
     found, keys = movies.map(), keys_of(movies, None)
-    np.testing.assert_allclose(found.place(keys), found.positions, atol=1e-5)
-    middle = found.place(keys[:5].mean(axis=0))
+    np.testing.assert_allclose(found.project(keys), found.positions, atol=1e-5)
+    middle = found.project(keys[:5].mean(axis=0))
     np.testing.assert_allclose(middle, [found.positions[:5].mean(axis=0)], atol=1e-5)
     with pytest.raises(QkvError, match="`vectors` are"):
-        found.place(np.ones((2, 3)))
+        found.project(np.ones((2, 3)))
 
 
 def test_it_is_made_once_and_is_the_same_when_made_again(movies, movies_path):
@@ -58,7 +58,7 @@ def test_a_query_has_its_place_and_the_keys_that_it_weighs_most(movies):
     found = movies.map(query="space adventure", k=4)
     head = movies.models.main_head
     np.testing.assert_allclose(
-        found.point.position, found.place(movies.encode("space adventure"))[0], atol=1e-5
+        found.point.position, found.project(movies.encode("space adventure"))[0], atol=1e-5
     )
     alone = movies.head(head, "space adventure")
     best = np.argsort(-alone.scores, kind="stable")[:4]
@@ -66,7 +66,7 @@ def test_a_query_has_its_place_and_the_keys_that_it_weighs_most(movies):
     scores = alone.scores / alone.scores.std()
     weights = np.exp(scores - scores.max()) / np.exp(scores - scores.max()).sum()
     np.testing.assert_allclose([hit.weight for hit in found.point.hits], weights[best], rtol=1e-4)
-    np.testing.assert_allclose(found.point.places, found.positions[best], atol=1e-5)
+    np.testing.assert_allclose(found.point.hit_positions, found.positions[best], atol=1e-5)
     assert movies.map().point is None
 
 
@@ -90,7 +90,7 @@ def test_of_many_items_some_are_drawn_and_it_is_said(movies, monkeypatch):
     again = projection.item_map(movies.index.recommender, None)
     assert len(found.items) == len(set(found.items.tolist())) == len(found.positions) == 50
     np.testing.assert_array_equal(found.items, again.items)
-    assert found.notes == [f"50 of {movies.n_items} items, drawn at random, always the same ones."]
+    assert found.notes == [f"50 of {movies.n_items} items, a random sample, always the same."]
 
 
 @pytest.mark.parametrize("titles", [["kettle"], ["kettle", "kettle"], ["kettle", "zq", "anchor"]])
@@ -103,7 +103,7 @@ def test_few_items_have_a_map_too(tmp_path, titles):
 
 
 def test_what_it_cannot_place_is_told(movies, tmp_path):
-    with pytest.raises(QkvError, match="`query`: a text has no place among collaborative"):
+    with pytest.raises(QkvError, match="`query`: collaborative embeddings have no texts"):
         movies.map("collaborative", query="space")
     with pytest.raises(QkvError, match="leave out `query` or `user`"):
         movies.map(query="space", user="u001")
@@ -120,4 +120,4 @@ def test_nothing_known_of_a_query_is_said(tmp_path):
     items = pd.DataFrame({"id": [1, 2, 3], "title": ["red kettle", "red anchor", "blue kettle"]})
     found = qkvsearch.build(tmp_path / "w", items=items, encoder="corpus").map(query="...")
     assert found.point is None
-    assert "Nothing of it is known" in found.notes[-1]
+    assert "knows nothing about it" in found.notes[-1]

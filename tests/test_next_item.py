@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import qkvsearch as qkv
-from qkvsearch._utils.progress import silent
+from qkvsearch._utils.callbacks import silent
 from qkvsearch.collaborative.next_item_model import NextItemModel
 from qkvsearch.errors import QkvError, WorkspaceError
 from qkvsearch.index import StoredModels
@@ -126,7 +126,7 @@ def test_a_build_without_it_says_that_the_model_is_gone(untrained, qkv, tmp_path
     ITEMS.to_csv("items.csv", index=False)
     LOG.to_csv("log.csv", index=False)
     build = ("-w", tmp_path, "build", "--items", "items.csv", *interactions, "--encoder", "corpus")
-    gone = "The former build's model of what comes next is gone; build --next-item trains it."
+    gone = "The previous build had a next-item model; build --next-item trains it again."
     assert gone in qkv(*build).stderr.splitlines()
     assert gone not in qkv(*build).stderr
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from qkvsearch.retrieval.reasons import EVERYTHING, MOST, WordReasons, constant
+from qkvsearch.retrieval.reasons import AVERAGE_ITEM, MAX_LINES, WordReasons, constant
 from qkvsearch.text.analysis import Analyzer
 
 QUERIES = ["how to tie a knot", "the of and", "注意力 机制", "first aid for a burnt hand", "v285"]
@@ -39,7 +39,7 @@ def test_parts_and_reasons_add_up_to_the_score(videos, answer, assert_adds_up):
             assert_adds_up([part.value for part in listed], hit.score)
         reasoned, total = sum(one.value for one in reasons), sum(part.value for part in parts)
         assert reasoned == pytest.approx(total, abs=1e-9 + 1e-6 * sum(abs(p.value) for p in parts))
-        assert len(reasons) <= MOST + 4
+        assert len(reasons) <= MAX_LINES + 4
         assert all(one.text == " ".join(one.text.split()) for one in reasons)
 
 
@@ -52,7 +52,7 @@ def test_what_everything_gets_is_the_same_for_every_item(videos, name):
     }
     assert len(found) == 1
     ((only,),) = found
-    assert only[0] == EVERYTHING
+    assert only[0] == AVERAGE_ITEM
     assert only[1] < 0
 
 

@@ -11,7 +11,7 @@ import qkvsearch as qkv
 from qkvsearch.errors import QkvError, UnknownIdError
 from qkvsearch.recommend.recommend import in_order
 from qkvsearch.recommend.recording import Recording
-from qkvsearch.storage import records
+from qkvsearch.storage.records import database
 
 
 @pytest.fixture
@@ -134,22 +134,6 @@ def test_a_rating_outside_the_scale_is_refused(films, rating):
     assert films.info()["recorded"] == 0
 
 
-def test_a_rating_where_there_are_none_is_refused(clicks):
-    with pytest.raises(QkvError, match="no ratings: leave the rating out"):
-        clicks.record("a", 3, 4)
-
-
-def test_a_user_without_an_id_is_refused(clicks):
-    with pytest.raises(QkvError, match="a user needs an id"):
-        clicks.record(" ", 3)
-
-
-def test_an_unknown_user_is_compared_with_recorded_ones_too(clicks):
-    clicks.record("newcomer", 1)
-    with pytest.raises(UnknownIdError, match="did you mean newcomer"):
-        clicks.recommend(user="newcommer")
-
-
 def rated_log(tmp_path, time):
     import pandas as pd
 
@@ -207,7 +191,7 @@ def test_meeting_an_item_again_without_a_rating_makes_it_the_latest(tmp_path):
 
 def test_records_of_one_second_stay_in_their_order(tmp_path, monkeypatch):
     engine = rated_log(tmp_path, 1000)
-    monkeypatch.setattr(records.changes.time, "time", lambda: 2000.0)
+    monkeypatch.setattr(database.time, "time", lambda: 2000.0)
     for item in ("z", "y", "x", "z"):
         engine.record("a", item, 5)
     assert order_of(engine, "a") == ["y", "x", "z"]

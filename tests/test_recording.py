@@ -100,13 +100,6 @@ def test_undo_takes_back_the_last_and_then_what_was_before(rated):
         rated.undo_record()
 
 
-def test_undo_takes_back_a_whole_file(rated):
-    rated.record("a", "z", 3)
-    rated.record_many(pd.DataFrame({"user": ["b", "c"], "item": ["w", "x"], "rating": [1, 5]}))
-    assert len(rated.undo_record()) == 2
-    assert [row["id"] for row in rated.undo_record()] == ["z"]
-
-
 def test_after_undo_and_another_record_an_export_begins_anew(rated, tmp_path, monkeypatch):
     """The number of records is the same, and what they say is not."""
     states = []
@@ -300,10 +293,10 @@ def test_in_parquet_a_mixed_column_of_users_is_text_and_that_is_said(tmp_path):
     pytest.importorskip("pyarrow", reason="writing Parquet needs the extra [parquet]")
     engine = shop(tmp_path / "numbers", RATED.assign(user=[1, 1, 2, 2, 3]))
     notes = engine.recommend_all(tmp_path / "all.parquet").notes
-    assert not any("column of users is text" in note for note in notes)
+    assert not any("user column is text" in note for note in notes)
     engine.record("ann", "x", 5)
     done = engine.recommend_all(tmp_path / "all.parquet")
-    assert any("column of users is text" in note for note in done.notes)
+    assert any("user column is text" in note for note in done.notes)
     assert set(pd.read_parquet(tmp_path / "all.parquet")["user"]) <= {"1", "2", "3", "ann"}
 
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import qkvsearch as qkv
-from qkvsearch._utils.progress import silent
+from qkvsearch._utils.callbacks import silent
 from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.engine import Engine
 from qkvsearch.errors import DataError, QkvError, UnknownIdError, WorkspaceError

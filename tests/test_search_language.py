@@ -309,7 +309,7 @@ def test_a_word_typed_whole_ranks_as_it_is(typed_of):
 
 def test_the_words_before_and_operators_keep_their_meaning(typed_of):
     asked = typed_of.index.texts.reader.read("bre* gui", True)
-    ways = {word.text: {way.term for way in word.ways} for word in asked.terms}
+    ways = {term.text: {e.term for e in term.expansions} for term in asked.terms}
     first, last = ways.values()
     assert {"bread", "breakfast"} <= first
     assert not {"bread", "breakfast"} & last

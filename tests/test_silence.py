@@ -20,8 +20,15 @@ from qkvsearch.index import StoredModels
 from qkvsearch.index.merge import merged_contents
 from qkvsearch.retrieval import Scores
 from qkvsearch.retrieval.answerability import FACT
-from qkvsearch.search.answerable import NEAREST, NOTHING, UNKNOWN, Answerable, answerable, matches
-from qkvsearch.search.answerable_titles import title_terms
+from qkvsearch.search.answerable import (
+    NEAREST,
+    NOTHING,
+    UNKNOWN,
+    Answerable,
+    answerable,
+    matches,
+    title_terms,
+)
 from qkvsearch.storage import BuildContents, Workspace
 from qkvsearch.text.analysis import Token
 from qkvsearch.text.languages import stop_words
@@ -200,15 +207,15 @@ def test_nor_does_a_third_of_the_words_in_a_title(unsure):
 def test_matches_have_a_word_or_are_near(engine):
     tokens = engine.texts.reader.read("jacket").tokens
     heads = heads_of(engine, "jacket")
-    found = matches(engine.models, tokens, heads)
-    assert found.dtype == bool
-    assert found.shape == (len(ITEMS),)
-    lexical = heads["lexical"]
+    lexical, dense = heads["lexical"], engine.models.encoder("contrastive").encode("jacket")
     assert lexical is not None
-    np.testing.assert_array_equal(found, lexical.scores > 0)
-    alone = matches(engine.models, tokens, {"lexical": lexical})
+    alone = matches(engine.models, tokens, lexical, None)
     np.testing.assert_array_equal(alone, lexical.scores > 0)
-    assert not matches(engine.models, [], {"lexical": None, "contrastive": None}).any()
+    near = matches(engine.models, tokens, None, dense)
+    assert near.any()
+    both = matches(engine.models, tokens, lexical, dense)
+    np.testing.assert_array_equal(both, alone | near)
+    assert not matches(engine.models, [], None, None).any()
 
 
 # --- kept with a build ---

@@ -74,7 +74,7 @@ def test_reasons_name_shared_people_and_shared_words(shop):
     # 101, 102 and 103 like both; 201 and 300 rated the red apple the lowest
     assert "people: 3 of the 3 who like green apple also like this" in texts
     assert "same words as green apple: apple" in texts
-    assert texts[-1] == "everything gets"
+    assert texts[-1] == "average item (subtracted)"
 
 
 def test_people_of_now_are_counted(tmp_path, shop_items, shop_log):

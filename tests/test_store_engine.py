@@ -180,7 +180,7 @@ def sound(recorded_path) -> dict:
 
 def still_working(message: str) -> list[str]:
     """The questions that a message says work without the file."""
-    found = re.search("what still works: (.*?); mend", message)
+    found = re.search("what still works: (.*?); run", message)
     return re.split(r", (?=[a-z]+(?: with|,|$))", found[1]) if found else []
 
 
@@ -222,8 +222,8 @@ def asked_of_damaged(path: Path, name: str, sound: dict, alone: dict) -> set[str
     """What was said to work without the damaged file."""
     expected = sound | {headed(heads): answer for heads, answer in alone.items()}
     told = set()
-    with pytest.raises(DamagedError, match=re.escape(f"1 file is not as written: {name} (")):
-        damage.verified(Workspace(path))
+    with pytest.raises(DamagedError, match=re.escape(f"1 file is damaged: {name} (")):
+        damage.verify(Workspace(path))
     with suppress(DamagedError), Engine(path) as engine:
         for question, ask in QUESTIONS.items():
             answer = answered(ask, engine)
@@ -254,8 +254,8 @@ def test_all_that_is_damaged_is_told_at_once(path):
     with Engine(path) as engine, pytest.raises(DamagedError) as told:
         engine.info(verify=True)
     for said in (
-        "2 files are not as written", "lsa.keys.npy (0 bytes instead of", "ratings.item_biases",
-        "what still works: search with `heads` lexical,contrastive, items; mend it with "
+        "2 files are damaged", "lsa.keys.npy (0 bytes instead of", "ratings.item_biases",
+        "what still works: search with `heads` lexical,contrastive, items; run "
         "qkvsearch repair",
     ):  # fmt: skip
         assert said in str(told.value)
@@ -266,7 +266,7 @@ def test_what_is_damaged_can_be_repaired(path, answers):
     (build / "lexical.weights.npy").write_bytes(b"")
     assert qkv.repair(path).rebuilt
     with Engine(path) as engine:
-        assert engine.info(verify=True)["checksums"] == "all files as written"
+        assert engine.info(verify=True)["checksums"] == "all files are undamaged"
         assert QUESTIONS["search"](engine) == answers["search"]
     with pytest.raises(WorkspaceError, match="no workspace here"):
         qkv.repair(path / "nowhere")

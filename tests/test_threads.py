@@ -187,7 +187,7 @@ def test_embeddings_are_the_same_in_one_thread_and_in_two(d, monkeypatch):
     people = factors.ImplicitFactors(items, items.T @ items, 0.1, 0.02, 1.0, 300)
     liking = factors.RatingFactors(np.zeros(300), items, 3.0, 1.0, 5.0, 0.1, 4.0, 0.5)
     histories = random_array((9, 300), density=0.3, format="csr", rng=rng)
-    monkeypatch.setattr(factors, "AT_ONCE", 2 * d**2)  # several blocks
+    monkeypatch.setattr(factors, "MAX_NUMBERS", 2 * d**2)  # several blocks
     found = []
     for n_threads in (1, 2):
         with threadpool_limits(n_threads, "blas"):

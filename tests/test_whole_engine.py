@@ -10,7 +10,7 @@ import pytest
 
 import qkvsearch
 from qkvsearch.engine import Engine
-from qkvsearch.errors import QkvError, UnknownIdError, WorkspaceError
+from qkvsearch.errors import QkvError, WorkspaceError
 from qkvsearch.evaluation import tuning
 
 
@@ -32,15 +32,6 @@ def test_items_are_rows_by_id_or_title(shop, shop_items):
     frame = shop.items.to_frame()
     assert frame["id"].tolist() == list(shop.items)
     assert dict(shop.items)[4] == frame[frame["id"] == 4].iloc[0].to_dict()
-
-
-def test_an_unknown_item_or_user_is_named_with_near_ones(movies):
-    with pytest.raises(UnknownIdError, match="'The Matrx'; did you mean The Matrix"):
-        movies.items["The Matrx"]
-    with pytest.raises(UnknownIdError, match="'u0001'; did you mean u001"):
-        movies.users["u0001"]
-    with pytest.raises(QkvError, match="`user` must be an id"):
-        movies.users[None]
 
 
 def test_users_are_those_of_the_build_and_those_recorded_since(movies_path, tmp_path):
@@ -118,7 +109,7 @@ def test_recommendations_are_judged_by_the_log(movies, movies_path, tmp_path):
         engine.snapshot.facts["tuned"] = {"protocol": "time", "settings": {"n_components": 4}}
         other = engine.evaluate_recommend("strong", k=5)
         assert other.metrics["ndcg@5"] != found.metrics["ndcg@5"]
-        assert other.notes[0].startswith("With the settings that tune found by `protocol` time; ")
+        assert other.notes[0].startswith("With the settings that tune found with `protocol` time; ")
         assert other.notes[1:] == ["Left out: 1 recorded interactions."]
 
 

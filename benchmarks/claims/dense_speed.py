@@ -1,7 +1,7 @@
 """The ten best of a million keys in a memory map, beside the bare product and FAISS's flat index.
 
-Keys have 128 dimensions; int8 keys take a quarter of their memory. recall@10 is the share of the
-exact ten that are found. NumPy, FAISS and ours have all cores.
+Keys have 128 dimensions. recall@10 is the share of the exact ten that are found. NumPy, FAISS and
+ours have all cores.
 
 python benchmarks --only dense_speed    (two minutes; peer: pip install faiss-cpu)
 """
@@ -22,7 +22,6 @@ import numpy as np
 from benchmarks.support.results import Row, installed
 from benchmarks.support.script import main
 from benchmarks.support.timing import System, compare
-from qkvsearch.retrieval.quantized import QuantizedKeys
 from qkvsearch.retrieval.topk import search_dense
 
 N, D, K, BATCH, TURNS = 1_000_000, 128, 10, 64, 9
@@ -34,12 +33,11 @@ def million() -> Iterator[Row]:
     rng = np.random.default_rng(1)
     with TemporaryDirectory() as folder:
         keys = keys_on_disk(Path(folder), rng)
-        codes = QuantizedKeys.from_keys(keys)
         # One index for both tasks: it holds a copy of the keys.
         index = flat_index(keys) if installed("faiss-cpu") else None
-        yield from times("one query", keys, codes, index, vectors(rng, TURNS)[:, None])
+        yield from times("one query", keys, index, vectors(rng, TURNS)[:, None])
         batches = vectors(rng, TURNS * BATCH).reshape(TURNS, BATCH, D)
-        yield from times(f"{BATCH} queries", keys, codes, index, batches)
+        yield from times(f"{BATCH} queries", keys, index, batches)
         tracemalloc.start()
         search_dense(batches[0], keys, K)
         _, peak = tracemalloc.get_traced_memory()
@@ -64,14 +62,9 @@ def vectors(rng: np.random.Generator, n: int) -> np.ndarray:
     return found / np.linalg.norm(found, axis=1, keepdims=True)
 
 
-def times(
-    task: str, keys: np.ndarray, codes: QuantizedKeys, index: Any, inputs: np.ndarray
-) -> list[Row]:
+def times(task: str, keys: np.ndarray, index: Any, inputs: np.ndarray) -> list[Row]:
     exact = [search_dense(queries, keys, K)[0] for queries in inputs]
-    systems = [
-        System("qkvsearch", lambda queries: search_dense(queries, keys, K)[0]),
-        System("qkvsearch, int8", lambda queries: codes.search(queries, keys, K)[0]),
-    ]
+    systems = [System("qkvsearch", lambda queries: search_dense(queries, keys, K)[0])]
     if inputs.shape[1] == 1:
         systems.append(System("NumPy, the product alone", lambda queries: keys @ queries[0]))
     if index is not None:

@@ -50,8 +50,8 @@ LOG_ROWS = Limit("rows of interactions", 1_000_000_000, raised_by="QKVSEARCH_MAX
 # A workspace stores a table in SQLite, which allows 2,000 columns, and adds a few.
 COLUMNS = Limit("columns of a table", 1_990)
 # More characters than a book. A longer cell is the rest of a file after a stray quote.
-CELL = Limit("characters of a cell", 10_000_000, "skipped, its row, and counted")
-JSON_DEPTH = Limit("levels of JSON in one another", 100)
+CELL = Limit("characters of a cell", 10_000_000, "row skipped and counted")
+JSON_DEPTH = Limit("levels of JSON nesting", 100)
 # The unpacked size may be this many bytes, or this many times the size of the file, whichever is
 # more: few tables shrink to a hundredth, but a file made to fill the disk shrinks to a thousandth.
 UNPACKED = Limit(
@@ -65,19 +65,22 @@ CELL_BYTES = 8
 NAME = Limit("characters of a column's name", 1_000)
 PACKED_FILES = Limit("files in an archive", 10_000, raised_by="QKVSEARCH_MAX_FILES")
 # A packed file in a packed file, such as `orders.csv.gz` in an archive, but no deeper.
-PACKED_LAYERS = Limit("times that a file is packed", 3)
+PACKED_LAYERS = Limit("layers of compression", 3)
 
 # A query of a SQLite file sorts and groups in memory: a hostile view would fill the disk.
 QUERY_SECONDS = Limit(
-    "seconds that a view or a query of a SQLite file takes",
+    "seconds of a view or a query of a SQLite file",
     60,
     "stopped",
     "QKVSEARCH_MAX_QUERY_SECONDS",
 )
-QUERY_MEMORY = Limit("bytes of memory that a query of a SQLite file takes", 500_000_000, "stopped")
-QUERY_TEXT = Limit("bytes of a text in a query of a SQLite file that computes", 1_000_000)
+QUERY_MEMORY = Limit("bytes of memory of a query of a SQLite file", 500_000_000, "stopped")
+QUERY_TEXT = Limit("bytes of a text computed by a query of a SQLite file", 1_000_000)
+# More than the 1,048,576 of Excel. A row may have any number, and those before it are blank.
+SHEET_ROWS = Limit("rows of a sheet, blank ones included", 1_100_000)
+LINES = Limit("bytes of a file of queries, judgements, ids or synonyms", 200_000_000)
 # Styles and the like, which are read as a whole and take 50 times as much memory.
-WORKBOOK_PARTS = Limit("bytes of a spreadsheet beside its cells", 10_000_000)
+WORKBOOK_PARTS = Limit("bytes of a spreadsheet besides its cells", 10_000_000)
 
 # --- downloads and models ---
 
@@ -86,12 +89,12 @@ MODEL_JSON = Limit("bytes of a JSON file of a model", 100_000_000)
 
 # --- queries ---
 
-QUERY = Limit("characters of a text that is asked or named", 200_000)
+QUERY = Limit("characters of a query or a name", 200_000)
 # The weights between 512 words are a quarter of a million numbers, more than anyone reads.
 ATTENDED = Limit("words that attend to each other", 512)
 EXPRESSION = Limit("characters of a condition", 100_000)
-EXPRESSION_DEPTH = Limit("parts of a condition in one another", 250)
-EXPRESSION_SECONDS = Limit("seconds that a condition takes", 2, "stopped", "--where-seconds")
+EXPRESSION_DEPTH = Limit("levels of a nested condition", 250)
+EXPRESSION_SECONDS = Limit("seconds of a condition", 2, "stopped", "--where-seconds")
 EXPRESSION_TEXT = Limit("characters of a text made by a condition", 1_000_000)
 
 ALL = {name: limit for name, limit in list(globals().items()) if isinstance(limit, Limit)}

@@ -53,5 +53,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """For tab completion: the public names, also those that are not imported yet."""
+    """Return the public names, also those that are not imported yet, for tab completion."""
     return list(__all__)

@@ -46,7 +46,7 @@ class Inputs(NamedTuple):
     dtype: Any
 
     def ready(self) -> tuple[Array, Array, Array]:
-        """Query, key, value in the dtype to compute in, each query head with its own key head."""
+        """Return query, key and value in the dtype to compute in, a key head for each query."""
         return (
             cast(self.query, self.working),
             share_heads(cast(self.key, self.working), self.query),
@@ -54,9 +54,9 @@ class Inputs(NamedTuple):
         )
 
     def batches(self, n_scores: int) -> Iterator[tuple[Any, Inputs]]:
-        """These inputs in parts of about `n_scores` scores, each with its index in the output.
+        """Yield these inputs in batches of about `n_scores` scores, with their index in the output.
 
-        Split along the longest leading axis that no heads share; one part where there is none.
+        They are split along the longest leading axis that no heads share, if there is one.
         """
         *lead, _, _ = self.shape
         whole = [
@@ -71,38 +71,45 @@ class Inputs(NamedTuple):
         length = self.shape[axis]
         size = max(1, length * n_scores // math.prod(self.shape))
         for start in range(0, length, size):
-            part = slice(start, start + size)
+            block = slice(start, start + size)
             shape = (*self.shape[:axis], min(size, length - start), *self.shape[axis + 1 :])
-            q, k, v, mask, bias = (_along(x, axis, part) for x in self[:5])
-            place = (..., part, *[slice(None)] * (-axis - 1))
-            yield place, Inputs(q, k, v, mask, bias, shape, self.working, self.dtype)
+            q, k, v, mask, bias = (_along(x, axis, block) for x in self[:5])
+            index = (..., block, *[slice(None)] * (-axis - 1))
+            yield index, Inputs(q, k, v, mask, bias, shape, self.working, self.dtype)
 
 
 def _length(x: Array | None, axis: int) -> int:
-    """The length of an axis, counted from the end; 1 where x is None or has no such axis."""
+    """Return the length of an axis, counted from the end; 1 if x is None or has no such axis."""
     return 1 if x is None or x.ndim < -axis else x.shape[axis]
 
 
-def _along(x: Any, axis: int, part: slice) -> Any:
-    """A part of x along an axis; an axis of length 1 is the same for all parts."""
-    return x if _length(x, axis) == 1 else x[(..., part, *[slice(None)] * (-axis - 1))]
+def _along(x: Any, axis: int, block: slice) -> Any:
+    """Return a block of x along an axis; an axis of length 1 is the same for all blocks."""
+    return x if _length(x, axis) == 1 else x[(..., block, *[slice(None)] * (-axis - 1))]
 
 
 def checked(query: Any, key: Any, value: Any, mask: Any, bias: Any) -> Inputs:
-    """The five arguments as arrays of one library. Raises TypeError or ValueError where they do
-    not fit, as `attention` says."""
+    """Return the five arguments as arrays of one library. Raises TypeError or ValueError if they do
+    not fit: see `attention`."""
     xp, (q, k, v) = as_arrays(query, key, value)
     dtype = answer_dtype(xp, q, k, v)
     check_tokens(q, k, v)
-    keep = None if mask is None else as_mask(beside(q, mask))
+    visible = None if mask is None else as_mask(beside(q, mask))
     added = None if bias is None else as_bias(beside(q, bias))
     return Inputs(
-        q, k, v, keep, added, score_shape(q, k, v, keep, added), working_dtype(xp, dtype), dtype
+        q,
+        k,
+        v,
+        visible,
+        added,
+        score_shape(q, k, v, visible, added),
+        working_dtype(xp, dtype),
+        dtype,
     )
 
 
 def as_bias(added: Array) -> Array:
-    """Numbers to add, or a TypeError that sends booleans to `mask`."""
+    """Return a bias. Raise TypeError for booleans, which belong to `mask`."""
     xp = namespace(added)
     if added.dtype == xp.bool:
         raise TypeError(
@@ -114,7 +121,7 @@ def as_bias(added: Array) -> Array:
 
 
 def check_tokens(query: Array, key: Array, value: Array) -> None:
-    """Every argument is a list of vectors, and every key has its value."""
+    """Raise ValueError unless all arguments are lists of vectors, with a value for each key."""
     for name, x in (("query", query), ("key", key), ("value", value)):
         if x.ndim < 2:
             raise ValueError(
@@ -131,7 +138,7 @@ def check_tokens(query: Array, key: Array, value: Array) -> None:
 def score_shape(
     query: Array, key: Array, value: Array, mask: Array | None, bias: Array | None
 ) -> tuple[int, ...]:
-    """The shape (..., Hq, L, S) of the scores, the mask's and the bias's leading axes included."""
+    """Return the shape (..., Hq, L, S) of the scores, with leading axes of mask and bias."""
     lead = tuple(query.shape[:-2])
     for name, x in (("key", key), ("value", value)):
         lead = _broadcast(lead, shared_lead(name, x, query), query=query, key=key, value=value)
@@ -153,7 +160,7 @@ def score_shape(
 
 
 def shared_lead(name: str, x: Array, query: Array) -> tuple[int, ...]:
-    """The leading axes of a key or value once each query head has its own."""
+    """Return the leading axes of a key or value after repeating its heads for the query's."""
     lead = tuple(x.shape[:-2])
     if min(x.ndim, query.ndim) < 3:
         return lead
@@ -222,14 +229,14 @@ class AttentionOptions:
 
     @property
     def sides(self) -> tuple[int | None, int | None]:
-        """How many keys a query may attend to at its left and right; None is without limit."""
+        """How many keys a query may attend to at its left and right; None for no limit."""
         left, right = self.window or (None, None)
         if self.is_causal:
             right = 0 if right is None else min(right, 0)
         return left, right
 
     def scores(self, query: Array, key: Array, out: Array | None = None) -> Array:
-        """How well each key answers each query, times the scale: (..., L, S)."""
+        """Compute how well each key answers each query, times the scale: (..., L, S)."""
         if self.score == "dot":
             return dot_score(query, key, self.scale, out)
         score = self.score if callable(self.score) else SCORES[self.score]
@@ -240,13 +247,13 @@ class AttentionOptions:
         return out
 
     def capped(self, scores: Array, out: Array | None = None) -> Array:
-        """Scores kept within ±softcap."""
+        """Keep scores within ±softcap."""
         return cap(scores, self.softcap, out)
 
     def visible(
         self, scores: Array, rows: slice = ALL, keys: slice = ALL, out: Array | None = None
     ) -> Array:
-        """Scores with the bias added, and −∞ where a query may not attend to a key."""
+        """Add the bias, and set scores to −∞ where a query may not attend to a key."""
         if self.bias is not None:
             scores = add(scores, block_of(self.bias, rows, keys), out)
         if self.mask is not None:
@@ -261,7 +268,7 @@ class AttentionOptions:
 
 
 def block_of(x: Array, rows: slice, keys: slice) -> Array:
-    """A mask's or bias's part for a block; an axis of length 1, which serves all, stays."""
+    """Return the block of a mask or bias; an axis of length 1 stays, since it serves all blocks."""
     if x.shape[-1:] not in ((), (1,)):
         x = x[..., keys]
     if x.ndim > 1 and x.shape[-2] != 1:

@@ -14,16 +14,16 @@ import numpy as np
 Array = Any
 
 
-def as_arrays(*given: Any) -> tuple[ModuleType, list[Array]]:
-    """The array library of all that is given, and each as its array; lists are NumPy's.
+def as_arrays(*inputs: Any) -> tuple[ModuleType, list[Array]]:
+    """Return the array library of the inputs, and the inputs as its arrays; lists are NumPy's.
 
-    Raises TypeError where libraries are mixed.
+    Raises TypeError for arrays of several libraries.
 
     >>> xp, (x, y) = as_arrays([1.0, 2.0], np.ones(3))
     >>> float(xp.sum(x + 1)), y.shape
     (5.0, (3,))
     """
-    arrays = [x if _is_array(x) else np.asarray(x) for x in given]
+    arrays = [x if _is_array(x) else np.asarray(x) for x in inputs]
     libraries = {"numpy" if is_numpy(x) else type(x).__module__.split(".")[0] for x in arrays}
     if len(libraries) > 1:
         raise TypeError(
@@ -34,7 +34,7 @@ def as_arrays(*given: Any) -> tuple[ModuleType, list[Array]]:
 
 
 def namespace(*arrays: Array) -> ModuleType:
-    """The functions of the library that the arrays come from, under their standard names."""
+    """Return the functions of the arrays' library, under their standard names."""
     if all(isinstance(x, np.ndarray | np.generic) for x in arrays):
         return np
     import array_api_compat
@@ -43,12 +43,12 @@ def namespace(*arrays: Array) -> ModuleType:
 
 
 def is_numpy(x: Array) -> bool:
-    """Whether x lives in NumPy, where attention may go block by block and in threads."""
+    """Return whether x is NumPy's, so that attention may use blocks and threads."""
     return isinstance(x, np.ndarray)
 
 
 def beside(x: Array, other: Any) -> Array:
-    """`other` as an array of x's library, on x's device."""
+    """Return `other` as an array of x's library, on x's device."""
     if is_numpy(x):
         return np.asarray(other)
     import array_api_compat
@@ -68,9 +68,9 @@ def _is_array(x: Any) -> bool:
 
 
 def answer_dtype(xp: ModuleType, *arrays: Array) -> Any:
-    """The dtype to answer in: the one that all share, float64 where there are whole numbers.
+    """Return the dtype of the result: that of all arrays, float64 if there are whole numbers.
 
-    Raises TypeError where an array holds anything but real numbers.
+    Raises TypeError for arrays of anything but real numbers.
     """
     dtypes = {x.dtype for x in arrays}
     for dtype in dtypes:
@@ -81,12 +81,12 @@ def answer_dtype(xp: ModuleType, *arrays: Array) -> Any:
 
 
 def working_dtype(xp: ModuleType, dtype: Any) -> Any:
-    """At least float32: half precision would lose the sum of a long row."""
+    """Return at least float32: half precision would lose the sum of a long row."""
     return xp.result_type(dtype, xp.float32)
 
 
 def cast(x: Array, dtype: Any) -> Array:
-    """x in that dtype; itself where it has it already."""
+    """Return x in a dtype; x itself if it has that dtype."""
     return x if x.dtype == dtype else namespace(x).astype(x, dtype)
 
 

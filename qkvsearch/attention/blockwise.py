@@ -25,7 +25,7 @@ from qkvsearch.attention.weights import EMPTY_ROWS, mix
 BlockSize = int | Literal["auto"]
 
 # Names a block of queries: the index of its batch and head, then a slice of the queries.
-Place = tuple[Any, ...]
+BlockIndex = tuple[Any, ...]
 
 # Queries and keys of a block: enough that matrix products take most of the time, few enough that
 # the block's scores, 512 KiB in float32, stay in a core's own cache.
@@ -58,7 +58,7 @@ class Partial(NamedTuple):
 
     @classmethod
     def empty(cls, n_queries: int, width: int, dtype: np.dtype) -> Partial:
-        """Of no keys at all: L queries, values of `width`."""
+        """Return the contribution of no keys, for L queries and values of `width`."""
         return cls(
             # Not −∞: −∞ − (−∞) would be NaN.
             np.full(n_queries, np.finfo(dtype).min, dtype),
@@ -68,7 +68,7 @@ class Partial(NamedTuple):
 
     @np.errstate(all="ignore")
     def merge(self, other: Partial) -> Partial:
-        """What the keys of both contribute together."""
+        """Return the contribution of the keys of both."""
         if (self.peak == other.peak).all():
             return Partial(self.peak, self.total + other.total, self.mixed + other.mixed)
         peak = np.maximum(self.peak, other.peak)
@@ -77,7 +77,7 @@ class Partial(NamedTuple):
         return Partial(peak, total, _times(self.mixed, mine) + _times(other.mixed, theirs))
 
     def output(self) -> Array:
-        """The mixed values (..., L, dv), as if these keys were all; zeros where none is visible."""
+        """Return the mixed values (..., L, dv) of these keys alone; zeros where none is visible."""
         total = self.total[..., None]
         return self.mixed / np.where(total == 0, 1, total)
 
@@ -87,7 +87,7 @@ class Partial(NamedTuple):
 
 
 def softmax_terms(scores: Array) -> tuple[Array, Array]:
-    """exp(s − peak)."""
+    """Compute exp(s − peak)."""
     # Never −∞: −∞ − (−∞) would be NaN.
     peak = np.maximum(scores.max(axis=-1), np.finfo(scores.dtype).min)
     scores -= peak[:, None]
@@ -96,13 +96,13 @@ def softmax_terms(scores: Array) -> tuple[Array, Array]:
 
 
 def relu_terms(scores: Array) -> tuple[Array, Array]:
-    """max(0, s)."""
+    """Compute max(0, s)."""
     scores[scores <= 0] = 0
     return np.zeros(len(scores), scores.dtype), scores.sum(axis=-1)
 
 
 def plain_terms(scores: Array) -> tuple[Array, Array]:
-    """s itself. The total is the number of visible keys; nothing is divided by it."""
+    """Keep s. The total is the number of visible keys; nothing is divided by it."""
     hidden = scores == -np.inf
     scores[hidden] = 0
     return np.zeros(len(scores), scores.dtype), (~hidden).sum(axis=-1, dtype=scores.dtype)
@@ -115,7 +115,7 @@ TERMS: Mapping[str, Callable[[Array], tuple[Array, Array]]] = {
 
 
 def _times(mixed: Array, factor: Array) -> Array:
-    """mixed · factor with ∞ · 0 = 0: a weight that has shrunk to 0 takes nothing."""
+    """Compute mixed · factor with ∞ · 0 = 0: a weight that has shrunk to 0 takes nothing."""
     scaled = mixed * factor[..., None]
     return scaled if np.isfinite(scaled).all() else np.where(factor[..., None] == 0, 0, scaled)
 
@@ -129,35 +129,35 @@ def check_size(block_size: BlockSize) -> None:
         raise ValueError(f'block_size must be "auto" or a positive integer, got {block_size!r}')
 
 
-def worthwhile(given: Inputs, block_size: BlockSize) -> bool:
-    """Whether blocks are better: a size was given, there are many scores, or an array is a file."""
-    if not is_numpy(given.query):
+def worthwhile(inputs: Inputs, block_size: BlockSize) -> bool:
+    """Return whether to use blocks: on request, for many scores, and for files."""
+    if not is_numpy(inputs.query):
         return False
-    if block_size != "auto" or any(isinstance(x, np.memmap) for x in given):
+    if block_size != "auto" or any(isinstance(x, np.memmap) for x in inputs):
         return True
-    return math.prod(given.shape) > FEW_SCORES and math.prod(given.shape[-2:]) > SMALL_MATRIX
+    return math.prod(inputs.shape) > FEW_SCORES and math.prod(inputs.shape[-2:]) > SMALL_MATRIX
 
 
-def attend(given: Inputs, options: AttentionOptions, block_size: BlockSize) -> Array:
-    """Attention's output (..., Hq, L, dv), in the dtype to answer in."""
-    output = np.empty((*given.shape[:-1], given.value.shape[-1]), given.dtype)
+def attend(inputs: Inputs, options: AttentionOptions, block_size: BlockSize) -> Array:
+    """Compute attention's output (..., Hq, L, dv), in the dtype of the result."""
+    output = np.empty((*inputs.shape[:-1], inputs.value.shape[-1]), inputs.dtype)
 
-    def keep(place: Place, part: Partial) -> None:
-        output[place] = part.mixed if options.normalize == "none" else part.output()
-        empty = part.total == 0
+    def store(block_index: BlockIndex, partial: Partial) -> None:
+        output[block_index] = partial.mixed if options.normalize == "none" else partial.output()
+        empty = partial.total == 0
         if empty.any() and options.empty_rows != "zero":
-            value = _at(given.value, place[:-1], given.shape[:-2])
+            value = _at(inputs.value, block_index[:-1], inputs.shape[:-2])
             weight = EMPTY_ROWS[options.empty_rows](len(value))
             # A sum over no keys is 0, whatever the weights would be.
-            mean = weight * value.sum(axis=0, dtype=given.working) if len(value) else 0
-            output[place][empty] = mean
+            mean = weight * value.sum(axis=0, dtype=inputs.working) if len(value) else 0
+            output[block_index][empty] = mean
 
-    _for_each_part(given, options, block_size, keep)
+    _for_each_block(inputs, options, block_size, store)
     return output
 
 
 def partial_attention(query: Any, key: Any, value: Any, **keywords: Any) -> Partial:
-    """softmax(QKᵀ/√d + M)·V over some of the keys: arrays, or files opened with `mmap_mode="r"`.
+    """Compute softmax(QKᵀ/√d + M)·V over some of the keys, in arrays or memory-mapped files.
 
     Shapes and options as for `attention`, without normalize, return_weights, empty_rows and
     block_size. Where these keys begin at key number n of all, `causal_offset` is less by n, and
@@ -173,120 +173,127 @@ def partial_attention(query: Any, key: Any, value: Any, **keywords: Any) -> Part
     unknown = sorted(keywords.keys() - PARTIAL_OPTIONS)
     if unknown:
         raise TypeError(f"partial_attention takes no {', '.join(unknown)}")
-    given = checked(query, key, value, keywords.pop("mask", None), keywords.pop("bias", None))
-    if not is_numpy(given.query):
-        raise TypeError(f"partial_attention takes NumPy arrays, got {type(given.query).__name__}")
-    options = AttentionOptions(given.mask, given.bias, **keywords)
-    options.check_widths(given.query, given.key)
-    peak, total = (np.empty(given.shape[:-1], given.working) for _ in range(2))
-    mixed = np.empty((*given.shape[:-1], given.value.shape[-1]), given.working)
+    inputs = checked(query, key, value, keywords.pop("mask", None), keywords.pop("bias", None))
+    if not is_numpy(inputs.query):
+        raise TypeError(f"partial_attention takes NumPy arrays, got {type(inputs.query).__name__}")
+    options = AttentionOptions(inputs.mask, inputs.bias, **keywords)
+    options.check_widths(inputs.query, inputs.key)
+    peak, total = (np.empty(inputs.shape[:-1], inputs.working) for _ in range(2))
+    mixed = np.empty((*inputs.shape[:-1], inputs.value.shape[-1]), inputs.working)
 
-    def keep(place: Place, part: Partial) -> None:
-        peak[place], total[place], mixed[place] = part
+    def store(block_index: BlockIndex, partial: Partial) -> None:
+        peak[block_index], total[block_index], mixed[block_index] = partial
 
-    _for_each_part(given, options, "auto", keep)
+    _for_each_block(inputs, options, "auto", store)
     return Partial(peak, total, mixed)
 
 
-def _for_each_part(
-    given: Inputs,
+def _for_each_block(
+    inputs: Inputs,
     options: AttentionOptions,
     block_size: BlockSize,
-    keep: Callable[[Place, Partial], None],
+    store: Callable[[BlockIndex, Partial], None],
 ) -> None:
     """Call keep(place, partial) for each block of queries, after attention over all its keys."""
-    *lead, n_queries, n_keys = given.shape
+    *lead, n_queries, n_keys = inputs.shape
     sizes = (QUERIES, KEYS) if block_size == "auto" else (block_size, block_size)
     rows_size, keys_size = min(sizes[0], max(n_queries, 1)), min(sizes[1], max(n_keys, 1))
-    fast = _is_plain(given, options)
+    fast = _is_plain(inputs, options)
     if fast:
         key, value = (
-            x if _is_row_by_row(x) else np.ascontiguousarray(x) for x in (given.key, given.value)
+            x if _is_row_by_row(x) else np.ascontiguousarray(x) for x in (inputs.key, inputs.value)
         )
-        given = given._replace(key=key, value=value)
+        inputs = inputs._replace(key=key, value=value)
 
-    def worker() -> Callable[[Place], None]:
+    def worker() -> Callable[[BlockIndex], None]:
         # One array for all blocks: allocating one for each would cost as much as the exponentials.
-        scratch = np.empty((rows_size, keys_size), given.working)
+        scratch = np.empty((rows_size, keys_size), inputs.working)
         exact = mix if options.normalize == "none" else _mix_shares
 
         @np.errstate(all="ignore")
-        def work(place: Place) -> None:
-            *index, rows = place
-            *head, mask, bias = (_at(x, index, lead) for x in given[:5])
-            own = replace(options, mask=mask, bias=bias)
+        def work(block_index: BlockIndex) -> None:
+            *index, rows = block_index
+            *head, mask, bias = (_at(x, index, lead) for x in inputs[:5])
+            block_options = replace(options, mask=mask, bias=bias)
             if fast:
-                part = _in_compiled_code(head, own, rows, scratch)
-                if _is_sound(part):
-                    return keep(place, part)
-            for some in _slices(rows.start, rows.stop, rows_size):
-                part = _in_numpy(head, own, some, scratch, np.matmul)
-                if _is_sound(part):
-                    keep((*index, some), part)
+                partial = _in_compiled_code(head, block_options, rows, scratch)
+                if _is_sound(partial):
+                    return store(block_index, partial)
+            for block in _slices(rows.start, rows.stop, rows_size):
+                partial = _in_numpy(head, block_options, block, scratch, np.matmul)
+                if _is_sound(partial):
+                    store((*index, block), partial)
                     continue
                 # Over all keys at once: only beside the largest score of all is it known which
                 # weights are 0, and take nothing from an infinite value.
-                for few in _slices(some.start, some.stop, max(1, scratch.size // n_keys)):
-                    room = np.empty((few.stop - few.start, n_keys), given.working)
-                    keep((*index, few), _in_numpy(head, own, few, room, exact))
+                for smaller_block in _slices(
+                    block.start, block.stop, max(1, scratch.size // n_keys)
+                ):
+                    scores = np.empty(
+                        (smaller_block.stop - smaller_block.start, n_keys), inputs.working
+                    )
+                    store(
+                        (*index, smaller_block),
+                        _in_numpy(head, block_options, smaller_block, scores, exact),
+                    )
 
         return work
 
     # Compiled code takes up to four blocks of queries at a time, to return to Python less often, as
     # long as at least eight tasks are left for the threads to share.
-    several = min(4, max(1, math.prod(given.shape[:-1]) // rows_size // 8)) if fast else 1
+    n_blocks = min(4, max(1, math.prod(inputs.shape[:-1]) // rows_size // 8)) if fast else 1
     # The last queries first: under a look-ahead mask they take longest, and a long task that starts
     # last would leave the other threads idle.
-    tasks = reversed(_slices(0, n_queries, rows_size * several))
+    tasks = reversed(_slices(0, n_queries, rows_size * n_blocks))
     run_in_threads(worker, [(*index, rows) for rows in tasks for index in np.ndindex(*lead)])
 
 
-def _is_sound(part: Partial) -> bool:
-    """False where an infinite or NaN value, visible or hidden, reached the result."""
-    return bool(np.isfinite(part.mixed.sum()) and np.isfinite(part.total.sum()))
+def _is_sound(partial: Partial) -> bool:
+    """Return False if an infinite or NaN value, visible or hidden, reached the result."""
+    return bool(np.isfinite(partial.mixed.sum()) and np.isfinite(partial.total.sum()))
 
 
 def _mix_shares(terms: Array, value: Array) -> Array:
-    """terms @ value, where a value adds nothing whose share of its row's terms is 0."""
+    """Compute terms @ value; a value with a share of 0 in its row's terms adds nothing."""
     total = terms.sum(axis=-1, keepdims=True)
     return mix(terms / np.where(total == 0, 1, total), value) * total
 
 
-def _is_plain(given: Inputs, options: AttentionOptions) -> bool:
-    """Whether the compiled loop can compute this: softmax over float32 dot products, with or
-    without a window."""
+def _is_plain(inputs: Inputs, options: AttentionOptions) -> bool:
+    """Return whether the compiled loop can compute this: softmax over float32 dot products, with
+    or without a window."""
     return (
         (options.score, options.normalize, options.softcap) == ("dot", "softmax", 0)
         and options.mask is None
         and options.bias is None
-        and min(given.query.shape[-1], given.value.shape[-1]) > 0
-        and all(x.dtype == np.float32 for x in given[:3])
+        and min(inputs.query.shape[-1], inputs.value.shape[-1]) > 0
+        and all(x.dtype == np.float32 for x in inputs[:3])
         # Other layouts are copied, which a file may be too large for.
-        and all(_is_row_by_row(x) or not isinstance(x, np.memmap) for x in given[1:3])
+        and all(_is_row_by_row(x) or not isinstance(x, np.memmap) for x in inputs[1:3])
     )
 
 
 def _is_row_by_row(x: Array) -> bool:
-    """Whether each matrix lies in memory row after row; a layer's heads, for one, do not."""
+    """Return whether matrices are in memory row by row; the heads of a layer are not."""
     return x.strides[-2:] == (x.itemsize * x.shape[-1], x.itemsize)
 
 
 def _in_compiled_code(
     head: Sequence[Array], options: AttentionOptions, rows: slice, scratch: Array
 ) -> Partial:
-    """Attention of these rows of a head's queries over all keys, for what `_is_plain`."""
+    """Compute attention of some queries of a head over all keys, if `_is_plain`."""
     # Imported when used: the compiler takes longer to import than everything else here.
     from qkvsearch.attention.kernels import attend_rows
 
     query, key, value = head
     scale = query.shape[-1] ** -0.5 if options.scale is None else options.scale
     scaled = np.ascontiguousarray(query[rows]) * np.float32(scale)
-    part = Partial.empty(len(scaled), value.shape[-1], scaled.dtype)
+    partial = Partial.empty(len(scaled), value.shape[-1], scaled.dtype)
     # A memory-mapped file is an array underneath.
     keys, values = key.view(np.ndarray), value.view(np.ndarray)
     seen = window_span(len(scaled), len(keys), *options.sides, options.causal_offset + rows.start)
-    attend_rows(scaled, keys, values, *seen, scratch, *part)
-    return part
+    attend_rows(scaled, keys, values, *seen, scratch, *partial)
+    return partial
 
 
 def _in_numpy(
@@ -296,10 +303,10 @@ def _in_numpy(
     scratch: Array,
     product: Callable[[Array, Array], Array],
 ) -> Partial:
-    """Attention of these rows of a head's queries, by the steps of `functional.attend`."""
+    """Compute attention of some queries of a head, by the steps of `functional.attend`."""
     query, key, value = head
     q = cast(query[rows], scratch.dtype)
-    part = Partial.empty(len(q), value.shape[-1], q.dtype)
+    partial = Partial.empty(len(q), value.shape[-1], q.dtype)
     first, stop = window_span(len(q), len(key), *options.sides, options.causal_offset + rows.start)
     for keys in _slices(first.min(), stop.max(), scratch.shape[1]):
         if options.mask is not None and not block_of(options.mask, rows, keys).any():
@@ -310,17 +317,17 @@ def _in_numpy(
         options.capped(scores, out=scores)
         options.visible(scores, rows, keys, out=scores)
         peak, total = TERMS[options.normalize](scores)  # in place: scores are terms now
-        part = part.merge(Partial(peak, total, product(scores, v)))
-    return part
+        partial = partial.merge(Partial(peak, total, product(scores, v)))
+    return partial
 
 
 def _at(x: Array | None, index: Sequence[int], lead: Sequence[int]) -> Any:
-    """The part (tokens, width) for one batch and head; where x has fewer of them, they share."""
+    """Return the matrix of one batch and head; if x has fewer heads, several share one."""
     if x is None:
         return None
     n = max(x.ndim - 2, 0)
     pairs = zip(index[len(index) - n :], lead[len(lead) - n :], x.shape, strict=False)
-    return x[tuple(i * own // full for i, full, own in pairs)]
+    return x[tuple(i * n // full for i, full, n in pairs)]
 
 
 def _slices(start: int, stop: int, size: int) -> list[slice]:

@@ -41,7 +41,7 @@ class Steps(NamedTuple):
 
 
 def attend(query: Array, key: Array, value: Array, options: AttentionOptions) -> Steps:
-    """softmax(QKᵀ/√d + M)·V with these options, one line a step.
+    """Compute softmax(QKᵀ/√d + M)·V with these options, one line for each step.
 
     >>> options = AttentionOptions(scale=1)
     >>> steps = attend(np.array([[4.0, 0.0]]), np.eye(2), np.array([[1.0], [0.0]]), options)
@@ -99,39 +99,39 @@ def attention(
     >>> attention([[4., 0.]], [[4., 0.], [0., 4.]], [[1.], [0.]]).round(4)
     array([[1.]])
     """
-    given = checked(query, key, value, mask, bias)
+    inputs = checked(query, key, value, mask, bias)
     how = is_causal, causal_offset, scale, softcap, window, score, normalize, empty_rows
-    options = AttentionOptions(given.mask, given.bias, *how)
-    options.check_widths(given.query, given.key)
+    options = AttentionOptions(inputs.mask, inputs.bias, *how)
+    options.check_widths(inputs.query, inputs.key)
     blockwise.check_size(block_size)
-    return (_with_weights if return_weights else _output)(given, options, block_size)
+    return (_with_weights if return_weights else _output)(inputs, options, block_size)
 
 
 def _with_weights(
-    given: Inputs, options: AttentionOptions, block_size: blockwise.BlockSize
+    inputs: Inputs, options: AttentionOptions, block_size: blockwise.BlockSize
 ) -> tuple[Array, Array]:
-    """Output and weights (..., Hq, L, S): all are held at once, whatever the block size."""
-    steps = attend(*given.ready(), options)
-    weights = namespace(steps.weights).broadcast_to(steps.weights, given.shape)
-    return cast(steps.output, given.dtype), cast(weights, given.dtype)
+    """Compute the output and all weights (..., Hq, L, S), whatever the block size."""
+    steps = attend(*inputs.ready(), options)
+    weights = namespace(steps.weights).broadcast_to(steps.weights, inputs.shape)
+    return cast(steps.output, inputs.dtype), cast(weights, inputs.dtype)
 
 
-def _output(given: Inputs, options: AttentionOptions, block_size: blockwise.BlockSize) -> Array:
-    """The output alone, by the fastest way that gives the formula's numbers."""
-    if _fused_kernel_agrees(given, options):
-        return _fused(given, options)
-    if blockwise.worthwhile(given, block_size):
-        return blockwise.attend(given, options, block_size)
-    if not is_numpy(given.query):
-        return cast(attend(*given.ready(), options).output, given.dtype)
-    output = np.empty((*given.shape[:-1], given.value.shape[-1]), given.dtype)
-    for place, some in given.batches(MANY_SCORES):
-        own = replace(options, mask=some.mask, bias=some.bias)
-        output[place] = attend(*some.ready(), own).output
+def _output(inputs: Inputs, options: AttentionOptions, block_size: blockwise.BlockSize) -> Array:
+    """Compute the output by the fastest path that gives the formula's numbers."""
+    if _fused_kernel_agrees(inputs, options):
+        return _fused(inputs, options)
+    if blockwise.worthwhile(inputs, block_size):
+        return blockwise.attend(inputs, options, block_size)
+    if not is_numpy(inputs.query):
+        return cast(attend(*inputs.ready(), options).output, inputs.dtype)
+    output = np.empty((*inputs.shape[:-1], inputs.value.shape[-1]), inputs.dtype)
+    for index, batch in inputs.batches(MANY_SCORES):
+        batch_options = replace(options, mask=batch.mask, bias=batch.bias)
+        output[index] = attend(*batch.ready(), batch_options).output
     return output
 
 
-def _fused_kernel_agrees(given: Inputs, options: AttentionOptions) -> bool:
+def _fused_kernel_agrees(inputs: Inputs, options: AttentionOptions) -> bool:
     """Return whether PyTorch's fused kernel computes this: softmax over dots of finite tensors.
 
     The kernel has no cap and no other score, gives an empty row zeros at best, and lets a NaN of a
@@ -140,21 +140,21 @@ def _fused_kernel_agrees(given: Inputs, options: AttentionOptions) -> bool:
     torch = sys.modules.get("torch")  # not imported, then no tensors either
     return (
         torch is not None
-        and isinstance(given.query, torch.Tensor)
+        and isinstance(inputs.query, torch.Tensor)
         and (options.score, options.normalize, options.softcap) == ("dot", "softmax", 0)
         and options.empty_rows == "zero"
-        and min(given.shape) > 0
-        and all(bool(torch.isfinite(x).all()) for x in (given.query, given.key, given.value))
+        and min(inputs.shape) > 0
+        and all(bool(torch.isfinite(x).all()) for x in (inputs.query, inputs.key, inputs.value))
     )
 
 
-def _fused(given: Inputs, options: AttentionOptions) -> Array:
+def _fused(inputs: Inputs, options: AttentionOptions) -> Array:
     """Compute `torch.nn.functional.scaled_dot_product_attention`: (..., Hq, L, dv), same device."""
     from torch.nn.functional import scaled_dot_product_attention as kernel
 
-    xp = namespace(given.query)
-    *lead, _, _ = given.shape
-    q, k, v = (xp.broadcast_to(x, (*lead, *x.shape[-2:])) for x in given.ready())
+    xp = namespace(inputs.query)
+    *lead, _, _ = inputs.shape
+    q, k, v = (xp.broadcast_to(x, (*lead, *x.shape[-2:])) for x in inputs.ready())
     is_plain = options.mask is options.bias is None
     is_causal = is_plain and options.sides == (None, 0) and options.causal_offset == 0
     if is_causal or (is_plain and options.sides == (None, None)):
@@ -162,11 +162,11 @@ def _fused(given: Inputs, options: AttentionOptions) -> Array:
     else:
         # One for all batches and heads that share their mask and bias.
         leads = [x.shape[:-2] for x in (options.mask, options.bias) if x is not None]
-        shape = (*np.broadcast_shapes(*leads), *given.shape[-2:])
-        zeros = xp.zeros(shape, dtype=given.working, device=q.device)
-        shown = options.visible(zeros)
-        empty = xp.all(shown == -math.inf, axis=-1, keepdims=True)
+        shape = (*np.broadcast_shapes(*leads), *inputs.shape[-2:])
+        zeros = xp.zeros(shape, dtype=inputs.working, device=q.device)
+        masked = options.visible(zeros)
+        empty = xp.all(masked == -math.inf, axis=-1, keepdims=True)
         # A row of −∞ alone is NaN in some versions of the kernel, and has a NaN gradient in others.
-        mixed = kernel(q, k, v, attn_mask=xp.where(empty, zeros, shown), scale=options.scale)
+        mixed = kernel(q, k, v, attn_mask=xp.where(empty, zeros, masked), scale=options.scale)
         output = xp.where(empty, xp.zeros_like(mixed), mixed)
-    return cast(output, given.dtype)
+    return cast(output, inputs.dtype)

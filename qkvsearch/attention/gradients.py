@@ -255,15 +255,15 @@ def attention_vjp(
     (array([[0.5]]), array([[0.5]]))
     """
     way_back = score_vjp(score)
-    given = checked(query, key, value, mask, bias)
-    options = AttentionOptions(given.mask, given.bias, score=score, **keywords)
-    q, k, v = given.ready()
+    inputs = checked(query, key, value, mask, bias)
+    options = AttentionOptions(inputs.mask, inputs.bias, score=score, **keywords)
+    q, k, v = inputs.ready()
     with np.errstate(all="ignore"):
         *_, masked, weights, output = attend(q, k, v, options)
 
     @np.errstate(all="ignore")
     def pull(gradient: Array) -> AttentionGradients:
-        gradient, visible = np.asarray(gradient, given.working), masked != -np.inf
+        gradient, visible = np.asarray(gradient, inputs.working), masked != -np.inf
         scores, pull_score = way_back(q, _seen(k, visible), options.scale)
         _, pull_cap = cap_vjp(scores, options.softcap)
         by_weights = summed_to(gradient @ v.swapaxes(-1, -2), weights.shape)
@@ -272,16 +272,16 @@ def attention_vjp(
         by_query, by_key, by_score = pull_score(pull_cap(summed_to(by_masked, scores.shape)))
         by_value = summed_to(weights.swapaxes(-1, -2) @ gradient, v.shape)
         return AttentionGradients(
-            cast(by_query, given.dtype),
-            cast(_over_query_heads(by_key, given.key.shape), given.dtype),
-            cast(_over_query_heads(by_value, given.value.shape), given.dtype),
+            cast(by_query, inputs.dtype),
+            cast(_over_query_heads(by_key, inputs.key.shape), inputs.dtype),
+            cast(_over_query_heads(by_value, inputs.value.shape), inputs.dtype),
             None
             if options.bias is None
-            else cast(summed_to(by_masked, options.bias.shape), given.dtype),
-            {name: cast(array, given.dtype) for name, array in by_score.items()},
+            else cast(summed_to(by_masked, options.bias.shape), inputs.dtype),
+            {name: cast(array, inputs.dtype) for name, array in by_score.items()},
         )
 
-    return cast(output, given.dtype), pull
+    return cast(output, inputs.dtype), pull
 
 
 def score_vjp(score: Any) -> Callable[..., tuple[Array, ScorePull]]:
@@ -602,7 +602,7 @@ def stack_vjp(
             weights |= prefixed("norm", of_norm)
         for i, pull_layer in reversed(list(enumerate(pulls))):
             (gradient, *more), of_layer = pull_layer(gradient)
-            by_memory = [total + one for total, one in zip(by_memory, more, strict=True)]
+            by_memory = [total + extra for total, extra in zip(by_memory, more, strict=True)]
             weights |= prefixed(f"layers.{i}", of_layer)
         return (gradient, *by_memory), weights
 

@@ -30,7 +30,7 @@ BIAS, MANTISSA_BITS = np.int32(127), np.int32(23)
 
 @compiled_for_any
 def exp_row(row: Array, peak: np.float32) -> np.float32:
-    """row (n,) becomes exp(row − peak), in place; returns the sum. A NaN stays.
+    """Compute exp(row − peak) of a row (n,), in place, and return the sum. A NaN stays.
 
     No entry may exceed the peak by 88 or more, where float32 overflows.
     """
@@ -53,8 +53,8 @@ def exp_row(row: Array, peak: np.float32) -> np.float32:
 SMALL = np.float32(40)
 # Any score will do as the peak that no other can exceed by more: exp stays finite.
 ABOVE = np.float32(80)
-# Scores of a row among which such a one is looked for, before it is among all of them.
-SOME = 128
+# Such a score is searched in this many scores of a row first, then in all.
+FIRST_SCORES = 128
 LOWEST = np.finfo(np.float32).min
 # Numbers of a row that are compared side by side.
 LANES = 64
@@ -62,14 +62,14 @@ LANES = 64
 
 @compiled_for_any
 def largest(row: Array, lanes: Array) -> np.float32:
-    """The largest number, or float32's lowest where there is none. NaNs are passed over."""
+    """Return the largest number, or float32's lowest if there is none. NaNs are skipped."""
     # In lanes side by side: with a single running maximum, each comparison waits for the last.
     lanes[:] = LOWEST
     whole = row.shape[0] - row.shape[0] % LANES
     for begin in range(0, whole, LANES):
-        part = row[begin : begin + LANES]
+        lane_block = row[begin : begin + LANES]
         for j in range(LANES):
-            lanes[j] = part[j] if part[j] > lanes[j] else lanes[j]
+            lanes[j] = lane_block[j] if lane_block[j] > lanes[j] else lanes[j]
     half = LANES // 2
     while half >= 8:
         for j in range(half):
@@ -85,15 +85,15 @@ def largest(row: Array, lanes: Array) -> np.float32:
 
 @compiled_for_any
 def norms(vectors: Array) -> Array:
-    """Lengths (n,) of vectors (n, d)."""
-    found = np.empty(vectors.shape[0], np.float32)
+    """Return the lengths (n,) of vectors (n, d)."""
+    lengths = np.empty(vectors.shape[0], np.float32)
     for i in range(vectors.shape[0]):
         total = np.float32(0)
         vector = vectors[i]
         for c in range(vector.shape[0]):
             total += vector[c] * vector[c]
-        found[i] = np.sqrt(total)
-    return found
+        lengths[i] = np.sqrt(total)
+    return lengths
 
 
 @compiled_for_any
@@ -108,7 +108,7 @@ def attend_rows(
     totals: Array,
     mixed: Array,
 ) -> None:
-    """An online softmax of queries (L, d), scaled already, over keys (S, d) and values (S, dv).
+    """Run an online softmax of scaled queries (L, d) over keys (S, d) and values (S, dv).
 
     Query i attends to the keys starts[i] ≤ j < stops[i]. peaks, totals (L,) and mixed (L, dv), as
     in `blockwise.Partial`, are those of no keys at first, and become those of all keys, in place.
@@ -139,7 +139,7 @@ def attend_rows(
                 if bound < SMALL:
                     peak = max(peak, ZERO)
                 elif not bound - peak < ABOVE:
-                    peak = max(peak, largest(row[start : min(stop, start + SOME)], lanes))
+                    peak = max(peak, largest(row[start : min(stop, start + FIRST_SCORES)], lanes))
                     if not bound - peak < ABOVE:
                         peak = max(peak, largest(row[start:stop], lanes))
                 shrunk = np.exp(peaks[i] - peak)
@@ -162,7 +162,7 @@ Q0, Q1, Q2, Q3, Q4 = ERF_DENOMINATOR
 
 @compiled
 def add_gelu(x: Array, bias: Array) -> None:
-    """x (n, d) = gelu(x + bias), in place."""
+    """Compute gelu(x + bias) of x (n, d), in place."""
     for i in range(x.shape[0]):
         for j in range(x.shape[1]):
             value = x[i, j] + bias[j]
@@ -196,7 +196,7 @@ def softmax_rows(scores: Array, scale: np.float32, is_causal: bool) -> None:
 def add_norm(
     x: Array, added: Array, bias: Array, weight: Array, shift: Array, epsilon: np.float32
 ) -> None:
-    """x (n, d) = the layer norm of x + added + bias, in place."""
+    """Compute the layer norm of x + added + bias, x (n, d), in place."""
     n, d = x.shape
     width = np.float32(d)
     for i in range(n):

@@ -80,7 +80,7 @@ def window_mask(
 def window_span(
     L: int, S: int, left: int | None, right: int | None, offset: int
 ) -> tuple[Array, Array]:
-    """The window as spans of keys: each query's first key, and one past its last.
+    """Return the window as spans of keys: each query's first key, and one past its last.
 
     As for `window_mask` -> two arrays (L,) of int64, 0 ≤ start ≤ stop ≤ S.
 
@@ -147,24 +147,24 @@ def hide(scores: npt.ArrayLike, mask: npt.ArrayLike | None, out: Array | None = 
     xp, (rows,) = as_arrays(scores)
     if mask is None:
         return rows
-    keep = as_mask(beside(rows, mask))
+    visible = as_mask(beside(rows, mask))
     if out is None:
-        return xp.where(keep, rows, -math.inf)
+        return xp.where(visible, rows, -math.inf)
     if out is not rows:
         np.copyto(out, rows)
-    np.copyto(out, -np.inf, where=~keep)
+    np.copyto(out, -np.inf, where=~visible)
     return out
 
 
-def as_mask(keep: Array) -> Array:
-    """A boolean array, or a TypeError that says where other numbers go."""
-    if keep.dtype != namespace(keep).bool:
+def as_mask(visible: Array) -> Array:
+    """Return a mask. Raise TypeError that says what to do with other numbers."""
+    if visible.dtype != namespace(visible).bool:
         raise TypeError(
-            f"mask must be boolean, True = may attend, got {keep.dtype}: floats to add to the "
+            f"mask must be boolean, True = may attend, got {visible.dtype}: floats to add to the "
             "scores go to `bias`, 0/1 numbers become a mask by .astype(bool), and a mask where "
             "True = ignore by masks.keep_from_ignore()"
         )
-    return keep
+    return visible
 
 
 def add(scores: Array, bias: Array | None, out: Array | None = None) -> Array:
@@ -215,7 +215,7 @@ def check_window(left: int | None, right: int | None, offset: int) -> None:
 
 
 def whole_numbers(name: str, numbers: npt.ArrayLike) -> npt.NDArray[np.integer]:
-    """An array of integers; an empty list, which NumPy takes for floats, is one too."""
+    """Return an array of integers, also for an empty list. Raise TypeError for other numbers."""
     array = np.asarray(numbers)
     if array.size == 0:
         return array.astype(np.int64)

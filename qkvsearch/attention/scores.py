@@ -17,7 +17,7 @@ Score = Callable[[Array, Array, float | None], Array]
 def dot_score(
     query: Array, key: Array, scale: float | None = None, out: Array | None = None
 ) -> Array:
-    """Scaled dot products, scale · QKᵀ. None is 1/√d, which gives scores the same spread for any d.
+    """Compute scaled dot products, scale · QKᵀ. None is 1/√d: the same spread for any d.
 
     query (..., L, d), key (..., S, d) -> (..., L, S), written to `out` where one is given (NumPy
     alone). Raises ValueError where d differs.
@@ -34,7 +34,7 @@ def dot_score(
 
 
 def cosine_score(query: Array, key: Array, scale: float | None = None) -> Array:
-    """Cosines between queries and keys, times scale (None is 1); with a zero vector, 0.
+    """Compute cosines between queries and keys, times scale (None is 1); 0 for a zero vector.
 
     query (..., L, d), key (..., S, d) -> (..., L, S). Raises ValueError where d differs.
     Graves et al. 2014 (Neural Turing Machines), section 3.3.1.
@@ -124,7 +124,7 @@ def cap(scores: Array, softcap: float, out: Array | None = None) -> Array:
 
 
 def unit(x: Array) -> Array:
-    """The vectors scaled to length 1; first divided by their largest entry, so no square overflows.
+    """Scale vectors to length 1, after division by their largest entry, so no square overflows.
 
     x (..., d) -> (..., d); a zero vector stays.
 
@@ -140,6 +140,6 @@ def unit(x: Array) -> Array:
 
 
 def _or_one(divisor: Array) -> Array:
-    """The divisor, or 1 where it is 0: the vector it would divide is all zeros."""
+    """Return the divisor, or 1 where it is 0, since the vector is then all zeros."""
     xp = namespace(divisor)
     return xp.where(divisor == 0, xp.ones_like(divisor), divisor)

@@ -269,8 +269,8 @@ def weight_symbols(options: AttentionOptions, masked: Array, numbers: Array) -> 
         elif options.normalize == "none":
             entries += [0 if score.reads("−∞") else score for score in row]
         else:
-            parts = np.exp(row) if options.normalize == "softmax" else [s.positive() for s in row]
-            entries += [part / sum(parts) for part in parts]
+            terms = np.exp(row) if options.normalize == "softmax" else [s.positive() for s in row]
+            entries += [term / sum(terms) for term in terms]
     return filled(masked.shape, entries)
 
 

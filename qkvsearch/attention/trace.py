@@ -58,8 +58,8 @@ class TraceStep:
         return filled(np.shape(written := self.write()), list(written.flat))
 
     def evaluated(self) -> Array:
-        """The array once more, computed from the symbols: equal but for rounding, where no exp
-        of a score overflows (`attention` takes care of that, the formula in the books does not).
+        """Compute the array from the symbols. It is equal up to rounding, unless exp of a score
+        overflows (`attention` prevents that, the textbook formula does not).
         """
         width = self.array.shape[self.symbols.ndim :]
         values = [np.broadcast_to(entry.value, width) for entry in self.symbols.flat]
@@ -73,8 +73,8 @@ class Trace:
     steps: tuple[TraceStep, ...]
 
     def __getitem__(self, name: str) -> TraceStep:
-        found: TraceStep = named("a step", name, {step.name: step for step in self.steps})
-        return found
+        step: TraceStep = named("a step", name, {step.name: step for step in self.steps})
+        return step
 
     def __iter__(self) -> Iterator[TraceStep]:
         return iter(self.steps)
@@ -89,8 +89,8 @@ def trace(
     key_labels: Iterable[str] | None = None,
     **options: Any,
 ) -> Trace:
-    """`attention`, recorded: queries, keys, values, scores, scaled, masked, weights, weighted,
-    outputs; between scaled and masked comes capped, where there is a softcap.
+    """Record `attention`: queries, keys, values, scores, scaled, masked, weights, weighted and
+    outputs; with a softcap, capped comes before masked.
 
     query (L, d), key (S, d), value (S, dv): one sentence and one head. query_labels (L,),
     key_labels (S,): a, b, c, ... unless given; keys take the queries' where there are as many.
@@ -112,12 +112,12 @@ def trace(
     if key_labels is None and len(k) == len(q):
         key_labels = rows
     columns = _labels("key_labels", key_labels, len(k))
-    given = (
-        _given("queries", "Q", q, rows, _entries(rows, "Q")),
-        _given("keys", "K", k, columns, _entries(columns, "K")),
-        _given("values", "V", v, columns, _entries(columns, "V")),
+    inputs = (
+        _input_step("queries", "Q", q, rows, _entries(rows, "Q")),
+        _input_step("keys", "K", k, columns, _entries(columns, "K")),
+        _input_step("values", "V", v, columns, _entries(columns, "V")),
     )
-    return Trace((*given, *_attention_steps(*given, **options)))
+    return Trace((*inputs, *_attention_steps(*inputs, **options)))
 
 
 def trace_self_attention(
@@ -126,18 +126,13 @@ def trace_self_attention(
     w_key: npt.ArrayLike,
     w_value: npt.ArrayLike,
     *,
-    b_query: npt.ArrayLike | None = None,
-    b_key: npt.ArrayLike | None = None,
-    b_value: npt.ArrayLike | None = None,
     tokens: Iterable[str] | None = None,
     **options: Any,
 ) -> Trace:
-    """`trace` of self-attention, from the inputs on: inputs, w_query, w_key, w_value and the biases
-    that are given (b_query, ...) come before the queries.
+    """Record self-attention as `trace` does, with the inputs, w_query, w_key and w_value before it.
 
-    x (n, d_in), w_query (d_in, d), w_key (d_in, d), w_value (d_in, dv), each with a bias of as many
-    entries as it has columns, or none. tokens (n,): the labels of x. Options and errors as for
-    `trace`; raises ValueError, too, for weights and biases that do not fit.
+    x (n, d_in), w_query (d_in, d), w_key (d_in, d), w_value (d_in, dv). tokens (n,): the labels of
+    x. Options and errors as for `trace`; raises ValueError, too, for weights that do not fit.
     Vaswani et al. 2017, section 3.2.3.
 
     >>> steps = trace_self_attention([[1, 2]], [[1], [1]], [[0], [1]], [[2], [0]], tokens="a")
@@ -146,33 +141,18 @@ def trace_self_attention(
     """
     inputs, *weights = _matrices(x=x, w_query=w_query, w_key=w_key, w_value=w_value)
     labels = _labels("tokens", tokens, len(inputs))
-    source = _given("inputs", "X", inputs, labels, distinct(labels))
-    biases = {"query": b_query, "key": b_key, "value": b_value}
-    given, projected = [source], []
-    for (name, bias), weight in zip(biases.items(), weights, strict=True):
-        w = _weight_step(f"w_{name}", weight, source)
-        b = None if bias is None else _bias_step(f"b_{name}", bias, w)
-        given += [w] if b is None else [w, b]
-        projected.append(_projection_step(name, source, w, b))
-    return Trace((*given, *projected, *_attention_steps(*projected, **options)))
-
-
-def project(x: Array, weight: Array, bias: Array | None = None) -> Array:
-    """x·W + b, of numbers or of symbols.
-
-    x (n, d_in), weight (d_in, d), bias (1, d) or None -> (n, d).
-
-    >>> project(np.array([[1.0, 2.0]]), np.array([[3.0], [4.0]]))
-    array([[11.]])
-    """
-    return x @ weight if bias is None else x @ weight + bias
+    source = _input_step("inputs", "X", inputs, labels, distinct(labels))
+    names = ("query", "key", "value")
+    steps = [_weight_step(f"w_{name}", w, source) for name, w in zip(names, weights, strict=True)]
+    projected = [_projection_step(source, step) for step in steps]
+    return Trace((source, *steps, *projected, *_attention_steps(*projected, **options)))
 
 
 # --- what is given, and its projections ---
 
 
-def _given(name: str, formula: str, array: Array, rows: Labels, names: Labels) -> TraceStep:
-    """An array to start from, whose symbols are its rows' names, numbered by column."""
+def _input_step(name: str, formula: str, array: Array, rows: Labels, names: Labels) -> TraceStep:
+    """Return an input, whose symbols are its rows' names, numbered by column."""
     columns = numbered(array.shape[1])
     return TraceStep(name, formula, array, rows, columns, lambda: matrix_symbols(names, array))
 
@@ -185,34 +165,18 @@ def _weight_step(name: str, weight: Array, inputs: TraceStep) -> TraceStep:
             f"{weight.shape} for x {inputs.array.shape}"
         )
     rows = numbered(d_in)
-    return _given(name, f"W_{name[2]}", weight, rows, tuple(name[2] + row for row in rows))
+    return _input_step(name, f"W_{name[2]}", weight, rows, tuple(name[2] + row for row in rows))
 
 
-def _bias_step(name: str, bias: npt.ArrayLike, weight: TraceStep) -> TraceStep:
-    array, letter = np.asarray(bias), name[2]
-    if array.shape != (len(weight.columns),):
-        raise ValueError(
-            f"{name} needs {len(weight.columns)} entries, one for each column of {weight.name}, "
-            f"got shape {array.shape}"
-        )
-    row = array[None].astype(answer_dtype(np, array, weight.array), copy=False)
-    return _given(name, f"b_{letter}", row, (f"b_{letter}",), (f"b{letter}",))
-
-
-def _projection_step(
-    name: str, inputs: TraceStep, weight: TraceStep, bias: TraceStep | None
-) -> TraceStep:
-    parts = [inputs, weight] if bias is None else [inputs, weight, bias]
-    formula = " + ".join(
-        [f"{name[0].upper()} = X·{weight.formula}", *(b.formula for b in parts[2:])]
-    )
-    array = project(*(part.array for part in parts))
-    plural = {"query": "queries", "key": "keys", "value": "values"}[name]
+def _projection_step(inputs: TraceStep, weight: TraceStep) -> TraceStep:
+    letter = weight.name[2].upper()
+    name = {"Q": "queries", "K": "keys", "V": "values"}[letter]
+    array, formula = inputs.array @ weight.array, f"{letter} = X·{weight.formula}"
 
     def write() -> Array:
-        return project(*(part.symbols for part in parts))
+        return inputs.symbols @ weight.symbols
 
-    return TraceStep(plural, formula, array, inputs.rows, weight.columns, write)
+    return TraceStep(name, formula, array, inputs.rows, weight.columns, write)
 
 
 # --- attention ---
@@ -229,16 +193,16 @@ def _attention_steps(
     bias: npt.ArrayLike | None = None,
     **keywords: Any,
 ) -> tuple[TraceStep, ...]:
-    """What `attend` computes, and before it the scores without their scale."""
-    given = checked(queries.array, keys.array, values.array, mask, bias)
-    if len(given.shape) != 2:
-        raise ValueError(f"a trace takes one mask and bias (L, S), got scores {given.shape}")
-    options = AttentionOptions(given.mask, given.bias, **keywords)
+    """Return the scores without their scale, and the steps of `attend`."""
+    inputs = checked(queries.array, keys.array, values.array, mask, bias)
+    if len(inputs.shape) != 2:
+        raise ValueError(f"a trace takes one mask and bias (L, S), got scores {inputs.shape}")
+    options = AttentionOptions(inputs.mask, inputs.bias, **keywords)
     unscaled = replace(options, scale=1)
-    query, key, value = given.ready()
+    query, key, value = inputs.ready()
     steps = attend(query, key, value, options)
     # A mix of one value at a time, so that here, too, a weight of 0 takes nothing.
-    each = mix(steps.weights[:, :, None, None], value[:, None, :])[:, :, 0]
+    weighted_values = mix(steps.weights[:, :, None, None], value[:, None, :])[:, :, 0]
 
     Q, K, V = (
         symbols(_entries(step.rows, step.name[0].upper()), step.array)
@@ -247,7 +211,7 @@ def _attention_steps(
     how = formulas(options, query.shape[-1])
 
     def step(name: str, array: Array, write: Callable[[], Array], columns: Labels) -> TraceStep:
-        return TraceStep(name, how[name], cast(array, given.dtype), queries.rows, columns, write)
+        return TraceStep(name, how[name], cast(array, inputs.dtype), queries.rows, columns, write)
 
     to_keys = partial(step, columns=keys.rows)
     scores = to_keys("scores", unscaled.scores(query, key), lambda: score_symbols(unscaled, Q, K))
@@ -256,19 +220,19 @@ def _attention_steps(
     masked = to_keys("masked", steps.masked, lambda: options.visible(capped.symbols))
     shares = partial(weight_symbols, options, numbers=steps.masked)
     weights = to_keys("weights", steps.weights, lambda: shares(masked.symbols))
-    weighted = to_keys("weighted", each, lambda: _pairs(weights) * V)
+    weighted = to_keys("weighted", weighted_values, lambda: _pairs(weights) * V)
     outputs = step("outputs", steps.output, lambda: _pairs(weights) @ V, values.columns)
     cap = (capped,) if options.softcap else ()
     return scores, scaled, *cap, masked, weights, weighted, outputs
 
 
 def _entries(tokens: Labels, letter: str) -> Labels:
-    """What the queries, keys or values of these tokens are called: a_Q, b_Q, ..."""
+    """Name the queries, keys or values of tokens: a_Q, b_Q, ..."""
     return tuple(f"{token}_{letter}" for token in distinct(tokens))
 
 
 def _pairs(weights: TraceStep) -> Array:
-    """The weights by name, S_ab: how much query a takes of b."""
+    """Return the weights by name, S_ab: how much query a takes of b."""
     rows, columns = distinct(weights.rows), distinct(weights.columns)
     names = [f"S_{a}{',' * (len(a + b) > 2)}{b}" for a in rows for b in columns]
     return renamed(names, weights.symbols, weights.array)
@@ -278,19 +242,19 @@ def _pairs(weights: TraceStep) -> Array:
 
 
 def _labels(name: str, labels: Iterable[str] | None, n: int) -> Labels:
-    """The labels given, checked; else a, b, c, ..., or t1, t2, ... where letters do not suffice."""
+    """Return n labels, after checking them; by default a, b, c, ..., or t1, t2, ... beyond z."""
     if labels is None:
         return tuple("abcdefghijklmnopqrstuvwxyz"[:n]) if n <= 26 else numbered(n, "t")
-    found = tuple(str(label) for label in labels)
-    if len(found) != n:
-        raise ValueError(f"{name} must be {n}, one for each token, got {len(found)}: {found}")
-    return found
+    texts = tuple(str(label) for label in labels)
+    if len(texts) != n:
+        raise ValueError(f"{name} must be {n}, one for each token, got {len(texts)}: {texts}")
+    return texts
 
 
-def _matrices(**given: npt.ArrayLike) -> list[Array]:
-    """NumPy arrays of one dtype, or a ValueError for what is not 2-D."""
-    arrays = [np.asarray(array) for array in given.values()]
-    for name, array in zip(given, arrays, strict=True):
+def _matrices(**inputs: npt.ArrayLike) -> list[Array]:
+    """Return NumPy arrays of one dtype. Raise ValueError for arrays that are not 2-D."""
+    arrays = [np.asarray(array) for array in inputs.values()]
+    for name, array in zip(inputs, arrays, strict=True):
         if array.ndim != 2:
             raise ValueError(
                 f"{name} must have axes (tokens or inputs, width), got shape {array.shape}: trace "

@@ -23,46 +23,36 @@ Layer = TypeVar("Layer")
 Batch = TypeVar("Batch")
 
 
-def cross_entropy(
-    logits: Array, targets: npt.ArrayLike, *, ignored: int | None = None
-) -> tuple[float, Array]:
-    """The mean of −log softmax(logits)[target], and its gradient (softmax − one-hot) / n.
+def cross_entropy(logits: Array, targets: npt.ArrayLike) -> tuple[float, Array]:
+    """Compute the mean of −log softmax(logits)[target], and its gradient (softmax − one-hot) / n.
 
-    logits (..., C), targets (...), whole numbers -> loss, (..., C). A target equal to `ignored`
-    does not count, nor in n; if none counts, the loss is 0. Raises TypeError where targets are
-    not whole numbers, ValueError where their shape does not fit or one lies outside 0 … C − 1.
+    logits (..., C), targets (...), whole numbers -> loss, (..., C). Raises TypeError where targets
+    are not whole numbers, ValueError where their shape does not fit or one lies outside 0 … C − 1.
     Goodfellow et al. 2016, section 6.2.2.3.
 
-    >>> loss, gradient = cross_entropy(np.array([[0.0, 0.0], [5.0, 5.0]]), [1, -1], ignored=-1)
+    >>> loss, gradient = cross_entropy(np.array([[0.0, 0.0]]), [1])
     >>> round(loss, 4), gradient
-    (0.6931, array([[ 0.5, -0.5],
-           [ 0. ,  0. ]]))
+    (0.6931, array([[ 0.5, -0.5]]))
     """
     labels = np.asarray(targets)
-    every = ignored is None
-    counted: Any = ... if every else labels != ignored
-    _check_targets(logits, labels, labels[counted])
+    _check_targets(logits, labels)
     dtype = answer_dtype(np, logits)
-    rows = cast(logits[counted], working_dtype(np, dtype)).reshape(-1, logits.shape[-1])
+    rows = cast(logits, working_dtype(np, dtype)).reshape(-1, logits.shape[-1])
     # Sums along rows of another layout would have other last bits.
-    rows, chosen = np.ascontiguousarray(rows), labels[counted].ravel()
-    n, places = max(1, len(rows)), np.arange(len(rows))
+    rows, chosen = np.ascontiguousarray(rows), labels.ravel()
+    n, positions = max(1, len(rows)), np.arange(len(rows))
     peak = rows.max(axis=-1, keepdims=True)
     log_total = np.log(np.exp(rows - peak).sum(axis=-1)) + peak[..., 0]
-    loss = float((log_total - rows[places, chosen]).sum() / n)
+    loss = float((log_total - rows[positions, chosen]).sum() / n)
 
     by_rows = softmax(rows)
-    by_rows[places, chosen] -= 1
+    by_rows[positions, chosen] -= 1
     by_rows /= n
-    if every:
-        return loss, cast(by_rows, dtype).reshape(logits.shape)
-    gradient = np.zeros(logits.shape, dtype)
-    gradient[counted] = by_rows
-    return loss, gradient
+    return loss, cast(by_rows, dtype).reshape(logits.shape)
 
 
 def mean_squared_error(output: Array, targets: npt.ArrayLike) -> tuple[float, Array]:
-    """The mean of (output − target)² over all numbers, and its gradient 2 (output − target) / n.
+    """Compute the mean of (output − target)², and its gradient 2 (output − target) / n.
 
     output, targets of one shape -> loss, that shape. Raises ValueError where shapes differ.
 
@@ -70,23 +60,23 @@ def mean_squared_error(output: Array, targets: npt.ArrayLike) -> tuple[float, Ar
     (2.0, array([ 0., -2.]))
     """
     dtype = answer_dtype(np, output)
-    found = cast(output, working_dtype(np, dtype))
-    wanted = np.asarray(targets, found.dtype)
-    if wanted.shape != output.shape:
-        raise ValueError(f"targets must have output's shape {output.shape}, got {wanted.shape}")
-    error = found - wanted
+    prediction = cast(output, working_dtype(np, dtype))
+    expected = np.asarray(targets, prediction.dtype)
+    if expected.shape != output.shape:
+        raise ValueError(f"targets must have output's shape {output.shape}, got {expected.shape}")
+    error = prediction - expected
     n = max(1, error.size)
     return float(np.square(error).sum() / n), cast(2 * error / n, dtype)
 
 
-def _check_targets(logits: Array, labels: Array, counted: Array) -> None:
+def _check_targets(logits: Array, labels: Array) -> None:
     """Refuse targets that name no class of the logits."""
     if labels.dtype.kind not in "iu":
         raise TypeError(f"targets must be whole numbers, got {labels.dtype}")
     if labels.shape != logits.shape[:-1]:
         raise ValueError(f"logits (..., C) {logits.shape} do not fit targets (...) {labels.shape}")
     n_classes = logits.shape[-1]
-    outside = counted[(counted < 0) | (counted >= n_classes)]
+    outside = labels[(labels < 0) | (labels >= n_classes)]
     if outside.size:
         raise ValueError(f"targets must lie in 0 … {n_classes - 1}, got {outside[0]}")
 
@@ -99,10 +89,9 @@ class Adam:
     """The Adam optimizer: each weight's step is larger where its gradients agree with one another.
 
     learning_rate (may be changed between steps); beta_1 and beta_2, how much of the past the
-    averages of gradients and of their squares keep; epsilon; weight_decay shrinks every weight by
-    learning_rate · weight_decay a step, apart from the gradient ("AdamW"). Use one
-    optimizer for one model: it keeps two averages and a step count for each weight.
-    Kingma & Ba 2015, algorithm 1; decay: Loshchilov & Hutter 2019, algorithm 2.
+    averages of gradients and of their squares keep; epsilon. Use one optimizer for one model: it
+    keeps two averages and a step count for each weight.
+    Kingma & Ba 2015, algorithm 1.
 
     >>> weights = {"weight": np.array([1.0, 1.0])}
     >>> Adam(learning_rate=0.1).step(weights, {"weight": np.array([5.0, -0.01])})
@@ -114,7 +103,6 @@ class Adam:
     beta_1: float = 0.9
     beta_2: float = 0.999
     epsilon: float = 1e-8
-    weight_decay: float = 0.0
     _averages: dict[str, tuple[Array, Array, int]] = field(default_factory=dict, repr=False)
 
     def step(
@@ -162,8 +150,6 @@ class Adam:
         change += self.epsilon
         np.divide(mean, change, out=change)
         change *= self.learning_rate / (1 - self.beta_1**n)
-        if self.weight_decay:
-            change += self.learning_rate * self.weight_decay * weight
         weight -= change
 
 
@@ -173,8 +159,8 @@ def _check_step(
     """Refuse a gradient that fits no weight, and a weight that cannot change."""
     n = () if rows is None else (len(rows),)
     if weight is None or (*n, *weight.shape[len(n) :]) != gradient.shape:
-        found = "none of that name" if weight is None else weight.shape
-        raise ValueError(f"gradient {name} {gradient.shape} fits no weight: {found}")
+        shape = "none of that name" if weight is None else weight.shape
+        raise ValueError(f"gradient {name} {gradient.shape} fits no weight: {shape}")
     if weight.dtype.kind in "iub":
         raise TypeError(f"weight {name} must be floats to take a step, got {weight.dtype}")
     if not weight.flags.writeable:

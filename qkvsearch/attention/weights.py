@@ -27,7 +27,7 @@ PLAIN = {np.dtype(kind): float(np.finfo(kind).smallest_normal) for kind in ("f4"
 def softmax(
     scores: npt.ArrayLike, temperature: float = 1.0, axis: int = -1, empty_rows: str = "zero"
 ) -> Array:
-    """Weights of 0 to 1 that sum to 1 in every row; a score of −∞ gets exactly 0.
+    """Compute weights from 0 to 1 that sum to 1 in each row; a score of −∞ gets exactly 0.
 
     Any shape, rows along `axis` -> the same shape, in float32 or better. The nearer temperature
     is to 0, the nearer the largest score's weight is to 1. A row of only −∞ becomes 0 ("zero"), 1/S
@@ -62,7 +62,7 @@ def softmax(
 
 
 def relu(scores: Array, empty_rows: str = "zero") -> Array:
-    """max(0, s) divided by its row's sum; a row without a positive score counts as empty.
+    """Divide max(0, s) by its row's sum; a row without a positive score counts as empty.
 
     scores (..., L, S) -> weights (..., L, S); `empty_rows` as for `softmax`.
 
@@ -77,7 +77,7 @@ def relu(scores: Array, empty_rows: str = "zero") -> Array:
 
 
 def unnormalized(scores: Array, empty_rows: str = "zero") -> Array:
-    """The scores themselves, and 0 where they are hidden.
+    """Return the scores themselves, and 0 where they are hidden.
 
     scores (..., L, S) -> weights (..., L, S); `empty_rows` as for `softmax`.
 
@@ -114,7 +114,7 @@ EMPTY_ROWS: Mapping[str, Callable[[int], float]] = {
 
 
 def mix(weights: Array, value: Array) -> Array:
-    """weights @ value with 0 · ∞ = 0 · NaN = 0: a value with weight 0 adds nothing.
+    """Compute weights @ value with 0 · ∞ = 0 · NaN = 0: a value with weight 0 adds nothing.
 
     weights (..., L, S), value (..., S, dv) -> (..., L, dv).
 
@@ -135,11 +135,11 @@ def mix(weights: Array, value: Array) -> Array:
     return output
 
 
-def _share(parts: Array, empty: Array, empty_rows: str, axis: int = -1) -> Array:
-    """Each part divided by the sum of its row."""
-    xp = namespace(parts)
-    total = xp.sum(parts, axis=axis, keepdims=True)
-    return _fill(parts / xp.where(empty, xp.ones_like(total), total), empty, empty_rows, axis)
+def _share(values: Array, empty: Array, empty_rows: str, axis: int = -1) -> Array:
+    """Divide each value by the sum of its row."""
+    xp = namespace(values)
+    total = xp.sum(values, axis=axis, keepdims=True)
+    return _fill(values / xp.where(empty, xp.ones_like(total), total), empty, empty_rows, axis)
 
 
 def _fill(weights: Array, empty: Array, empty_rows: str, axis: int = -1) -> Array:
@@ -152,7 +152,7 @@ def _fill(weights: Array, empty: Array, empty_rows: str, axis: int = -1) -> Arra
 
 
 def named(argument: str, name: str, choices: Mapping[str, Any]) -> Any:
-    """The choice of that name, or a ValueError that lists them."""
+    """Return the choice of that name. Raise ValueError that lists all choices."""
     if name not in choices:
         raise ValueError(f"{argument} must be one of {', '.join(choices)}, got {name!r}")
     return choices[name]

@@ -1,4 +1,4 @@
-"""The command line: a group whose commands are imported when they are called."""
+"""The command line: a group of commands that are imported when they are called."""
 
 import io
 import os
@@ -48,14 +48,14 @@ COMMANDS = {
     "model": "downloads",
 }
 BEFORE_THE_COMMAND = ("-w", "--workspace", "-q", "--quiet", "-v", "--verbose", "--version")
-# Threads of BLAS that wait for work spin for 2^26 cycles, in which others cannot use the core: a
-# fifth of what a search takes. After 2^20, a third of a millisecond, they sleep.
-SPINNING = "OPENBLAS_THREAD_TIMEOUT"
+# BLAS threads that wait for work spin for 2^26 cycles, a fifth of the time of a search, in which no
+# other thread can use the core. With 2^20 cycles they sleep after a third of a millisecond.
+SPIN_VARIABLE = "OPENBLAS_THREAD_TIMEOUT"
 EPILOG = "Start with: qkvsearch demo"
 
 
 class LazyGroup(click.Group):
-    """Commands live in modules of their own name, so that one does not wait for another's."""
+    """A group that imports only the module of the command that runs."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -72,7 +72,7 @@ class LazyGroup(click.Group):
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """An error that names a parameter is told in the words of the command that ran."""
+        """Run the command; errors name parameters as the command line spells them."""
         try:
             return super().invoke(ctx)
         except QkvError as error:
@@ -92,11 +92,11 @@ class LazyGroup(click.Group):
     "--workspace",
     type=click.Path(file_okay=False, path_type=Path),
     envvar="QKVSEARCH_WORKSPACE",
-    help="Folder to build into and answer from, or sample:movies, sample:videos.  [default: "
-    "./.qkvsearch; a question that is not about your data goes to a sample without it]",
+    help="Folder of the workspace, or sample:movies, sample:videos.  [default: ./.qkvsearch; "
+    "without it, queries that are not about your data use a sample]",
 )
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing on stderr but errors.")
-@click.option("-v", "--verbose", is_flag=True, help="Say which workspace, and how long it took.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only errors to stderr.")
+@click.option("-v", "--verbose", is_flag=True, help="Print the workspace and the time taken.")
 @click.version_option(__version__, prog_name="qkvsearch")
 @click.pass_context
 def group(ctx: click.Context, workspace: Path | None, quiet: bool, verbose: bool) -> None:
@@ -104,13 +104,13 @@ def group(ctx: click.Context, workspace: Path | None, quiet: bool, verbose: bool
     ctx.obj = run = CommandContext(workspace, quiet, verbose)
     if verbose:
         began = time.perf_counter()
-        ctx.call_on_close(lambda: run.say(f"Took {time.perf_counter() - began:.2f} s."))
+        ctx.call_on_close(lambda: run.message(f"Took {time.perf_counter() - began:.2f} s."))
 
 
 def main(args: list[str] | None = None) -> None:
     """Run a command. Exit codes: 0 done, 1 a clear error, 2 wrong usage, 130 Ctrl-C."""
     _use_utf8()
-    os.environ.setdefault(SPINNING, "20")
+    os.environ.setdefault(SPIN_VARIABLE, "20")
     try:
         code = group.main(args, prog_name="qkvsearch", standalone_mode=False)
     except click.ClickException as error:
@@ -120,7 +120,7 @@ def main(args: list[str] | None = None) -> None:
         click.echo("Stopped.", err=True)
         code = 130
     except UnicodeEncodeError as error:
-        click.echo(in_one_line(f"Error: {error.object!r}: not text in UTF-8"), err=True)
+        click.echo(in_one_line(f"Error: {error.object!r}: not valid UTF-8"), err=True)
         code = 1
     except OSError as error:
         named = f"{error.filename}: " if error.filename else ""
@@ -131,7 +131,7 @@ def main(args: list[str] | None = None) -> None:
 
 
 def _show(error: click.ClickException) -> None:
-    """As Click shows it, with what the person typed made visible."""
+    """Show an error as Click does, with control characters escaped."""
     text = io.StringIO()
     error.show(text)
     click.echo(printable(text.getvalue()), nl=False, err=True)
@@ -140,7 +140,7 @@ def _show(error: click.ClickException) -> None:
 
 
 def _abandon_stdout() -> None:
-    """What could not be written to a full disk is not tried again when Python exits."""
+    """Prevent Python from writing the rest to a full disk again at exit."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -148,7 +148,7 @@ def _abandon_stdout() -> None:
 
 
 def _use_utf8() -> None:
-    """The same text in and out on every system; bytes that are no text become "�" or "?"."""
+    """Read and write UTF-8 on every system; invalid bytes become "�" or "?"."""
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="replace")

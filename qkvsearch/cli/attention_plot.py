@@ -1,4 +1,4 @@
-"""Attention in a file: a picture (PNG, SVG) by matplotlib, or a page (HTML) that needs nothing."""
+"""Attention in a file: a picture (PNG, SVG) by matplotlib, or an HTML page."""
 
 import io
 import warnings
@@ -14,49 +14,51 @@ from qkvsearch.lessons.exports.page.markup import Html, element, grid, joined
 from qkvsearch.terminal import printable
 from qkvsearch.text.encoded_text import AttentionMap, Comparison
 
-# Tried for letters that the font before them lacks; those that are not installed are passed over.
+# Fonts in order of preference; a later one draws the letters that earlier ones lack.
 FONTS = (
     "DejaVu Sans", "Noto Sans", "Noto Sans CJK SC", "Noto Sans CJK JP", "PingFang SC",
     "Hiragino Sans", "Microsoft YaHei", "Malgun Gothic", "Arial Unicode MS", "Unifont",
 )  # fmt: skip
 COLOURS = "Blues"
-# Inches that a token takes, in a map of its own and beside others; pixels an inch.
+# Inches for a token, in one map and in one of several; pixels per inch.
 CELL, SMALL_CELL = 0.42, 0.13
 MARGIN, DOTS = 1.8, 120
-# The weight from which a number is read better in white.
+# The weight from which numbers are white.
 LIGHT_ON = 0.73
-# At most this many tokens have a number in each of their cells, and a label at all.
-NUMBERED, LABELLED = 40, 120
-# A picture's longest side, beyond which no viewer opens it.
+# The most tokens with numbers in cells, and with labels.
+MAX_NUMBERED, MAX_LABELLED = 40, 120
+# The longest side of a picture that viewers can open.
 MAX_INCHES = 100
 MAX_COLUMNS = 12
 
 
 def write_maps(path: Path, maps: Sequence[AttentionMap], title: str) -> None:
-    """One map, or several side by side, in the form that the file's name says.
+    """Write one map, or several side by side, in the format of the file's suffix.
 
-    Raises `QkvError` where the file cannot be written, or matplotlib is not installed.
+    Raises `QkvError` if the file cannot be written, or matplotlib is not installed.
     """
     _write(path, maps_page, _draw_maps, maps, title)
 
 
 def write_comparison(path: Path, comparison: Comparison, title: str) -> None:
-    """A line a word, from before any attention to after the last layer. Raises as `write_maps`."""
+    """Write a curve for each word, from before the first layer to after the last. Raises as
+    `write_maps`.
+    """
     _write(path, comparison_page, _draw_lines, comparison, title)
 
 
-def _write(path: Path, page: Any, draw: Any, shown: Any, title: str) -> None:
+def _write(path: Path, page: Any, draw: Any, content: Any, title: str) -> None:
     if path.suffix.lower() == ".html":
-        write_file(path, page(shown, title).encode("utf-8", "replace"))
+        write_file(path, page(content, title).encode("utf-8", "replace"))
         return
     title = printable(" ".join(title.split()))
-    write_file(path, drawn(path, lambda figure: draw(figure, shown, title), title))
+    write_file(path, drawn(path, lambda figure: draw(figure, content, title), title))
 
 
 def drawn(path: Path, draw: Any, title: str, instead: str = ".html needs nothing") -> bytes:
-    """The picture's bytes; the same for the same numbers. `draw` is given the figure.
+    """Return the bytes of a picture, the same for the same numbers. draw: called with the figure.
 
-    Raises `QkvError`, which says what to do `instead`, where matplotlib is not installed.
+    Raises `QkvError` with the advice `instead` if matplotlib is not installed.
     """
     names = ("matplotlib", "matplotlib.figure", "matplotlib.font_manager")
     try:
@@ -77,7 +79,7 @@ def drawn(path: Path, draw: Any, title: str, instead: str = ".html needs nothing
     }
     buffer = io.BytesIO()
     with matplotlib.rc_context(), warnings.catch_warnings():
-        # A `matplotlibrc` in the current folder could have LaTeX run over a text of its own.
+        # A `matplotlibrc` in the current folder could make LaTeX run code.
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(options)
         warnings.filterwarnings("ignore", message="Glyph .* missing")
@@ -92,20 +94,22 @@ def _draw_maps(figure: Any, maps: Sequence[AttentionMap], title: str) -> None:
     if len(maps) == 1:
         side = min(MARGIN + CELL * n, MAX_INCHES)
         figure.set_size_inches(max(side, 4), max(side, 4))
-        _draw_map(figure.add_subplot(), maps[0], labelled=n <= LABELLED)
+        _draw_map(figure.add_subplot(), maps[0], labelled=n <= MAX_LABELLED)
     else:
-        n_columns = min(len({one.head for one in maps}), MAX_COLUMNS)
+        n_columns = min(len({map_.head for map_ in maps}), MAX_COLUMNS)
         side = max(SMALL_CELL * n, 1.2)
         all_axes = side_by_side(figure, len(maps), n_columns, (side, side + 0.3), (1, 1))
-        for axes, one in zip(all_axes, maps, strict=True):
-            _draw_map(axes, one, labelled=False)
+        for axes, map_ in zip(all_axes, maps, strict=True):
+            _draw_map(axes, map_, labelled=False)
     figure.suptitle(title, parse_math=False, wrap=True)
 
 
 def side_by_side(
     figure: Any, n: int, n_columns: int, each: tuple[float, float], more: tuple[float, float]
 ) -> list[Any]:
-    """Axes for n drawings, `n_columns` to a row, each of `each` inches; the figure has `more`."""
+    """Return axes for n drawings of `each` inches, `n_columns` in a row; the figure is larger by
+    `more` inches.
+    """
     n_rows = -(-n // n_columns)
     width, height = n_columns * each[0] + more[0], n_rows * each[1] + more[1]
     shrink = min(1, MAX_INCHES / max(width, height))
@@ -126,10 +130,10 @@ def draw_matrix(
     turned: int = 90,
     size: int = 8,
 ) -> None:
-    """The darker, the larger; what is masked is grey.
+    """Draw a matrix: larger values are darker, masked ones grey.
 
-    labels: of rows and columns, None for neither them nor numbers; column labels are `turned` by so
-    many degrees. written: a number as its cell shows it, in letters of this `size`.
+    labels: of rows and columns; None for no labels and no numbers. written: formats the number in a
+    cell. turned: the angle of column labels in degrees. size: the font size of numbers.
     """
     low, high = limits
     axes.set_facecolor("0.85")
@@ -142,21 +146,21 @@ def draw_matrix(
     rows, columns = (list(map(printable, names)) for names in labels)
     axes.set_xticks(range(len(columns)), columns, rotation=turned, parse_math=False)
     axes.set_yticks(range(len(rows)), rows, parse_math=False)
-    shown = (~np.ma.getmaskarray(values)).nonzero()
-    for i, j in zip(*shown, strict=True) if max(values.shape) <= NUMBERED else ():
+    visible = (~np.ma.getmaskarray(values)).nonzero()
+    for i, j in zip(*visible, strict=True) if max(values.shape) <= MAX_NUMBERED else ():
         value = float(values.data[i, j])
         is_dark = high > low and (value - low) / (high - low) > LIGHT_ON
         colour = "white" if is_dark else "black"
         axes.text(j, i, written(value), ha="center", va="center", color=colour, fontsize=size)
 
 
-def _draw_map(axes: Any, one: AttentionMap, *, labelled: bool) -> None:
-    """A row attends, a column is attended to; a hidden pair is grey."""
-    values = np.ma.masked_array(one.weights, ~one.mask)
-    labels = (one.tokens, one.tokens) if labelled else None
+def _draw_map(axes: Any, map_: AttentionMap, *, labelled: bool) -> None:
+    """Draw a map: rows attend to columns, masked pairs are grey."""
+    values = np.ma.masked_array(map_.weights, ~map_.mask)
+    labels = (map_.tokens, map_.tokens) if labelled else None
     draw_matrix(axes, values, labels, lambda weight: f"{100 * weight:.0f}")
-    where = [] if one.layer is None else [f"layer {one.layer}"]
-    where += [] if one.head is None else [f"head {one.head}"]
+    where = [] if map_.layer is None else [f"layer {map_.layer}"]
+    where += [] if map_.head is None else [f"head {map_.head}"]
     axes.set_title(", ".join(where), fontsize=10 if labelled else 7)
     if labelled:
         axes.set_xlabel("is attended to")
@@ -212,27 +216,27 @@ td.hidden {{ background: #ddd; color: #444 }}
 </html>
 """
 HOW_MAPS = (
-    "A row is the word that attends, a column what it attends to; numbers are percent, and a row "
-    "adds up to 100. The darker a cell, the more; a dot is a pair that the mask hides."
+    "Rows attend to columns; numbers are percent, and each row adds up to 100. Darker cells have "
+    "more weight; a dot is a masked pair."
 )
 HOW_COSINES = (
     "The cosine of each word with itself in the other text: before any attention (0), and after "
-    "each number of layers. 1 is the same meaning."
+    "each layer. 1 is the same meaning."
 )
-# A cell's blue, from white, as red, green and blue lose of it.
+# How much red, green and blue a cell loses at the largest share.
 INK = (247, 155, 77)
-# The share from which letters are read better in white.
+# The share from which letters are white.
 INK_LIGHT_ON = 0.86
 
 
 def maps_page(maps: Sequence[AttentionMap], title: str) -> str:
-    """A table a map, with a number in each cell and its colour beside."""
-    tables = "".join(_map_table(one) for one in maps)
+    """Return a page with a table for each map, with numbers and colours."""
+    tables = "".join(_map_table(map_) for map_ in maps)
     return _page(title, HOW_MAPS, tables, "1rem" if len(maps) == 1 else ".7rem")
 
 
 def comparison_page(comparison: Comparison, title: str) -> str:
-    """A row a word, a column a depth."""
+    """Return a page with a row for each word and a column for each depth."""
     depths = [str(depth) for depth in range(len(comparison.cosines))]
     rows = (
         (word, [_coloured(max(float(x), 0.0), f"{x:.3f}") for x in comparison.cosines[:, i]])
@@ -243,29 +247,29 @@ def comparison_page(comparison: Comparison, title: str) -> str:
 
 
 def _page(title: str, how: str, tables: str, size: str) -> str:
-    shown = joined([printable(" ".join(title.split())) or "Attention"])
-    return PAGE.format(title=shown, how=how, tables=tables, size=size)
+    heading = joined([printable(" ".join(title.split())) or "Attention"])
+    return PAGE.format(title=heading, how=how, tables=tables, size=size)
 
 
-def _map_table(one: AttentionMap) -> str:
-    where = [] if one.layer is None else [f"layer {one.layer}"]
-    if one.layer is not None:
-        where.append("mean over heads" if one.head is None else f"head {one.head}")
+def _map_table(map_: AttentionMap) -> str:
+    where = [] if map_.layer is None else [f"layer {map_.layer}"]
+    if map_.layer is not None:
+        where.append("mean over heads" if map_.head is None else f"head {map_.head}")
     rows = (
         (token, [_cell(*pair) for pair in zip(weights, visible, strict=True)])
-        for token, weights, visible in zip(one.tokens, one.weights, one.mask, strict=True)
+        for token, weights, visible in zip(map_.tokens, map_.weights, map_.mask, strict=True)
     )
     caption = ", ".join(where).capitalize() or "Attention"
-    return _table(caption, "attends \\ is attended to", one.tokens, rows)
+    return _table(caption, "attends \\ is attended to", map_.tokens, rows)
 
 
 def _table(
     caption: str, corner: str, columns: Sequence[str], rows: Iterable[tuple[str, list[Html]]]
 ) -> Html:
-    """A region that scrolls, by keyboard too, with a table whose cells know their headings."""
+    """Return a table in a region that scrolls, by keyboard too."""
     headings = [corner, *map(printable, columns)]
-    named = ((printable(name), cells) for name, cells in rows)
-    table = grid(element("caption", caption), headings, named, aria_describedby="how")
+    named_rows = ((printable(name), cells) for name, cells in rows)
+    table = grid(element("caption", caption), headings, named_rows, aria_describedby="how")
     return element("div", table, class_="scroll", role="region", tabindex="0", aria_label=caption)
 
 
@@ -276,7 +280,7 @@ def _cell(weight: float, visible: bool) -> Html:
 
 
 def _coloured(share: float, text: str) -> Html:
-    """A cell as dark as `share`, from 0 to 1, in letters that stand out from it."""
+    """Return a cell that is darker for a larger share, 0 to 1."""
     red, green, blue = (round(255 - share * ink) for ink in INK)
     letters = "#fff" if share > INK_LIGHT_ON else "#000"
     return element("td", text, style=f"background:rgb({red},{green},{blue});color:{letters}")

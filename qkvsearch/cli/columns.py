@@ -1,28 +1,74 @@
-"""What the columns of the files were taken for, a line each, as `build` and `info` show it."""
+"""Columns of files: the options that name them, and a table of what each column holds."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
+import click
+
+from qkvsearch.cli.context import Decorator, split_names
 from qkvsearch.cli.render import GAP, terminal_width, to_table
+
+if TYPE_CHECKING:
+    from qkvsearch.data.columns import Columns
 
 Record = Mapping[str, Any]
 HEADINGS = ("role", "type", "empty", "example", "changed")
 LAYOUT = ("left", "left", "left", "right", "left", "left")
-IN_FULL = ("wrap", "left", "left", "right", "wrap", "wrap")
-# With the interactions' own, and what else `build` says, so many lines fit on a screen.
-MOST_SHOWN = 9
+VERBOSE_LAYOUT = ("wrap", "left", "left", "right", "wrap", "wrap")
+# This many columns of the catalog fit on a screen together with the other output of `build`.
+MAX_ROWS = 9
 CUT = "…"
-LONGEST_NAME, LONGEST_EXAMPLE = 18, 16
-# With less room than that for the last column, it and the examples are left to -v.
-LEAST_CHANGED = 12
+MAX_NAME, MAX_EXAMPLE = 18, 16
+# In less space than this the last column and the examples are left out.
+MIN_CHANGED = 12
+
+
+def item_columns(file: str, text_help: str) -> Decorator:
+    """Add the options that name the columns of a file of items."""
+    return _column_options(file, id="the id", title="the title", texts=text_help)
+
+
+def log_columns(file: str) -> Decorator:
+    """Add the options that name the columns of a file of interactions."""
+    return _column_options(
+        file,
+        user="the user's id",
+        item="the item's id",
+        rating="the rating",
+        weight="how much or how often",
+        time="the time",
+    )
+
+
+def _column_options(file: str, **roles: str) -> Decorator:
+    def add_options(command: Callable[..., Any]) -> Callable[..., Any]:
+        for role, content in reversed(roles.items()):
+            name, metavar = f"--{role}-column", "NAME"
+            if role == "texts":
+                name, metavar = "--text-columns", "NAMES"
+            command = click.option(name, metavar=metavar, help=f"In {file}: {content}.")(command)
+        return command
+
+    return add_options
+
+
+def columns_of(text_columns: str | None = None, **options: Any) -> Columns:
+    """Return the columns that options name, and how to read them."""
+    from qkvsearch.data.columns import Columns
+
+    named = {option.removesuffix("_column"): value for option, value in options.items()}
+    return Columns(text=split_names(text_columns), **named)
+
+
+# --- the table ---
 
 
 def columns_text(items: Sequence[Record], log: Sequence[Record], verbose: bool = False) -> str:
-    """A table for the items and one for the interactions, as wide as the terminal at most. Columns
-    that do not fit are summed up, and long cells cut, unless `verbose`.
+    """Return a table of the items' columns and one of the interactions', as wide as the terminal
+    at most. Unless `verbose`, long cells are cut, and columns that do not fit are only counted.
     """
     return _table("items", items, verbose) + _table("interactions", log, verbose)
 
@@ -30,26 +76,31 @@ def columns_text(items: Sequence[Record], log: Sequence[Record], verbose: bool =
 def _table(kind: str, columns: Sequence[Record], verbose: bool) -> str:
     if not columns:
         return ""
-    shown = columns if verbose else _most_important(columns)
-    rows, headings = [_row(column) for column in shown], [kind, *HEADINGS]
+    displayed = columns if verbose else _most_important(columns)
+    rows, headings = [_row(column) for column in displayed], [kind, *HEADINGS]
     if not verbose:
         rows, headings = _cut(rows, headings)
-    layout = (IN_FULL if verbose else LAYOUT)[: len(headings)]
+    layout = (VERBOSE_LAYOUT if verbose else LAYOUT)[: len(headings)]
     table = to_table(list(zip(headings, layout, strict=True)), rows)
-    return table + _summed_up([column for column in columns if column not in shown])
+    others = [column for column in columns if column not in displayed]
+    if not others:
+        return table
+    types = Counter(column["type"] for column in others)
+    listed = ", ".join(f"{count:,} {type_}" for type_, count in types.most_common())
+    return f"{table}and {len(others):,} more columns: {listed} (-v shows them)\n"
 
 
 def _most_important(columns: Sequence[Record]) -> list[Record]:
-    """In their order, as many as there is room for: those with a role first, then those that lost
+    """Return at most `MAX_ROWS` columns in their order: those with a role, then those that lost
     cells.
     """
 
-    def importance(place: int) -> tuple[bool, bool, int]:
-        column = columns[place]
-        return not column["role"], not any(map(_is_loss, column["changed"])), place
+    def importance(index: int) -> tuple[bool, bool, int]:
+        column = columns[index]
+        return not column["role"], not any(map(_is_loss, column["changed"])), index
 
-    places = sorted(range(len(columns)), key=importance)[:MOST_SHOWN]
-    return [columns[place] for place in sorted(places)]
+    indices = sorted(range(len(columns)), key=importance)[:MAX_ROWS]
+    return [columns[index] for index in sorted(indices)]
 
 
 def _row(column: Record) -> list[str]:
@@ -71,48 +122,40 @@ def _is_loss(change: str) -> bool:
 
 
 def _percent(share: float) -> str:
-    """Whole percents, but neither 0 nor 100 where that is not all."""
+    """Return whole percents; 0% and 100% only if exact."""
     if 0 < share < 0.01:
         return "<1%"
     return ">99%" if 0.99 < share < 1 else f"{share:.0%}"
 
 
 def _cut(rows: list[list[str]], headings: list[str]) -> tuple[list[list[str]], list[str]]:
-    """Long cells to what fits in one line, and in a narrow window without the last two columns;
-    the headings say where there is more.
+    """Cut long cells, and in a narrow window leave out the last two columns; the headings show
+    that there is more.
     """
     from rich.cells import cell_len
 
-    whole = [*map(tuple, rows)]
+    uncut = [*map(tuple, rows)]
     for row in rows:
-        row[0], row[4] = _shortened(row[0], LONGEST_NAME), _shortened(row[4], LONGEST_EXAMPLE)
+        row[0], row[4] = _cut_cell(row[0], MAX_NAME), _cut_cell(row[4], MAX_EXAMPLE)
     widths = [max(map(cell_len, cells)) for cells in zip(headings, *rows, strict=True)]
     room = terminal_width() - sum(widths[:5]) - GAP * 5
-    if room < min(widths[5], LEAST_CHANGED):
+    if room < min(widths[5], MIN_CHANGED):
         room = terminal_width() - sum(widths[1:4]) - GAP * 3
-        narrow = [[_shortened(row[0], max(room, 1)), *row[1:4]] for row in rows]
+        narrow = [[_cut_cell(row[0], max(room, 1)), *row[1:4]] for row in rows]
         more = f"{headings[0]} (-v for more)"
         return narrow, [more if len(more) <= room else headings[0], *headings[1:4]]
     for row in rows:
-        row[5] = _shortened(row[5], room)
-    if [*map(tuple, rows)] != whole:
+        row[5] = _cut_cell(row[5], room)
+    if [*map(tuple, rows)] != uncut:
         headings[5] += " (-v in full)" if room >= len("changed (-v in full)") else " (-v)"
     return rows, headings
 
 
-def _shortened(text: str, longest: int) -> str:
-    """In one line, of so many columns of the terminal."""
+def _cut_cell(text: str, width: int) -> str:
+    """Return the text in one line, cut to the width."""
     from rich.cells import cell_len, set_cell_size
 
     text = " ".join(text.split())
-    if cell_len(text) <= longest:
+    if cell_len(text) <= width:
         return text
-    return set_cell_size(text, longest - 1).rstrip(" ,") + CUT
-
-
-def _summed_up(columns: Sequence[Record]) -> str:
-    if not columns:
-        return ""
-    types = Counter(column["type"] for column in columns)
-    listed = ", ".join(f"{count:,} {type_}" for type_, count in types.most_common())
-    return f"and {len(columns):,} more columns: {listed} (-v shows them)\n"
+    return set_cell_size(text, width - 1).rstrip(" ,") + CUT

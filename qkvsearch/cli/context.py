@@ -1,4 +1,4 @@
-"""What every command is given: which workspace, how much to say, how parameters are spelled."""
+"""The context of all commands: the workspace, messages on stderr, shared options."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,40 +20,34 @@ from qkvsearch.errors import QkvError, WorkspaceError
 from qkvsearch.terminal import in_one_line, printable
 
 if TYPE_CHECKING:
-    from qkvsearch._utils.progress import Progress
+    from qkvsearch._utils.callbacks import Progress
     from qkvsearch.engine import Engine
     from qkvsearch.storage import Workspace
 
+# Adds options to a command.
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 DEFAULT_WORKSPACE = Path(".qkvsearch")
-# What the name of a bundled sample begins with.
+# The prefix of the names of bundled samples.
 SAMPLE = "sample:"
-# Under which a context keeps the words of the command line, and the seconds of --wait.
+# Keys of Click's `meta`: the words of the command line, and the seconds of --wait.
 TYPED, WAIT = "qkvsearch.typed", "qkvsearch.wait"
-# What a build that did not come to its end leaves in its folder.
+# An interrupted build leaves this file behind.
 LOCK = "writer.lock"
 ENGINE = "qkvsearch.engine"
 # A number as users type it.
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.IGNORECASE)
-seed_option = click.option(
-    "--seed",
-    "random_state",
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    help="Of what is random.",
-)
 delimiter_option = click.option(
     "--delimiter",
     metavar="SIGN",
     callback=lambda _context, _parameter, sign: "\t" if sign in ("tab", "\\t") else sign,
-    help="What divides the cells of a text file, such as ; or tab.  [default: of , ; tab and | the "
-    "one that every line has]",
+    help="The character between the cells of a text file, such as ; or tab.  [default: detected "
+    "among , ; tab and |]",
 )
 engine_option = click.option(
     "--engine",
     metavar="URL",
-    help="Where the work is done: spark (all cores of this machine) or spark://HOST:PORT, a "
-    "cluster (needs qkvsearch[spark]).  [default: in this process]",
+    help="Run on Spark: spark (all cores of this machine) or spark://HOST:PORT, a cluster (needs "
+    "qkvsearch[spark]).  [default: in this process]",
 )
 
 
@@ -67,74 +61,82 @@ wait_option = click.option(
     type=click.FloatRange(min=0),
     expose_value=False,
     callback=_keep_wait,
-    help="Wait at most so long while another command changes the workspace.  [default: as long as "
-    "it takes]",
+    help="How long to wait while another command changes the workspace.  [default: as long as it "
+    "takes]",
 )
 
 
 @dataclass
 class CommandContext:
-    """The options before the command."""
+    """The options before the command, and what they mean for it."""
 
     workspace: Path | None
     quiet: bool
     verbose: bool
 
-    def say(self, message: str) -> None:
-        """A line for the person, never part of the result."""
+    def message(self, text: str) -> None:
+        """Print a line to stderr, unless --quiet."""
         if not self.quiet:
-            click.echo(printable(message), err=True)
+            click.echo(printable(text), err=True)
 
-    def say_notes(self, notes: Iterable[str]) -> None:
-        """What an answer says of itself, a line each."""
+    def notes(self, notes: Iterable[str]) -> None:
+        """Print the notes of an answer, one per line."""
         context = click.get_current_context()
         for note in notes:
-            self.say(spelled(note, context, context.command))
+            self.message(spelled(note, context, context.command))
 
-    def named_workspace(self) -> Path | None:
-        """The one asked for, or the one in this folder."""
-        if self.workspace is not None:
-            return self.workspace
-        is_there = DEFAULT_WORKSPACE.is_dir() and any(
-            path.name != LOCK and path.name[0] != "." for path in DEFAULT_WORKSPACE.iterdir()
-        )
-        return DEFAULT_WORKSPACE if is_there else None
-
-    def own_workspace(self) -> Path:
-        """Where to build: the folder named, or the one of this folder. A sample is nobody's own."""
-        if self.sample is not None:
-            raise WorkspaceError(
-                f"{self.workspace} is a bundled sample, and stays as it is; for one of your own: "
-                f"qkvsearch -w DIR build {self.workspace}"
-            )
-        return self.workspace or DEFAULT_WORKSPACE
-
-    def to_write(self, path: Path) -> Workspace:
-        """A workspace for a command that changes it, which waits as --wait says."""
-        from qkvsearch.storage import Workspace
-
-        return Workspace(path, wait=self.wait, notify=self.say)
+    @property
+    def sample(self) -> str | None:
+        """The bundled sample that -w names, if any."""
+        name = str(self.workspace or "")
+        return name.removeprefix(SAMPLE) if name.startswith(SAMPLE) else None
 
     @property
     def wait(self) -> float | None:
-        """For how many seconds a change waits for another writer, None for as long as it takes."""
+        """How many seconds a change waits for another writer; None for as long as it takes."""
         seconds: float | None = click.get_current_context().meta.get(WAIT)
         return seconds
 
-    def open_own(self) -> Engine:
-        """The named workspace, for a command that changes it. Raises `WorkspaceError`."""
-        self.own_workspace()
+    def named_workspace(self) -> Path | None:
+        """Return the folder that -w names, or the workspace of the current folder, if any."""
+        if self.workspace is not None:
+            return self.workspace
+        is_workspace = DEFAULT_WORKSPACE.is_dir() and any(
+            path.name != LOCK and path.name[0] != "." for path in DEFAULT_WORKSPACE.iterdir()
+        )
+        return DEFAULT_WORKSPACE if is_workspace else None
+
+    def writable_path(self) -> Path:
+        """Return the folder of the workspace to build or change. Raises `WorkspaceError` for a
+        sample.
+        """
+        if self.sample is not None:
+            raise WorkspaceError(
+                f"{self.workspace} is a bundled sample and cannot be changed; make your own copy "
+                f"with qkvsearch -w DIR build {self.workspace}"
+            )
+        return self.workspace or DEFAULT_WORKSPACE
+
+    def writable_workspace(self, path: Path) -> Workspace:
+        """Return the workspace of a folder, with the waiting time of --wait."""
+        from qkvsearch.storage import Workspace
+
+        return Workspace(path, wait=self.wait, notify=self.message)
+
+    def open_writable(self) -> Engine:
+        """Open the workspace for a change. Raises `WorkspaceError`."""
+        self.writable_path()
         return self.open()
 
     def open(self, sample: str | None = None) -> Engine:
-        """The named workspace. Without one the bundled sample, built on its first use; `sample` is
-        None for what is about somebody's own data: that raises `WorkspaceError`.
+        """Open the workspace. Without one, open this bundled sample, or raise `WorkspaceError` if
+        `sample` is None, as for a question about the user's own data.
         """
         path = self.named_workspace()
         if self.sample is not None:
             return self.open_sample(self.sample)
         if path is None and sample is not None:
-            self.say(f"No workspace here: using the bundled {sample} (-w DIR names another).")
+            self.message(f"No workspace here: using the bundled {sample} (-w DIR names another).")
             return self.open_sample(sample)
         if path is None:
             raise WorkspaceError(
@@ -143,27 +145,21 @@ class CommandContext:
                 "qkvsearch -w sample:movies"
             )
         if self.verbose:
-            self.say(f"Workspace: {path}")
-        return self._opened(path)
+            self.message(f"Workspace: {path}")
+        return self._engine(path)
 
-    def _opened(self, path: Path) -> Engine:
-        """An engine that is closed when the command ends."""
-        with _to_stay():
+    def _engine(self, path: Path) -> Engine:
+        """Open an engine that is closed when the command ends."""
+        with _without_garbage_collection():
             from qkvsearch.engine import Engine
 
-            engine = Engine(path, wait=self.wait, say=self.say)
+            engine = Engine(path, wait=self.wait, notify=self.message)
         click.get_current_context().call_on_close(engine.close)
         return engine
 
-    @property
-    def sample(self) -> str | None:
-        """The bundled sample that is named in place of a folder."""
-        name = str(self.workspace or "")
-        return name.removeprefix(SAMPLE) if name.startswith(SAMPLE) else None
-
     def open_sample(self, name: str) -> Engine:
-        """A bundled sample, built on its first use, and when it changed or is damaged, or other
-        encoders are installed than it was built with.
+        """Open a bundled sample. It is built on first use, when it has changed or is damaged, and
+        when other encoders are installed.
         """
         from qkvsearch import __version__
         from qkvsearch._utils.user_files import samples_folder
@@ -176,40 +172,40 @@ class CommandContext:
         folder = "-".join([name, __version__, str(FORMAT_VERSION), fingerprint, *encoders])
         path = samples_folder() / folder
         with suppress(WorkspaceError):
-            return self._sound(path)
+            return self._verified(path)
         try:
             return self._built_sample(name, path)
-        except WorkspaceError:  # a home that cannot be written to, as services have
+        except WorkspaceError:  # the home folder of a service may be read-only
             path = Path(tempfile.mkdtemp(prefix="qkvsearch-"))
             atexit.register(shutil.rmtree, path, ignore_errors=True)
             return self._built_sample(name, path)
 
     def _built_sample(self, name: str, path: Path) -> Engine:
-        """Built by one process, for which others wait; in the place of one that is damaged."""
+        """Build a sample, in place of a damaged one; other processes wait meanwhile."""
         from qkvsearch.data.sources import read_source
         from qkvsearch.index.builder import build_workspace
 
-        workspace = self.to_write(path)
+        workspace = self.writable_workspace(path)
         with workspace.writing("build"):
             with suppress(WorkspaceError):
-                return self._sound(path)
+                return self._verified(path)
             (path / "root.json").unlink(missing_ok=True)
             shutil.rmtree(path / "builds", ignore_errors=True)
             with self.progress() as report:
                 build_workspace(workspace, read_source(f"sample:{name}"), progress=report)
-        return self._opened(path)
+        return self._engine(path)
 
-    def _sound(self, path: Path) -> Engine:
-        """A sample of which no file is damaged. Raises `WorkspaceError`."""
-        from qkvsearch.engine.info import verified
+    def _verified(self, path: Path) -> Engine:
+        """Open a sample after a check of all its files. Raises `WorkspaceError`."""
+        from qkvsearch.engine.info import verify
 
-        engine = self._opened(path)
-        verified(engine.workspace)
+        engine = self._engine(path)
+        verify(engine.workspace)
         return engine
 
     @contextmanager
     def progress(self) -> Iterator[Progress | None]:
-        """A progress bar on stderr where that is a terminal, else nothing."""
+        """Show a progress bar on stderr if that is a terminal."""
         if self.quiet or not sys.stderr.isatty():
             yield None
             return
@@ -226,17 +222,16 @@ class CommandContext:
 
             def report(stage: str, done: int, total: int) -> None:
                 if stage not in tasks:
-                    shown = in_one_line(stage.capitalize())
-                    tasks[stage] = bar.add_task(shown, total=total)
+                    tasks[stage] = bar.add_task(in_one_line(stage.capitalize()), total=total)
                 bar.update(tasks[stage], completed=done, total=total)  # type: ignore[arg-type]
 
             yield report
 
 
 @contextmanager
-def _to_stay() -> Iterator[None]:
-    """What a process imports and opens first stays until its end. To look through it for what could
-    go, meanwhile and once more at the end, takes a fifteenth of a search.
+def _without_garbage_collection() -> Iterator[None]:
+    """Pause garbage collection during the first import, and exempt the imported objects from it:
+    they stay until the end, and scanning them takes a fifteenth of the time of a search.
     """
     if ENGINE in sys.modules:
         yield
@@ -250,17 +245,17 @@ def _to_stay() -> Iterator[None]:
 
 
 def spelled(message: str, context: click.Context, command: click.Command | None) -> str:
-    """A message for the command line: parameters that Python calls `recent` are --recent there.
+    """Return a message with parameters spelled as on the command line: `recent` as --recent.
 
-    What is no option of the command that ran may be one of `build`, by which a workspace gets what
-    it lacks, or of `search`. What the person typed in backticks stays as it was typed.
+    A parameter that the command does not have may be one of `build` or `search`. Words in backticks
+    that the user typed stay as they are.
     """
     root = context.find_root()
     typed: list[str] = root.meta.get(TYPED, [])
     if isinstance(command, click.Group):
         command = next((command.commands[word] for word in typed if word in command.commands), None)
     others = (root.command.get_command(root, name) for name in ("build", "search"))  # type: ignore[attr-defined]
-    own, *lent = map(_options, (command, *others))
+    own, *borrowed = map(_options, (command, *others))
     arguments = {p.name for p in command.params if isinstance(p, click.Argument)} if command else ()
 
     def option(match: re.Match[str]) -> str:
@@ -271,7 +266,7 @@ def spelled(message: str, context: click.Context, command: click.Command | None)
             return own[name].opts[0]
         if name in arguments:
             return name.upper()
-        for options in lent:
+        for options in borrowed:
             if name in options:
                 value = " FILE" * isinstance(options[name].type, click.Path)
                 return f"{options[name].opts[0]}{value}"
@@ -281,14 +276,19 @@ def spelled(message: str, context: click.Context, command: click.Command | None)
 
 
 def _options(command: click.Command | None) -> dict[str, click.Option]:
-    """By the names of the Python parameters."""
+    """Return a command's options by the names of their Python parameters."""
     params = [] if command is None else command.params
     return {str(p.name): p for p in params if isinstance(p, click.Option)}
 
 
+def split_names(text: str | None) -> list[str] | None:
+    """Return the names in a comma-separated list; None without any."""
+    return None if text is None else [name.strip() for name in text.split(",")]
+
+
 def settings() -> CommandContext:
-    """The options of the command that is running."""
-    found = click.get_current_context().find_object(CommandContext)
-    if found is None:
-        raise QkvError("this command runs as a part of qkvsearch")
-    return found
+    """Return the context of the running command."""
+    context = click.get_current_context().find_object(CommandContext)
+    if context is None:
+        raise QkvError("this command runs only as a part of qkvsearch")
+    return context

@@ -1,4 +1,4 @@
-"""`qkvsearch demo`: the whole story in under a minute, on the bundled samples."""
+"""`qkvsearch demo`: search, recommendation and attention on the bundled samples."""
 
 import shlex
 
@@ -8,7 +8,7 @@ from qkvsearch.cli.context import settings
 from qkvsearch.cli.hits import ranking_table
 from qkvsearch.cli.render import write_text
 
-# A question about a user's own data names its workspace.
+# A command about a user names the workspace.
 FILMS = ("-w", "sample:movies")
 LIKES = ("Toy Story", "Spirited Away")
 QUERY = "how does attention work in a transformer"
@@ -27,24 +27,24 @@ def demo() -> None:
     run = settings()
     videos, films = run.open_sample("videos"), run.open_sample("movies")
 
-    _say("One formula, softmax(QKᵀ/√d + mask)·V: a query meets keys, and values answer.")
+    click.echo("One formula, softmax(QKᵀ/√d + mask)·V: a query meets keys, and values answer.")
     _step("Search: the query is a text, the keys are the videos' words and vectors.",
           "search", QUERY, "-k", "4")  # fmt: skip
     ranking = videos.search(QUERY, k=4, explain=True)
     write_text(ranking_table(ranking.to_records(), ranking))
 
-    _step("Why the first one? Its score is a sum, and these are its parts.",
+    _step("Why the first one? Its score is a sum of these parts.",
           "search", QUERY, "-k", "1", "--explain")  # fmt: skip
     ranking = videos.search(QUERY, k=1, explain=True)
     write_text(ranking_table(ranking.explained_records(), ranking))
 
     likes = [word for title in LIKES for word in ("--like", title)]
-    _step("Recommend: the query is a person, solved from what they like; the keys, films.",
+    _step("Recommend: the query is a person, made from what they like; the keys, films.",
           "recommend", *likes, "-k", "4", "--explain")  # fmt: skip
     ranking = films.recommend(likes=LIKES, k=4, explain=True)
     write_text(ranking_table(ranking.explained_records(), ranking))
 
-    _step("The same for a user of the log: what they have seen is masked, not ranked.",
+    _step("The same for an existing user: what they have seen is masked.",
           *FILMS, "recommend", "--user", "u001", "-k", "4", "--where", "year >= 1990")  # fmt: skip
     ranking = films.recommend(user="u001", k=4, where="year >= 1990")
     write_text(ranking_table(ranking.to_records(), ranking))
@@ -57,13 +57,9 @@ def demo() -> None:
     text = "guitar bass fishing lake"
     _step("Attend: the words of a text are queries, keys and values at once.", "attend", text)
     write_text(heat_map(videos.attend(text)))
-    _say("\nNow with your own files:  qkvsearch build --help")
+    click.echo("\nNow with your own files:  qkvsearch build --help")
 
 
 def _step(what: str, *words: str) -> None:
-    _say(f"\n{what}")
-    _say(click.style(f"$ qkvsearch {shlex.join(words)}", bold=True))
-
-
-def _say(line: str) -> None:
-    click.echo(line)
+    click.echo(f"\n{what}")
+    click.echo(click.style(f"$ qkvsearch {shlex.join(words)}", bold=True))

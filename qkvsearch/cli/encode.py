@@ -1,4 +1,4 @@
-"""`qkvsearch attend`, `encode` and `export`: attention within a text, and embeddings."""
+"""Encoders: `qkvsearch attend` shows attention within a text; `encode` and `export`, embeddings."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from qkvsearch._utils.limits import QUERY
 from qkvsearch.cli.context import CommandContext, engine_option, settings
-from qkvsearch.cli.render import UNESCAPED, Output, output_options, shown, to_table
+from qkvsearch.cli.render import UNESCAPED, Output, cell_text, output_options, plot_option, to_table
 from qkvsearch.errors import QkvError, quantity
 
 if TYPE_CHECKING:
@@ -24,16 +25,15 @@ WEIGHT_FIELDS = ("query_position", "query", "key_position", "key", "weight", "vi
 HEAD_FIELDS = ("layer", "head")
 COSINE_FIELDS = ("word", "after_layers", "cosine")
 ALL = "all"
-# Weights in a listing or an HTML page; all heads of a long text have millions.
-MAX_LISTED = 1_000_000
-PLOTTED = (".png", ".svg", ".html")
+# The limit of weights in a listing or an HTML page; all heads of a long text have millions.
+MAX_WEIGHTS = 1_000_000
 EMBEDDING_FIELDS = ("text", "head", "embedding")
-# Components that a table shows of an embedding; the other formats have all.
-SHOWN_COMPONENTS = 4
+# Components of an embedding that a table shows; the other formats have all.
+MAX_COMPONENTS = 4
 
 
 class HeadNumber(click.ParamType):
-    """A head's number, or all heads."""
+    """The number of a head, or "all"."""
 
     name = "head"
 
@@ -47,8 +47,8 @@ class HeadNumber(click.ParamType):
 
 
 @dataclass(frozen=True)
-class Question:
-    """What is asked of a text's attention, and the file to draw it into."""
+class AttentionQuery:
+    """The options of `attend`."""
 
     layer: int | None
     head: int | str | None
@@ -58,17 +58,14 @@ class Question:
     plot: Path | None
 
     def __post_init__(self) -> None:
-        if self.plot is not None and self.plot.suffix.lower() not in PLOTTED:
-            raise click.BadParameter(f"a plot is {', '.join(PLOTTED)}", param_hint="--plot")
         if self.at is not None and self.focus is None:
-            raise click.UsageError("--at WORD says what --focus WORD attends to: give both")
-        if self.against is None:
-            return
-        if (self.layer, self.head, self.at) != (None, None, None):
+            raise click.UsageError("--at WORD needs --focus WORD, the word that attends to it")
+        if self.against is not None and (self.layer, self.head, self.at) != (None, None, None):
             raise click.UsageError("--against shows every layer: leave out --layer, --head, --at")
 
     @property
-    def one_head(self) -> int | None:
+    def head_number(self) -> int | None:
+        """The number of the head; None for all of them or their mean."""
         return self.head if isinstance(self.head, int) else None
 
 
@@ -79,27 +76,25 @@ class Question:
     type=click.Choice(["none", "padding", "causal"]),
     default="none",
     show_default=True,
-    help="What is hidden from a word: nothing, <PAD>, or the words after it.",
+    help="What words cannot attend to: nothing excluded, <PAD>, or later words.",
 )
 @click.option("--layer", type=int, help="A transformer's layer, from 0.  [default: the last]")
 @click.option(
     "--head",
     type=HeadNumber(),
     metavar="N|all",
-    help="A head of it, from 0, or all at once.  [default: their mean]",
+    help="A head of the layer, from 0, or all of them.  [default: their mean]",
 )
-@click.option("--focus", metavar="WORD", help="What this word attends to, and in which head most.")
+@click.option(
+    "--focus", metavar="WORD", help="Show what this word attends to, and in which head most."
+)
 @click.option("--at", metavar="WORD", help="With --focus: the word that it attends to.")
 @click.option(
     "--against",
     metavar="TEXT",
-    help="How alike the words of both texts are to themselves, layer by layer.",
+    help="Show the similarity of each word to itself in another text, layer by layer.",
 )
-@click.option(
-    "--plot",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Draw it into a file too: .html, .png or .svg.",
-)
+@plot_option((".png", ".svg", ".html"), "Also draw to a file: .html, .png or .svg.")
 @click.option(
     "--encoder", help="minilm, static or a model's folder.  [default: the workspace's encoder]"
 )
@@ -109,13 +104,13 @@ def attend(
     mask: str,
     encoder: str | None,
     output: Output,
-    **asked: Any,
+    **options: Any,
 ) -> None:
     """Show how much the words of a text attend to one another; `-` reads it from stdin.
 
-    A row is the word that attends, and its weights add up to 100 %. A catalog's own encoder leaves
-    out stop words and words it does not have; a transformer cuts words into pieces, marked ##, and
-    has layers and heads to choose from. --focus adds up the weights of a word's pieces.
+    A row is the word that attends, and its weights add up to 100 %. An encoder learned from the
+    catalog leaves out stop words and unknown words; a transformer cuts words into pieces, marked
+    ##, and has layers and heads to choose from. --focus adds up the weights of a word's pieces.
 
     \b
     Examples:
@@ -125,26 +120,26 @@ def attend(
       qkvsearch attend "the dog ran as it was late" --encoder minilm --focus it
       qkvsearch attend "river bank" --encoder minilm --against "bank loan"
     """
-    question, run = Question(**asked), settings()
-    sentence = sys.stdin.read() if text == ("-",) else " ".join(text)
-    found = _encoder(run, encoder, None if output.path is not None else "videos")
-    reading = found.attend(sentence, mask)
-    _say_what_is_missing(run, reading)
-    if question.against is not None:
-        other = found.attend(question.against, mask)
-        _say_what_is_missing(run, other)
-        both = f"{sentence.strip()} / {question.against}"
-        _write_comparison(reading, other, question, output, both)
-    elif question.focus is not None:
-        _write_focus(reading, question, output)
+    query, run = AttentionQuery(**options), settings()
+    sentence = sys.stdin.read(QUERY.value + 1) if text == ("-",) else " ".join(text)
+    model = _encoder(run, encoder, None if output.path is not None else "videos")
+    reading = model.attend(sentence, mask)
+    _note_left_out(run, reading)
+    if query.against is not None:
+        other = model.attend(query.against, mask)
+        _note_left_out(run, other)
+        both = f"{sentence.strip()} / {query.against}"
+        _write_comparison(reading, other, query, output, both)
+    elif query.focus is not None:
+        _write_focus(reading, query, output)
     else:
-        _write_maps(reading, question, output, sentence)
-    if question.plot is not None:
-        run.say(f"Wrote {question.plot}.")
+        _write_maps(reading, query, output, sentence)
+    if query.plot is not None:
+        run.message(f"Wrote {query.plot}.")
 
 
 def _encoder(run: CommandContext, name: str | None, sample: str | None) -> Any:
-    """The one asked for, or that of the workspace, or of a sample."""
+    """Return the encoder by name, or the main one of the workspace or of a sample."""
     from qkvsearch.text.encoders import pretrained
 
     if name is not None:
@@ -153,62 +148,64 @@ def _encoder(run: CommandContext, name: str | None, sample: str | None) -> Any:
     return models.encoder(models.main_head)
 
 
-def _say_what_is_missing(run: CommandContext, reading: EncodedText) -> None:
+def _note_left_out(run: CommandContext, reading: EncodedText) -> None:
     if not reading.tokens and reading.encoder == "corpus":
-        run.say("Nothing to attend to: none of these words is in the catalog.")
+        run.message("Nothing to attend to: none of these words is in the catalog.")
     elif not reading.tokens:
-        run.say("Nothing to attend to: there are no words.")
+        run.message("Nothing to attend to: there are no words.")
     elif reading.left_out:
         why = ", beyond the model's limit" if reading.has_layers else ""
-        run.say(f"Left out{why}: {', '.join(reading.left_out)}")
+        run.message(f"Left out{why}: {', '.join(reading.left_out)}")
 
 
-def _write_maps(reading: EncodedText, question: Question, output: Output, sentence: str) -> None:
+def _write_maps(reading: EncodedText, query: AttentionQuery, output: Output, sentence: str) -> None:
     from qkvsearch.cli.heatmap import heat_map, small_multiples
 
-    is_all, layer, plot = question.head == ALL, question.layer, question.plot
-    maps = reading.heads(layer) if is_all else [reading.map(layer, question.one_head)]
-    n_weights = sum(one.weights.size for one in maps)
+    is_all, layer, plot = query.head == ALL, query.layer, query.plot
+    maps = reading.heads(layer) if is_all else [reading.map(layer, query.head_number)]
+    n_weights = sum(map_.weights.size for map_ in maps)
     is_listed = output.format != "table"
-    if n_weights > MAX_LISTED and (is_listed or plot is not None):
-        raise QkvError(f"{n_weights:,} weights are too many for a file; name a --layer or a --head")
+    if n_weights > MAX_WEIGHTS and (is_listed or plot is not None):
+        raise QkvError(
+            f"{n_weights:,} weights are too many for a file; choose a --layer or a --head"
+        )
     if plot is not None:
         from qkvsearch.cli.attention_plot import write_maps
 
         write_maps(plot, maps, sentence)
-    records = [row for one in maps for row in one.to_records()] if is_listed else []
+    records = [row for map_ in maps for row in map_.to_records()] if is_listed else []
     fields = (*WEIGHT_FIELDS, *HEAD_FIELDS) if reading.has_layers else WEIGHT_FIELDS
     output.write(records, lambda: small_multiples(maps) if is_all else heat_map(maps[0]), fields)
 
 
-def _write_focus(reading: EncodedText, question: Question, output: Output) -> None:
+def _write_focus(reading: EncodedText, query: AttentionQuery, output: Output) -> None:
     from qkvsearch.cli.heatmap import focus_table
     from qkvsearch.text.encoded_text import focus
 
-    assert question.focus is not None
-    found = focus(reading, question.focus, question.at, question.layer, question.one_head)
-    if question.plot is not None:
+    assert query.focus is not None
+    result = focus(reading, query.focus, query.at, query.layer, query.head_number)
+    if query.plot is not None:
         from qkvsearch.cli.attention_plot import write_maps
 
-        write_maps(
-            question.plot, [found.map], f"{found.selected.query} attends to {found.selected.key}"
-        )
+        title = f"{result.selected.query} attends to {result.selected.key}"
+        write_maps(query.plot, [result.map], title)
     fields = (*WEIGHT_FIELDS, *HEAD_FIELDS) if reading.has_layers else WEIGHT_FIELDS
-    output.write([one.to_record() for one in found.attended], lambda: focus_table(found), fields)
+    records = [weight.to_record() for weight in result.attended]
+    output.write(records, lambda: focus_table(result), fields)
 
 
 def _write_comparison(
-    reading: EncodedText, other: EncodedText, question: Question, output: Output, both: str
+    reading: EncodedText, other: EncodedText, query: AttentionQuery, output: Output, both: str
 ) -> None:
     from qkvsearch.cli.heatmap import cosine_table
     from qkvsearch.text.encoded_text import compare
 
-    found = compare(reading, other, question.focus)
-    if question.plot is not None:
+    comparison = compare(reading, other, query.focus)
+    if query.plot is not None:
         from qkvsearch.cli.attention_plot import write_comparison
 
-        write_comparison(question.plot, found, both)
-    output.write(found.to_records(), lambda: cosine_table(found), COSINE_FIELDS)
+        write_comparison(query.plot, comparison, both)
+    output.write(comparison.to_records(), lambda: cosine_table(comparison), COSINE_FIELDS)
 
 
 @click.command(short_help="Turn texts into embeddings.")
@@ -217,12 +214,12 @@ def _write_comparison(
     "--head",
     "head_name",
     metavar="NAME",
-    help="The dense head of the workspace whose encoder reads.  [default: the main one]",
+    help="The dense head of the workspace whose encoder to use.  [default: the main one]",
 )
 @click.option(
     "--encoder",
     metavar="NAME",
-    help="static, minilm or a model's folder, as installed; no workspace is asked.",
+    help="static, minilm or a model's folder; no workspace is needed.",
 )
 @engine_option
 @output_options
@@ -233,11 +230,11 @@ def encode(
     engine: str | None,
     output: Output,
 ) -> None:
-    """Turn TEXTS into embeddings by the encoder of the workspace; - reads them from stdin, one a
-    line.
+    """Turn TEXTS into embeddings with the encoder of the workspace; - reads them from stdin, one
+    per line.
 
-    Embeddings have length 1, or are zeros where nothing of a text is known. Words that are no part
-    of one are listed as unread.
+    Embeddings have length 1, or are zeros if the encoder knows no word of a text. Words that it
+    does not know are listed as unread.
 
     \b
     Examples:
@@ -246,12 +243,12 @@ def encode(
       qkvsearch encode "deep sea" --encoder static -o deep.json
     """
     if encoder is not None and head_name is not None:
-        raise click.UsageError("--head is of a workspace, --encoder needs none: one of the two")
+        raise click.UsageError("--head belongs to a workspace: leave out --head or --encoder")
     from qkvsearch._utils.validation import check_text
 
-    asked = [check_text("texts", text) for text in _given(texts)]
-    if not asked:
-        raise QkvError("stdin has no text: one a line")
+    inputs = [check_text("texts", text) for text in _inputs(texts)]
+    if not inputs:
+        raise QkvError("stdin has no text: write one per line")
     run = settings()
     if encoder is not None:
         from qkvsearch.text.encoders import pretrained
@@ -265,23 +262,23 @@ def encode(
         reader = opened.models.encoder(name)
     with run.progress() as progress:
         if engine is None:
-            found = reader.encode_many(asked, progress)
+            embeddings = reader.encode_many(inputs, progress)
         else:
-            from qkvsearch.engine.remote_export import encode_elsewhere
+            from qkvsearch.engine.remote_export import encode_remotely
 
-            found = encode_elsewhere(engine, asked, path, name, progress)
-    rows = [_row(text, name, vector) for text, vector in zip(asked, found, strict=True)]
+            embeddings = encode_remotely(engine, inputs, path, name, progress)
+    rows = [_row(text, name, vector) for text, vector in zip(inputs, embeddings, strict=True)]
     for row in rows:
         if unread := reader.unread(row["text"]):
             row["unread"] = unread
-    if n := int((~found.any(axis=1)).sum()):
-        run.say(f"{name} knows nothing of {quantity(n, 'text')}: zeros.")
-    if output.format in UNESCAPED:  # as one cell that reads back to the last digit
+    if n := int((~embeddings.any(axis=1)).sum()):
+        run.message(f"{name} knows no word of {quantity(n, 'text')}: zeros.")
+    if output.format in UNESCAPED:  # one cell, without loss of digits
         rows = [{**row, "embedding": json.dumps(row["embedding"])} for row in rows]
     output.write(rows, lambda: _table(rows), EMBEDDING_FIELDS)
 
 
-def _given(texts: Sequence[str]) -> Iterator[str]:
+def _inputs(texts: Sequence[str]) -> Iterator[str]:
     for text in texts:
         if text == "-":
             with click.open_file("-", encoding="utf-8", errors="replace") as file:
@@ -292,7 +289,7 @@ def _given(texts: Sequence[str]) -> Iterator[str]:
 
 
 def _row(text: str, name: str, vector: np.ndarray) -> dict[str, Any]:
-    """With as many digits as tell one float32 from another."""
+    """Return a row with as many digits as a float32 needs."""
     return {"text": text, "head": name, "embedding": [float(str(x)) for x in vector]}
 
 
@@ -300,19 +297,19 @@ def _table(rows: Sequence[dict[str, Any]]) -> str:
     columns = [("text", "wrap"), ("components", "right"), ("", "left"), ("unread", "wrap")]
     cells = [
         [
-            shown(row["text"]),
+            cell_text(row["text"]),
             len(row["embedding"]),
-            " ".join(f"{x:+.3f}" for x in row["embedding"][:SHOWN_COMPONENTS]) + " …",
-            shown(", ".join(row.get("unread", []))),
+            " ".join(f"{x:+.3f}" for x in row["embedding"][:MAX_COMPONENTS]) + " …",
+            cell_text(", ".join(row.get("unread", []))),
         ]
         for row in rows
     ]
     return to_table(columns, cells, f"by {rows[0]['head']}; other formats have all components")
 
 
-@click.group(short_help="Write what was learned to files for other programs.")
+@click.group(short_help="Write embeddings to files for other programs.")
 def export() -> None:
-    """Write what was learned to files for other programs.
+    """Write embeddings to files for other programs.
 
     \b
     Example:
@@ -326,27 +323,28 @@ def export() -> None:
     "path",
     type=click.Path(dir_okay=False, path_type=Path),
     required=True,
-    help="The file: .safetensors, .parquet or .npz, as its name says.",
+    help="The file: .safetensors, .parquet or .npz.",
 )
 @click.option(
     "--of",
     type=click.Choice(["items", "users"]),
     default="items",
     show_default=True,
-    help="Whose; those of users are learned from interactions, each solved now.",
+    help="Items, or users, whose embeddings are computed now from their interactions.",
 )
 @click.option(
     "--head",
     "head_name",
     metavar="NAME",
-    help="A dense head of search, or collaborative: learned from interactions.  [default: the "
-    "main one of search]",
+    help="A dense head of search, or collaborative: learned from interactions.  [default: the main "
+    "head of search]",
 )
 def embeddings(path: Path, of: str, head_name: str | None) -> None:
-    """Write embeddings with their ids to a file, which appears whole or not at all.
+    """Write embeddings with their ids to a file; after an error there is no file.
 
-    .safetensors has the tensor "embeddings" (float32, a row an id) and, in its metadata, "ids" as a
-    JSON list; .npz the arrays "embeddings" and "ids"; .parquet the columns "id" and "embedding".
+    .safetensors has the tensor "embeddings" (float32, one row for each id) and, in its metadata,
+    "ids" as a JSON list; .npz the arrays "embeddings" and "ids"; .parquet the columns "id" and
+    "embedding".
 
     \b
     Examples:
@@ -358,8 +356,8 @@ def embeddings(path: Path, of: str, head_name: str | None) -> None:
     engine = run.open()
     with run.progress() as progress:
         done = engine.export_embeddings(path, of=of, head=head_name, progress=progress)
-    run.say_notes(done.notes)
-    run.say(
+    run.notes(done.notes)
+    run.message(
         f"{path}: {done.head} embeddings of {quantity(done.rows, of.removesuffix('s'))}, "
         f"{done.components:,} components each."
     )

@@ -1,4 +1,4 @@
-"""Attention in the terminal: heat maps, all heads side by side, where a word looks."""
+"""Attention in the terminal: heat maps, all heads side by side, the weights of one word."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,53 +10,53 @@ from qkvsearch.cli.render import GAP, abreast, terminal_width, to_table
 from qkvsearch.terminal import printable
 from qkvsearch.text.encoded_text import AttentionMap, Comparison, Focus
 
-# Darkness by symbol, so that the map reads without colour too; each step is a fifth.
+# Symbols by weight, each step a fifth, so that a map needs no colour.
 SHADES = " ░▒▓█"
-# Of a map of symbols alone: most weights are small, and each step says more.
+# The weights at which a map of symbols alone changes symbols: most weights are small.
 STEPS = (0.05, 0.15, 0.35, 0.6)
-STEPS_SAID = "░ 5 %, ▒ 15 %, ▓ 35 %, █ 60 % or more"
-COSINES_SAID = "cosine of a word with itself in the other text, after each number of layers"
+STEPS_CAPTION = "░ 5 %, ▒ 15 %, ▓ 35 %, █ 60 % or more"
+COSINES_CAPTION = "cosine of a word with itself in the other text, after each number of layers"
 HIDDEN = "·"
-# Characters that a cell takes.
+# Widths of cells in characters: with number and symbol, with one of them, with a symbol.
 CELL = 5
 NARROW_CELL, SYMBOL_CELL = 3, 2
-# Words shown for each of a text that is too long for a map.
-SHOWN = 4
-# Of the words that one word attends to, at most this many are listed.
-LISTED = 10
+# Words listed for each word of a text that is too long for a map.
+MAX_WORDS = 4
+# Words listed for one word.
+MAX_ATTENDED = 10
 BAR = 20
 
 
 def heat_map(attention_map: AttentionMap) -> str:
-    """Rows attend, columns are attended to; a hidden pair shows a dot. A text too long for that
-    shows what each of its words attends to most.
+    """Return a map whose rows attend to columns; masked pairs show a dot. For a text that is too
+    long, return what each word attends to most.
     """
     tokens = [printable(token) for token in attention_map.tokens]
     if not tokens:
         return ""
     label = max(map(cell_len, tokens))
-    caption = f"{place(attention_map)}row attends to column; rows add up to 100 %"
+    caption = f"{head_name(attention_map)}row attends to column; rows add up to 100 %"
     room = (terminal_width() - label) // len(tokens) - GAP
     if room >= CELL:
         columns = [("", "left"), *((token[:room], "right") for token in tokens)]
         return to_table(columns, _rows(attention_map, _cell), caption)
-    # A head's map is worth showing even where only numbers, or shades, fit.
+    # In less space, a head's map shows only numbers or symbols.
     left = terminal_width() - label - len(str(len(tokens) - 1)) - 2 * GAP
     if attention_map.layer is not None and left >= len(tokens) * (NARROW_CELL + 1):
         return _numbered(attention_map, NARROW_CELL, " ", caption)
     if attention_map.layer is not None and left >= len(tokens) * SYMBOL_CELL:
-        return _numbered(attention_map, SYMBOL_CELL, "", f"{caption}\n{STEPS_SAID}")
+        return _numbered(attention_map, SYMBOL_CELL, "", f"{caption}\n{STEPS_CAPTION}")
     return _most_attended(attention_map)
 
 
 def small_multiples(maps: Sequence[AttentionMap]) -> str:
-    """Every head's map in symbols, one a token, as many beside each other as fit. A
-    text too long for that shows each head's largest weight.
+    """Return the maps of all heads in symbols, side by side. For a text that is too long, return
+    the largest weight of each head.
     """
     tokens = [printable(token) for token in maps[0].tokens]
     if not tokens:
         return ""
-    width = max(len(tokens), *(len(_name(one)) for one in maps))
+    width = max(len(tokens), *(len(_short_name(map_)) for map_ in maps))
     left = terminal_width() - max(map(cell_len, tokens)) - GAP
     n_beside = (left + GAP) // (width + GAP)
     if not n_beside:
@@ -64,22 +64,24 @@ def small_multiples(maps: Sequence[AttentionMap]) -> str:
     rows: list[list[Any]] = []
     for start in range(0, len(maps), n_beside):
         band = maps[start : start + n_beside]
-        rows.append(["", Text("  ".join(f"{_name(one):{width}}" for one in band), style="bold")])
+        rows.append(
+            ["", Text("  ".join(f"{_short_name(map_):{width}}" for map_ in band), style="bold")]
+        )
         for i, token in enumerate(tokens):
             line = Text()
-            for one in band:
-                for weight, visible in zip(one.weights[i], one.mask[i], strict=True):
+            for map_ in band:
+                for weight, visible in zip(map_.weights[i], map_.mask[i], strict=True):
                     line.append_text(_symbol(weight, visible, 1))
                 line.append(" " * (width - len(tokens) + GAP))
             rows.append([token, line])
         rows.append(["", ""])
-    caption = f"5.7: layer 5, head 7; row attends to column, in the same order\n{STEPS_SAID}"
+    caption = f"5.7: layer 5, head 7; row attends to column, in the same order\n{STEPS_CAPTION}"
     return to_table([("", "left"), ("", "left")], rows[:-1], caption)
 
 
 def focus_table(focus: Focus) -> str:
-    """What a word attends to most, each in the head where that is most; and all that it attends to
-    in the head that was chosen.
+    """Return what a word attends to most, with the head of each maximum; and all its weights in the
+    chosen head.
     """
     selected = focus.selected
     in_layers = selected.layer is not None
@@ -87,10 +89,10 @@ def focus_table(focus: Focus) -> str:
     if in_layers:
         columns += [("layer", "right"), ("head", "right")]
     rows = [
-        [look.key, f"{look.weight:.1%}", *((look.layer, look.head) if in_layers else ())]
-        for look in focus.attended[:LISTED]
+        [pair.key, f"{pair.weight:.1%}", *((pair.layer, pair.head) if in_layers else ())]
+        for pair in focus.attended[:MAX_ATTENDED]
     ]
-    caption = "the most that any head gives it; layers and heads count from 0" if in_layers else ""
+    caption = "maximum over heads; layers and heads count from 0" if in_layers else ""
     listed = to_table(columns, rows, caption)
     if not in_layers:
         return listed
@@ -101,22 +103,22 @@ def focus_table(focus: Focus) -> str:
 
 
 def cosine_table(comparison: Comparison) -> str:
-    """A row a depth, a column a word; words that do not fit stand in a table below."""
+    """Return a row for each depth and a column for each word, in as many tables as needed."""
     names = [printable(word) for word in comparison.words]
     widths = [max(cell_len(name), CELL) for name in names]
     tables = []
-    for part in abreast(widths, terminal_width() - len("layers") - GAP):
-        columns = [("layers", "right"), *((name, "right") for name in names[part])]
+    for group in abreast(widths, terminal_width() - len("layers") - GAP):
+        columns = [("layers", "right"), *((name, "right") for name in names[group])]
         rows = [
-            [depth, *(f"{cosine:.3f}" for cosine in cosines[part])]
+            [depth, *(f"{cosine:.3f}" for cosine in cosines[group])]
             for depth, cosines in enumerate(comparison.cosines)
         ]
-        tables.append(to_table(columns, rows, COSINES_SAID if part.stop == len(names) else ""))
+        tables.append(to_table(columns, rows, COSINES_CAPTION if group.stop == len(names) else ""))
     return "\n".join(tables)
 
 
-def place(attention_map: AttentionMap) -> str:
-    """Which layer and head it is, as the beginning of a sentence; nothing where there are none."""
+def head_name(attention_map: AttentionMap) -> str:
+    """Return layer and head as the start of a caption; "" without layers."""
     if attention_map.layer is None:
         return ""
     head = "mean over heads" if attention_map.head is None else f"head {attention_map.head}"
@@ -124,15 +126,12 @@ def place(attention_map: AttentionMap) -> str:
 
 
 def _rows(attention_map: AttentionMap, cell: Any) -> list[list[Any]]:
-    shown = zip(attention_map.tokens, attention_map.weights, attention_map.mask, strict=True)
-    return [
-        [token, *(cell(weight, keep) for weight, keep in zip(weights, visible, strict=True))]
-        for token, weights, visible in shown
-    ]
+    rows = zip(attention_map.tokens, attention_map.weights, attention_map.mask, strict=True)
+    return [[token, *map(cell, weights, visible)] for token, weights, visible in rows]
 
 
 def _numbered(attention_map: AttentionMap, width: int, gap: str, caption: str) -> str:
-    """A map whose columns bear the rows' numbers, in cells too narrow for words."""
+    """Return a map with numbered columns, for cells too narrow for words."""
     n = len(attention_map.tokens)
     cell = _narrow_cell if width == NARROW_CELL else _symbol
     header = gap.join(f"{j if gap else j % 10:>{width}}" for j in range(n))
@@ -146,24 +145,24 @@ def _numbered(attention_map: AttentionMap, width: int, gap: str, caption: str) -
 def _most_attended(attention_map: AttentionMap) -> str:
     rows = []
     for token, weights in zip(attention_map.tokens, attention_map.weights, strict=True):
-        best = (-weights).argsort(kind="stable")[:SHOWN]
-        seen = [f"{attention_map.tokens[j]} {weights[j]:.0%}" for j in best if weights[j]]
-        rows.append([token, ", ".join(seen)])
-    caption = place(attention_map).removesuffix(": ")
+        best = (-weights).argsort(kind="stable")[:MAX_WORDS]
+        words = [f"{attention_map.tokens[j]} {weights[j]:.0%}" for j in best if weights[j]]
+        rows.append([token, ", ".join(words)])
+    caption = head_name(attention_map).removesuffix(": ")
     return to_table([("word", "left"), ("attends most to", "wrap")], rows, caption)
 
 
 def _strongest(maps: Sequence[AttentionMap]) -> str:
     rows = []
-    for one in maps:
-        i, j = divmod(int(one.weights.argmax()), len(one.tokens))
-        look = f"{one.tokens[i]} attends to {one.tokens[j]}"
-        rows.append([one.layer, one.head, look, f"{one.weights[i, j]:.0%}"])
+    for map_ in maps:
+        i, j = divmod(int(map_.weights.argmax()), len(map_.tokens))
+        pair = f"{map_.tokens[i]} attends to {map_.tokens[j]}"
+        rows.append([map_.layer, map_.head, pair, f"{map_.weights[i, j]:.0%}"])
     columns = [("layer", "right"), ("head", "right"), ("strongest", "wrap"), ("weight", "right")]
     return to_table(columns, rows)
 
 
-def _name(attention_map: AttentionMap) -> str:
+def _short_name(attention_map: AttentionMap) -> str:
     return f"{attention_map.layer}.{attention_map.head}"
 
 
@@ -172,7 +171,7 @@ def _style(weight: float) -> str:
 
 
 def shade(weight: float) -> str:
-    """A weight as a symbol; what is below 0 or above 1 is shown as those are."""
+    """Return the symbol of a weight, clipped to 0 to 1."""
     return SHADES[max(0, min(int(weight * len(SHADES)), len(SHADES) - 1))]
 
 

@@ -1,4 +1,4 @@
-"""What the three ranking commands share: their options, and a ranking as a table."""
+"""Rankings on the command line: shared options, rows of hits, and a table with their reasons."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qkvsearch.cli.context import settings
+from qkvsearch.cli.context import Decorator, settings
 from qkvsearch.cli.render import (
     GAP,
     Output,
     as_rich_table,
     captioned,
+    cell_text,
     layout,
-    narrowed,
+    narrow,
     output_options,
     rendered,
-    shown,
     terminal_width,
     to_table,
 )
@@ -30,23 +30,21 @@ if TYPE_CHECKING:
     from qkvsearch.query.where import Where
     from qkvsearch.retrieval import Ranking
 
-# Characters shown of each of the owner's columns.
-SHOWN_OF_CELL = 24
-# How far the lines below a hit stand in.
+# Characters that the table shows of each cell of the catalog.
+MAX_FIELD = 24
+# Indentation of the lines below a hit.
 INDENT = 3
-# What every hit has, in this order, before what only some questions add.
+# The fields of every hit; others follow.
 FIELDS = ("rank", "id", "title", "score", "weight")
 OPTION = "--explain"
-# In plain words, or every part of a score.
-PLAIN, FULL = HOW = ("plain", "full")
+# In plain words, or every component of a score.
+PLAIN, FULL = LEVELS = ("plain", "full")
 
 
 class ExplainedCommand(click.Command):
-    """A command whose `--explain` may stand alone: of the words that follow it, only `full` and
-    `plain` are its value.
+    """A command whose `--explain` may have no value: only `full` and `plain` after it are one.
 
-    Click takes any next word for the value of such an option; in `search --explain jacket` that is
-    the query.
+    Click would take any next word as the value; in `search --explain jacket` that is the query.
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -54,32 +52,27 @@ class ExplainedCommand(click.Command):
 
 
 def with_value(args: list[str]) -> list[str]:
-    """Arguments in which each `--explain` has its value. After `--` there are no more options.
+    """Return the arguments with a value for each `--explain`. Options end at `--`.
 
     >>> with_value(["--explain", "full", "moon"]), with_value(["--explain", "moon", "full"])
     (['--explain', 'full', 'moon'], ['--explain=plain', 'moon', 'full'])
     """
     end = args.index("--") if "--" in args else len(args)
-    alone = [
-        word == OPTION and following not in HOW for word, following in pairwise([*args[:end], ""])
+    options = [
+        f"{OPTION}={PLAIN}" if word == OPTION and following not in LEVELS else word
+        for word, following in pairwise([*args[:end], ""])
     ]
-    given = [
-        f"{OPTION}={PLAIN}" if is_alone else word
-        for word, is_alone in zip(args[:end], alone, strict=True)
-    ]
-    return [*given, *args[end:]]
+    return [*options, *args[end:]]
 
 
-def explain_option(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """`--explain [full]` with this help; None where it is not given."""
-    return click.option(OPTION, type=click.Choice(HOW), metavar="[full]", help=text)
+def explain_option(text: str) -> Decorator:
+    """Return the option `--explain [full]` with this help text; its default is None."""
+    return click.option(OPTION, type=click.Choice(LEVELS), metavar="[full]", help=text)
 
 
-def question_option(
-    name: str, *flags: str, **settings: Any
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return the Click option of a question's option: its flags are `--name` unless given, and
-    `settings` replace what `OPTIONS` says of it.
+def question_option(name: str, *flags: str, **settings: Any) -> Decorator:
+    """Return the Click option of an entry of `OPTIONS`. flags: by default `--name`. settings:
+    arguments of `click.option` that replace those of the entry.
     """
     option = OPTIONS[name]
     shared: dict[str, Any] = {"help": option.help, "default": option.default}
@@ -103,8 +96,8 @@ fields_option = question_option("fields", metavar="NAMES", default="")
 offset_option = question_option("offset", metavar="N", default=0)
 
 
-def where_options(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """`--where` with this help, and how long it may take, as one argument of the command."""
+def where_options(text: str) -> Decorator:
+    """Add `--where` with this help text and its time limit; the command gets one argument."""
     where = click.option("--where", metavar="EXPR", callback=_condition, help=text)
     seconds = click.option(
         "--where-seconds",
@@ -135,7 +128,7 @@ where_option = where_options(OPTIONS["where"].help)
 
 
 def ranking_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Which of the hits, which items, which columns of them, and the output options."""
+    """Add the options that all rankings share, and the output options."""
     options: list[Callable[..., Any]] = [
         question_option("k", "-k", show_default=True),
         offset_option,
@@ -151,58 +144,60 @@ def ranking_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def write_ranking(ranking: Ranking, output: Output, explain: str | None = None) -> None:
-    """The hits with all their fields, or the table of them. explain: how, None for not at all."""
+    """Write the hits. explain: `PLAIN`, `FULL` or None."""
     rows = explained_rows(ranking, explain)
     fields = [*FIELDS, *own_names(ranking)]
     output.write(rows, lambda: ranking_table(rows, ranking, explain == FULL), fields)
 
 
 def explained_rows(ranking: Ranking, explain: str | None) -> list[dict[str, Any]]:
-    """The hits as rows, explained as --explain says."""
+    """Return the hits as rows, with the explanations that --explain requests."""
     if explain is None:
         return ranking.to_records()
     rows = ranking.explained_records(full=explain == FULL)
     if explain == FULL and len(rows) > 1 and "parts" in rows[0]:
-        settings().say(
-            "--explain full lists all parts of the first hit, and the largest of each other one; "
-            "for all parts of another: --offset N -k 1."
+        settings().message(
+            "--explain full lists all parts of the first hit and the largest parts of the others; "
+            "for all parts of another hit: --offset N -k 1."
         )
     return rows
 
 
-def why_none(ranking: Ranking, options: dict[str, Any], nothing: str) -> list[str]:
-    """For a person who gets no hits. nothing: why nothing could be one, where no note says so."""
+def no_hits_notes(ranking: Ranking, options: dict[str, Any], nothing: str) -> list[str]:
+    """Return notes on why there are no hits. nothing: the note if there are no candidates and the
+    ranking has no notes.
+    """
     if ranking:
         return []
     if not ranking.n_candidates:
         return [] if ranking.notes else [nothing]
     if not options["k"]:
-        return ["No hits asked for."]
-    least, place = options["min_weight"], options["offset"] + 1
-    found = f"No hits: of {ranking.n_candidates:,} candidates none from place {place:,} on"
-    return [f"{found} has a weight of {least:g} or more." if least else f"{found}."]
+        return ["No hits: -k is 0."]
+    minimum, position = options["min_weight"], options["offset"] + 1
+    note = f"No hits: of {ranking.n_candidates:,} candidates none from position {position:,} on"
+    return [f"{note} has a weight of {minimum:g} or more." if minimum else f"{note}."]
 
 
 def own_names(ranking: Ranking) -> list[str]:
-    """Under which names the hits show columns of the catalog."""
+    """Return the names of the hits' fields that are columns of the catalog."""
     from qkvsearch.retrieval.ranking import own_key
 
     return [own_key(name) for name in (ranking[0].fields or {})] if ranking else []
 
 
 def ranking_table(rows: list[dict[str, Any]], ranking: Ranking, full: bool = False) -> str:
-    """The hits, each with its reasons below it where it has any; `full`: with its parts."""
+    """Return a table of hits with their reasons below; with `full` all parts of the scores."""
     if not rows:
         return ""
     columns = [("#", "right"), ("title", "wrap"), ("score", "right"), ("weight", "right")]
-    rated = any("predicted_rating" in row for row in rows)
-    if rated:
+    is_rated = any("predicted_rating" in row for row in rows)
+    if is_rated:
         columns.append(("rating", "right"))
-    people = any("shared" in row for row in rows)
-    if people:
+    are_users = any("shared" in row for row in rows)
+    if are_users:
         columns.append(("shared", "right"))
-    own = own_names(ranking)
-    columns += [(name, layout(name, [row[name] for row in rows])) for name in own]
+    fields = own_names(ranking)
+    columns += [(name, layout(name, [row[name] for row in rows])) for name in fields]
     columns.append(("id", "left"))
     cells, below = [], []
     for row in rows:
@@ -212,16 +207,18 @@ def ranking_table(rows: list[dict[str, Any]], ranking: Ranking, full: bool = Fal
             f"{row['score']:.3f}",
             f"{row['weight']:.1%}",
         ]
-        line += [f"{row['predicted_rating']:.1f}"] if rated else []
-        line += [row["shared"]] if people else []
-        line += [shown(row[name], SHOWN_OF_CELL) for name in own]
+        line += [f"{row['predicted_rating']:.1f}"] if is_rated else []
+        line += [row["shared"]] if are_users else []
+        line += [cell_text(row[name], MAX_FIELD) for name in fields]
         cells.append([*line, row["id"]])
         notes = ["new: no interactions yet"] if row.get("cold") else []
         notes += [row["snippet"]] if row.get("snippet") else []
-        notes += _matches_elsewhere(row)
+        notes += _matches_in_other_columns(row)
         below.append((notes, _reasons(row, full)))
-    over = f"over {ranking.n_candidates:,} {'users' if people else 'items'}"
-    caption = f"weight = softmax(score / {ranking.temperature:.3g}) {over}"
+    kind = "users" if are_users else "items"
+    caption = (
+        f"weight = softmax(score / {ranking.temperature:.3g}) over {ranking.n_candidates:,} {kind}"
+    )
     return _with_lines(columns, cells, below, caption)
 
 
@@ -231,9 +228,7 @@ def _with_lines(
     below: Sequence[tuple[list[str], list[tuple[str, str]]]],
     caption: str,
 ) -> str:
-    """A table with lines below its rows, as wide as the window: notes, and then what is added up,
-    each with its text.
-    """
+    """Return a table with lines below each row: notes, then values with their reasons."""
     if not any(notes or reasons for notes, reasons in below):
         return to_table(columns, rows, caption)
     from rich.cells import cell_len
@@ -245,22 +240,22 @@ def _with_lines(
         *([printable(str(cell)) for cell in row] for row in rows),
     ]
     widths = [max(map(cell_len, column)) for column in zip(*texts, strict=True)]
-    flexible = [place for place, (_, way) in enumerate(columns) if way == "wrap"]
-    narrowed(widths, flexible, terminal_width() - GAP * (len(columns) - 1))
-    parts = []
+    flexible = [i for i, (_, layout_) in enumerate(columns) if layout_ == "wrap"]
+    narrow(widths, flexible, terminal_width() - GAP * (len(columns) - 1))
+    blocks = []
     for i, (row, (notes, reasons)) in enumerate(zip(rows, below, strict=True)):
-        parts.append(as_rich_table(columns, [row], has_header=i == 0, widths=widths))
+        blocks.append(as_rich_table(columns, [row], has_header=i == 0, widths=widths))
         for lines in ([[note] for note in notes], reasons):
             grid = Table.grid(padding=(0, 1))
             grid.add_column(width=INDENT)
             for line in lines:
                 grid.add_row("", *(Text(printable(text), style="dim") for text in line))
-            parts += [grid] if lines else []
-    return rendered([*parts, *captioned(caption)])
+            blocks += [grid] if lines else []
+    return rendered([*blocks, *captioned(caption)])
 
 
 def _marked(title: str, words: list[str]) -> Any:
-    """A title with the words that match the query in bold, where a terminal shows it."""
+    """Return a title, on a terminal with the words that match the query in bold."""
     if not sys.stdout.isatty():
         return title
     from rich.text import Text
@@ -273,8 +268,8 @@ def _marked(title: str, words: list[str]) -> Any:
     return text
 
 
-def _matches_elsewhere(row: dict[str, Any]) -> list[str]:
-    """With the reasons: what matches in the columns that the table does not show."""
+def _matches_in_other_columns(row: dict[str, Any]) -> list[str]:
+    """Return the matches in columns that the table does not show, for a hit with reasons."""
     if "parts" not in row:
         return []
     columns = row.get("matches", {}).items()
@@ -282,26 +277,26 @@ def _matches_elsewhere(row: dict[str, Any]) -> list[str]:
 
 
 def _reasons(row: dict[str, Any], full: bool) -> list[tuple[str, str]]:
-    """What adds up to a score: in plain words, or `full`, part by part."""
+    """Return what adds up to a score: in plain words, or with `full` all parts."""
     if full and "because" in row:
-        addends = [(_reason(part), part["contribution"]) for part in row["because"]]
+        addends = [(_item_text(entry), entry["contribution"]) for entry in row["because"]]
     elif full and "parts" in row:
-        addends = [(_part(part), part["value"]) for part in row["parts"]]
+        addends = [(_component_text(entry), entry["value"]) for entry in row["parts"]]
     else:
         addends = [(reason["text"], reason["value"]) for reason in row.get("reasons", ())]
     return [(f"{value:+.3f}", text) for text, value in addends]
 
 
-def _reason(part: dict[str, Any]) -> str:
-    """An item of the history by its title; damping and diversity are no items."""
-    if part["id"] is None:
-        return f"by {part['title']}"
-    return f"{'shared:' if part.get('shared') else 'because of'} {part['title']}"
+def _item_text(entry: dict[str, Any]) -> str:
+    """Return the title of an item of the history, or the name of another contribution."""
+    if entry["id"] is None:
+        return f"by {entry['title']}"
+    return f"{'shared:' if entry.get('shared') else 'because of'} {entry['title']}"
 
 
-def _part(part: dict[str, Any]) -> str:
-    """The head, and what of the query meets what of the item."""
-    words = [str(part[name]) for name in ("query", "key") if part[name] is not None]
-    named = " ~ ".join(dict.fromkeys(words)) or "the same for every item"
-    of_item = f" [{part['item']}]" if "item" in part else ""
-    return f"{part['head']}{of_item}: {named}"
+def _component_text(entry: dict[str, Any]) -> str:
+    """Return the head of a score component, and what it compares."""
+    words = [str(entry[name]) for name in ("query", "key") if entry[name] is not None]
+    compared = " ~ ".join(dict.fromkeys(words)) or "the same for every item"
+    of_item = f" [{entry['item']}]" if "item" in entry else ""
+    return f"{entry['head']}{of_item}: {compared}"

@@ -1,44 +1,45 @@
-"""`qkvsearch items`, `show`, `users`, `history`, `records`, `builds` and `info`: listings."""
+"""Listings: `qkvsearch items`, `show`, `users`, `history`, `records`, `builds` and `info`."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from qkvsearch.cli.columns import columns_text
 from qkvsearch.cli.context import settings
-from qkvsearch.cli.hits import fields_option, offset_option, where_option, where_options
+from qkvsearch.cli.hits import (
+    fields_option,
+    offset_option,
+    question_option,
+    where_option,
+    where_options,
+)
 from qkvsearch.cli.render import (
     Output,
-    counted,
-    listing_table,
     output_options,
     to_table,
     write_page,
 )
 
-if TYPE_CHECKING:
-    from qkvsearch.search.listing import Listing
-
 BUILD_COLUMNS = (
     ("", "left"), ("id", "left"), ("created (UTC)", "left"), ("command", "left"),
     ("items", "right"), ("segments", "right"), ("MB", "right"),
 )  # fmt: skip
-# Facts with a table of their own.
+# Facts that `info` shows in a separate table.
 COLUMN_FACTS = ("columns", "interaction_columns")
+all_rows_option = click.option("-k", type=click.IntRange(min=0), help="How many.  [default: all]")
 
 
 @click.command(short_help="List the items of the catalog.")
-@click.option("-k", type=click.IntRange(min=0), default=20, show_default=True, help="How many.")
+@question_option("k", "-k", default=20, show_default=True)
 @offset_option
 @where_option
 @fields_option
 @click.option(
     "--sort",
     metavar="NAME",
-    help="By a column, from the least on, or -NAME from the greatest; users: what most know.",
+    help="Sort by a column, ascending, or descending as -NAME; users: most users first.",
 )
 @output_options
 def items(k: int, offset: int, where: Any, fields: str, sort: str | None, output: Output) -> None:
@@ -53,7 +54,7 @@ def items(k: int, offset: int, where: Any, fields: str, sort: str | None, output
     run = settings()
     items = run.open().items
     listing = items.list(where=where, fields=fields, sort=sort, k=k, offset=offset)
-    run.say_notes(listing.notes)
+    run.notes(listing.notes)
     write_page(listing, k, "items", output)
 
 
@@ -61,8 +62,8 @@ def items(k: int, offset: int, where: Any, fields: str, sort: str | None, output
 @click.argument("item")
 @output_options
 def show(item: str, output: Output) -> None:
-    """Show ITEM, an id or a title that only one item has: every column of the catalog, and how many
-    users interacted with it. id:300 is read as an id alone, title:300 as a title.
+    """Show ITEM, an id or a unique title: every column of the catalog, and how many users
+    interacted with it. id:300 is read only as an id, title:300 only as a title.
 
     \b
     Examples:
@@ -72,24 +73,20 @@ def show(item: str, output: Output) -> None:
     run = settings()
     engine = run.open()
     note = engine.catalog.find_item(item)[1]
-    run.say_notes([note] if note else [])
+    run.notes([note] if note else [])
     card = engine.show(item)
-    output.write_one(card, [card], lambda: _card_table(card))
-
-
-def _card_table(card: dict[str, Any]) -> str:
     rows = [[name, "" if cell is None else cell] for name, cell in card.items()]
-    return to_table([("", "left"), ("", "wrap")], rows)
+    output.write_one(card, [card], lambda: to_table([("", "left"), ("", "wrap")], rows))
 
 
-@click.command(short_help="List the users, with how many items each one knows.")
-@click.option("-k", type=click.IntRange(min=0), default=20, show_default=True, help="How many.")
+@click.command(short_help="List the users, with their numbers of interactions.")
+@question_option("k", "-k", default=20, show_default=True)
 @offset_option
 @where_options("Only users for which this SQL expression over id, interactions and recorded holds.")
 @output_options
 def users(k: int, offset: int, where: Any, output: Output) -> None:
-    """List the users of the log and those recorded since: with how many items each one interacted,
-    and how often that was recorded.
+    """List the users of the log and those recorded since: how many items each one interacted with,
+    and how many of these interactions were recorded.
 
     \b
     Examples:
@@ -100,15 +97,15 @@ def users(k: int, offset: int, where: Any, output: Output) -> None:
     write_page(listing, k, "users", output)
 
 
-@click.command(short_help="Show what is known of a user.")
+@click.command(short_help="Show the interactions of a user.")
 @click.argument("user")
-@click.option("-k", type=click.IntRange(min=0), help="How many.  [default: all]")
+@all_rows_option
 @offset_option
 @output_options
 def history(user: str, k: int | None, offset: int, output: Output) -> None:
-    """Show with what USER interacted, the latest first: from the log that was built from, and what
-    was recorded since, which is marked. The confidence is what an interaction counts when something
-    is recommended: about 1 in full, 0 for what was disliked or taken back.
+    """Show what USER interacted with, the latest first: in the log of the build, and recorded
+    since, which is marked. The confidence is how much an interaction counts in recommendations:
+    about 1 for a full one, 0 for a dislike or one that was taken back.
 
     \b
     Example:
@@ -116,19 +113,19 @@ def history(user: str, k: int | None, offset: int, output: Output) -> None:
     """
     run = settings()
     listing = run.open().history(user, k=k, offset=offset)
-    run.say_notes(listing.notes)
+    run.notes(listing.notes)
     write_page(listing, k, "interactions", output)
 
 
-@click.command(short_help="List what was recorded.")
-@click.option("--user", metavar="USER", help="Only what was recorded of USER.")
-@click.option("-k", type=click.IntRange(min=0), help="How many.  [default: all]")
+@click.command(short_help="List recorded interactions.")
+@click.option("--user", metavar="USER", help="Only the records of USER.")
+@all_rows_option
 @offset_option
 @output_options
 def records(user: str | None, k: int | None, offset: int, output: Output) -> None:
-    """List what `record` and `add --interactions` wrote, the last first. What was recorded together
-    has the same batch, which one `record --undo` takes back. The build has learned from what is
-    marked so: that is in its log, and `rollback` comes before an undo.
+    """List what `record` and `add --interactions` wrote, the latest first. Interactions that were
+    recorded together have the same batch, which one `record --undo` takes back. Those marked as
+    learned are in the log of the build; to undo them, first `rollback`.
 
     \b
     Examples:
@@ -137,22 +134,20 @@ def records(user: str | None, k: int | None, offset: int, output: Output) -> Non
     """
     run = settings()
     listing = run.open().records(user, k=k, offset=offset)
-    if not listing and k != 0:
-        run.say(counted(listing, "records"))
-    # Programs get every field; a table has room for those in which something is.
+    # A table leaves out empty columns; the other formats have every field.
     empty = {name for name in ("rating", "weight") if all(row[name] is None for row in listing)}
-    shown = replace(listing, names=[name for name in listing.names if name not in empty])
-    output.write(listing.to_records(), lambda: listing_table(shown, "records"), listing.names)
+    names = [name for name in listing.names if name not in empty]
+    write_page(listing, k, "records", output, names)
 
 
 @click.command(short_help="List the builds that rollback can return to.")
 @output_options
 def builds(output: Output) -> None:
-    """List the builds of the workspace, the latest first: when each was made and by which command,
-    its items, of how many segments it is, and how many megabytes it added on disk. Questions are
-    answered from the one with the *.
+    """List the builds of the workspace, the latest first: when it was made, by which command, its
+    number of items and segments, and how many megabytes it added on disk. The * marks the current
+    build, which answers queries.
 
-    Builds of the current base and of the one before are kept, 50 at most; compact --drop-builds
+    Builds of the current base and of the previous one are kept, at most 50; compact --drop-builds
     removes all but the current one.
 
     \b
@@ -162,12 +157,9 @@ def builds(output: Output) -> None:
     """
     run = settings()
     listing = run.open().builds()
-    run.say_notes(listing.notes)
-    output.write(listing.to_records(), lambda: _build_table(listing), listing.names)
-
-
-def _build_table(listing: Listing) -> str:
-    return to_table(BUILD_COLUMNS, [_build_cells(row) for row in listing])
+    run.notes(listing.notes)
+    cells = [_build_cells(row) for row in listing]
+    output.write(listing.to_records(), lambda: to_table(BUILD_COLUMNS, cells), listing.names)
 
 
 def _build_cells(row: dict[str, Any]) -> list[str]:
@@ -183,7 +175,7 @@ def _build_cells(row: dict[str, Any]) -> list[str]:
 @click.option("--verify", is_flag=True, help="Compare every file with its checksum.")
 @output_options
 def info(verify: bool, output: Output) -> None:
-    """Show what the workspace was built from, and what it holds.
+    """Show what the workspace was built from, and what it contains.
 
     \b
     Examples:
@@ -196,26 +188,26 @@ def info(verify: bool, output: Output) -> None:
 
 
 def _fact_table(facts: dict[str, Any], verbose: bool) -> str:
-    others = {name: fact for name, fact in facts.items() if name not in COLUMN_FACTS}
-    table = to_table([("", "left"), ("", "wrap")], _fact_lines(others))
+    lines = [
+        [name.replace("_", " "), _fact_text(value)]
+        for name, value in facts.items()
+        if value and name not in COLUMN_FACTS
+    ]
+    table = to_table([("", "left"), ("", "wrap")], lines)
     return f"{table}\n{columns_text(facts['columns'], facts['interaction_columns'], verbose)}"
-
-
-def _fact_lines(facts: dict[str, Any]) -> list[list[str]]:
-    return [[name.replace("_", " "), _fact_text(value)] for name, value in facts.items() if value]
 
 
 def _fact_text(value: Any) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{name} {_short_text(part)}" for name, part in value.items())
+        return ", ".join(f"{name} {_short_text(entry)}" for name, entry in value.items())
     if isinstance(value, list):
-        lines = any(len(str(part)) > 30 for part in value)
-        return ("\n" if lines else ", ").join(map(str, value))
+        is_long = any(len(str(entry)) > 30 for entry in value)
+        return ("\n" if is_long else ", ").join(map(str, value))
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def _short_text(value: Any) -> str:
-    """One of several values of a fact."""
+    """Return one of several values of a fact as text."""
     if isinstance(value, dict):
         return f"({_fact_text(value)})"
     return f"{value:.3g}" if isinstance(value, float) else _fact_text(value)

@@ -1,4 +1,4 @@
-"""`qkvsearch search`, `recommend` and `similar`: ranked items."""
+"""Rankings: `qkvsearch search`, `recommend` and `similar`."""
 
 from __future__ import annotations
 
@@ -11,18 +11,26 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qkvsearch.cli.context import NUMBER, CommandContext, engine_option, settings, spelled
+from qkvsearch._utils.limits import QUERY
+from qkvsearch.cli.context import (
+    NUMBER,
+    CommandContext,
+    engine_option,
+    settings,
+    spelled,
+    split_names,
+)
 from qkvsearch.cli.hits import (
     FIELDS,
     FULL,
     ExplainedCommand,
     explain_option,
     explained_rows,
+    no_hits_notes,
     own_names,
     question_option,
     ranking_options,
     ranking_table,
-    why_none,
     write_ranking,
 )
 from qkvsearch.cli.render import Output, terminal_width
@@ -32,13 +40,13 @@ if TYPE_CHECKING:
     from qkvsearch.engine import Engine
     from qkvsearch.retrieval import Ranking
 
-# What a table of all users has no room for.
+# Options that do not go with --all-users.
 ONE_USER_ONLY = (
     "user", "likes", "ratings", "without", "exclude", "explain", "diversity", "temperature",
     "offset", "min_weight",
 )  # fmt: skip
 SPELLED = {"likes": "like", "ratings": "rate"}
-# The id of a query, its hits as rows, and the whole answer.
+# The id of a query, its hits as rows, and its ranking.
 Answer = tuple[str, list[dict[str, Any]], "Ranking"]
 
 
@@ -48,12 +56,12 @@ Answer = tuple[str, list[dict[str, Any]], "Ranking"]
     "--queries",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Many queries, lines of id<TAB>text: each hit says which `query` it answers.",
+    help="Many queries, as lines of id<TAB>text; each hit has the id as `query`.",
 )
 @question_option("heads", metavar="NAMES")
 @question_option("fusion")
 @question_option(
-    "user", metavar="ID", help="An existing user, whose preferences are one more head."
+    "user", metavar="ID", help="An existing user, whose preferences count as one more head."
 )
 @question_option("prefix")
 @question_option("facets", metavar="NAMES", default="")
@@ -61,10 +69,10 @@ Answer = tuple[str, list[dict[str, Any]], "Ranking"]
 @click.option(
     "--envelope",
     is_flag=True,
-    help="JSON as one object: query, notes, corrections, facets, hits.",
+    help="Write one JSON object: query, notes, corrections, facets, hits.",
 )
 @question_option("anyway")
-@explain_option("Say what adds up to each score, by words; full: every part of the first hit.")
+@explain_option("Show what each score is made of, by words; full: every part of the first hit.")
 @ranking_options
 def search(
     query: tuple[str, ...],
@@ -77,9 +85,9 @@ def search(
 ) -> None:
     """Rank the items for a text query; `-` reads it from stdin.
 
-    "a phrase", field:word (any column; year:1990..1999) and word* must hold, -word must not, word^2
-    counts twice; all else ranks. A query that begins with - goes behind --. Typos are looked up,
-    and said.
+    "a phrase", field:word (any column; year:1990..1999) and word* must match, -word must not,
+    word^2 counts twice; other words only affect the order. Write -- before a query that begins
+    with -. Typos are corrected, with a message.
 
     \b
     Examples:
@@ -93,61 +101,59 @@ def search(
     if (queries is None) != bool(query):
         raise click.UsageError("give a QUERY, or a file of them with --queries: one of the two")
     if envelope and output.format not in ("json", "jsonl"):
-        raise click.UsageError("--envelope is about JSON: add --format json or jsonl")
+        raise click.UsageError("--envelope writes JSON: add --format json or jsonl")
     is_own = options["user"] is not None or output.path is not None or queries is not None
     engine = run.open(sample=None if is_own else "videos")
-    names = [name.strip() for name in heads.split(",")] if heads is not None else None
-    # A table shows which words match; the other formats carry them with the reasons.
-    options |= {"heads": names, "explain": explain is not None or output.format == "table"}
+    # A table marks matching words; the other formats have them only with the reasons.
+    explains = explain is not None or output.format == "table"
+    options |= {"heads": split_names(heads), "explain": explains}
+    where = " that match --where" if options["where"] else ""
+    nothing = f"No hits: none of the items{where} contains any of these words."
     answers = []
-    for id_, text in _asked(query, queries).items():
+    for id_, text in _texts(query, queries).items():
         ranking = engine.search(text, **options)
-        found = [*why_none(ranking, options, _why_nothing(options)), *ranking.notes]
-        run.say_notes(f"{id_}: {note}" if queries else note for note in found)
+        notes = [*no_hits_notes(ranking, options, nothing), *ranking.notes]
+        run.notes(f"{id_}: {note}" if queries else note for note in notes)
         rows = explained_rows(ranking, explain)
         rows = [{"query": id_, **row} for row in rows] if queries else rows
-        # Without the scores of all items: there may be many queries.
+        # There may be many queries: keep no scores of all items.
         answers.append((id_, rows, replace(ranking, head=None)))
-    _write(answers, output, envelope, explain == FULL, is_batch=queries is not None)
+    _write_answers(answers, output, envelope, explain == FULL, is_batch=queries is not None)
 
 
-def _asked(query: tuple[str, ...], queries: Path | None) -> dict[str, str]:
-    """Texts by the ids of the queries; a single one has none."""
+def _texts(query: tuple[str, ...], queries: Path | None) -> dict[str, str]:
+    """Return the texts of the queries by their ids; a single query has the id ""."""
     if queries is not None:
         from qkvsearch.data.judgements import read_queries
 
         return read_queries(queries)
-    return {"": sys.stdin.read() if query == ("-",) else " ".join(query)}
+    return {"": sys.stdin.read(QUERY.value + 1) if query == ("-",) else " ".join(query)}
 
 
-def _write(
+def _write_answers(
     answers: list[Answer], output: Output, envelope: bool, full: bool, is_batch: bool
 ) -> None:
     if envelope:
-        wholes = [
-            ({"id": id_} if is_batch else {}) | _spelled(ranking).envelope(rows)
-            for id_, rows, ranking in answers
-        ]
+        context = click.get_current_context()
+        envelopes = []
+        for id_, rows, ranking in answers:
+            notes = [spelled(note, context, context.command) for note in ranking.notes]
+            answer = replace(ranking, notes=notes).envelope(rows)
+            envelopes.append({"id": id_, **answer} if is_batch else answer)
         if is_batch or output.format == "jsonl":
-            output.write(wholes, str)
+            output.write(envelopes, str)
         else:
-            output.write_one(wholes[0], wholes, str)
+            output.write_one(envelopes[0], envelopes, str)
         return
-    own = next((own_names(ranking) for _, _, ranking in answers if ranking), [])
-    rows = [row for _, rows, _ in answers for row in rows]
-    names = ["query"] * is_batch + [*FIELDS, *own]
-    output.write(rows, lambda: _tables(answers, full, is_batch), names)
-
-
-def _spelled(ranking: Ranking) -> Ranking:
-    """With options as the command line spells them."""
-    context = click.get_current_context()
-    return replace(ranking, notes=[spelled(n, context, context.command) for n in ranking.notes])
+    fields = next((own_names(ranking) for _, _, ranking in answers if ranking), [])
+    all_rows = [row for _, rows, _ in answers for row in rows]
+    names = ["query"] * is_batch + [*FIELDS, *fields]
+    output.write(all_rows, lambda: _tables(answers, full, is_batch), names)
 
 
 def _tables(answers: list[Answer], full: bool, is_batch: bool) -> str:
-    """One below the other, each with what it counts."""
-    shown = []
+    """Return a table for each answer, with its facets below."""
+    tables = []
     for id_, rows, ranking in answers:
         heading = click.style(f"{id_}: {ranking.query}", bold=True) + "\n" if is_batch else ""
         counts = [
@@ -155,25 +161,19 @@ def _tables(answers: list[Answer], full: bool, is_batch: bool) -> str:
             for name, values in ranking.facets.items()
         ]
         lines = [fill(line, terminal_width(), subsequent_indent="  ") for line in counts]
-        shown.append("\n".join([heading + ranking_table(rows, ranking, full), *lines]))
-    return "\n".join(shown)
+        tables.append("\n".join([heading + ranking_table(rows, ranking, full), *lines]))
+    return "\n".join(tables)
 
 
-def _why_nothing(options: dict[str, Any]) -> str:
-    if options["where"]:
-        return "No hits: none of the items that --where leaves has any of these words."
-    return "No hits: none of these words is in the catalog."
-
-
-def _rated(_: click.Context, __: click.Parameter, given: Sequence[str]) -> dict[str, float]:
-    """Of each item the number after the last =."""
-    found = {}
-    for text in given:
+def _ratings(_: click.Context, __: click.Parameter, texts: Sequence[str]) -> dict[str, float]:
+    """Parse `ITEM=RATING`; an item may contain = itself."""
+    ratings = {}
+    for text in texts:
         item, separator, number = text.rpartition("=")
         if not separator or not item or not NUMBER.fullmatch(number.strip()):
             raise click.BadParameter(f"{text!r} is not of the form ITEM=RATING, such as Heat=4.5")
-        found[item] = float(number)
-    return found
+        ratings[item] = float(number)
+    return ratings
 
 
 @click.command(
@@ -181,31 +181,33 @@ def _rated(_: click.Context, __: click.Parameter, given: Sequence[str]) -> dict[
 )
 @question_option("user", metavar="ID")
 @question_option("likes", "--like", metavar="ITEM")
-@question_option("ratings", "--rate", metavar="ITEM=RATING", callback=_rated)
+@question_option("ratings", "--rate", metavar="ITEM=RATING", callback=_ratings)
 @question_option("without", metavar="ITEM")
 @question_option("exclude", metavar="ITEM")
 @click.option(
-    "--all-users", is_flag=True, help="All users, to a .parquet, .csv or .jsonl file (-o)."
+    "--all-users",
+    is_flag=True,
+    help="Recommend to all users, to a .parquet, .csv or .jsonl file (-o).",
 )
 @question_option("seen", "--seen/--no-seen", show_default=True, default=False)
 @click.option(
     "--only",
     metavar="FILE",
     type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
-    help="Only items whose ids are in FILE, one a line (- is stdin).",
+    help="Only items whose ids are in FILE, one per line (- is stdin).",
 )
 @question_option("model")
 @question_option("recent", metavar="N")
 @question_option("damping", metavar="X", default=0.0, type=click.FloatRange(min=0))
 @question_option("diversity", metavar="X", default=0.0)
 @engine_option
-@explain_option("Say what of the history carries each score; full: every item of it.")
+@explain_option("Show which items of the history each score comes from; full: all of them.")
 @ranking_options
 def recommend(all_users: bool, only: Path | None, output: Output, **options: Any) -> None:
-    """Recommend items to a user of the log, or to someone new from what they like.
+    """Recommend items to an existing user, or to a new one from what they like.
 
-    What they already know is left out. Nothing is retrained. With --all-users those of all users go
-    to one file; the same call goes on where it was interrupted.
+    Items of the history are left out. Nothing is trained again. With --all-users the
+    recommendations of all users go to one file; after an interruption the same call continues.
 
     \b
     Examples:
@@ -216,14 +218,14 @@ def recommend(all_users: bool, only: Path | None, output: Output, **options: Any
       qkvsearch -w shop recommend --all-users --fields price -o recs.csv
     """
     if all_users:
-        given = [name for name in ONE_USER_ONLY if options.pop(name)]
-        if given:
-            name = SPELLED.get(given[0], given[0].replace("_", "-"))
-            raise click.UsageError(f"--{name} is for one user, and --all-users for all")
+        refused = [name for name in ONE_USER_ONLY if options.pop(name)]
+        if refused:
+            name = SPELLED.get(refused[0], refused[0].replace("_", "-"))
+            raise click.UsageError(f"--{name} is for one user: leave it out with --all-users")
         if output.path is None:
             raise click.UsageError("name a file for all users, such as: -o recs.parquet")
     elif options.pop("engine"):
-        raise click.UsageError("--engine is for all users: --all-users")
+        raise click.UsageError("--engine works only with --all-users")
     elif options["user"] is None and not (options["likes"] or options["ratings"]):
         raise click.UsageError("name a user with --user, or something they like with --like")
     from qkvsearch.search.candidates import listed_positions
@@ -233,14 +235,14 @@ def recommend(all_users: bool, only: Path | None, output: Output, **options: Any
     engine = run.open(sample=None if is_own else "movies")
     ids = None if only is None else _ids(only)
     if ids is not None:
-        run.say_notes(listed_positions(engine.catalog, ids)[1])
+        run.notes(listed_positions(engine.catalog, ids)[1])
     if all_users:
         _recommend_all(run, engine, output, only=ids, **options)
         return
     explain = options.pop("explain")
     ranking = engine.recommend(only=ids, explain=explain is not None, **options)
-    nothing = "No recommendations: there is nothing this user likes, or no item is left."
-    run.say_notes([*why_none(ranking, options, nothing), *ranking.notes])
+    nothing = "No recommendations: this user likes nothing yet, or no item is left."
+    run.notes([*no_hits_notes(ranking, options, nothing), *ranking.notes])
     write_ranking(ranking, output, explain)
 
 
@@ -250,23 +252,25 @@ def _recommend_all(run: CommandContext, opened: Engine, output: Output, **option
         done = opened.recommend_all(
             output.path, format=output.format, raw=output.raw, progress=progress, **options
         )
-    run.say_notes(done.notes)
+    run.notes(done.notes)
     before = f", {done.before:,} of them before it was interrupted" if done.before else ""
-    run.say(f"{output.path}: recommendations for {quantity(done.users, 'user')}{before}.")
+    run.message(f"{output.path}: recommendations for {quantity(done.users, 'user')}{before}.")
 
 
 def _ids(path: Path) -> list[str]:
-    """A line each; a mark at the beginning, as spreadsheets write it, is no part of the first."""
+    """Read the lines of a file, without the byte order mark that spreadsheets write."""
     with click.open_file(str(path), encoding="utf-8", errors="replace") as file:
         lines = file.read().removeprefix("\ufeff").split("\n")
     return [line.strip() for line in lines if line.strip()]
 
 
-@click.command(cls=ExplainedCommand, short_help="List what is like an item, or who is like a user.")
+@click.command(
+    cls=ExplainedCommand, short_help="List items similar to an item, or users similar to a user."
+)
 @click.argument("items", metavar="[ITEM]...", nargs=-1)
-@click.option("--user", metavar="ID", help="List users of the most similar preferences instead.")
+@click.option("--user", metavar="ID", help="List the users with the most similar preferences.")
 @question_option("exclude", metavar="ITEM")
-@explain_option("Say what adds up to each score; full: every part of the first hit.")
+@explain_option("Show what each score is made of; full: every part of the first hit.")
 @ranking_options
 def similar(
     items: tuple[str, ...],
@@ -275,10 +279,10 @@ def similar(
     output: Output,
     **options: Any,
 ) -> None:
-    """List the neighbours of items, by their users and by their texts, or those of a user.
+    """List items similar to ITEM, by their users and their texts, or users similar to a user.
 
-    ITEM is an id, or a title where only one item has it; its year may be left out. id:300 is read
-    as an id alone, title:300 as a title. Of several, the neighbours are those of all together.
+    ITEM is an id or a unique title; the year may be left out. id:300 is read only as an id,
+    title:300 only as a title. For several items, hits are similar to all of them together.
 
     \b
     Examples:
@@ -291,9 +295,9 @@ def similar(
         raise click.UsageError("name an item, or a user with --user: one of the two")
     if user is not None:
         unset = {"where": None, "fields": "", "exclude": ()}
-        given = [name for name, nothing in unset.items() if options.pop(name) != nothing]
-        if given:
-            raise click.UsageError(f"--{given[0]} is about items, and with --user these are users")
+        refused = [name for name, nothing in unset.items() if options.pop(name) != nothing]
+        if refused:
+            raise click.UsageError(f"--{refused[0]} filters items: leave it out with --user")
     run = settings()
     is_own = user is not None or output.path is not None
     engine = run.open(sample=None if is_own else "movies")
@@ -304,9 +308,8 @@ def similar(
             ranking = engine.similar_users(
                 user, explain=explain is not None, progress=progress, **options
             )
-    what = "user" if user is not None else "item" if len(items) == 1 else "items"
-    this = "these items" if what == "items" else f"this {what}"
-    other = what.removesuffix("s")
-    nothing = f"No neighbours: nothing is known of {this}, or no other {other} is left."
-    run.say_notes([*why_none(ranking, options, nothing), *ranking.notes])
+    kind = "user" if user is not None else "item"
+    this = "these items" if len(items) > 1 else f"this {kind}"
+    nothing = f"No neighbours: nothing is known about {this}, or no other {kind} is left."
+    run.notes([*no_hits_notes(ranking, options, nothing), *ranking.notes])
     write_ranking(ranking, output, explain)

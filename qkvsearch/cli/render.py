@@ -1,4 +1,4 @@
-"""The one output renderer: rows to a table, JSON, JSON Lines, CSV or Markdown, or to a file."""
+"""Output: rows as a table, JSON, JSON Lines, CSV or Markdown, to stdout or a file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from qkvsearch._utils.files import replacing, write_file
-from qkvsearch.cli.context import settings
+from qkvsearch.cli.context import Decorator, settings
 from qkvsearch.data import writers
 from qkvsearch.terminal import printable, shorten
 
@@ -35,26 +35,24 @@ BY_SUFFIX = {
     ".md": "markdown",
     ".parquet": "parquet",
 }
-# What is more than rows can be a page or a notebook, too.
+# Lessons can also be a page or a notebook.
 DOCUMENT_FORMATS = (*FORMATS, "html", "ipynb")
 DOCUMENT_BY_SUFFIX = {**BY_SUFFIX, ".html": "html", ".ipynb": "ipynb"}
-# Whose cells stand as they are, which is for programs and not for a terminal.
+# Formats that do not escape control characters.
 UNESCAPED = ("csv", "markdown")
-# Between the columns of a grid.
+# Spaces between the columns of a table.
 GAP = 2
-# Characters of a cell that a table shows; other formats have all of it.
-SHOWN = 40
-# And at least so many, where there is no room.
-LEAST = 4
+# Characters of a cell that a table shows, at most and at least; other formats have all of it.
+MAX_CELL, MIN_CELL = 40, 4
 
 
 def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command `--format` and `-o`; it is passed one `output` that takes its rows."""
+    """Add `--format`, `-o` and `--raw`; the command gets an `Output` as its argument `output`."""
     return _with_output(command, FORMATS, BY_SUFFIX)
 
 
 def document_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The same for a command that writes documents as well: `output.write_document`."""
+    """Add the same options to a command that can also write documents."""
     return _with_output(command, DOCUMENT_FORMATS, DOCUMENT_BY_SUFFIX)
 
 
@@ -67,19 +65,19 @@ def _with_output(
         "--format",
         "format_name",
         type=click.Choice(formats),
-        help="How to print.  [default: table, or by the name of -o]",
+        help="Output format.  [default: table, or by the name of -o]",
     )
     @click.option(
         "-o",
         "--output",
         "path",
         type=click.Path(dir_okay=False, path_type=Path),
-        help=f"Write to a file; {pages}.parquet, .csv, .json, .jsonl and .md name their format.",
+        help=f"Write to a file; {pages}.parquet, .csv, .json, .jsonl and .md set the format.",
     )
     @click.option(
         "--raw",
         is_flag=True,
-        help="In CSV, no apostrophe before what a spreadsheet would run as a formula.",
+        help="In CSV, no apostrophe before cells that a spreadsheet would run as formulas.",
     )
     @wraps(command)
     def with_output(
@@ -90,8 +88,20 @@ def _with_output(
     return with_output
 
 
+def plot_option(suffixes: Sequence[str], text: str) -> Decorator:
+    """Return the option `--plot FILE`, which takes files with these suffixes. text: the help."""
+
+    def check(_: click.Context, __: click.Parameter, path: Path | None) -> Path | None:
+        if path is not None and path.suffix.lower() not in suffixes:
+            raise click.BadParameter(f"name a file that ends in {', '.join(suffixes)}")
+        return path
+
+    file = click.Path(dir_okay=False, path_type=Path)
+    return click.option("--plot", type=file, callback=check, help=text)
+
+
 class Output:
-    """Where the rows go and in which form."""
+    """The format and the destination of a command's results."""
 
     def __init__(
         self,
@@ -104,43 +114,42 @@ class Output:
         self.path = None if path == Path("-") else path
         suffix = self.path.suffix.lower() if self.path else ""
         if format_name is None and suffix not in by_suffix:
-            known = ", ".join(name for name in by_suffix if name)
+            suffixes = ", ".join(name for name in by_suffix if name)
             raise click.BadParameter(
-                f"cannot tell the format from {suffix!r} (known: {known}); add --format",
+                f"cannot tell the format from {suffix!r} (known: {suffixes}); add --format",
                 param_hint="-o",
             )
         self.format = format_name or by_suffix[suffix]
-        # A command whose result is a change lists it only then.
-        self.asked = format_name is not None or path is not None
+        # A command that makes a change lists it only on request.
+        self.is_requested = format_name is not None or path is not None
 
     def write(self, rows: Rows, table: Callable[[], str], fields: Sequence[str] = ()) -> None:
-        """`rows` in the format asked for; `table()` gives the text that a person reads. `fields`
-        head the columns even where there are no rows.
+        """Write rows in the requested format. table: makes the table. fields: the first columns,
+        even without rows.
         """
         if self.format == "parquet":
             self._write_parquet(rows, fields)
             return
         if self.format not in FORMATS:
-            raise click.UsageError(f"a list does not come as {self.format}: it is no document")
+            raise click.UsageError(f"a list cannot be written as {self.format}")
         if self.format == "csv":
             self._emit(self._csv(rows, fields))
             return
         self._emit(table() if self.format == "table" else RENDERERS[self.format](rows, fields))
 
     def write_one(self, whole: Mapping[str, Any], rows: Rows, table: Callable[[], str]) -> None:
-        """A result that is one thing: JSON holds it `whole`, as one object; the listing formats
-        hold its `rows`.
-        """
+        """Write a single result: as JSON the object `whole`, in other formats its `rows`."""
         if self.format == "json":
             self._emit(to_json(whole))
         else:
             self.write(rows, table)
 
-    def write_document(self, forms: Mapping[str, Callable[[], str]]) -> None:
-        """A text that is more than rows: `forms` gives it in each format that it comes in."""
-        if self.format not in forms:
-            raise click.UsageError(f"this comes as {', '.join(forms)}, not as {self.format}")
-        self._emit(forms[self.format]())
+    def write_document(self, renderers: Mapping[str, Callable[[], str]]) -> None:
+        """Write a document. renderers: makes it, by format."""
+        if self.format not in renderers:
+            formats = ", ".join(renderers)
+            raise click.UsageError(f"this can be written as {formats}, not as {self.format}")
+        self._emit(renderers[self.format]())
 
     def _emit(self, text: str) -> None:
         if self.path is None:
@@ -153,11 +162,12 @@ class Output:
             file.write((printable(text) if file.isatty() else text).encode())
 
     def _csv(self, rows: Rows, fields: Sequence[str]) -> str:
-        """As CSV; what was changed in it for spreadsheets is said."""
+        """Return rows as CSV, with a message about cells changed for spreadsheets."""
         names = _columns(rows, fields)
         lines = writers.CsvLines(names, self.raw)
         text = lines.heading() + lines.text([row.get(name, "") for name in names] for row in rows)
-        say_guarded(lines.guarded)
+        if note := writers.said_of_guarded(lines.guarded):
+            settings().message(f"{note}; --raw writes all cells as they are, for programs.")
         return text
 
     def _write_parquet(self, rows: Rows, fields: Sequence[str]) -> None:
@@ -170,12 +180,12 @@ class Output:
 
 
 def write_text(text: str) -> None:
-    """To stdout, ending in a newline unless there is nothing."""
+    """Write text to stdout; it ends with a newline unless it is empty."""
     click.echo(text, nl=bool(text) and not text.endswith("\n"))
 
 
 def write_data(text: str) -> None:
-    """`write_text`, for what programs read: a terminal is shown it made visible."""
+    """Write text for programs to stdout, with control characters escaped on a terminal."""
     write_text(printable(text) if sys.stdout.isatty() else text)
 
 
@@ -185,12 +195,6 @@ def to_json(rows: Rows | Mapping[str, Any], fields: Sequence[str] = ()) -> str:
 
 def to_jsonl(rows: Rows, fields: Sequence[str] = ()) -> str:
     return writers.to_jsonl(rows)
-
-
-def say_guarded(guarded: Mapping[str, int]) -> None:
-    """That cells of CSV were changed, on stderr."""
-    if said := writers.said_of_guarded(guarded):
-        settings().say(f"{said}; --raw writes all cells as they are, for programs.")
 
 
 def to_markdown(rows: Rows, fields: Sequence[str] = ()) -> str:
@@ -219,9 +223,8 @@ def _markdown_cell(value: Any) -> str:
 def to_table(
     columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[Any]], caption: str = ""
 ) -> str:
-    """A table as wide as the terminal at most. `columns`: headings with "left", "right" or "wrap".
-
-    Only the "wrap" columns give way where the window is narrow.
+    """Return a table as wide as the terminal at most. columns: headings with "left", "right" or
+    "wrap"; only "wrap" columns become narrower in a narrow window.
     """
     has_header = any(name for name, _ in columns)
     if not sys.stdout.isatty():
@@ -238,8 +241,8 @@ def _plain_table(
     caption: str,
     has_header: bool,
 ) -> str | None:
-    """The same text as Rich's, which takes longer to be imported than a search to be answered; None
-    where something would have to be styled, or cut.
+    """Return the same text as Rich would, whose import takes longer than a search; None if
+    something must be styled or cut.
     """
     lines = [[name for name, _ in columns]] if has_header else []
     lines += [
@@ -247,29 +250,27 @@ def _plain_table(
     ]
     texts = [caption, *(cell for line in lines for cell in line)]
     is_plain = all(text.isprintable() and text == text.strip() for text in texts)
-    widths = [max(map(places_of, cells)) for cells in zip(*lines, strict=True)]
+    widths = [max(map(cell_width, cells)) for cells in zip(*lines, strict=True)]
     room = terminal_width()
-    if not lines or not is_plain or not all(widths) or places_of(caption) > room:
+    if not lines or not is_plain or not all(widths) or cell_width(caption) > room:
         return None
     excess = sum(widths) + GAP * (len(widths) - 1) - room
     if excess > 0:
-        flexible = [place for place, (_, way) in enumerate(columns) if way == "wrap"]
+        flexible = [i for i, (_, layout) in enumerate(columns) if layout == "wrap"]
         if len(flexible) != 1:
             return None
-        (place,) = flexible
-        widths[place] -= excess
-        if has_header and places_of(columns[place][0]) > widths[place]:
-            return None  # names of columns stand at the bottom of theirs
-        if not all(_wraps(line[place], widths[place]) for line in lines):
+        (index,) = flexible
+        widths[index] -= excess
+        if has_header and cell_width(columns[index][0]) > widths[index]:
+            return None  # Rich aligns headings at the bottom
+        if not all(_wraps(line[index], widths[index]) for line in lines):
             return None
-    table = "".join(_wrapped(line, widths, [way for _, way in columns]) for line in lines)
+    table = "".join(_wrapped(line, widths, [layout for _, layout in columns]) for line in lines)
     return f"{table}{caption}\n" if caption else table
 
 
-def places_of(text: str) -> int:
-    """How many places of a line it takes in a terminal. Only of letters beyond ASCII does Rich know
-    more than their number.
-    """
+def cell_width(text: str) -> int:
+    """Return the width of a text in a terminal; Rich is needed only beyond ASCII."""
     if text.isascii() and text.isprintable():
         return len(text)
     from rich.cells import cell_len
@@ -278,33 +279,35 @@ def places_of(text: str) -> int:
 
 
 def _wraps(text: str, width: int) -> bool:
-    """Whether Rich and the standard library wrap a text in the same way."""
+    """Return whether Rich and the standard library wrap a text in the same way."""
     return text.isascii() and "  " not in text and all(len(word) <= width for word in text.split())
 
 
-def _wrapped(cells: Sequence[str], widths: Sequence[int], ways: Sequence[str]) -> str:
-    """A row of a table, in as many lines as its longest cell has."""
+def _wrapped(cells: Sequence[str], widths: Sequence[int], layouts: Sequence[str]) -> str:
+    """Return a row of a table, with as many lines as its longest cell."""
     from textwrap import wrap
 
     columns = [
-        wrap(cell, width, break_on_hyphens=False) if places_of(cell) > width else [cell]
+        wrap(cell, width, break_on_hyphens=False) if cell_width(cell) > width else [cell]
         for cell, width in zip(cells, widths, strict=True)
     ]
     text = ""
-    for parts in zip_longest(*columns, fillvalue=""):
-        spaces = [
-            " " * (width - places_of(part)) for part, width in zip(parts, widths, strict=True)
-        ]
+    for line in zip_longest(*columns, fillvalue=""):
         aligned = [
-            f"{space}{part}" if way == "right" else f"{part}{space}"
-            for part, space, way in zip(parts, spaces, ways, strict=True)
+            _aligned(cell, width, layout)
+            for cell, width, layout in zip(line, widths, layouts, strict=True)
         ]
         text += f"{(' ' * GAP).join(aligned).rstrip()}\n"
     return text
 
 
+def _aligned(cell: str, width: int, layout: str) -> str:
+    space = " " * (width - cell_width(cell))
+    return f"{space}{cell}" if layout == "right" else f"{cell}{space}"
+
+
 def captioned(caption: str) -> list[RenderableType]:
-    """What stands below a table, if anything does."""
+    """Return the line below a table, if any, for Rich."""
     from rich.text import Text
 
     return [Text(caption, style="dim")] if caption else []
@@ -316,18 +319,18 @@ def as_rich_table(
     has_header: bool = True,
     widths: Sequence[int] | None = None,
 ) -> RenderableType:
-    """The table of `to_table`, not yet a text. widths: of the columns, where they are given."""
+    """Return the table of `to_table` as an object of Rich. widths: of the columns, if fixed."""
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, header_style="bold", show_header=has_header)
-    for place, (name, layout) in enumerate(columns):
+    for i, (name, layout) in enumerate(columns):
         table.add_column(
             Text(printable(name)),
             justify="right" if layout == "right" else "left",
             no_wrap=layout != "wrap",
             overflow="fold" if layout == "wrap" else "ellipsis",
-            width=None if widths is None else widths[place],
+            width=None if widths is None else widths[i],
         )
     for row in rows:
         table.add_row(
@@ -337,7 +340,7 @@ def as_rich_table(
 
 
 def rendered(parts: Iterable[RenderableType]) -> str:
-    """As text, in colour where stdout is a terminal that has any."""
+    """Render objects of Rich as text, in colour if stdout is a terminal with colours."""
     from rich.console import Console
 
     text = io.StringIO()
@@ -350,16 +353,16 @@ def rendered(parts: Iterable[RenderableType]) -> str:
 
 
 def abreast(widths: Sequence[int], room: int) -> Iterator[slice]:
-    """Which columns stand side by side, part for part: as many as fit, at least one.
+    """Divide columns into groups that fit side by side, at least one column in each.
 
-    >>> [part.stop - part.start for part in abreast([4, 4, 4, 30, 1], room=10)]
+    >>> [group.stop - group.start for group in abreast([4, 4, 4, 30, 1], room=10)]
     [2, 1, 1, 1]
     """
     start = used = 0
-    for place, width in enumerate(widths):
-        if place > start and used + width > room:
-            yield slice(start, place)
-            start, used = place, 0
+    for i, width in enumerate(widths):
+        if i > start and used + width > room:
+            yield slice(start, i)
+            start, used = i, 0
         used += width + GAP
     if widths:
         yield slice(start, len(widths))
@@ -374,89 +377,94 @@ def terminal_width() -> int:
 # --- listings ---
 
 
-def write_page(listing: Listing, k: int | None, kind: str, output: Output) -> None:
-    """`write_listing`; where none of the k rows asked for is there, that is said."""
+def write_page(
+    listing: Listing, k: int | None, kind: str, output: Output, names: Sequence[str] = ()
+) -> None:
+    """Write one page of a listing, with a message if it is empty. names: the columns of a table, by
+    default all.
+    """
     if not listing and k != 0:
-        settings().say(counted(listing, kind))
-    write_listing(listing, kind, output)
+        settings().message(_range_text(listing, kind))
+    write_listing(listing, kind, output, names)
 
 
-def write_listing(listing: Listing, kind: str, output: Output) -> None:
-    """The rows; a table ends with which of how many they are. kind: of what, such as "items"."""
-    output.write(listing.to_records(), lambda: listing_table(listing, kind), listing.names)
+def write_listing(listing: Listing, kind: str, output: Output, names: Sequence[str] = ()) -> None:
+    """Write rows; a table ends with which of how many they are. kind: such as "items"."""
+    output.write(
+        listing.to_records(),
+        lambda: listing_table(listing, kind, names or listing.names),
+        listing.names,
+    )
 
 
-def listing_table(listing: Listing, kind: str) -> str:
-    """A line a row, however many there are: what gives way is cut, not folded."""
+def listing_table(listing: Listing, kind: str, names: Sequence[str]) -> str:
+    """Return a table with one line for each row, in which long cells are cut."""
     from rich.cells import cell_len, set_cell_size
 
     if not listing:
         return ""
-    names = listing.names
     layouts = [layout(name, [row[name] for row in listing]) for name in names]
     lines = [
         list(map(printable, names)),
-        *([printable(shown(row[name])) for name in names] for row in listing),
+        *([printable(cell_text(row[name])) for name in names] for row in listing),
     ]
     widths = [max(map(cell_len, cells)) for cells in zip(*lines, strict=True)]
-    flexible = [place for place, way in enumerate(layouts) if way == "wrap"]
-    narrowed(widths, flexible, terminal_width() - GAP * (len(names) - 1))
+    flexible = [i for i, layout_ in enumerate(layouts) if layout_ == "wrap"]
+    narrow(widths, flexible, terminal_width() - GAP * (len(names) - 1))
 
-    def cell(text: str, place: int) -> str:
-        room = widths[place] - cell_len(text)
-        if room < 0:
-            return f"{set_cell_size(text, widths[place] - 1)}…"
-        return " " * room + text if layouts[place] == "right" else text + " " * room
+    def cell(text: str, i: int) -> str:
+        if cell_len(text) > widths[i]:
+            return f"{set_cell_size(text, widths[i] - 1)}…"
+        return _aligned(text, widths[i], layouts[i])
 
-    texts = [
-        (" " * GAP).join(cell(text, place) for place, text in enumerate(line)).rstrip()
-        for line in lines
+    heading, *rows = [
+        (" " * GAP).join(cell(text, i) for i, text in enumerate(line)).rstrip() for line in lines
     ]
-    heading, *rows = texts
-    caption = click.style(counted(listing, kind), dim=True)
+    caption = click.style(_range_text(listing, kind), dim=True)
     return "\n".join([click.style(heading, bold=True), *rows, caption]) + "\n"
 
 
-def narrowed(widths: list[int], flexible: list[int], room: int) -> None:
-    """Take from the widest of the flexible columns, in place, until all fit into the room.
+def narrow(widths: list[int], flexible: list[int], room: int) -> None:
+    """Reduce the widest of the flexible columns, in place, until all columns fit.
 
     >>> widths = [6, 40, 30]
-    >>> narrowed(widths, [1, 2], 40)
+    >>> narrow(widths, [1, 2], 40)
     >>> widths
     [6, 17, 17]
     """
     while sum(widths) > room and flexible:
-        widest = max(flexible, key=lambda place: widths[place])
-        if widths[widest] <= LEAST:
+        widest = max(flexible, key=lambda i: widths[i])
+        if widths[widest] <= MIN_CELL:
             return
         widths[widest] -= 1
 
 
-def counted(listing: Listing, kind: str) -> str:
-    """Which rows these are, of how many."""
+def _range_text(listing: Listing, kind: str) -> str:
+    """Return which rows these are, of how many."""
     if not listing.total:
         return f"No {kind}."
     if not listing:
-        return f"No {kind} from place {listing.offset + 1:,} on: there are {listing.total:,}."
+        return f"No {kind} from position {listing.offset + 1:,} on: there are {listing.total:,}."
     first, last = listing.offset + 1, listing.offset + len(listing)
     span = f"{first:,} of " if first == last else f"{first:,} to {last:,} of "
-    part = "" if len(listing) == listing.total else span
-    return f"{part}{listing.total:,} {kind if listing.total != 1 else kind.removesuffix('s')}"
+    if len(listing) == listing.total:
+        span = ""
+    return f"{span}{listing.total:,} {kind if listing.total != 1 else kind.removesuffix('s')}"
 
 
 def layout(name: str, cells: list[Any]) -> str:
-    """How a column stands: numbers to the right, ids whole, all else gives way."""
+    """Return the layout of a column: "right" for numbers, "left" for ids, else "wrap"."""
     if any(isinstance(cell, int | float) and not isinstance(cell, bool) for cell in cells):
         return "right" if name != "id" else "left"
     return "left" if name in ("id", "user", "time", "recorded") else "wrap"
 
 
-def shown(cell: Any, most: int = SHOWN) -> str:
-    """In one line, cut where it is long."""
+def cell_text(cell: Any, max_length: int = MAX_CELL) -> str:
+    """Return a cell in one line, cut if it is long."""
     if cell is None:
         return ""
     if isinstance(cell, bool):
         return "yes" if cell else ""
     if isinstance(cell, float):
         return f"{cell:.10g}" if abs(cell) >= 10 else f"{cell:.4g}"
-    return shorten(" ".join(str(cell).split()), most)
+    return shorten(" ".join(str(cell).split()), max_length)

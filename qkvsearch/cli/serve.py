@@ -1,4 +1,4 @@
-"""`qkvsearch serve`: the pages and the API over HTTP."""
+"""`qkvsearch serve`: web pages and an API over HTTP."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 from qkvsearch.cli.context import settings
 from qkvsearch.errors import need
 
-# What the extra brings, and what each is called.
+# The modules of the extra [web], and their names.
 LIBRARIES = {
     "fastapi": "FastAPI",
     "uvicorn": "uvicorn",
@@ -19,29 +19,29 @@ LIBRARIES = {
 }
 
 
-@click.command(short_help="Serve the pages and the API over HTTP.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
+@click.command(short_help="Serve web pages and an API over HTTP.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
     default=8000,
     show_default=True,
-    help="Which port; 0 for any that is free.",
+    help="The port; 0 for any free one.",
 )
 @click.option(
     "--workers",
     type=click.IntRange(1, 64),
     default=1,
     show_default=True,
-    help="How many processes answer.",
+    help="The number of processes.",
 )
-@click.option("--read-only", is_flag=True, help="Record nothing, and delete nobody.")
+@click.option("--read-only", is_flag=True, help="Refuse all changes.")
 @click.option(
     "--token-file",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Demand the token that is FILE's first line, as the header Authorization: Bearer TOKEN; "
-    "needed for hosts that other machines can reach.",
+    help="Require a token, the first line of FILE, in the header Authorization: Bearer TOKEN; "
+    "needed if other machines can reach the host.",
 )
 @click.option(
     "--allow-origin",
@@ -50,7 +50,7 @@ LIBRARIES = {
     multiple=True,
     help="Let pages of another site use the API, such as http://localhost:3000; repeatable.",
 )
-@click.option("--log-queries", is_flag=True, help="Write what was asked into the log, too.")
+@click.option("--log-queries", is_flag=True, help="Log the queries too.")
 def serve(
     host: str,
     port: int,
@@ -60,12 +60,12 @@ def serve(
     allow_origins: tuple[str, ...],
     log_queries: bool,
 ) -> None:
-    """Serve pages to search, recommend and understand, and an API, until Ctrl-C.
+    """Serve web pages for search, recommendations and the course, and an API, until Ctrl-C.
 
-    Without a workspace the bundled videos are served. The log is on stderr, a line of JSON a
-    request (-q for none), without what was asked. Builds that are published meanwhile are followed.
-    Pages of other sites cannot use the API without --allow-origin. While a server runs, only
-    qkvsearch may change the files of its workspace.
+    Without a workspace the bundled videos are served. The log goes to stderr, one line of JSON per
+    request, without the queries (-q: no log). New builds are picked up. Pages of other sites cannot
+    use the API without --allow-origin. While a server runs, only qkvsearch may change the files of
+    its workspace.
 
     \b
     Examples:
@@ -74,9 +74,9 @@ def serve(
       qkvsearch -w shop serve --host 0.0.0.0 --token-file secret.txt
     """
     for library, name in LIBRARIES.items():
-        if find_spec(library) is None:  # to import them here would take longer than the rest
+        if find_spec(library) is None:  # importing them here would be slow
             need(library, "web", "`serve`", name=name)
-    from qkvsearch.web.server import serve
+    from qkvsearch.web.server import serve as serve_app
     from qkvsearch.web.settings import Settings, origin_of
 
     run = settings()
@@ -85,7 +85,7 @@ def serve(
     engine.close()
     sample = "videos" if run.named_workspace() is None else run.sample
     name = sample or path.resolve().name
-    asked = Settings(
+    server_settings = Settings(
         workspace=path,
         name=name,
         shared=path,
@@ -99,6 +99,6 @@ def serve(
     def announce(address: str) -> None:
         click.echo(f"Serving {name} at {address} (Ctrl-C stops).", err=True)
         if sample is None:
-            run.say(f"While it runs, only qkvsearch may change the files in {path}.")
+            run.message(f"While it runs, only qkvsearch may change the files in {path}.")
 
-    serve(asked, host, port, workers, announce)
+    serve_app(server_settings, host, port, workers, announce)

@@ -1,4 +1,4 @@
-"""What the collaborative models share: reading interactions, and finding rows by id."""
+"""The base class of collaborative models: read interactions, and find rows by id."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class CollaborativeModel(ABC):
     item_embeddings_: np.ndarray
 
     def _read(self, X: Any) -> csr_matrix:
-        """Users × items, float32, one entry a pair; keeps the ids. Never changes X."""
+        """Return users × items, float32, one entry for each pair, and store the ids; keep X."""
         if isinstance(X, Interactions):
             self.user_ids_, self.item_ids_ = X.user_ids, X.item_ids
             matrix = X.matrix(self._values(X))
@@ -39,22 +39,22 @@ class CollaborativeModel(ABC):
 
     @abstractmethod
     def _values(self, interactions: Interactions) -> np.ndarray | None:
-        """The value of each pair for this model (n,); None is 1 for all."""
+        """Return the value of each pair for this model, (n,); None for 1."""
 
     def _refuse(self, matrix: csr_matrix, bad: np.ndarray, advice: str) -> None:
         """Raise `DataError` that names the first pair whose value is `bad` (bool, nnz)."""
         if not bad.any():
             return
-        place = int(np.flatnonzero(bad)[0])
-        row = int(np.searchsorted(matrix.indptr, place, side="right")) - 1
-        column = int(matrix.indices[place])
+        index = int(np.flatnonzero(bad)[0])
+        row = int(np.searchsorted(matrix.indptr, index, side="right")) - 1
+        column = int(matrix.indices[index])
         where = f"row {row}, column {column}"
         if self.user_ids_ is not None and self.item_ids_ is not None:
             where = f"user {self.user_ids_[row]!r}, item {self.item_ids_[column]!r}"
-        raise DataError(f"{where}: {matrix.data[place]} {advice}")
+        raise DataError(f"{where}: {matrix.data[index]} {advice}")
 
     def _pairs(self, users: Any, items: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Row numbers of users and of items, brought to one length."""
+        """Return row numbers of users and of items, broadcast to one length."""
         u = row_numbers(users, self.user_ids_, len(self.user_embeddings_), "user")
         i = row_numbers(items, self.item_ids_, len(self.item_embeddings_), "item")
         if len(u) != len(i) and 1 not in (len(u), len(i)):
@@ -67,7 +67,7 @@ class CollaborativeModel(ABC):
 
 
 def one_entry_per_pair(X: Any) -> csr_matrix:
-    """Any sparse matrix as compressed rows of float32, repeated pairs summed; X stays as it is."""
+    """Return a sparse matrix as float32 CSR with repeated pairs summed; X is not changed."""
     matrix = csr_matrix(X, dtype=np.float32)
     if not matrix.has_canonical_format:
         matrix = matrix.copy()

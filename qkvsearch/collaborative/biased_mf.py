@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from concurrent.futures import Executor
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from qkvsearch._utils.progress import Callback
+from qkvsearch._utils.callbacks import Callback
 from qkvsearch._utils.threads import thread_pool
 from qkvsearch._utils.validation import check_fitted, check_positive, check_whole, random_generator
 from qkvsearch.collaborative.base import CollaborativeModel
@@ -26,33 +27,21 @@ DIVERGED = 100.0
 MAX_RESTARTS = 6
 
 
+@dataclass(eq=False, repr=False)
 class BiasedFactorization(CollaborativeModel):
-    """What `BiasedMF` does and its parameters, without scikit-learn."""
+    """The implementation of `BiasedMF` without scikit-learn."""
 
-    def __init__(
-        self,
-        n_components: int = 64,
-        *,
-        max_iter: int = 20,
-        learning_rate: float = 0.045,
-        reg: float = 0.04,
-        damping: float = 50.0,
-        bias_reg: float = 3.0,
-        init_scale: float = 0.01,
-        n_threads: int | None = None,
-        random_state: Any = None,
-        callback: Callback | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.max_iter = max_iter
-        self.learning_rate = learning_rate
-        self.reg = reg
-        self.damping = damping
-        self.bias_reg = bias_reg
-        self.init_scale = init_scale
-        self.n_threads = n_threads
-        self.random_state = random_state
-        self.callback = callback
+    n_components: int = 64
+    _: KW_ONLY
+    max_iter: int = 20
+    learning_rate: float = 0.045
+    reg: float = 0.04
+    damping: float = 50.0
+    bias_reg: float = 3.0
+    init_scale: float = 0.01
+    n_threads: int | None = None
+    random_state: Any = None
+    callback: Callback | None = None
 
     def fit(self, X: Any, y: None = None) -> Self:
         """Learn from a sparse matrix (n_users, n_items) of ratings or from rated `Interactions`.
@@ -73,17 +62,17 @@ class BiasedFactorization(CollaborativeModel):
         return self
 
     def predict(self, users: Any, items: Any) -> np.ndarray:
-        """Ratings (n,) of the pairs users (n,), items (n,), within the scale seen in training.
+        """Return the ratings (n,) of the pairs users (n,), items (n,), clipped to the scale.
 
-        Row numbers after `fit(matrix)`, own ids after `fit(Interactions)`; others raise
-        `UnknownIdError`. One of the two may be single.
+        They are row numbers after `fit(matrix)`, ids after `fit(Interactions)`; others raise
+        `UnknownIdError`. One of them may be a scalar.
         """
         check_fitted(self)
         u, i = self._pairs(users, items)
         return self.factors_.predict(self.user_embeddings_[u], self.user_biases_[u], i)
 
     def fold_in(self, items: Any, ratings: Any) -> tuple[float, np.ndarray]:
-        """The bias and the embedding (d,) of a user who rated these items (h,), solved exactly.
+        """Solve exactly for the bias and the embedding (d,) of a user who rated these items (h,).
 
         Items are named as in `predict`. `factors_.predict` turns the two into ratings.
         """
@@ -107,8 +96,8 @@ class BiasedFactorization(CollaborativeModel):
         for name in ("learning_rate", "reg", "damping", "bias_reg", "init_scale"):
             check_positive(name, getattr(self, name))
 
-    def _learn(self, ratings: csr_matrix, given: Scale) -> None:
-        scale = given or ends_of(ratings.data)
+    def _learn(self, ratings: csr_matrix, declared_scale: Scale) -> None:
+        scale = declared_scale or ends_of(ratings.data)
         values = np.clip(ratings.data.astype(np.float64), *scale)
         mean, deviation = values.mean(), values.std() or 1.0
         # In standard deviations, so that one learning rate serves stars and percentages.
@@ -133,7 +122,7 @@ class BiasedFactorization(CollaborativeModel):
         )
 
     def _descend_or_restart(self, ratings: csr_matrix) -> Learned:
-        """The result of the first learning rate that converges; each is half of the one before."""
+        """Return the result of the first learning rate that converges, halving it each time."""
         rng = random_generator(self.random_state)
         penalties = Penalties(self.reg, self.damping, self.bias_reg)
         grid = Grid.of(ratings, penalties, group_count(ratings.nnz))
@@ -152,19 +141,19 @@ class BiasedFactorization(CollaborativeModel):
     def _descend(
         self, learned: Learned, grid: Grid, rng: np.random.Generator, pool: Executor
     ) -> bool:
-        """All epochs over standardized ratings, in place; False as soon as they diverge."""
+        """Run all epochs over standardized ratings in place; return False when they diverge."""
         for iteration in range(1, self.max_iter + 1):
             rate = self.learning_rate_ * (1 - (iteration - 1) / self.max_iter)
             grid.descend(learned, rate, rng, pool)
             # `not <` and not `>=`: a NaN counts as diverged.
-            if not all(np.abs(part).max() < DIVERGED for part in learned):
+            if not all(np.abs(array).max() < DIVERGED for array in learned):
                 return False
             if self.callback is not None:
                 self.callback(iteration, self.max_iter)
         return True
 
     def _start(self, ratings: csr_matrix, rng: np.random.Generator) -> Learned:
-        """Zero biases; random embeddings, but zero for users and items without ratings."""
+        """Return zero biases, and random embeddings, zero for users and items without ratings."""
         counts = ratings.getnnz(axis=1), ratings.getnnz(axis=0)
         user_biases, item_biases = (np.zeros(len(side), np.float32) for side in counts)
         users, items = (

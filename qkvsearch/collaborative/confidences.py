@@ -7,7 +7,7 @@ from typing import Self
 
 import numpy as np
 
-from qkvsearch.data.files.scratch import pieces_of, scratch_array
+from qkvsearch._utils.scratch import pieces_of, scratch_array
 from qkvsearch.data.interactions import Interactions, ones
 from qkvsearch.data.ratings import Scale, infer_scale
 

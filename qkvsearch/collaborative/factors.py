@@ -1,7 +1,7 @@
-"""A user's vector from a history: one exact linear solve, with the items' embeddings held fixed.
+"""A user's vector from a history: one exact linear solve with fixed item embeddings.
 
-`ImplicitFactors` does it for `ImplicitALS`, `RatingFactors` for `BiasedMF`: what of a fitted model
-is stored and answers queries.
+`ImplicitFactors` is the part of a fitted `ImplicitALS` that is stored and answers queries,
+`RatingFactors` that of a fitted `BiasedMF`.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 # `fold_in_many` solves matrices of at most this many numbers together: 8 MB.
-AT_ONCE = 2**20
+MAX_NUMBERS = 2**20
 
 
 def solve_positive(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """matrix⁻¹ right in float64, for a symmetric positive definite matrix, by Cholesky.
+    """Return matrix⁻¹ right in float64, for a symmetric positive definite matrix, by Cholesky.
 
-    With NumPy alone: importing `scipy.linalg` for its triangular solve takes longer than a search.
+    This needs only NumPy: importing `scipy.linalg` takes longer than a search.
     """
     try:
         lower = np.linalg.cholesky(matrix)
@@ -42,7 +42,7 @@ class StoredFields:
     """A dataclass of arrays and numbers that is stored under the names of its fields."""
 
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, float]]:
-        """The arrays and the numbers, by name; `from_state` is the way back."""
+        """Return the arrays and the numbers by name, for `from_state`."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
         arrays = {name: x for name, x in values.items() if isinstance(x, np.ndarray)}
         return arrays, {name: x for name, x in values.items() if name not in arrays}
@@ -72,13 +72,13 @@ class ImplicitFactors(StoredFields):
     n_items: int
 
     def fold_in(self, positions: np.ndarray, confidences: np.ndarray | None = None) -> np.ndarray:
-        """The embedding (d,) of a user with this history of distinct items; none gives zeros."""
+        """Return the embedding (d,) of a user with a history of distinct items; zeros for none."""
         return self.history_vectors(positions, confidences).sum(axis=0)
 
     def history_vectors(
         self, positions: np.ndarray, confidences: np.ndarray | None = None
     ) -> np.ndarray:
-        """What each item of a history (h,) adds to the embedding: rows cⱼ A⁻¹yⱼ (h, d), float64.
+        """Return what each item of a history (h,) adds to the embedding: cⱼ A⁻¹yⱼ, (h, d), float64.
 
         A = α₀·gram + Σ cⱼ yⱼyⱼᵀ + reg·(h + α₀·n_items)^nu·I. Their sum is `fold_in`, so that
         score(i) = yᵢ·u = Σⱼ cⱼ yᵢᵀA⁻¹yⱼ: how much candidate i attends to each item j of the
@@ -91,11 +91,11 @@ class ImplicitFactors(StoredFields):
             return solve_positive(matrix, weighted.T).T
 
     def fold_in_many(self, histories: csr_matrix) -> np.ndarray:
-        """The embeddings (n, d), float64, of histories (n, n_items) of confidences.
+        """Return the embeddings (n, d), float64, of histories (n, n_items) of confidences.
 
-        Solves the same equations as `fold_in`, exactly, but not for each item's part, and those of
-        a history shorter than d with as many unknowns as it has items: many times faster, and in as
-        many threads as BLAS has. Raises `DataError` as `fold_in` does.
+        It solves the same equations as `fold_in`, exactly, but not for each item separately. If a
+        history is shorter than d, it solves for as many unknowns as there are items. This is many
+        times faster, and uses as many threads as BLAS. Raises `DataError` as `fold_in` does.
         """
         n, d = histories.shape[0], len(self.gram)
         _check_rows(histories)
@@ -111,7 +111,7 @@ class ImplicitFactors(StoredFields):
             else:
                 embeddings[users] = self._solved(histories, users)
 
-        tasks = list(_of_alike_lengths(np.diff(histories.indptr), d))
+        tasks = list(_by_length(np.diff(histories.indptr), d))
         if len(tasks) > 1:
             run_in_threads(lambda: solve, tasks)
         else:
@@ -121,7 +121,7 @@ class ImplicitFactors(StoredFields):
         return embeddings
 
     def _solved(self, histories: csr_matrix, users: np.ndarray) -> np.ndarray:
-        """Embeddings (n, d) of these rows, by a matrix (d, d) each."""
+        """Return the embeddings (n, d) of these rows, solving a matrix (d, d) for each."""
         d = len(self.gram)
         matrices, targets = np.empty((len(users), d, d)), np.empty((len(users), d, 1))
         for row, user in enumerate(users):
@@ -133,7 +133,7 @@ class ImplicitFactors(StoredFields):
     def _equations(
         self, positions: np.ndarray, confidences: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """A (d, d), and the rows cⱼyⱼ (h, d)."""
+        """Return A (d, d), and the rows cⱼyⱼ (h, d)."""
         history = rows(self.item_embeddings, positions)
         weights = check_values(confidences, len(history), lowest=0.0)
         ridge = self.ridges(int(np.count_nonzero(weights)))
@@ -142,14 +142,16 @@ class ImplicitFactors(StoredFields):
         return matrix, weighted
 
     def ridges(self, lengths: int | np.ndarray) -> Any:
-        """reg·(h + α₀·n_items)^nu of histories with so many items that count."""
+        """Return reg·(h + α₀·n_items)^nu for histories of h items with a confidence above 0."""
         return self.reg * (lengths + self.alpha0 * self.n_items) ** self.nu
 
 
 @dataclass(frozen=True)
 class _ShortHistories:
-    """Solves A u = Yᵀc for h items, h < d, by the matrix inversion lemma: with D the part of A that
-    is not of the history, diagonal in the principal axes of the Gram matrix, and Z = C^½Y,
+    """The solution of A u = Yᵀc for h items, h < d, by the matrix inversion lemma.
+
+    With D the part of A that does not depend on the history, diagonal in the principal axes of the
+    Gram matrix, and Z = C^½Y,
 
         u = D⁻¹Zᵀ(I + ZD⁻¹Zᵀ)⁻¹ C^½1.
 
@@ -163,16 +165,16 @@ class _ShortHistories:
     axes: np.ndarray
 
     def solved(self, users: np.ndarray, width: int) -> np.ndarray:
-        """Embeddings (n, d) of these rows, none of which has more than `width` items."""
+        """Return the embeddings (n, d) of these rows, none of which has more than `width` items."""
         indptr = self.histories.indptr
         starts, lengths = indptr[users, None], np.diff(indptr)[users, None]
-        there = np.arange(width) < lengths
-        places = np.where(there, starts + np.arange(width), 0)
-        weights = np.where(there, rows(self.histories.data, places), 0.0)
+        is_filled = np.arange(width) < lengths
+        indices = np.where(is_filled, starts + np.arange(width), 0)
+        weights = np.where(is_filled, rows(self.histories.data, indices), 0.0)
         ridges = self.factors.ridges(np.count_nonzero(weights, axis=1))
         scales = (self.spectrum + ridges[:, None])[:, None]
         roots = np.sqrt(weights)[..., None]
-        history = rows(self.factors.item_embeddings, self.histories.indices[places])
+        history = rows(self.factors.item_embeddings, self.histories.indices[indices])
         weighted = roots * (history @ self.axes)
         matrices = (weighted / scales) @ weighted.swapaxes(1, 2)
         matrices[:, range(width), range(width)] += 1
@@ -180,16 +182,17 @@ class _ShortHistories:
         return np.asarray(((shares.swapaxes(1, 2) @ weighted / scales) @ self.axes.T)[:, 0])
 
 
-def _of_alike_lengths(lengths: np.ndarray, d: int) -> Iterator[tuple[int, np.ndarray]]:
-    """Rows (n,) of histories that are solved together, and their width, d where it is no less:
-    every length has its width, whoever else is there, so that bits do not depend on the others.
+def _by_length(lengths: np.ndarray, d: int) -> Iterator[tuple[int, np.ndarray]]:
+    """Yield rows (n,) of histories that are solved together, and their width, d at most.
+
+    The width depends on the length alone, so that bits do not depend on the other histories.
     """
     widths = np.unique((2 ** (np.arange(4 * d.bit_length() + 1) / 4)).astype(int))
     widths = np.append(widths[widths < d], d)
-    place = np.minimum(np.searchsorted(widths, lengths), len(widths) - 1)
+    index = np.minimum(np.searchsorted(widths, lengths), len(widths) - 1)
     for i, width in enumerate(widths.tolist()):
-        users = np.flatnonzero((place == i) & (lengths > 0))
-        size = max(AT_ONCE // (width * d), 1)
+        users = np.flatnonzero((index == i) & (lengths > 0))
+        size = max(MAX_NUMBERS // (width * d), 1)
         yield from ((width, users[start : start + size]) for start in range(0, len(users), size))
 
 
@@ -229,9 +232,9 @@ class RatingFactors(StoredFields):
     def predict(
         self, user_embedding: np.ndarray, user_bias: float | np.ndarray, positions: np.ndarray
     ) -> np.ndarray:
-        """Ratings (n,) of the items at `positions` (n,), clipped to the scale.
+        """Return the ratings (n,) of the items at `positions` (n,), clipped to the scale.
 
-        For one user, embedding (d,) and bias, or for a user each, (n, d) and (n,).
+        For one user: embedding (d,) and bias; for a user of each item: (n, d) and (n,).
         """
         items = rows(self.item_embeddings, positions)
         affinity = np.einsum("nd,nd->n", items, np.broadcast_to(user_embedding, items.shape))
@@ -239,7 +242,7 @@ class RatingFactors(StoredFields):
         return np.clip(ratings, self.lowest, self.highest)
 
     def fold_in(self, positions: np.ndarray, ratings: np.ndarray) -> tuple[float, np.ndarray]:
-        """The bias and the embedding (d,) of a user who rated these items (h,).
+        """Solve for the bias and the embedding (d,) of a user who rated these items (h,).
 
         Minimizes Σ (r − mean − bᵢ − b − p·qᵢ)² + reg·(h + damping)·|p|² + bias_reg·b², a ridge
         regression. Ratings outside the scale count as its ends, as in training. No ratings give
@@ -260,12 +263,12 @@ class RatingFactors(StoredFields):
 
 
 def rows(array: np.ndarray, positions: np.ndarray) -> np.ndarray:
-    """The entries at `positions`, in float64; `positions` may be an empty list."""
+    """Return the entries at `positions`, which may be an empty list, in float64."""
     return np.asarray(array[np.asarray(positions, dtype=np.intp)], dtype=np.float64)
 
 
 def check_values(values: np.ndarray | None, count: int, lowest: float = -np.inf) -> np.ndarray:
-    """One number (float64) per item of a history; `DataError` names the first bad one."""
+    """Return one number for each item of a history. Raises `DataError` for the first bad one."""
     if values is None:
         return np.ones(count)
     numbers = np.asarray(values, dtype=np.float64).reshape(-1)
@@ -273,7 +276,7 @@ def check_values(values: np.ndarray | None, count: int, lowest: float = -np.inf)
         raise DataError(f"the history has {count} items and {len(numbers)} values: give one each")
     bad = ~(np.isfinite(numbers) & (numbers >= lowest))
     if bad.any():
-        place = int(np.flatnonzero(bad)[0])
-        wanted = "finite" if np.isinf(lowest) else f"finite and at least {lowest:g}"
-        raise DataError(f"value {numbers[place]} of history item {place} must be {wanted}")
+        index = int(np.flatnonzero(bad)[0])
+        requirement = "finite" if np.isinf(lowest) else f"finite and at least {lowest:g}"
+        raise DataError(f"value {numbers[index]} of history item {index} must be {requirement}")
     return numbers

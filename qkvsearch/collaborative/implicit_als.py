@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
-from qkvsearch._utils.progress import Callback
+from qkvsearch._utils.callbacks import Callback
+from qkvsearch._utils.scratch import counts_of, pieces_of, scratch_array
 from qkvsearch._utils.threads import available_cores, thread_pool
 from qkvsearch._utils.validation import (
     check_fitted,
@@ -22,7 +23,6 @@ from qkvsearch._utils.validation import (
 from qkvsearch.collaborative.base import CollaborativeModel, one_entry_per_pair
 from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.collaborative.solver import LANES, blocks, solve_rows, transpose
-from qkvsearch.data.files.scratch import counts_of, pieces_of, scratch_array
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DataError
 
@@ -43,33 +43,21 @@ ROTATION_BATCH = 1024
 Pairs = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
+@dataclass(eq=False, repr=False)
 class AlternatingLeastSquares(CollaborativeModel):
     """The implementation of `ImplicitALS` without scikit-learn."""
 
-    def __init__(
-        self,
-        n_components: int = 64,
-        *,
-        max_iter: int = 10,
-        alpha0: float | Literal["auto"] = "auto",
-        reg: float | Literal["auto"] = "auto",
-        nu: float = 1.0,
-        cg_steps: int = 2,
-        init_scale: float = 0.1,
-        n_threads: int | None = None,
-        random_state: Any = None,
-        callback: Callback | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.max_iter = max_iter
-        self.alpha0 = alpha0
-        self.reg = reg
-        self.nu = nu
-        self.cg_steps = cg_steps
-        self.init_scale = init_scale
-        self.n_threads = n_threads
-        self.random_state = random_state
-        self.callback = callback
+    n_components: int = 64
+    _: KW_ONLY
+    max_iter: int = 10
+    alpha0: float | Literal["auto"] = "auto"
+    reg: float | Literal["auto"] = "auto"
+    nu: float = 1.0
+    cg_steps: int = 2
+    init_scale: float = 0.1
+    n_threads: int | None = None
+    random_state: Any = None
+    callback: Callback | None = None
 
     def fit(self, X: Any, y: None = None) -> Self:
         """Learn from a sparse matrix (n_users, n_items) or from `Interactions`.

@@ -1,4 +1,4 @@
-"""Embeddings from the order of interactions: what comes next, by self-attention."""
+"""The next item of a user, by self-attention over the order of interactions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from qkvsearch._utils.progress import Callback
+from qkvsearch._utils.callbacks import Callback
 from qkvsearch._utils.validation import (
     check_positive,
     check_whole,
@@ -26,33 +26,33 @@ from qkvsearch.errors import DataError, need
 
 # The best epoch is chosen by the last items of a tenth of the users, at most 1,000.
 HELD_OUT_SHARE = 0.1
-MOST_HELD_OUT = 1000
+MAX_HELD_OUT = 1000
 
 
 @dataclass(eq=False, repr=False)
 class NextItem(BaseEstimator):
-    """The item that a user will choose next, from all before it, in their order.
+    """A model of the item that a user chooses next, given all items before it in order.
 
-    The history attends to itself under the look-ahead mask; its last state is the query, and the
-    same item embeddings that it was read from are the keys. Kang and McAuley 2018, "Self-attentive
+    The history attends to itself under the look-ahead mask. Its last state is the query, and the
+    item embeddings that are its input are also the keys. Kang and McAuley 2018, "Self-attentive
     sequential recommendation", with four changes: every item is in the softmax, not one for each
     target (Klenitskiy and Vasilev 2023, "Turning dross into gold loss"); layers are normed first
     with a last norm at the end; feed-forward layers are four times as wide as the embeddings; and
     the learning rate falls to 0 as half a cosine.
 
-    Histories are cut into windows of n_positions, at other places each epoch, so that every
-    interaction but a user's first is a target once an epoch. Above 20,000 items 4,096 are sampled
-    for each batch instead, and the denominator is estimated from them. The last items of a tenth
-    of the users, at most 1,000, are no targets: they choose the epoch that is kept.
+    Histories are split into windows of n_positions, differently in each epoch, so that every
+    interaction except a user's first is a target once in an epoch. Above 20,000 items, 4,096 are
+    sampled for each batch, and the denominator is estimated from them. The last items of a tenth
+    of the users, at most 1,000, are no targets: they select the best epoch.
 
     Parameters: n_components, the embedding size d, a multiple of n_heads; n_layers; n_heads;
     n_positions, how many of the latest items count; dropout, from 0 to below 1; learning_rate > 0,
-    at its highest; max_iter, epochs; max_minutes > 0, when to be done at the latest, or None: the
-    learning rate falls in time; batch_size, in windows; random_state; callback(epoch, max_iter),
-    called after each. The same seed gives the same bits on one machine, unless the minutes ended
-    it.
+    at its highest; max_iter, epochs; max_minutes > 0, the longest training, or None; the learning
+    rate falls in time; batch_size, in windows; random_state; callback(epoch, max_iter),
+    called after each. The same seed gives the same bits on one machine, unless max_minutes ended
+    the training.
 
-    Fitted: model_, all that answering needs, without PyTorch; item_embeddings_ (n_items, d),
+    Fitted: model_, which answers queries without PyTorch; item_embeddings_ (n_items, d),
     float32, zeros for a cold item; item_ids_.
 
     >>> from importlib.util import find_spec
@@ -78,11 +78,11 @@ class NextItem(BaseEstimator):
     callback: Callback | None = None
 
     def fit(self, X: Interactions, y: None = None) -> Self:
-        """Learn from interactions with times, which need only compare within a user.
+        """Learn from interactions with times, which need only be comparable within a user.
 
-        Of a user's equally late interactions the order is that of the catalog. Raises
-        `DataError` for a log without times or in which no user has two items, and where the
-        weights diverge, `QkvError` where PyTorch is not installed.
+        A user's interactions at the same time are in the order of the catalog. Raises `DataError`
+        for a log without times or without a user of two items, and if the weights diverge;
+        `QkvError` if PyTorch is not installed.
         """
         self.check(X)
         from qkvsearch.collaborative.next_item_training import train
@@ -103,7 +103,7 @@ class NextItem(BaseEstimator):
         return self
 
     def check(self, X: Interactions) -> None:
-        """Raise what `fit` would, at once."""
+        """Raise the errors of `fit` that need no training."""
         self._check_parameters()
         if not isinstance(X, Interactions):
             raise DataError(
@@ -115,7 +115,7 @@ class NextItem(BaseEstimator):
         need("torch", "train", "learning what comes next", name="PyTorch")
 
     def fold_in(self, history: Any) -> np.ndarray:
-        """The embedding (d,) of a user with these items, by their ids, oldest first.
+        """Return the embedding (d,) of a user with these items, given by their ids, oldest first.
 
         item_embeddings_ @ embedding are the scores of all items; an empty history gives zeros.
         """
@@ -128,8 +128,8 @@ class NextItem(BaseEstimator):
         for name in sizes:
             check_whole(name, getattr(self, name))
         divides = self.n_components % self.n_heads == 0
-        wanted = f"a multiple of n_heads, {self.n_heads}"
-        require(divides, "n_components", self.n_components, wanted)
+        requirement = f"a multiple of n_heads, {self.n_heads}"
+        require(divides, "n_components", self.n_components, requirement)
         is_share = is_finite(self.dropout) and 0 <= self.dropout < 1
         require(is_share, "dropout", self.dropout, "a number from 0 to below 1")
         check_positive("learning_rate", self.learning_rate)
@@ -138,7 +138,7 @@ class NextItem(BaseEstimator):
 
 
 def _held_out(sequences: Sequences, rng: np.random.Generator) -> np.ndarray:
-    """The users whose last items choose the epoch, of those who leave something to learn from."""
+    """Draw the users whose last items select the epoch; each has at least two other items."""
     users = np.flatnonzero(sequences.lengths >= 3)
-    n = min(int(HELD_OUT_SHARE * len(users)), MOST_HELD_OUT)
+    n = min(int(HELD_OUT_SHARE * len(users)), MAX_HELD_OUT)
     return rng.choice(users, n, replace=False)

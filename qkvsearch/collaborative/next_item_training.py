@@ -10,11 +10,10 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 
-from qkvsearch._utils.progress import Callback
 from qkvsearch._utils.threads import available_cores
 from qkvsearch.attention.layers import load, state
 from qkvsearch.collaborative.next_item_model import NextItemModel
@@ -24,14 +23,16 @@ from qkvsearch.errors import DataError
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from qkvsearch.collaborative.next_item import NextItem
+
 # Windows are sorted by length within this many batches, which leaves little to pad.
 BATCHES_SORTED = 32
 
 
 class Batch(NamedTuple):
-    """Windows side by side: the items read, the item that follows each, and which places count.
+    """A batch of windows: their items, the next item of each, and which entries count.
 
-    All (B, L); where `counts` is False a window has ended, and 0 stands there.
+    All are (B, L); after the end of a window, `counts` is False and the items are 0.
     """
 
     items: np.ndarray
@@ -57,7 +58,7 @@ class Sequences:
 
     @classmethod
     def of(cls, log: Interactions) -> Sequences:
-        """By time; of equally late items, in the log's order, which is that of the catalog.
+        """Sort a log by user and time; items of the same time stay in the order of the catalog.
 
         Raises `DataError` for a log without times.
         """
@@ -71,16 +72,16 @@ class Sequences:
         return cls(log.items[order].astype(np.int64), np.cumsum(lengths) - lengths, lengths)
 
     def histories(self, users: np.ndarray, n_left_out: int = 0) -> list[np.ndarray]:
-        """The items of these users, all but the last `n_left_out`."""
+        """Return the items of these users, without the last `n_left_out`."""
         ends = self.starts + self.lengths - n_left_out
         return [self.items[self.starts[user] : ends[user]] for user in users]
 
 
 class Windows:
-    """Every history in windows of at most `size` items, cut at other places each time through.
+    """All histories in windows of at most `size` items, split differently in each iteration.
 
-    held_out: users whose last item is no target. A window is read from its first item on; what
-    came before it is not, as in truncated backpropagation.
+    held_out: users whose last item is no target. The model does not see the items before a window,
+    as in truncated backpropagation.
     """
 
     def __init__(
@@ -97,87 +98,78 @@ class Windows:
         self.n_targets[held_out] -= 1
 
     def __len__(self) -> int:
-        """How many batches there are on average: a first window's length is random."""
+        """Return the mean number of batches; the length of a first window is random."""
         is_cut = self.n_targets > self.size
         n_windows = np.sum(self.n_targets > 0) + np.sum((self.n_targets[is_cut] - 1) / self.size)
         return max(1, int(np.ceil(n_windows / self.batch_size)))
 
     def __iter__(self) -> Iterator[Batch]:
-        starts, lengths = self._cut()
+        starts, lengths = self._spans()
         order = self.rng.permutation(len(starts))
         pool = self.batch_size * BATCHES_SORTED
         batches = []
         for first in range(0, len(order), pool):
-            some = order[first : first + pool]
-            some = some[np.argsort(lengths[some], kind="stable")]
-            batches += np.split(some, range(self.batch_size, len(some), self.batch_size))
-        for place in self.rng.permutation(len(batches)):
-            chosen = batches[place]
+            block = order[first : first + pool]
+            block = block[np.argsort(lengths[block], kind="stable")]
+            batches += np.split(block, range(self.batch_size, len(block), self.batch_size))
+        for i in self.rng.permutation(len(batches)):
+            chosen = batches[i]
             yield self._batch(starts[chosen], lengths[chosen])
 
-    def _cut(self) -> tuple[np.ndarray, np.ndarray]:
-        """Where windows start among the items, and how many of them each reads."""
+    def _spans(self) -> tuple[np.ndarray, np.ndarray]:
+        """Draw windows: where each starts among the items, and its length."""
         # A long history's first window has a random length, the others the greatest.
         first = self.rng.integers(1, self.size + 1, len(self.n_targets))
         first[self.n_targets <= self.size] = self.size
         n_windows = 1 - (first - self.n_targets) // self.size
         n_windows[self.n_targets <= 0] = 0
         owners = np.repeat(np.arange(len(n_windows)), n_windows)
-        turns = np.arange(len(owners)) - np.repeat(np.cumsum(n_windows) - n_windows, n_windows)
-        begin = np.where(turns > 0, first[owners] + (turns - 1) * self.size, 0)
-        end = np.minimum(first[owners] + turns * self.size, self.n_targets[owners])
+        window_numbers = np.arange(len(owners)) - np.repeat(
+            np.cumsum(n_windows) - n_windows, n_windows
+        )
+        begin = np.where(window_numbers > 0, first[owners] + (window_numbers - 1) * self.size, 0)
+        end = np.minimum(first[owners] + window_numbers * self.size, self.n_targets[owners])
         return self.starts[owners] + begin, end - begin
 
     def _batch(self, starts: np.ndarray, lengths: np.ndarray) -> Batch:
         steps = np.arange(lengths.max())
         counts = steps < lengths[:, None]
-        places = np.where(counts, starts[:, None] + steps, 0)
-        items = np.where(counts, self.items[places], 0)
+        indices = np.where(counts, starts[:, None] + steps, 0)
+        items = np.where(counts, self.items[indices], 0)
         # The next item is the same user's: a window never reads a history's last one.
-        targets = np.where(counts, self.items[np.where(counts, places + 1, 0)], 0)
+        targets = np.where(counts, self.items[np.where(counts, indices + 1, 0)], 0)
         return Batch(items, targets, counts)
 
 
-# The most items that are all in the softmax; of more, those sampled for each batch are.
+# Up to this many items, all are in the softmax; otherwise a sample of them.
 FULL_SOFTMAX_ITEMS = 20_000
 # The share of training in which the learning rate rises; then it falls, as half a cosine.
 WARM_UP = 0.05
 BETAS = (0.9, 0.98)
 # Multiplications of a batch's scores below which threads wait longer than they work.
 FEW_PRODUCTS = 2**24
-# The share of the minutes in which the clock does not count: training that will be done in time is
-# ahead of it ever after, and no bit depends on it.
+# In this share of max_minutes the clock does not count. Training that will end in time is then
+# always ahead of the clock, and no bit depends on it.
 UNTIMED = 0.1
 HISTORIES_AT_ONCE = 128
 # States at a time: their scores of some thousand items stay in a processor's cache.
 STATES_AT_ONCE = 128
-# Items to tell the next one from, where there are too many items for all.
+# The size of such a sample.
 N_SAMPLED = 4096
 
 
-class Parameters(Protocol):
-    """Those of `NextItem` that say how to train."""
-
-    dropout: float
-    learning_rate: float
-    max_iter: int
-    max_minutes: float | None
-    batch_size: int
-    callback: Callback | None
-
-
 def train(
-    parameters: Parameters,
+    parameters: NextItem,
     model: NextItemModel,
     sequences: Sequences,
     held_out: np.ndarray,
     rng: np.random.Generator,
 ) -> NextItemModel:
-    """The model with the weights of the epoch that predicted best the last items of `held_out`.
+    """Train a model, and return it with the weights of the best epoch.
 
-    parameters: a `NextItem`. held_out: users (n,) with two items or more; their last items are
-    never targets. Where there are none, the weights of the last epoch. The same rng gives the same
-    bits on one machine. Raises `DataError` where they are not finite.
+    That is the epoch that predicts best the last items of the users `held_out` (n,), which are
+    never targets; without such users, the last epoch. The same rng gives the same bits on one
+    machine. Raises `DataError` for weights that are not finite.
     """
     import torch
 
@@ -189,7 +181,7 @@ def train(
 
 @contextmanager
 def _cores(model: NextItemModel, batch_size: int) -> Iterator[None]:
-    """All cores of this process for PyTorch, or one for small batches, whatever was set before."""
+    """Let PyTorch use all cores of this process, or one for small batches; restore its setting."""
     import torch
 
     before = torch.get_num_threads()
@@ -202,11 +194,11 @@ def _cores(model: NextItemModel, batch_size: int) -> Iterator[None]:
 
 
 class _Training:
-    """The weights on their way, and the clock."""
+    """The weights, the optimizer and the clock of a training."""
 
     def __init__(
         self,
-        parameters: Parameters,
+        parameters: NextItem,
         model: NextItemModel,
         sequences: Sequences,
         held_out: np.ndarray,
@@ -214,7 +206,7 @@ class _Training:
     ) -> None:
         import torch
 
-        # In PyTorch's own memory: where NumPy's begins differs from run to run, and so would bits.
+        # In PyTorch's own memory: the alignment of NumPy's differs between runs, and so would bits.
         self.weights: dict[str, Tensor] = {
             name: torch.tensor(array, requires_grad=True) for name, array in state(model).items()
         }
@@ -235,8 +227,8 @@ class _Training:
         self.n_steps = 0
 
     def run(self) -> dict[str, np.ndarray]:
-        """Epoch after epoch until `max_iter` or `max_minutes`; the best weights. Raises `DataError`
-        where they are not finite.
+        """Run epochs until `max_iter` or `max_minutes`, and return the best weights. Raises
+        `DataError` if they are not finite.
         """
         best: dict[str, np.ndarray] = {}
         best_quality = -1.0
@@ -246,12 +238,12 @@ class _Training:
                 if self._progress() >= 1:
                     break
             quality = self._quality() if self.histories else float(epoch)
-            if quality >= best_quality:  # of equal ones the one that learned longer
+            if quality >= best_quality:  # among equal ones, the later
                 best_quality = quality
                 best = {name: w.copy() for name, w in self._arrays().items()}
             if self.parameters.callback is not None:
                 self.parameters.callback(epoch, self.parameters.max_iter)
-            # From what is no number no step leads back.
+            # No step leads back from a NaN.
             if self._progress() >= 1 or not _are_finite(self._arrays()):
                 break
         if not _are_finite(best):
@@ -260,11 +252,11 @@ class _Training:
         return best
 
     def _arrays(self) -> dict[str, np.ndarray]:
-        """The weights as they are now, in PyTorch's memory."""
+        """Return the current weights, in PyTorch's memory."""
         return {name: weight.detach().numpy() for name, weight in self.weights.items()}
 
     def _progress(self) -> float:
-        """How much of the training is done: by steps, unless the minutes will not do for all."""
+        """Return the share of the training that is done, by steps or by the clock."""
         done = self.n_steps / (self.parameters.max_iter * len(self.windows))
         if self.parameters.max_minutes is None:
             return done
@@ -278,29 +270,29 @@ class _Training:
         return self.parameters.learning_rate * warm * (1 + math.cos(math.pi * cooling)) / 2
 
     def _step(self, batch: Batch) -> None:
-        """One batch's gradients of the mean cross entropy, and one step against them."""
+        """Compute the gradients of a batch's mean cross entropy, and take a step."""
         import torch
 
         for group in self.optimizer.param_groups:
             group["lr"] = self._learning_rate()
         self.optimizer.zero_grad()
         items, targets, counts = map(torch.from_numpy, batch)
-        found = states(self.weights, items, self.n_heads, self.parameters.dropout)[counts]
-        wanted = targets[counts]
+        outputs = states(self.weights, items, self.n_heads, self.parameters.dropout)[counts]
+        block_targets = targets[counts]
         if self.proposal is None:
-            gradients = full_softmax(found.detach(), self.keys.detach(), wanted)
-            torch.autograd.backward([found, self.keys], list(gradients))
+            gradients = full_softmax(outputs.detach(), self.keys.detach(), block_targets)
+            torch.autograd.backward([outputs, self.keys], list(gradients))
         else:
-            sampled_softmax(found, self.keys, wanted, self.proposal).backward()
+            sampled_softmax(outputs, self.keys, block_targets, self.proposal).backward()
         self.optimizer.step()
         self.n_steps += 1
 
     def _quality(self) -> float:
-        """Mean of 1 / log₂(rank + 1) of the items held out, among those new to the user."""
+        """Return the mean of 1 / log₂(rank + 1) of held-out items, among those new to the user."""
         total = 0.0
         for first in range(0, len(self.histories), HISTORIES_AT_ONCE):
-            some = slice(first, first + HISTORIES_AT_ONCE)
-            histories, targets = self.histories[some], self.targets[some]
+            block = slice(first, first + HISTORIES_AT_ONCE)
+            histories, targets = self.histories[block], self.targets[block]
             scores = self._scores(histories)
             for row, seen, target in zip(scores, histories, targets, strict=True):
                 if not np.isfinite(row).all():
@@ -312,7 +304,7 @@ class _Training:
         return total / len(self.histories)
 
     def _scores(self, histories: list[np.ndarray]) -> np.ndarray:
-        """Of all items, after each history (n, n_items)."""
+        """Return the scores of all items after each history, (n, n_items)."""
         import torch
 
         size = self.windows.size
@@ -321,8 +313,8 @@ class _Training:
         for row, history in zip(items, recent, strict=True):
             row[: len(history)] = history
         with torch.no_grad():
-            found = states(self.weights, torch.from_numpy(items), self.n_heads)
-            last = found[torch.arange(len(recent)), [len(history) - 1 for history in recent]]
+            outputs = states(self.weights, torch.from_numpy(items), self.n_heads)
+            last = outputs[torch.arange(len(recent)), [len(history) - 1 for history in recent]]
             scores: np.ndarray = (last @ self.keys.T).numpy()
         return scores
 
@@ -330,14 +322,13 @@ class _Training:
 def states(
     weights: Mapping[str, Tensor], items: Tensor, n_heads: int, dropout: float = 0.0
 ) -> Tensor:
-    """`NextItemModel.states` of windows side by side: items (B, L) -> (B, L, d).
+    """Compute `NextItemModel.states` of a batch of windows: items (B, L) -> (B, L, d).
 
-    A forward of its own, for training alone: PyTorch follows its own operations backwards, and
-    dropout stands between them. A test compares it with what answers.
+    Training needs a second implementation, since PyTorch differentiates only its own operations,
+    and dropout is between them. A test compares it with the model that answers.
 
-    weights: `layers.state` of a model. What stands after a window's end is never attended to.
-    dropout: of the embeddings and of what each sublayer adds, as in Vaswani et
-    al. 2017, section 5.4.
+    weights: `layers.state` of a model. Nothing attends to entries after a window's end. dropout:
+    of the embeddings and of what each sublayer adds, as in Vaswani et al. 2017, section 5.4.
     """
     from torch.nn import functional as F
 
@@ -375,14 +366,14 @@ def _are_finite(arrays: Mapping[str, np.ndarray]) -> bool:
     return all(np.isfinite(array).all() for array in arrays.values())
 
 
-# --- cross entropy of the next item: over all items, or over some that were sampled ---
+# --- cross entropy of the next item: over all items, or over a sample ---
 
 
 def full_softmax(states: Tensor, keys: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-    """The gradients of the mean of −log softmax(states·keysᵀ)[target], by states and by keys.
+    """Compute the gradients of the mean of −log softmax(states·keysᵀ)[target] by states and keys.
 
     states (n, d), keys (n_items, d), targets int64 (n,) -> (n, d), (n_items, d). The scores (n,
-    n_items) are never held at once, and nothing of them is kept for a second pass.
+    n_items) are computed in blocks, and not stored for a second pass.
     """
     import torch
 
@@ -390,13 +381,13 @@ def full_softmax(states: Tensor, keys: Tensor, targets: Tensor) -> tuple[Tensor,
     by_states, by_keys = torch.empty_like(states), torch.zeros_like(keys_down)
     buffer = states.new_empty(min(STATES_AT_ONCE, len(states)), len(keys))
     for first in range(0, len(states), STATES_AT_ONCE):
-        some = slice(first, first + STATES_AT_ONCE)
-        given, wanted = states[some], targets[some, None]
-        errors = torch.mm(given, keys_down, out=buffer[: len(given)])
+        block = slice(first, first + STATES_AT_ONCE)
+        block_states, block_targets = states[block], targets[block, None]
+        errors = torch.mm(block_states, keys_down, out=buffer[: len(block_states)])
         torch.softmax(errors, -1, out=errors)
-        errors.scatter_add_(1, wanted, errors.new_full(wanted.shape, -1))
-        torch.mm(errors, keys, out=by_states[some])
-        by_keys.addmm_(given.T, errors)
+        errors.scatter_add_(1, block_targets, errors.new_full(block_targets.shape, -1))
+        torch.mm(errors, keys, out=by_states[block])
+        by_keys.addmm_(block_states.T, errors)
     return by_states / len(states), by_keys.T / len(states)
 
 
@@ -416,26 +407,27 @@ class Proposal:
         return cls(roots / roots.sum(), rng)
 
     def sample(self, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """Items (n,), the same one perhaps twice, and how often each was to be expected (n,)."""
-        found = np.searchsorted(self.shares.cumsum(), self.rng.random(n), side="right")
-        found = np.minimum(found, len(self.shares) - 1)
-        return found, n * self.shares[found]
+        """Draw items (n,), perhaps repeated, and return them with their expected counts (n,)."""
+        items = np.searchsorted(self.shares.cumsum(), self.rng.random(n), side="right")
+        items = np.minimum(items, len(self.shares) - 1)
+        return items, n * self.shares[items]
 
 
 def sampled_softmax(
     states: Tensor, keys: Tensor, targets: Tensor, proposal: Proposal, n: int = N_SAMPLED
 ) -> Tensor:
-    """The mean of −log softmax(states·keysᵀ)[target], its denominator estimated from n items.
+    """Compute the mean of −log softmax(states·keysᵀ)[target], with a sampled denominator.
 
-    states (n, d), keys (n_items, d), targets int64 (n,) -> (). From the score of a
-    sampled item the log of how often it was to be expected is subtracted (logQ correction); the
-    target is there once, and samples of it do not count. The estimated denominator is
-    right on average. Bengio and Senécal 2008; Jean et al. 2015, section 3.
+    states (n, d), keys (n_items, d), targets int64 (n,) -> (). The log of its expected count is
+    subtracted from the score of a sampled item (logQ correction). The target counts once, and
+    samples of it do not count. The estimated denominator is right on average.
+    Bengio and Senécal 2008; Jean et al. 2015, section 3.
     """
     import torch
 
-    found, expected = map(torch.from_numpy, proposal.sample(n))
-    scores = states @ keys[found].T - expected.log().to(states.dtype)
-    scores = scores.masked_fill(found == targets[:, None], -torch.inf)
-    own = (states * keys[targets]).sum(-1, keepdim=True)
-    return (torch.logsumexp(torch.cat([own, scores], -1), -1, keepdim=True) - own).mean()
+    sampled, expected = map(torch.from_numpy, proposal.sample(n))
+    scores = states @ keys[sampled].T - expected.log().to(states.dtype)
+    scores = scores.masked_fill(sampled == targets[:, None], -torch.inf)
+    target_scores = (states * keys[targets]).sum(-1, keepdim=True)
+    totals = torch.logsumexp(torch.cat([target_scores, scores], -1), -1, keepdim=True)
+    return (totals - target_scores).mean()

@@ -14,8 +14,8 @@ from qkvsearch._utils.compiled import compiled
 Array = np.ndarray[Any, Any]
 
 # Fewer ratings than this take less time than handing them to a thread.
-SMALLEST_BLOCK = 10_000
-MOST_GROUPS = 32
+MIN_BLOCK = 10_000
+MAX_GROUPS = 32
 ONE = np.float32(1)
 # A bias has many ratings: at the full learning rate it would follow single ones.
 BIAS_PACE = np.float32(0.3)
@@ -34,7 +34,7 @@ class Penalties:
     bias_reg: float
 
     def per_rating(self, counts: np.ndarray) -> np.ndarray:
-        """The share of one rating in the penalties of its row's embedding and bias: (n, 2)."""
+        """Return one rating's share in the penalties of its row's embedding and bias: (n, 2)."""
         n = np.maximum(counts, 1)
         shares = (self.reg * (1 + self.damping / n), self.bias_reg / n)
         return np.column_stack(shares).astype(np.float32)
@@ -65,7 +65,7 @@ class Grid:
 
     @classmethod
     def of(cls, ratings: csr_matrix, penalties: Penalties, n_groups: int) -> Self:
-        """The blocks of ratings (n_users, n_items)."""
+        """Arrange ratings (n_users, n_items) in blocks."""
         n_users, n_items = ratings.shape
         user_counts = np.diff(ratings.indptr)
         item_counts = np.bincount(ratings.indices, minlength=n_items)
@@ -91,7 +91,7 @@ class Grid:
     def descend(
         self, learned: Learned, rate: float, rng: np.random.Generator, pool: Executor
     ) -> None:
-        """One epoch, in place: every rating once, users and blocks in a new random order."""
+        """Run one epoch in place: each rating once, users and blocks in a new random order."""
         n_groups = len(self.user_groups)
         orders = [rng.permutation(group) for group in self.user_groups]
 
@@ -101,26 +101,26 @@ class Grid:
                 self.user_shares, self.item_shares, np.float32(rate),
             )  # fmt: skip
 
-        every = np.arange(n_groups)
+        groups_in_order = np.arange(n_groups)
         for shift in rng.permutation(n_groups):
-            list(pool.map(descend_block, every, (every + shift) % n_groups))
+            list(pool.map(descend_block, groups_in_order, (groups_in_order + shift) % n_groups))
 
 
 def group_count(n_ratings: int) -> int:
-    """How many groups of users, and of items, to make: a power of two, and the most threads used.
+    """Return the number of groups of users, and of items: a power of two, which limits the threads.
 
     It grows with the cube root of the ratings only, so that the blocks, and a user's ratings in a
-    block, grow too: few ratings in a row cost time.
+    block, grow too, since few ratings in a row cost time.
 
     >>> group_count(5_000), group_count(80_000), group_count(800_000), group_count(10**9)
     (1, 2, 4, 32)
     """
-    groups = (max(n_ratings, SMALLEST_BLOCK) / SMALLEST_BLOCK) ** (1 / 3)
-    return min(MOST_GROUPS, 2 ** round(np.log2(groups)))
+    groups = (max(n_ratings, MIN_BLOCK) / MIN_BLOCK) ** (1 / 3)
+    return min(MAX_GROUPS, 2 ** round(np.log2(groups)))
 
 
 def balanced_groups(counts: np.ndarray, n_groups: int) -> np.ndarray:
-    """A group number (n,) for each row, such that all groups have about equally many ratings.
+    """Return a group number (n,) for each row, such that groups have about equally many ratings.
 
     Rows are given out from the most ratings to the fewest, forward and backward over the groups.
 
@@ -128,15 +128,15 @@ def balanced_groups(counts: np.ndarray, n_groups: int) -> np.ndarray:
     [0, 1, 1, 0]
     """
     forward = np.arange(n_groups)
-    turns = np.resize(np.concatenate([forward, forward[::-1]]), len(counts))
+    dealt = np.resize(np.concatenate([forward, forward[::-1]]), len(counts))
     groups = np.empty(len(counts), dtype=np.int64)
-    groups[np.argsort(-counts, kind="stable")] = turns
+    groups[np.argsort(-counts, kind="stable")] = dealt
     return groups
 
 
 @compiled
 def product(left: Array, right: Array) -> np.float32:
-    """The dot product of two vectors (d,)."""
+    """Return the dot product of two vectors (d,)."""
     total = np.float32(0)
     for j in range(len(left)):
         total += left[j] * right[j]
@@ -157,7 +157,7 @@ def descend(
     item_shares: Array,
     rate: np.float32,
 ) -> None:
-    """Stochastic gradient descent, in place, on the ratings of the users in `order`.
+    """Run stochastic gradient descent, in place, on the ratings of the users in `order`.
 
     Each rating updates its two biases and two vectors: x += rate·(error·∂r̂/∂x − share·x). The loop
     that updates a user's vector p also computes its product with the next item's vector, so that p
@@ -170,24 +170,24 @@ def descend(
         if start == end:
             continue
         p, bias = user_embeddings[user], user_biases[user]
-        p_kept = ONE - rate * user_shares[user, 0]
-        bias_kept = ONE - bias_rate * user_shares[user, 1]
+        p_decay = ONE - rate * user_shares[user, 0]
+        bias_decay = ONE - bias_rate * user_shares[user, 1]
         affinity = product(p, item_embeddings[columns[start]])
         for k in range(start, end):
             item = columns[k]
             q = item_embeddings[item]
             following = item_embeddings[columns[min(k + 1, end - 1)]]
             error = targets[k] - bias - item_biases[item] - affinity
-            bias = bias_kept * bias + bias_rate * error
-            item_kept = ONE - bias_rate * item_shares[item, 1]
-            item_biases[item] = item_kept * item_biases[item] + bias_rate * error
-            q_kept = ONE - rate * item_shares[item, 0]
+            bias = bias_decay * bias + bias_rate * error
+            item_decay = ONE - bias_rate * item_shares[item, 1]
+            item_biases[item] = item_decay * item_biases[item] + bias_rate * error
+            q_decay = ONE - rate * item_shares[item, 0]
             pull = rate * error
             affinity = np.float32(0)
             for j in range(d):
                 p_before, q_before = p[j], q[j]
-                p_now = p_kept * p_before + pull * q_before
+                p_now = p_decay * p_before + pull * q_before
                 affinity += p_now * following[j]
                 p[j] = p_now
-                q[j] = q_kept * q_before + pull * p_before
+                q[j] = q_decay * q_before + pull * p_before
         user_biases[user] = bias

@@ -22,10 +22,10 @@ LANES = 16
 # More components than this are solved in blocks, one after another.
 WIDEST_BLOCK = 128
 # Rows of a history that are multiplied at once.
-AT_ONCE = 4
-# A history of more than MOST_KEPT rows is gathered again for every step, PIECE rows at a time. Both
-# are multiples of AT_ONCE.
-MOST_KEPT, PIECE = 8192, 64
+ROWS_AT_ONCE = 4
+# A history of more than MAX_GATHERED rows is gathered again for every step, PIECE rows at a time.
+# Both are multiples of ROWS_AT_ONCE.
+MAX_GATHERED, PIECE = 8192, 64
 # How many rows ahead of its use an embedding is prefetched: about as long as memory takes.
 AHEAD = 8
 # Below this, what is left of the residual is rounding errors of float32: dividing by it would
@@ -53,8 +53,8 @@ def dot(a: Array, b: Array, width: Width) -> np.float32:
 
 @compiled
 def round_up(n: int) -> int:
-    """n, or the next multiple of AT_ONCE above it."""
-    return -(-n // AT_ONCE) * AT_ONCE
+    """n, or the next multiple of ROWS_AT_ONCE above it."""
+    return -(-n // ROWS_AT_ONCE) * ROWS_AT_ONCE
 
 
 @compiled
@@ -73,7 +73,7 @@ def sqrt_confidence(confidences: Array, k: int) -> np.float32:
 
 @compiled
 def clear_padding(history: Array, n: int, width: Width) -> None:
-    """Zero the rows after the n of a history, up to the next multiple of AT_ONCE."""
+    """Zero the rows after the n of a history, up to the next multiple of ROWS_AT_ONCE."""
     for k in range(n, round_up(n)):
         for j in range(LANES * len(width)):
             history[k, j] = ZERO
@@ -110,7 +110,7 @@ def gather(
     width: Width,
 ) -> Array:
     """Fill `history` with √c·y[start:start + b] of the pairs from `first` on, until it is full; the
-    rows that it took, and of zeros up to the next multiple of AT_ONCE.
+    rows that it took, and of zeros up to the next multiple of ROWS_AT_ONCE.
     """
     b, last = LANES * len(width), min(columns.shape[0], first + history.shape[0])
     for k in range(first, last):
@@ -146,7 +146,7 @@ def add_errors(
     lose history x, and the columns' squared lengths are added to `squares`.
     """
     b = LANES * len(width)
-    for k in range(0, history.shape[0], AT_ONCE):
+    for k in range(0, history.shape[0], ROWS_AT_ONCE):
         y0, y1, y2, y3 = history[k], history[k + 1], history[k + 2], history[k + 3]
         s0 = s1 = s2 = s3 = ZERO
         for j in range(b):
@@ -165,7 +165,7 @@ def add_errors(
 def add_history(history: Array, vector: Array, out: Array, width: Width) -> None:
     """out += historyᵀ (history vector), for a history (h, b), in one pass over it."""
     b = LANES * len(width)
-    for k in range(0, history.shape[0], AT_ONCE):
+    for k in range(0, history.shape[0], ROWS_AT_ONCE):
         y0, y1, y2, y3 = history[k], history[k + 1], history[k + 2], history[k + 3]
         s0 = s1 = s2 = s3 = ZERO
         for j in range(b):
@@ -191,9 +191,9 @@ def update_errors(
     """errors −= history·change, so that the next blocks see what this one changed."""
     n, capacity = len(columns), len(history)
     for first in range(0, n, capacity):
-        part = history_rows(others, columns, confidences, first, start, history, width)
+        block_rows = history_rows(others, columns, confidences, first, start, history, width)
         for k in range(min(capacity, n - first)):
-            errors[first + k] -= dot(part[k], change, width)
+            errors[first + k] -= dot(block_rows[k], change, width)
 
 
 @compiled
@@ -221,10 +221,10 @@ def solve_block(
         residual[j] = -penalty[j] * x[j]
         change[j] = direction[j] = ZERO
     for first in range(0, n, capacity):
-        part = gather(others, columns, confidences, first, start, history, width)
-        own = errors[first : first + len(part)]
+        block_rows = gather(others, columns, confidences, first, start, history, width)
+        own = errors[first : first + len(block_rows)]
         # Of later blocks the errors are known whole, and `change` is still 0.
-        add_errors(part, own, x if start == 0 else change, residual, inverse, width)
+        add_errors(block_rows, own, x if start == 0 else change, residual, inverse, width)
     for j in range(b):
         inverse[j] = ONE / inverse[j]
     before = ONE  # any number: the first direction is 0
@@ -239,8 +239,8 @@ def solve_block(
             direction[j] = residual[j] * inverse[j] + ratio * direction[j]
             product[j] = penalty[j] * direction[j]
         for first in range(0, n, capacity):
-            part = history_rows(others, columns, confidences, first, start, history, width)
-            add_history(part, direction, product, width)
+            block_rows = history_rows(others, columns, confidences, first, start, history, width)
+            add_history(block_rows, direction, product, width)
         step, before = squared / dot(direction, product, width), squared
         for j in range(b):
             change[j] += step * direction[j]
@@ -271,24 +271,24 @@ def solve_rows(
     The components are solved block by block, the other blocks held fixed; `errors` are √c·(1 − y·x)
     for the present x. The preconditioner is the matrix's diagonal (Jacobi). The √c·y of a block are
     gathered once into `history`, small and contiguous, which every step reads again. A history
-    longer than MOST_KEPT is gathered for every step, since it would not stay in the cache.
+    longer than MAX_GATHERED is gathered for every step, since it would not stay in the cache.
     """
     b, longest = LANES * len(width), 0
     for row in rows:
         longest = max(longest, indptr[row + 1] - indptr[row])
-    history = np.empty((min(round_up(longest), MOST_KEPT), b), np.float32)
+    history = np.empty((min(round_up(longest), MAX_GATHERED), b), np.float32)
     all_errors, work = np.empty(round_up(longest), np.float32), np.empty((6, b), np.float32)
     for row in rows:
         items = columns[indptr[row] : indptr[row + 1]]
         last = min(indptr[row + 1], confidences.shape[0])
         own = confidences[min(indptr[row], last - 1) : last]
-        place = history[: PIECE if len(items) > len(history) else len(history)]
+        buffer = history[: PIECE if len(items) > len(history) else len(history)]
         errors = all_errors[: round_up(len(items))]
         initial_errors(others, items, own, solved[row], errors, width)
         for start in range(0, others.shape[1], b):
             solve_block(
                 others, items, own, spectrum[start : start + b], ridges[row], start,
-                solved[row, start : start + b], errors, place, work, steps, width,
+                solved[row, start : start + b], errors, buffer, work, steps, width,
             )  # fmt: skip
 
 
@@ -309,8 +309,8 @@ def transpose(
     one_each = values_of_rows.shape[0] == columns.shape[0] and columns.shape[0] > 1
     for row in range(indptr.shape[0] - 1):
         for k in range(indptr[row], indptr[row + 1]):
-            place = free[columns[k]]
-            free[columns[k]] = place + 1
-            rows[place] = row
+            slot = free[columns[k]]
+            free[columns[k]] = slot + 1
+            rows[slot] = row
             if one_each:
-                values_of_rows[place] = values[k]
+                values_of_rows[slot] = values[k]

@@ -1,4 +1,4 @@
-"""The catalog's columns as their owner calls them, beside what the tables call them."""
+"""The columns of a catalog by the names in the owner's file and in the stored table."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from qkvsearch.errors import QkvError, listed_names, suggest
 
 
 def quoted(name: str) -> str:
-    """A column's name in SQL."""
+    """Return a column's name in SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
 @dataclass(frozen=True)
 class StoredColumn:
-    """name: in the owner's file. stored, sql_type: in the table of items. role and type: as in
+    """A column of a stored catalog.
+
+    name: in the owner's file. stored, sql_type: in the table of items. role, type: as in
     `data.columns.facts.ColumnFacts`.
     """
 
@@ -28,7 +30,7 @@ class StoredColumn:
 
 
 class CatalogColumns(Sequence[StoredColumn]):
-    """All of them, id and title first; found by either name, upper and lower case being equal.
+    """All columns, id and title first, which `find` finds by either name in any case.
 
     >>> columns = CatalogColumns.of([("id", "TEXT"), ("title", "TEXT"), ("Price", "REAL")], [
     ...     {"name": "SKU", "stored": "id", "role": "id", "type": "text"}])
@@ -38,21 +40,22 @@ class CatalogColumns(Sequence[StoredColumn]):
 
     def __init__(self, columns: Sequence[StoredColumn]) -> None:
         self._columns = list(columns)
-        self._found = {column.stored.casefold(): column for column in reversed(columns)}
-        for column in columns:  # what the tables call a column goes before another one's own name
-            self._found.setdefault(column.name.casefold(), column)
+        self._by_name = {column.stored.casefold(): column for column in reversed(columns)}
+        for column in columns:  # a stored name goes before another column's name in the file
+            self._by_name.setdefault(column.name.casefold(), column)
 
     @classmethod
     def of(
         cls, stored: Sequence[tuple[str, str]], facts: Sequence[Mapping[str, Any]]
     ) -> CatalogColumns:
-        """stored: name and SQL type of each. facts: what the build knows of them; a column that
-        they leave out has the type of its cells.
+        """Make columns of stored names and SQL types, and of the facts of the build.
+
+        A column without facts has the type of its cells.
         """
-        known = {str(fact.get("stored") or fact["name"]).casefold(): fact for fact in facts}
+        by_stored = {str(fact.get("stored") or fact["name"]).casefold(): fact for fact in facts}
 
         def column(name: str, sql_type: str) -> StoredColumn:
-            fact = known.get(name.casefold(), {})
+            fact = by_stored.get(name.casefold(), {})
             kind = "number" if sql_type in ("INTEGER", "REAL") else "text"
             role = name if name in ("id", "title") else ""
             return StoredColumn(
@@ -60,7 +63,7 @@ class CatalogColumns(Sequence[StoredColumn]):
                 stored=name,
                 sql_type=sql_type,
                 role=fact.get("role", role),
-                # An id is text to its owner, and whole numbers are stored and compared as such.
+                # An id is text to its owner, though whole numbers are stored and compared as such.
                 type=kind if name == "id" else fact.get("type", kind),
             )
 
@@ -69,31 +72,31 @@ class CatalogColumns(Sequence[StoredColumn]):
     def __len__(self) -> int:
         return len(self._columns)
 
-    def __getitem__(self, place: Any) -> Any:
-        return self._columns[place]
+    def __getitem__(self, index: Any) -> Any:
+        return self._columns[index]
 
     def __iter__(self) -> Iterator[StoredColumn]:
         return iter(self._columns)
 
     @property
     def names(self) -> list[str]:
-        """As their owner calls them."""
+        """The names in the owner's file."""
         return [column.name for column in self]
 
     @property
     def sql_names(self) -> list[str]:
-        """The same as a condition has to spell them: in double quotes where they are no words."""
+        """The names as a condition spells them: in double quotes unless they are words."""
         return [name if name.isidentifier() else quoted(name) for name in self.names]
 
     def has(self, name: str) -> bool:
-        return name.strip().casefold() in self._found
+        return name.strip().casefold() in self._by_name
 
     def find(self, name: str, parameter: str = "fields") -> StoredColumn:
-        """Raises `QkvError`, which names the parameter and the columns, where there is none."""
-        found = self._found.get(name.strip().casefold())
-        if found is None:
+        """Return a column by either name. Raises `QkvError` that lists the columns."""
+        column = self._by_name.get(name.strip().casefold())
+        if column is None:
             raise QkvError(
                 f"`{parameter}`: no column {name!r}{suggest(name, self.names)} "
                 f"(columns: {listed_names(self.names)})"
             )
-        return found
+        return column

@@ -1,4 +1,4 @@
-"""Public data sets from their official address: downloaded, checked and unpacked, or not at all."""
+"""Public data sets: downloaded from their official address, checked and unpacked."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
+from qkvsearch._utils.callbacks import Progress
 from qkvsearch._utils.files import folder_beside
 from qkvsearch._utils.limits import DOWNLOAD, PACKED_FILES, check_unpacked
-from qkvsearch._utils.progress import Progress
 from qkvsearch.errors import DataError, suggest
 
 MOVIELENS = "https://files.grouplens.org/datasets/movielens"
@@ -27,8 +27,10 @@ LENGTH = re.compile("[0-9]{1,18}")
 
 @dataclass(frozen=True)
 class Download:
-    """A zip archive that holds one folder. `md5` is the published checksum; None for a data set
-    that changes with time, whose checksum is read from the file beside the archive.
+    """A zip archive with one folder in it.
+
+    md5: the published checksum; None for a data set that changes with time, whose checksum is in a
+    file beside the archive.
     """
 
     name: str
@@ -53,20 +55,20 @@ DOWNLOADS = {
 
 
 def find_download(name: str) -> Download:
-    """A data set by name. Raises `DataError` with near matches."""
+    """Return a data set by name. Raises `DataError` with near matches."""
     if name not in DOWNLOADS:
-        known = list(DOWNLOADS)
+        names = list(DOWNLOADS)
         raise DataError(
-            f"no data set {name!r}{suggest(name, known)} (there are {', '.join(known)})"
+            f"no data set {name!r}{suggest(name, names)} (there are {', '.join(names)})"
         )
     return DOWNLOADS[name]
 
 
 def fetch(download: Download, folder: Path, progress: Progress | None = None) -> Path:
-    """Download, check and unpack into `folder`; returns the data set's own folder.
+    """Download, check and unpack a data set, and return its folder inside `folder`.
 
-    A download that fails leaves nothing behind. Raises `DataError` that names the address and what
-    to do.
+    A failed download leaves nothing behind. Raises `DataError` that names the address and what to
+    do.
     """
     target = folder / download.name
     if target.exists():
@@ -74,11 +76,11 @@ def fetch(download: Download, folder: Path, progress: Progress | None = None) ->
     with folder_beside(target) as partial:
         try:
             archive = partial / "archive.zip"
-            found = _download(download.address, archive, progress)
+            md5 = _download(download.address, archive, progress)
             published = download.md5 or _published_md5(f"{download.address}.md5")
-            if found != published:
+            if md5 != published:
                 raise DataError(
-                    f"{download.address}: the checksum is {found}, published is {published}; "
+                    f"{download.address}: the checksum is {md5}, published is {published}; "
                     "the download was cut or changed: try again"
                 )
             os.replace(_unpack(archive, partial / "unpacked"), target)
@@ -88,7 +90,7 @@ def fetch(download: Download, folder: Path, progress: Progress | None = None) ->
 
 
 def _download(address: str, path: Path, progress: Progress | None) -> str:
-    """The MD5 of what was written to `path`."""
+    """Write a file to `path`, and return its MD5."""
     digest, done = hashlib.md5(usedforsecurity=False), 0
     with urllib.request.urlopen(address, timeout=TIMEOUT) as response, path.open("wb") as file:
         length = response.headers.get("Content-Length") or ""
@@ -104,15 +106,15 @@ def _download(address: str, path: Path, progress: Progress | None) -> str:
 
 
 def _published_md5(address: str) -> str:
-    """The sum in a file of the form `<sum>  <name>` or `MD5 (<name>) = <sum>`."""
+    """Return the checksum in a file of the form `<sum>  <name>` or `MD5 (<name>) = <sum>`."""
     with urllib.request.urlopen(address, timeout=TIMEOUT) as response:
         words = response.read(1000).decode("ascii", errors="replace").split()
     return next((word.lower() for word in words if len(word) == 32 and word.isalnum()), "missing")
 
 
 def _unpack(archive: Path, folder: Path) -> Path:
-    """The one folder inside the archive. `extractall` keeps every member inside `folder`, makes no
-    links, and writes no more of a member than the archive says that it has.
+    """Unpack an archive, and return the one folder inside. `extractall` keeps every member inside
+    `folder`, makes no links, and writes no more of a member than its size in the archive.
     """
     try:
         with zipfile.ZipFile(archive) as packed:

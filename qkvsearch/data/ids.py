@@ -24,10 +24,10 @@ BLANK = " \t\n\r\v\f\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000
 
 
 def id_text(value: Any, whole: bool = False) -> str:
-    """The one spelling of an id, so that 7, 7.0 and "7 " from three files are the same user.
+    """Return the one spelling of an id, so that 7, 7.0 and "7 " of three files are the same user.
 
-    whole: the ids are whole numbers, so that a text "7.0" is 7 as well; among others it may be a
-    version, beside 7.1.
+    whole: all ids are whole numbers, so that a text "7.0" is 7 as well; otherwise it may be a
+    version.
 
     >>> id_text(7), id_text(7.0), id_text(" 7 "), id_text("007"), id_text("1E5"), id_text(None)
     ('7', '7', '7', '007', '1E5', '')
@@ -42,15 +42,14 @@ def id_text(value: Any, whole: bool = False) -> str:
         if float(value).is_integer():
             return str(int(value))
     text = str(value).strip(BLANK)
-    found = WITH_POINT.fullmatch(text) if whole else None
-    return found[1] if found else text
+    match = WITH_POINT.fullmatch(text) if whole else None
+    return match[1] if match else text
 
 
 def id_texts(column: Any) -> Any:
-    """A column of ids (a pandas Series) in their one spelling.
+    """Return a column of ids (a pandas Series) in their one spelling.
 
-    Where all are whole numbers, be some of them written as 7.0, they are without the point.
-    Version numbers, 1.0 beside 1.1, stay as they are.
+    Where all are whole numbers, 7.0 becomes 7. Version numbers, such as 1.0 and 1.1, stay.
     """
     texts = column.map(id_text).astype(object)
     if not texts.str.endswith(".0").any():
@@ -60,9 +59,9 @@ def id_texts(column: Any) -> Any:
 
 
 def one_case(column: Any, counts: np.ndarray | None = None) -> Any:
-    """A column of ids (a pandas Series) in which those that differ in case alone are one, in the
-    spelling that is the most common, of equally common ones the first. counts (n,): how often each
-    counts, once by default.
+    """Return a column of ids (a pandas Series) with one spelling for those that differ in case.
+
+    It is the most common one, the first of several. counts (n,): how often each id counts.
 
     >>> import pandas as pd
     >>> one_case(pd.Series(["Ann", "ANN", "bob", "ANN"])).tolist()
@@ -74,15 +73,16 @@ def one_case(column: Any, counts: np.ndarray | None = None) -> Any:
     if folded.nunique() == column.nunique():
         return column
     ones = np.ones(len(column), np.int64) if counts is None else counts
-    found = pd.Series(ones, column.index).groupby([folded, column], sort=False).sum()
-    most = found.rename_axis(["key", "id"]).reset_index(name="n")
-    most = most.sort_values("n", ascending=False, kind="stable")
-    return folded.map(most.drop_duplicates("key").set_index("key")["id"])
+    totals = pd.Series(ones, column.index).groupby([folded, column], sort=False).sum()
+    totals = totals.rename_axis(["key", "id"]).reset_index(name="n")
+    totals = totals.sort_values("n", ascending=False, kind="stable")
+    return folded.map(totals.drop_duplicates("key").set_index("key")["id"])
 
 
 def case_note(texts: Iterable[str], kind: str, n_joined: int | None = None) -> str:
-    """What is said where ids differ in case alone; "" where none do. n_joined: how many would join
-    others, if these are not all.
+    """Return a note on ids that differ in case alone, or "".
+
+    n_joined: the number of ids that would join others, if `texts` are not all of them.
 
     >>> case_note(["ann", "Ann", "ANN", "bob"], "users")
     'ann and Ann differ in case alone: 2 users would join others with `fold_ids`'
@@ -96,15 +96,15 @@ def case_note(texts: Iterable[str], kind: str, n_joined: int | None = None) -> s
     ]
     if not pairs:
         return ""
-    one, other = pairs[0]
+    before, text = pairs[0]
     return (
-        f"{shorten(one)} and {shorten(other)} differ in case alone: "
+        f"{shorten(before)} and {shorten(text)} differ in case alone: "
         f"{n_joined or len(pairs):,} {kind} would join others with `fold_ids`"
     )
 
 
 def are_integers(texts: Iterable[str]) -> bool:
-    """True where every id is a whole number written the usual way ("7", not "007") in 64 bits."""
+    """Return whether all ids are whole numbers of 64 bits in the usual form ("7", not "007")."""
     return all(
         WHOLE_NUMBER.fullmatch(text) and (len(text) < 19 or -(2**63) <= int(text) < 2**63)
         for text in texts
@@ -114,8 +114,8 @@ def are_integers(texts: Iterable[str]) -> bool:
 class Ids(Sequence[Id]):
     """Distinct ids in a fixed order: position to id by indexing, id to position by `positions`.
 
-    Whole numbers come back as `int`, anything else as `str`; either spelling finds them. integer:
-    whether they are whole numbers, None to look.
+    If all are whole numbers, they come back as `int`, otherwise as `str`; either spelling finds
+    them. integer: whether they are, if known.
 
     >>> ids = Ids(["30", "4"])
     >>> ids[0], ids.positions([4, "30"]).tolist()
@@ -131,7 +131,7 @@ class Ids(Sequence[Id]):
 
     @classmethod
     def sorted(cls, texts: Iterable[str], fold: bool = False) -> Ids:
-        """In natural order: by number where all are whole numbers, else by text."""
+        """Make ids in natural order: by number where all are whole numbers, else by text."""
         texts = list(texts)
         return cls(sorted(texts, key=int) if are_integers(texts) else sorted(texts), fold)
 
@@ -143,7 +143,7 @@ class Ids(Sequence[Id]):
         return int(text) if self.integer else text
 
     def key(self, value: Any) -> str:
-        """What is equal for all spellings of one id."""
+        """Return a text that all spellings of an id share."""
         text = id_text(value, whole=self.integer)
         return text.casefold() if self.fold else text
 
@@ -156,29 +156,29 @@ class Ids(Sequence[Id]):
         return self.key(value) in self._position
 
     def find(self, value: Any) -> int:
-        """The row number of an id, −1 for one that is not there."""
+        """Return the row number of an id, −1 for an unknown one."""
         return self._position.get(self.key(value), -1)
 
-    def find_text(self, text: str, as_given: Any) -> int:
-        """The row number of an id by its text, or else as it was given, −1 for one that is not
-        there.
+    def find_text(self, text: str, original: Any) -> int:
+        """Return the row number of an id by its text, or else by its original value; −1 if both are
+        unknown.
         """
-        found = -1 if self.fold else self._position.get(text, -1)
-        return found if found >= 0 else self.find(text if text in self else as_given)
+        row = -1 if self.fold else self._position.get(text, -1)
+        return row if row >= 0 else self.find(text if text in self else original)
 
     def positions(self, values: Iterable[Any], kind: str = "id") -> np.ndarray:
-        """Row numbers (int64) of ids. Raises `UnknownIdError` with near matches."""
+        """Return row numbers (int64) of ids. Raises `UnknownIdError` with near matches."""
         values = list(values)
-        found = [self.find(value) for value in values]
-        if -1 in found:
-            unknown = id_text(values[found.index(-1)])
+        rows = [self.find(value) for value in values]
+        if -1 in rows:
+            unknown = id_text(values[rows.index(-1)])
             raise UnknownIdError(f"no {kind} {unknown!r}{suggest(unknown, self.texts)}")
-        return np.asarray(found, dtype=np.int64)
+        return np.asarray(rows, dtype=np.int64)
 
 
 def factorize(values: Any, known: Ids | None = None, fold: bool = False) -> tuple[np.ndarray, Ids]:
-    """Codes (int32, −1 where an id is missing) and the ids: those `known`, of which others are
-    missing, or else the distinct ones in natural order. fold: upper and lower case are equal.
+    """Return codes (int32, −1 where an id is missing or not among the `known` ones), and the ids:
+    the `known` ones, or the distinct ones in natural order. fold: case does not matter.
 
     >>> codes, ids = factorize(["b", "a", None, "b"])
     >>> codes.tolist(), list(ids)
@@ -190,8 +190,8 @@ def factorize(values: Any, known: Ids | None = None, fold: bool = False) -> tupl
     dtype = None if hasattr(values, "dtype") else object
     codes, distinct = pd.factorize(pd.Series(values, dtype=dtype))
     counts = np.bincount(codes[codes >= 0], minlength=len(distinct))
-    found, ids = identified(distinct, counts, known, fold)
-    return np.append(found, np.int32(-1))[codes], ids
+    rows, ids = identified(distinct, counts, known, fold)
+    return np.append(rows, np.int32(-1))[codes], ids
 
 
 def identified(
@@ -201,8 +201,11 @@ def identified(
     fold: bool = False,
     whole: bool | None = None,
 ) -> tuple[np.ndarray, Ids]:
-    """The same of distinct values (m,), in the order in which they occur first, and how often each
-    does (m,): the number of each, int32 (m,), and the ids. whole: as in `id_text`, None to look.
+    """Return the row number of each of the distinct values (m,), int32 (m,), and the ids, as
+    `factorize` does.
+
+    The values are in the order in which they occur first. counts (m,): how often each occurs.
+    whole: as in `id_text`, None to look.
     """
     import pandas as pd
 
@@ -210,22 +213,20 @@ def identified(
     texts = id_texts(column) if whole is None else column.map(partial(id_text, whole=whole))
     if known is None:
         known = Ids.sorted(_spellings(texts, counts, fold), fold)
-    found = [
-        known.find_text(text, as_given) for as_given, text in zip(distinct, texts, strict=True)
-    ]
-    return np.array(found, dtype=np.int32), known
+    rows = [known.find_text(text, value) for value, text in zip(distinct, texts, strict=True)]
+    return np.array(rows, dtype=np.int32), known
 
 
 def _spellings(texts: Any, counts: np.ndarray, fold: bool) -> set[str]:
-    """The distinct ids of a column that are there, each as it is shown."""
-    there = texts != ""
+    """Return the distinct ids of a column that are not blank, each in its one spelling."""
+    filled = texts != ""
     if not fold:
-        return set(texts[there])
-    return set(one_case(texts[there], counts[there.to_numpy(bool)]))
+        return set(texts[filled])
+    return set(one_case(texts[filled], counts[filled.to_numpy(bool)]))
 
 
 def row_numbers(names: Any, ids: Ids | None, count: int, kind: str) -> np.ndarray:
-    """Row numbers (n,) of ids; where the model knows no ids, of row numbers, which are checked.
+    """Return row numbers (n,) of ids, or checked row numbers where a model has no ids.
 
     >>> row_numbers([2, 0], None, 3, "item").tolist()
     [2, 0]

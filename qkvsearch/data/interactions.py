@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qkvsearch.data.files import scratch
-from qkvsearch.data.files.scratch import GrowingArray, grouped, pieces_of
+from qkvsearch._utils import scratch
+from qkvsearch._utils.scratch import GrowingArray, grouped, pieces_of
 from qkvsearch.data.ids import Ids, factorize
 from qkvsearch.data.ratings import Scale
 
@@ -18,17 +18,18 @@ if TYPE_CHECKING:
 
     from qkvsearch.data.report import ReadReport
 
+# Weights are decimal fractions: 0.1 + 0.2 − 0.3 leaves nothing.
+TOLERANCE = 1e-9
+
 
 @dataclass(frozen=True)
 class Interactions:
     """Distinct (user, item) pairs as row numbers, with the ids of the rows.
 
     users, items: int32 (n,), sorted by user, then item. ratings: float32 (n,) or None; NaN for a
-    pair without a rating.
-    times: int64 (n,) or None, comparable only within a user unless `times_comparable`.
-    weights: float32 (n,) or None: how much of each pair there was, all its rows together, without
-    what was taken back; 0 where nothing is left.
-    scale: the lowest and the highest rating that can be given, None where nobody said.
+    pair without a rating. times: int64 (n,) or None, comparable only within a user unless
+    `times_comparable`. weights: float32 (n,) or None, the sum of a pair's rows minus refunds; 0
+    where nothing is left. scale: the lowest and the highest rating that can be given, or None.
 
     >>> log = Interactions.from_columns(["ann", "bob", "ann"], [10, 10, 20], ratings=[5, 3, 4])
     >>> log.matrix(log.ratings).toarray()
@@ -61,14 +62,13 @@ class Interactions:
         fold_ids: bool = False,
         report: ReadReport | None = None,
     ) -> Interactions:
-        """From columns of equal length, with the ids of the data.
+        """Make interactions of columns of equal length, with the ids of the data.
 
-        Of a repeated pair the latest rating is kept, by time, then by place in the file; its time
-        is the latest of all. Weights add up; negative ones take back what they refund, as
-        `refunds.what_is_left` says, and a missing one is the median of the others. Rows without a
-        user or an item, or with an item that is not in `item_ids` (default: all that occur), are
-        left out; callers that must report them compare ids first. fold_ids: ids that differ in case
-        alone are one. report: where what becomes of repeated rows is counted.
+        A repeated pair has its latest rating, by time, then by row, and its latest time. Weights
+        add up; negative ones are refunds (see `apply_refunds`), and a missing one counts as the
+        median of the others. Rows without a user or an item, or with an item that is not in
+        `item_ids` (default: all that occur), are left out, uncounted. fold_ids: ids that differ in
+        case alone are one. report: counts repeated rows and refunds.
         """
         user_codes, user_ids = factorize(users, fold=fold_ids)
         item_codes, item_ids = factorize(items, item_ids, fold=fold_ids)
@@ -100,21 +100,22 @@ class Interactions:
         scale: Scale = None,
         report: ReadReport | None = None,
     ) -> Interactions:
-        """The same from row numbers, int32 (n,), −1 where an id is missing, which is changed in
-        `users` to leave the row out. However many rows there are, those of some users at a time are
-        merged; long arrays are in files without names.
+        """Make interactions of row numbers, int32 (n,), −1 where an id is missing.
+
+        The rows of a few users at a time are merged, and long arrays are in files, so that memory
+        does not grow with the rows. `users` is changed: −1 where the item is missing.
         """
         for rows in pieces_of(len(users)):
             users[rows][items[rows] < 0] = -1
-        starts, places = grouped(users, len(user_ids))
+        starts, order = grouped(users, len(user_ids))
         merged = MergedRows(len(item_ids), ratings, times, weights)
         if weights is not None:
-            merged.usual = usual_weight(weights, places)
-        for first, last in _of_some_users(starts):
-            some = places[starts[first] : starts[last]]
-            merged.add(users[some], items[some], some)
+            merged.usual = usual_weight(weights, order)
+        for first, last in _user_batches(starts):
+            batch = order[starts[first] : starts[last]]
+            merged.add(users[batch], items[batch], batch)
         if report is not None:
-            merged.counts.say(report)
+            merged.counts.add_to(report)
         return cls(
             user_ids=user_ids,
             item_ids=item_ids,
@@ -131,7 +132,7 @@ class Interactions:
         return len(self.user_ids)
 
     def take(self, keep: np.ndarray) -> Interactions:
-        """The pairs for which `keep` (bool, n) is True, with all users and items as before."""
+        """Return the pairs for which `keep` (bool, n) is True. All users and items stay."""
         return replace(
             self,
             users=self.users[keep],
@@ -142,14 +143,15 @@ class Interactions:
         )
 
     def rated(self) -> Interactions:
-        """The pairs that have a rating; none where there are no ratings at all."""
+        """Return the pairs that have a rating."""
         if self.ratings is None:
             return self.take(np.zeros(len(self), dtype=bool))
         return self.take(np.isfinite(self.ratings))
 
     def matrix(self, values: np.ndarray | None = None) -> csr_matrix:
-        """Users × items in compressed rows, float32; `values` per pair, 1 by default. Nothing is
-        copied, and nobody may write to it.
+        """Return users × items in compressed rows, float32, with `values` (n,), 1 by default.
+
+        Nothing is copied, so the matrix must not be written to.
         """
         from scipy.sparse import csr_matrix
 
@@ -161,18 +163,19 @@ class Interactions:
 
 
 def ones(count: int) -> np.ndarray:
-    """As many ones, float32, that take no memory and cannot be written to."""
+    """Return ones, float32 (count,), that take no memory and cannot be written to."""
     return np.broadcast_to(np.float32(1), count)
 
 
-def _of_some_users(starts: np.ndarray) -> Iterator[tuple[int, int]]:
-    """The first of some users, and the one after the last, that have about as many rows as are
-    worked on at a time; starts: where the rows of each begin, int64 (n_users + 1,).
+def _user_batches(starts: np.ndarray) -> Iterator[tuple[int, int]]:
+    """Yield batches of users, the first and the one after the last, of about as many rows each.
+
+    starts: where the rows of each user begin, int64 (n_users + 1,).
     """
     first, n_users = 0, len(starts) - 1
     while first < n_users:
-        most = starts[first] + 4 * scratch.ROWS_AT_ONCE
-        last = int(np.searchsorted(starts, most, side="right")) - 1
+        end = starts[first] + 4 * scratch.ROWS_AT_ONCE
+        last = int(np.searchsorted(starts, end, side="right")) - 1
         last = min(max(last, first + 1), n_users)
         yield first, last
         first = last
@@ -180,8 +183,9 @@ def _of_some_users(starts: np.ndarray) -> Iterator[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class MergeCounts:
-    """What became of rows that repeat a pair, or take back what others added: how many there are of
-    each kind.
+    """Numbers of rows that repeat a pair, lack a weight, or are refunds.
+
+    unmatched: refunds of more than was bought before. gone: pairs without any weight left.
     """
 
     merged: int = 0
@@ -194,8 +198,8 @@ class MergeCounts:
         both = zip(astuple(self), astuple(other), strict=True)
         return MergeCounts(*(one + more for one, more in both))
 
-    def say(self, report: ReadReport) -> None:
-        """In a report."""
+    def add_to(self, report: ReadReport) -> None:
+        """Write the numbers into a report."""
         report.merged += self.merged
         matched = self.refunds - self.unmatched
         report.note(self.missing, "{n} without a weight count as the median of the others")
@@ -205,17 +209,16 @@ class MergeCounts:
 
 
 def usual_weight(weights: np.ndarray, rows: np.ndarray) -> float:
-    """What a missing weight counts as: the median of those in these rows that are positive."""
+    """Return the weight of a row without one: the median of the positive ones."""
     known = weights[rows] if np.isnan(weights).any() else np.empty(0)
     positive = known[known > 0]
     return float(np.median(positive)) if len(positive) else 1.0
 
 
 class MergedRows:
-    """The pairs of a log, sorted, users after users. What is left of each: see
-    `Interactions.from_columns`. What becomes of a user's rows does not depend on the other users.
+    """The pairs of a log, sorted, added batch by batch of users: see `Interactions.from_columns`.
 
-    usual: what a missing weight counts as. counts: what became of the rows so far.
+    usual: the weight of a row without one. counts: the numbers of the rows so far.
 
     >>> merged = MergedRows(2, weights=np.array([3.0, -1.0]))
     >>> merged.add(np.zeros(2, np.int32), np.ones(2, np.int32), np.arange(2))
@@ -240,7 +243,7 @@ class MergedRows:
                 self._columns[name] = GrowingArray(dtype)
 
     def add(self, users: np.ndarray, items: np.ndarray, rows: np.ndarray) -> None:
-        """All rows of some users, of each in the order of the file; rows (n,): where they are."""
+        """Add all rows of some users, in the order of the file; rows (n,): their indices."""
         pair = users.astype(np.int64) * self.n_items + items
         if len(self._columns) == 2:
             pair.sort()
@@ -251,7 +254,7 @@ class MergedRows:
             order = np.argsort(stamps, kind="stable")
         pairs, last, of_pair = np.unique(pair[order][::-1], return_index=True, return_inverse=True)
         last, of_pair = len(order) - 1 - last, of_pair[::-1]
-        net, counts = None, np.ones(len(order), dtype=bool)
+        counts = np.ones(len(order), dtype=bool)
         if self.weights is not None:
             left = self._left(of_pair, self.weights[rows[order]])
             net = np.bincount(of_pair, left, len(pairs))
@@ -263,7 +266,7 @@ class MergedRows:
             self._columns["times"].append(latest)
         if self.ratings is not None:
             values = self.ratings[rows[order]].astype(np.float32)
-            self._columns["ratings"].append(_last_known(values, of_pair, last))
+            self._columns["ratings"].append(_last_ratings(values, of_pair, last))
         self._add_pairs(pairs, len(rows))
 
     def _add_pairs(self, pairs: np.ndarray, n_rows: int) -> None:
@@ -272,10 +275,10 @@ class MergedRows:
         self._columns["items"].append(pairs % self.n_items)
 
     def _left(self, pairs: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """What is left of each row's weight (n,); rows are oldest first."""
+        """Return what refunds leave of each row's weight (n,); rows are oldest first."""
         missing = np.isnan(weights)
         weights = np.where(missing, self.usual, weights)
-        left, unmatched = what_is_left(pairs, weights)
+        left, unmatched = apply_refunds(pairs, weights)
         self.counts += MergeCounts(
             missing=int(missing.sum()),
             refunds=int((weights < 0).sum()),
@@ -285,31 +288,27 @@ class MergedRows:
         return left
 
     def whole(self) -> dict[str, np.ndarray]:
-        """The arrays of the pairs, by the names of `Interactions`; nothing is added any more."""
+        """Return the arrays by the names of `Interactions`; nothing can be added any more."""
         return {name: column.whole() for name, column in self._columns.items()}
 
 
-def _last_known(values: np.ndarray, of_pair: np.ndarray, last: np.ndarray) -> np.ndarray:
-    """The last rating of each pair: a later interaction without one does not remove it."""
-    found = values[last]
+def _last_ratings(values: np.ndarray, of_pair: np.ndarray, last: np.ndarray) -> np.ndarray:
+    """Return the last rating of each pair; a later row without one does not remove it."""
+    ratings = values[last]
     rated = np.isfinite(values)
-    pairs, place = np.unique(of_pair[rated][::-1], return_index=True)
-    found[pairs] = values[rated][::-1][place]
-    return found
+    pairs, rows = np.unique(of_pair[rated][::-1], return_index=True)
+    ratings[pairs] = values[rated][::-1][rows]
+    return ratings
 
 
-# Weights are decimal fractions: 0.1 + 0.2 − 0.3 leaves nothing.
-TOLERANCE = 1e-9
+def apply_refunds(pairs: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, int]:
+    """Return what is left of each row's weight (n,), and the number of unmatched refunds.
 
+    pairs: the pair of user and item of each row, as a number (n,); rows are oldest first. A refund,
+    a negative weight, reduces the rows of its pair before it, the latest first. It is unmatched
+    where they have too little: the purchase was before the log began.
 
-def what_is_left(pairs: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, int]:
-    """What is left of each row's weight (n,), and how many refunds found too little to take back.
-
-    pairs: which user and item each row is of, as a number (n,); rows are oldest first. A refund
-    takes from rows of its own pair before it, the latest first. What it cannot take counts nothing:
-    the purchase was before the log began.
-
-    >>> what_is_left(np.array([0, 0, 0, 1]), np.array([2.0, 1.0, -2.0, -1.0]))
+    >>> apply_refunds(np.array([0, 0, 0, 1]), np.array([2.0, 1.0, -2.0, -1.0]))
     (array([1., 0., 0., 0.]), 1)
     """
     left = np.maximum(weights, 0)
@@ -328,9 +327,9 @@ def what_is_left(pairs: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, in
             continue
         owed = -weight
         while rows and owed > 0:
-            taken = min(owed, left[rows[-1]])
-            left[rows[-1]] -= taken
-            owed -= taken
+            amount = min(owed, left[rows[-1]])
+            left[rows[-1]] -= amount
+            owed -= amount
             if left[rows[-1]] <= TOLERANCE * -weight:
                 left[rows.pop()] = 0
         unmatched += int(owed > TOLERANCE * -weight)

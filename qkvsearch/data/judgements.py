@@ -9,6 +9,7 @@ from pathlib import Path
 
 import xxhash
 
+from qkvsearch._utils.limits import LINES
 from qkvsearch.data.ids import id_text
 from qkvsearch.errors import DataError, suggest
 
@@ -16,17 +17,17 @@ from qkvsearch.errors import DataError, suggest
 Queries = dict[str, str]
 Judgements = dict[str, dict[str, int]]
 
-# The fact of a build, and of an evaluation, about the queries that weights were learned from.
+# The fact of a build, and of an evaluation, about the queries that its weights were learned from.
 LEARNED_FROM = "learned_from"
-# Bytes of XXH3 by which a query is known again.
+# Bytes of XXH3 that identify a query.
 FINGERPRINT = 8
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def read_queries(path: str | Path) -> Queries:
-    """Lines of `id<TAB>text`, without a header or quoting; of a repeated id the last is kept.
+    """Read lines of `id<TAB>text`, without a header or quoting. The last line of an id counts.
 
-    Raises `DataError` naming the file and the line.
+    Raises `DataError` that names the file and the line.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp(), "queries.tsv")
@@ -46,11 +47,12 @@ def read_queries(path: str | Path) -> Queries:
 
 
 def read_judgements(path: str | Path) -> Judgements:
-    """Lines of `query iteration item grade` (TREC), `query item grade`, or `query item`, grade 1.
+    """Read lines of `query iteration item grade` (TREC), `query item grade`, or `query item`,
+    whose grade is 1.
 
-    Columns are parted by tabs where a line has one, so that ids may hold spaces, and by any space
-    otherwise. Grades are whole numbers, relevant from 1 up. Of a pair judged twice the last is
-    kept. Raises `DataError` naming the file and the line.
+    Tabs separate columns if a line has one, so that ids may have spaces; otherwise any space does.
+    Grades are whole numbers, relevant from 1 up. The last grade of a pair counts. Raises
+    `DataError` that names the file and the line.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp(), "qrels.txt")
@@ -74,10 +76,10 @@ def read_judgements(path: str | Path) -> Judgements:
     return judgements
 
 
-def _grade(text: str, place: str) -> int:
+def _grade(text: str, where: str) -> int:
     if not re.fullmatch(r"[-+]?[0-9]{1,6}", text):
         raise DataError(
-            f"{place}: {text[:20]!r} is no grade: give a whole number, and no header line"
+            f"{where}: {text[:20]!r} is no grade: give a whole number, and no header line"
         )
     return int(text)
 
@@ -85,8 +87,9 @@ def _grade(text: str, place: str) -> int:
 def judged_by(
     queries: str | Path | Queries | None, qrels: str | Path | Judgements | None
 ) -> tuple[Queries, Judgements] | None:
-    """Both, read where they are files; None for neither. Ids of either type are compared as they
-    are written. Raises `DataError` for one alone.
+    """Return queries and judgements, of files or mappings, with ids as text; None for neither.
+
+    Raises `DataError` for one alone.
     """
     if queries is None and qrels is None:
         return None
@@ -104,7 +107,7 @@ def judged_by(
 
 
 def check_queries(judgements: Judgements, queries: Queries) -> None:
-    """Raise `DataError` where a judgement names a query that is not there."""
+    """Raise `DataError` where a judgement names an unknown query."""
     for query in judgements:
         if query not in queries:
             near = suggest(query, list(queries))
@@ -115,8 +118,7 @@ def check_queries(judgements: Judgements, queries: Queries) -> None:
 
 
 def fingerprints(queries: Iterable[str]) -> str:
-    """Of each distinct query 8 bytes by which it is known again, in Base64: case and spaces make no
-    difference.
+    """Return 8 bytes that identify each distinct query, in Base64; case and spaces do not matter.
 
     >>> known = fingerprints(["Deep  sea", "deep sea"])
     >>> len(known), among(["DEEP SEA", "high sea"], known)
@@ -125,11 +127,11 @@ def fingerprints(queries: Iterable[str]) -> str:
     return base64.b64encode(b"".join(sorted({*map(_fingerprint, queries)}))).decode()
 
 
-def among(queries: Iterable[str], known: str) -> int:
-    """How many of these queries are among those that `fingerprints` made `known` of."""
-    stored = base64.b64decode(known)
-    there = {stored[i : i + FINGERPRINT] for i in range(0, len(stored), FINGERPRINT)}
-    return sum(_fingerprint(query) in there for query in queries)
+def among(queries: Iterable[str], stored: str) -> int:
+    """Count the queries that are among those of `fingerprints`."""
+    content = base64.b64decode(stored)
+    known = {content[i : i + FINGERPRINT] for i in range(0, len(content), FINGERPRINT)}
+    return sum(_fingerprint(query) in known for query in queries)
 
 
 def _fingerprint(query: str) -> bytes:
@@ -138,15 +140,17 @@ def _fingerprint(query: str) -> bytes:
 
 
 def numbered_lines(path: str | Path) -> Iterator[tuple[int, str]]:
-    """Numbered lines that are not blank, without their ends."""
+    """Yield lines that are not blank, without their ends, with their numbers."""
     try:
-        content = Path(path).read_bytes().removeprefix(BYTE_ORDER_MARK)
+        with Path(path).open("rb") as file:  # a device or a pipe may never end
+            content = file.read(LINES.value + 1)
     except FileNotFoundError:
         raise DataError(f"{path}: no such file") from None
     except OSError as error:
         raise DataError(f"{path}: cannot read: {error.strerror}") from None
+    LINES.check(len(content), str(path))
     # Only line feeds end a line: splitlines would also split at rarer separators inside a text.
-    for number, line in enumerate(content.split(b"\n"), 1):
+    for number, line in enumerate(content.removeprefix(BYTE_ORDER_MARK).split(b"\n"), 1):
         try:
             text = line.decode("utf-8").rstrip("\r")
         except UnicodeDecodeError:

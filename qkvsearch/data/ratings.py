@@ -1,4 +1,4 @@
-"""The scale of ratings, told or inferred; and numbers in a column of ratings that are counts."""
+"""The scale of ratings, and counts in a column that is named as ratings are."""
 
 from __future__ import annotations
 
@@ -9,20 +9,22 @@ import numpy as np
 
 Scale = tuple[float, float] | None
 
-# The share of the ratings, at either end, that may be input errors.
+# The largest share of the ratings, at either end, that may be input errors.
 OUTLIERS = 0.005
-# Where scales usually begin and end.
+# The usual ends of scales.
 USUAL_BOTTOMS = (0.0, 1.0)
 USUAL_TOPS = (1.0, 5.0, 10.0, 100.0)
-# Counts are mostly 0 or 1, and large ones are few; people rate mostly what they like.
-LEAST_ONES = 0.4
-MOST_HIGH = 0.2
+# Most counts are 0 or 1, and few are large; most ratings are high.
+MIN_ONES = 0.4
+MAX_HIGH = 0.2
 
 
 @dataclass(frozen=True)
 class Inferred:
-    """scale: the lowest and the highest rating that can be given; None without any, and for counts.
-    are_counts: whether the numbers say how often or how many rather than how well liked. why: the
+    """What the numbers in a column of ratings mean.
+
+    scale: the lowest and the highest rating that can be given; None without ratings, and for
+    counts. are_counts: whether the numbers are how often or how many, not how well liked. why: the
     reason, for a person.
     """
 
@@ -32,68 +34,67 @@ class Inferred:
 
 
 def infer_scale(ratings: np.ndarray, counts: np.ndarray | None = None) -> Inferred:
-    """What the numbers in a column of ratings mean, by those that occur. counts (n,): how often
-    each does, once by default.
+    """Infer what the numbers in a column of ratings mean. counts (n,): how often each occurs.
 
-    The highest that occurs is the top of the scale: of what people choose themselves, some is as
-    good as can be. The bottom may never occur. It is 1 where all are 1 or more, 0 where all are
-    from 0 to 1, the lowest that occurs where that is from 0 to 1 and others are more (half stars),
-    and otherwise as far below 0 as the top is above it, or further where one is. A rating far from
-    all others is no end of the scale (`_without_outliers`).
+    The highest rating is the top of the scale: people like some of what they choose as much as can
+    be. The bottom may never occur. It is 1 if all ratings are 1 or more, 0 if all are from 0 to 1,
+    the lowest rating if that is from 0 to 1 and others are more (half stars), and otherwise as far
+    below 0 as the top is above it, or further if one is. A rating far from all others is no end of
+    the scale (`_without_outliers`).
 
-    Whole numbers are counts where at least 40% are 0 or 1 and less than 20% are in the upper half
-    of the scale, or where only 1 and 2 occur: nobody gives most things the lowest mark.
+    Whole numbers are counts if at least 40% are 0 or 1 and less than 20% are in the upper half of
+    the scale, or if only 1 and 2 occur: nobody gives most things the lowest mark.
 
     >>> infer_scale(np.array([4., 5., 5.])).scale, infer_scale(np.array([1., -1., 1.])).scale
     ((1.0, 5.0), (-1.0, 1.0))
     >>> infer_scale(np.array([1.] * 97 + [2.] * 3)).are_counts
     True
     """
-    known = np.asarray(ratings, dtype=np.float64)
-    counts = np.ones(len(known)) if counts is None else np.asarray(counts, dtype=np.float64)
-    finite = np.isfinite(known)
-    known, counts = known[finite], counts[finite]
-    if not len(known):
+    values = np.asarray(ratings, dtype=np.float64)
+    counts = np.ones(len(values)) if counts is None else np.asarray(counts, dtype=np.float64)
+    finite = np.isfinite(values)
+    values, counts = values[finite], counts[finite]
+    if not len(values):
         return Inferred(None)
-    lowest, highest = _without_outliers(known, counts)
+    lowest, highest = _without_outliers(values, counts)
     scale = _from_ends(lowest, highest)
-    kept = known >= lowest
-    if _are_counts(known[kept], counts[kept], scale):  # a few refunds make them no ratings
-        why = f"whole numbers, {_share(known <= 1, counts):.0%} of them 0 or 1"
-        if known.min() == 1 and known.max() == 2:
+    inside = values >= lowest
+    if _are_counts(values[inside], counts[inside], scale):  # a few refunds make them no ratings
+        why = f"whole numbers, {_share(values <= 1, counts):.0%} of them 0 or 1"
+        if values.min() == 1 and values.max() == 2:
             why = "1s and 2s alone, which could also be dislikes and likes"
         return Inferred(None, True, why)
-    return Inferred(scale, False, f"{known.min():g} to {known.max():g} occur")
+    return Inferred(scale, False, f"{values.min():g} to {values.max():g} occur")
 
 
 def ends_of(ratings: np.ndarray) -> tuple[float, float]:
-    """The lowest and the highest rating that occur, without input errors; some must be finite."""
-    known = np.asarray(ratings, dtype=np.float64)
-    known = known[np.isfinite(known)]
-    return _without_outliers(known, np.ones(len(known)))
+    """Return the lowest and the highest rating without input errors; some must be finite."""
+    values = np.asarray(ratings, dtype=np.float64)
+    values = values[np.isfinite(values)]
+    return _without_outliers(values, np.ones(len(values)))
 
 
-def _without_outliers(known: np.ndarray, counts: np.ndarray) -> tuple[float, float]:
-    """The lowest and the highest that are no input errors.
+def _without_outliers(values: np.ndarray, counts: np.ndarray) -> tuple[float, float]:
+    """Return the lowest and the highest rating that are no input errors.
 
     An input error is one of the 0.5% lowest or highest, and beyond a usual end of a scale that the
-    others reach, below 0 where they are not, or further from them than their scale is wide. A 35
-    among ratings from 1 to 5 would otherwise be the top, and all other ratings count as dislikes.
+    others reach, below 0 if they are not, or further from them than their scale is wide. Otherwise
+    a 35 among ratings from 1 to 5 would be the top, and all others would be dislikes.
     """
     # Ratings that occur, not points between two: in a small log these are its ends.
-    low, high = _order_statistics(known, counts, [OUTLIERS, 1 - OUTLIERS])
+    low, high = _order_statistics(values, counts, [OUTLIERS, 1 - OUTLIERS])
     bottom, top = _from_ends(low, high)
     width = top - bottom
     lowest = low if low in USUAL_BOTTOMS else low - width
     if low >= 0:  # -1 stands for a missing rating in many files
         lowest = max(lowest, 0.0)
     highest = high if high in USUAL_TOPS else high + width
-    kept = known[(known >= lowest) & (known <= highest)]
-    return float(kept.min()), float(kept.max())
+    inside = values[(values >= lowest) & (values <= highest)]
+    return float(inside.min()), float(inside.max())
 
 
 def _from_ends(lowest: float, highest: float) -> tuple[float, float]:
-    """The scale on which these are the lowest and the highest that occur."""
+    """Return the scale on which these are the lowest and the highest rating."""
     lowest, highest = float(lowest), float(highest)
     if lowest >= 1 and highest > 1:
         return 1.0, highest
@@ -104,14 +105,14 @@ def _from_ends(lowest: float, highest: float) -> tuple[float, float]:
     return lowest, highest
 
 
-def _are_counts(known: np.ndarray, counts: np.ndarray, scale: tuple[float, float]) -> bool:
-    most = known.max()
-    if known.min() < 0 or most <= 1 or (known % 1).any():
+def _are_counts(values: np.ndarray, counts: np.ndarray, scale: tuple[float, float]) -> bool:
+    highest = values.max()
+    if values.min() < 0 or highest <= 1 or (values % 1).any():
         return False
-    if known.min() == 1 and most == 2:
-        return _share(known == 1, counts) >= LEAST_ONES
-    high = _share(known > sum(scale) / 2, counts)
-    return _share(known <= 1, counts) >= LEAST_ONES and high < MOST_HIGH
+    if values.min() == 1 and highest == 2:
+        return _share(values == 1, counts) >= MIN_ONES
+    high = _share(values > sum(scale) / 2, counts)
+    return _share(values <= 1, counts) >= MIN_ONES and high < MAX_HIGH
 
 
 def _share(which: np.ndarray, counts: np.ndarray) -> float:
@@ -119,10 +120,10 @@ def _share(which: np.ndarray, counts: np.ndarray) -> float:
 
 
 def _order_statistics(
-    known: np.ndarray, counts: np.ndarray, shares: list[float]
+    values: np.ndarray, counts: np.ndarray, shares: list[float]
 ) -> tuple[float, ...]:
-    """The least number that at least such a share of all is not above, for each of them."""
-    order = np.argsort(known, kind="stable")
+    """Return, for each share, the lowest number that so many of all are not above."""
+    order = np.argsort(values, kind="stable")
     reached = np.cumsum(counts[order])
-    wanted = [max(math.ceil(share * reached[-1]), 1) for share in shares]
-    return tuple(float(known[order[at]]) for at in np.searchsorted(reached, wanted))
+    ranks = [max(math.ceil(share * reached[-1]), 1) for share in shares]
+    return tuple(float(values[order[at]]) for at in np.searchsorted(reached, ranks))

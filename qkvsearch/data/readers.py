@@ -1,4 +1,4 @@
-"""Files and frames of any origin to a `Catalog` and `Interactions`."""
+"""Files and frames to a data set: a catalog, interactions, and reports on every row."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ if TYPE_CHECKING:
 
 Table: TypeAlias = tuple[pd.DataFrame, ReadReport]
 Source: TypeAlias = "str | Path | pd.DataFrame | Table | tuple[EncodedTable, ReadReport]"
-# So many rows of a log tell whether a column names its items.
-ENOUGH_ROWS = 100_000
+# Rows of a log that are looked at for a column with the titles of its items.
+SAMPLE_ROWS = 100_000
 
 
 @dataclass
 class Dataset:
-    """What `build` needs: items, interactions (or None), and a report on every row read."""
+    """Items, interactions (or None), and a report on each file."""
 
     catalog: Catalog
     interactions: Interactions | SparkLog | None = None
     reports: list[ReadReport] = field(default_factory=list)
 
     def log_columns(self) -> list[ColumnFacts]:
-        """Of the interactions, what each column was taken for."""
+        """Return the facts about the columns of the interactions."""
         return [
             column
             for report in self.reports
@@ -57,7 +57,10 @@ class Dataset:
 def read_dataset(
     items: Source | None, interactions: Source | None, columns: Columns | None = None
 ) -> Dataset:
-    """From a file or frame of items, of a log, or both. With a log alone, ids are the titles."""
+    """Read a file or frame of items, of interactions, or both.
+
+    With interactions alone, the items have the titles that the log names, or else their ids.
+    """
     columns = columns or Columns()
     catalog, log = None, None
     reports: list[ReadReport] = []
@@ -65,19 +68,20 @@ def read_dataset(
         columns.refuse([*LOG_TYPES], "interactions")
     if items is None and interactions is None:
         raise DataError("nothing to build from: give a source, `items` or `interactions`")
-    sign = columns.delimiter
-    rows = None if interactions is None else load_encoded(interactions, "interactions", sign)
+    table = None
+    if interactions is not None:
+        table, log_report = load_encoded(interactions, "interactions", columns.delimiter)
     if items is not None:
-        frame, report = load(items, "items", sign)
-        catalog = catalog_from_frame(frame, columns, report, None if rows is None else rows[0])
+        frame, report = load(items, "items", columns.delimiter)
+        catalog = catalog_from_frame(frame, columns, report, table)
         reports.append(report)
-    if rows is not None:
-        table, report = rows
+    if table is not None:
         if catalog is None:
             columns.refuse(("id",), "items")
-            catalog = _titles_in_log(table, columns, report.file)
-        log = interactions_from_table(table, columns, report, catalog.ids if catalog else None)
-        reports.append(report)
+            catalog = _titles_in_log(table, columns, log_report.file)
+        item_ids = catalog.ids if catalog else None
+        log = interactions_from_table(table, columns, log_report, item_ids)
+        reports.append(log_report)
         catalog = catalog or catalog_of_ids(log.item_ids)
     assert catalog is not None
     for report in reports:
@@ -86,34 +90,40 @@ def read_dataset(
 
 
 def _titles_in_log(table: EncodedTable, columns: Columns, file: str) -> Catalog | None:
-    """The items that a log names beside their ids, or None where it names none."""
-    names = list(table.columns)
-    title = find_column("title", columns.title, names, file)
-    item = find_column("item", columns.item, [name for name in names if name != title], file)
+    """Return the items of a log that has a column of their titles, or None."""
+    names, item = list(table.columns), None
+    if columns.item is not None:  # it may be called title
+        item = find_column("item", columns.item, names, file)
+    title = find_column("title", columns.title, [name for name in names if name != item], file)
+    if item is None:
+        item = find_column("item", None, [name for name in names if name != title], file)
     if columns.title is None and item is not None:
-        title = next((name for name in named("title", names) if _names(table, item, name)), None)
+        title = next(
+            (name for name in named("title", names) if _are_titles(table, item, name)), None
+        )
     if title is None or item is None:
         columns.refuse(("text",), "items")
         if columns.types:
             raise DataError("`types` is of the columns of `items`, which were not given")
         return None
-    about = Columns(id=item, title=title, text=columns.text or [title], types=columns.types)
-    text = [check_column(name, names, file, "`text_columns`") for name in about.text or ()]
-    kept = different_rows(table, list(dict.fromkeys([item, title, *text])))
-    return catalog_from_frame(kept[kept[item].notna()], about, ReadReport(file, read=len(table)))
+    text = [check_column(name, names, file, "`text_columns`") for name in columns.text or [title]]
+    rows = different_rows(table, list(dict.fromkeys([item, title, *text])))
+    item_columns = Columns(id=item, title=title, text=text, types=columns.types)
+    report = ReadReport(file, read=len(table))
+    return catalog_from_frame(rows[rows[item].notna()], item_columns, report)
 
 
-def _names(table: EncodedTable, item: str, title: str) -> bool:
-    """Whether items have one title each, as a buyer's name or an order's number would not be."""
+def _are_titles(table: EncodedTable, item: str, title: str) -> bool:
+    """Return whether most items have one title each: they have several buyers and orders."""
     if item == title:
         return False
-    rows = table.frame([item, title], slice(0, ENOUGH_ROWS)).dropna()
+    rows = table.frame([item, title], slice(0, SAMPLE_ROWS)).dropna()
     titles = rows.drop_duplicates().groupby(item).size()
     return len(titles) > 0 and bool((titles == 1).mean() > 0.5)
 
 
 def load(source: Source, name: str, delimiter: str | None = None) -> Table:
-    """A file or a frame, as a frame of text; `name` is what messages call a frame."""
+    """Read a file or a frame as a frame of text. name: what messages call a frame."""
     if isinstance(source, tuple):
         return source
     if isinstance(source, pd.DataFrame):
@@ -128,7 +138,7 @@ def load(source: Source, name: str, delimiter: str | None = None) -> Table:
 def load_encoded(
     source: Source, name: str, delimiter: str | None = None
 ) -> tuple[EncodedTable, ReadReport]:
-    """The same, as a table that may be longer than memory."""
+    """Read a file or a frame as a table that may be larger than memory."""
     if isinstance(source, tuple | pd.DataFrame):
         table, report = load(source, name)
         return table if isinstance(table, EncodedTable) else encoded(table), report

@@ -1,4 +1,4 @@
-"""What happened to every row that was read: the counts add up to the rows of the file."""
+"""Reports on the rows of a file: kept, merged and skipped ones add up to those read."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from typing import Any
 from qkvsearch.data.columns.facts import ColumnFacts
 from qkvsearch.errors import DataError, quantity
 
-# Of the rows, more than this share skipped is a warning.
-MANY = 0.1
+# A larger share of skipped rows is a warning.
+MAX_SKIPPED = 0.1
 
 
 @dataclass
 class ReadReport:
-    """Rows of one file: each is kept, merged into another one, or skipped.
+    """The rows of one file: each is kept, merged into another one, or skipped.
 
-    `repaired` counts lines that are not UTF-8 and were read as Windows-1252, whether their rows
-    were kept or not. `chosen`: which columns play which roles, and why. `warnings` are
-    what a person has to know before they trust the result. `nested`: of the columns in which lists
-    or objects are, the first row that has one. `above`: the text above the table that was left out.
+    repaired: the number of lines that are not UTF-8 and were read as Windows-1252, whether their
+    rows were kept or not. chosen: which columns play which roles, and why. warnings: what a person
+    has to know before they trust the result. first_rows: for each reason to skip rows, the first of
+    them. nested: for each column with lists or objects, the first row that has one. above: the text
+    above the table that was left out.
 
     >>> report = ReadReport("watches.csv", read=10, merged=2, repaired=1)
     >>> report.skip("without a user", [4, 7, 8])
@@ -48,8 +49,8 @@ class ReadReport:
         return self.read - self.merged - self.skipped.total()
 
     def skip(self, reason: str, rows: int | Sized, first: Any = None) -> None:
-        """rows: how many, or their numbers in the file, so that the first can be looked at, which
-        else may be told.
+        """Count skipped rows. rows: their number, or their numbers in the file; first: the first of
+        them, where only their number is known.
         """
         count = rows if isinstance(rows, int) else len(rows)
         if count:
@@ -60,7 +61,7 @@ class ReadReport:
                 self.first_rows.setdefault(reason, first)
 
     def changed(self, column: object, changes: Mapping[str, int]) -> None:
-        """What was done to how many cells of a column."""
+        """Add the number of changed cells of a column, by the kind of change."""
         self.columns = [
             replace(facts, changed={**facts.changed, **changes}) if facts.name == column else facts
             for facts in self.columns
@@ -69,7 +70,7 @@ class ReadReport:
     def note(self, count: int, sentence: str, **values: object) -> None:
         """Add a note on `{n}` rows, where there are any.
 
-        What comes from a file is one of the `values`, never a part of the sentence.
+        Text from a file is one of the `values`, never a part of the sentence.
         """
         if count:
             self.notes.append(sentence.format(n=f"{count:,}", **values))
@@ -84,12 +85,13 @@ class ReadReport:
             )
 
     def require_rows(self) -> None:
+        """Raise `DataError` where no row was read."""
         if not self.read:
             raise DataError(f"{self.file}: there are no rows in it, or only a header")
 
     def conclude(self, strict: bool) -> None:
-        """Once all rows are read: many skipped are a warning. strict: a warning is an error."""
-        if self.skipped.total() > MANY * self.read:
+        """Warn where many rows were skipped. strict: raise `DataError` for any warning."""
+        if self.skipped.total() > MAX_SKIPPED * self.read:
             self.warnings.append(
                 f"{self.file}: {self.skipped.total():,} of {self.read:,} rows were skipped: "
                 f"{self._reasons()}"
@@ -98,7 +100,7 @@ class ReadReport:
             raise DataError(f"{'; '.join(self.warnings)} (an error, since `strict` is set)")
 
     def lines(self) -> list[str]:
-        """The report, its columns and each warning, as a build says and keeps them."""
+        """Return the report, its columns and each warning as a build shows and stores them."""
         chosen = [f"Columns of {self.file}: {self.chosen}"] if self.chosen else []
         return [str(self), *chosen, *(f"Warning: {warning}" for warning in self.warnings)]
 
@@ -110,7 +112,7 @@ class ReadReport:
         )
 
     def __str__(self) -> str:
-        """All counts, even those that are 0."""
+        """Return all counts, even those that are 0."""
         reasons = self._reasons()
         text = (
             f"{self.file}: {quantity(self.read, 'row')} read = {self.kept:,} kept + "

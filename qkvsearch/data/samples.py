@@ -1,4 +1,4 @@
-"""The data sets that come with the package: films with ratings, videos with watches."""
+"""The bundled data sets: films with ratings, videos with watches."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from qkvsearch.errors import DataError
 
 @dataclass(frozen=True)
 class Sample:
-    """Files of one bundled data set, by name inside `datasets/`."""
+    """A bundled data set: its files in `datasets/`."""
 
     about: str
     items: str
@@ -22,7 +22,7 @@ class Sample:
         return datasets_folder() / name
 
     def fingerprint(self) -> str:
-        """Changes with the data, so that a workspace built from older data is not used again."""
+        """Return a checksum, so that a workspace of older data is not used again."""
         digest = hashlib.sha256()
         for name in (self.items, self.interactions):
             digest.update(self.path(name).read_bytes())
@@ -36,16 +36,16 @@ SAMPLES = {
 
 
 def sample(name: str) -> Sample:
-    """A bundled data set by name. Raises `DataError` listing the names."""
+    """Return a bundled data set by name. Raises `DataError` that lists the names."""
     try:
         return SAMPLES[name]
     except KeyError:
-        known = ", ".join(f"sample:{known}" for known in SAMPLES)
-        raise DataError(f"no sample {name!r}; there are {known}") from None
+        names = ", ".join(f"sample:{name}" for name in SAMPLES)
+        raise DataError(f"no sample {name!r}; there are {names}") from None
 
 
 def datasets_folder() -> Path:
-    """Inside an installed package, or at the top of a checkout."""
+    """Return the folder, in an installed package or at the top of a checkout."""
     package = Path(str(files("qkvsearch")))
     installed = package / "datasets"
     return installed if installed.is_dir() else package.parent / "datasets"

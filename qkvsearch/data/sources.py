@@ -1,4 +1,4 @@
-"""The sources that a build can read: a bundled sample, a MovieLens folder, one file, two files."""
+"""The sources that a build reads: a bundled sample, a MovieLens folder, one file, or two."""
 
 from __future__ import annotations
 
@@ -11,14 +11,23 @@ from qkvsearch.data.catalog import catalog_from_frame
 from qkvsearch.data.columns import Columns, find_column, require_column
 from qkvsearch.data.columns.choice import has_users
 from qkvsearch.data.files.encoded import EncodedTable
-from qkvsearch.data.files.tables import read_table
-from qkvsearch.data.log import interactions_from_frame
+from qkvsearch.data.files.tables import read_encoded, read_table
+from qkvsearch.data.log import interactions_from_table
 from qkvsearch.data.readers import Dataset, Source, load_encoded, read_dataset
 from qkvsearch.data.report import ReadReport
 from qkvsearch.data.samples import sample
 from qkvsearch.errors import DataError, listed_names
 
 SAMPLE = "sample:"
+# MovieLens in the layouts that GroupLens has published: CSV, `::` between cells, and `u.data`.
+RATING_FILES = ("ratings.csv", "ratings.dat", "u.data")
+MOVIE_FILES = ("movies.csv", "movies.dat", "u.item")
+RATING_NAMES = ["user", "item", "rating", "timestamp"]
+# The 19 flags at the end of each line of u.item, in the order of u.genre.
+GENRES = (
+    "unknown Action Adventure Animation Children's Comedy Crime Documentary Drama Fantasy "
+    "Film-Noir Horror Musical Mystery Romance Sci-Fi Thriller War Western"
+).split()
 
 
 def read_source(
@@ -27,8 +36,8 @@ def read_source(
     interactions: Source | None = None,
     columns: Columns | None = None,
 ) -> Dataset:
-    """`source`: `sample:NAME`, a MovieLens folder, or one file, a log where it has users, else a
-    catalog. Raises `DataError`.
+    """Read `source`: `sample:NAME`, a MovieLens folder, or one file, which is a log if it has
+    users, else a catalog; or read `items` and `interactions`. Raises `DataError`.
     """
     is_sample = isinstance(source, str) and source.startswith(SAMPLE)
     if is_sample or (isinstance(source, str | Path) and _is_folder(source)):
@@ -59,8 +68,10 @@ def _is_folder(source: str | Path) -> bool:
 
 
 def _is_log(table: EncodedTable, columns: Columns) -> bool:
-    """A file with users is a log. With titles and distinct ids it is not: the users are authors;
-    but for one whose items have a column beside the id, such as an order's.
+    """Return whether a file is a log: it has users.
+
+    With titles and distinct ids it is a catalog, and the users are authors; unless it has items
+    and times as well, so that the ids are of orders.
     """
     names = list(table.columns)
     if columns.user is not None or columns.item is not None:
@@ -75,51 +86,44 @@ def _is_log(table: EncodedTable, columns: Columns) -> bool:
     return all(find_column(role, None, others, "") for role in ("item", "time"))
 
 
-RATING_FILES = ("ratings.csv", "ratings.dat", "u.data")
-MOVIE_FILES = ("movies.csv", "movies.dat", "u.item")
-RATING_NAMES = ["user", "item", "rating", "timestamp"]
-# The 19 flags at the end of each line of u.item, in the order of u.genre.
-GENRES = (
-    "unknown Action Adventure Animation Children's Comedy Crime Documentary Drama Fantasy "
-    "Film-Noir Horror Musical Mystery Romance Sci-Fi Thriller War Western"
-).split()
+# --- MovieLens ---
 
 
 def read_movielens(folder: str | Path) -> Dataset:
-    """Ratings and films from files of any of the layouts; the tags of `tags.csv` become text.
+    """Read ratings and films in any of the layouts; the tags of `tags.csv` become text.
 
-    Raises `DataError` naming the files it looked for.
+    Raises `DataError` that names the files it looked for.
     """
     folder = Path(folder)
-    ratings, movies = _first(folder, RATING_FILES), _first(folder, MOVIE_FILES)
+    ratings, movies = _first_file(folder, RATING_FILES), _first_file(folder, MOVIE_FILES)
     frame, report = _read_movies(movies)
     reports = [report]
     if movies.suffix == ".csv" and (folder / "tags.csv").is_file():
         frame, tag_report = _with_tags(frame, folder / "tags.csv")
         reports.append(tag_report)
     catalog = catalog_from_frame(frame, Columns(), report)
-    rows, rating_report = _read_ratings(ratings)
-    log = interactions_from_frame(rows, Columns(), rating_report, catalog.ids)
+    table, rating_report = _read_ratings(ratings)
+    log = interactions_from_table(table, Columns(), rating_report, catalog.ids)
     reports.append(rating_report)
     for each in reports:
         each.conclude(strict=False)
     return Dataset(catalog, log, reports)
 
 
-def _first(folder: Path, names: tuple[str, ...]) -> Path:
-    found = next((folder / name for name in names if (folder / name).is_file()), None)
-    if found is None:
+def _first_file(folder: Path, names: tuple[str, ...]) -> Path:
+    path = next((folder / name for name in names if (folder / name).is_file()), None)
+    if path is None:
         raise DataError(
             f"{folder}: none of {', '.join(names)} is here; a folder must be a MovieLens data "
             "set. For files of your own use `items` and `interactions`"
         )
-    return found
+    return path
 
 
-def _read_ratings(path: Path) -> tuple[pd.DataFrame, ReadReport]:
+def _read_ratings(path: Path) -> tuple[EncodedTable, ReadReport]:
     if path.suffix == ".csv":
-        return read_table(path)
-    return read_table(path, delimiter="::" if path.suffix == ".dat" else "\t", names=RATING_NAMES)
+        return read_encoded(path)
+    return read_encoded(path, delimiter="::" if path.suffix == ".dat" else "\t", names=RATING_NAMES)
 
 
 def _read_movies(path: Path) -> tuple[pd.DataFrame, ReadReport]:
@@ -136,7 +140,7 @@ def _read_movies(path: Path) -> tuple[pd.DataFrame, ReadReport]:
 
 
 def _with_tags(frame: pd.DataFrame, path: Path) -> tuple[pd.DataFrame, ReadReport]:
-    """Each film's distinct tags, the most used first, as one more column."""
+    """Add a column of each film's distinct tags, the most used first."""
     tags, report = read_table(path)
     names = list(tags.columns)
     item = require_column("item", None, names, report.file)

@@ -1,4 +1,4 @@
-"""Words that mean the same in a catalog, as its owner lists them."""
+"""Synonyms that the owner of a catalog lists."""
 
 from __future__ import annotations
 
@@ -8,21 +8,23 @@ from pathlib import Path
 from qkvsearch.data.judgements import numbered_lines
 from qkvsearch.errors import DataError
 
-# Each text to what it may be called as well.
+# For each text, its synonyms.
 Synonyms = dict[str, list[str]]
 
-# Where a build has them among its facts.
+# The fact of a build that stores them.
 FACT = "synonyms"
 ARROW = "=>"
-MOST_RULES = 100_000
+MAX_PAIRS = 1_000_000
 
 
 def read_synonyms(path: str | Path) -> Synonyms:
-    """A file with a rule a line: `sweater, jumper, pullover` all mean each other; `tv =>
-    television, telly` is looked up that way only. What is behind # is a comment. Raises `DataError`
-    that names the line.
+    """Read a file with a rule a line. Raises `DataError` that names the line.
+
+    `sweater, jumper, pullover` are synonyms of each other. `tv => television, telly` holds in this
+    direction only. Text behind # is a comment.
     """
-    found: Synonyms = {}
+    synonyms: dict[str, dict[str, None]] = {}
+    n_pairs = 0
     for number, line in numbered_lines(path):
         rule = line.partition("#")[0].strip()
         if not rule:
@@ -34,32 +36,32 @@ def read_synonyms(path: str | Path) -> Synonyms:
                 f"{path}, line {number}: no rule: {rule[:60]!r}; write words that mean the same "
                 "with commas between them, or `tv => television`"
             )
-        _add(found, left, right if arrow else left)
-        if len(found) > MOST_RULES:
-            raise DataError(f"{path}, line {number}: more than {MOST_RULES:,} words; give fewer")
-    if not found:
+        right = right if arrow else left
+        n_pairs += len(left) * len(right)
+        if n_pairs > MAX_PAIRS:
+            raise DataError(
+                f"{path}, line {number}: more than {MAX_PAIRS:,} pairs of words and synonyms; "
+                "write fewer or shorter rules"
+            )
+        for name in left:
+            synonyms.setdefault(name, {}).update((other, None) for other in right if other != name)
+    if not synonyms:
         raise DataError(f"{path}: no synonyms here; write some a line: sweater, jumper, pullover")
-    return found
+    return {name: list(others) for name, others in synonyms.items()}
 
 
-def as_synonyms(given: str | Path | Mapping[str, Iterable[str]] | None) -> Synonyms:
-    """A file's, or what a mapping says of each text; none for None. Raises `DataError`.
+def as_synonyms(source: str | Path | Mapping[str, Iterable[str]] | None) -> Synonyms:
+    """Return the synonyms of a file or a mapping; none for None. Raises `DataError`.
 
     >>> as_synonyms({"tv": ["television"]})
     {'tv': ['television']}
     """
-    if given is None:
+    if source is None:
         return {}
-    if isinstance(given, str | Path):
-        return read_synonyms(given)
-    return {str(text): [str(other) for other in others] for text, others in given.items()}
+    if isinstance(source, str | Path):
+        return read_synonyms(source)
+    return {str(text): [str(other) for other in others] for text, others in source.items()}
 
 
 def _names(text: str) -> list[str]:
     return [" ".join(name.split()) for name in text.split(",") if name.strip()]
-
-
-def _add(found: Synonyms, left: list[str], right: list[str]) -> None:
-    for name in left:
-        others = found.setdefault(name, [])
-        others += [other for other in right if other != name and other not in others]

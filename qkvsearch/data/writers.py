@@ -19,7 +19,7 @@ PLAIN_NUMBER = re.compile(r"-(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.IGNORECASE)
 
 
 class CsvLines:
-    """Rows to lines of CSV, one cell a field, by the names of the columns.
+    """A writer of rows as lines of CSV.
 
     A text that a spreadsheet would run as a formula gets an apostrophe before it, unless `raw`;
     `guarded` counts those by column.
@@ -34,12 +34,12 @@ class CsvLines:
         self.guarded: Counter[str] = Counter()
 
     def heading(self) -> str:
-        """The names of the columns."""
+        """Return the line with the names of the columns."""
         return self.text([self.names])
 
     def text(self, rows: Iterable[Sequence[Any]]) -> str:
-        """One line a row; a line end inside a cell, of whatever kind, stands in quotes."""
-        # The module quotes those signs that end its lines.
+        """Return one line a row; a cell with a line end of any kind is in quotes."""
+        # The csv module quotes the signs that end its lines.
         writer = csv.writer(_Line(), lineterminator="\r\n")
         return "".join(writer.writerow(self._cells(row)) for row in rows)
 
@@ -57,14 +57,14 @@ class CsvLines:
 
 
 class _Line:
-    """A file that gives back what is written to it, with the line end of other texts."""
+    """A file whose `write` returns the text, with the line end of other texts."""
 
     def write(self, text: str) -> str:
         return text.removesuffix("\r\n") + "\n"
 
 
 def said_of_guarded(guarded: Mapping[str, int]) -> str:
-    """What a person should know of cells that got an apostrophe; nothing where none did.
+    """Return a note on cells that got an apostrophe, or "".
 
     >>> said_of_guarded({"id": 1, "title": 2})
     '3 cells that a spreadsheet would run as a formula got an apostrophe before them (in id, title)'
@@ -80,21 +80,21 @@ def said_of_guarded(guarded: Mapping[str, int]) -> str:
 
 
 def to_jsonl(rows: Iterable[Mapping[str, Any]]) -> str:
-    """One JSON object a line."""
+    """Return one JSON object a line."""
     return "".join(printable(json.dumps(row, ensure_ascii=False)) + "\n" for row in rows)
 
 
 def require_pyarrow(path: Path | None) -> None:
-    """Raise `QkvError` where Parquet cannot be written."""
+    """Raise `QkvError` if Parquet cannot be written."""
     need("pyarrow.parquet", "parquet", f"{path}: writing Parquet")
 
 
 def one_cell(value: Any) -> Any:
-    """A list or a dict as a text of one line that a person reads; anything else as it is.
+    """Return a list or a dict as a readable text of one line, anything else as it is.
 
-    Of a dict "name: value", of a list its entries, "; " between them; of a reason "title [id]
-    (contribution)", of a part of a score "head: query ~ key (value)", of one in plain words "text
-    (value)".
+    A dict becomes "name: value; …", a list its entries with "; " between them. A reason becomes
+    "title [id] (contribution)", a component of a score "head: query ~ key (value)", and one in
+    plain words "text (value)".
 
     >>> one_cell({"lexical": 1.5, "lsa": -0.25})
     'lexical: 1.5; lsa: -0.25'
@@ -102,12 +102,12 @@ def one_cell(value: Any) -> Any:
     'Heat [7] (+0.125)'
     """
     if isinstance(value, dict):
-        return "; ".join(f"{name}: {_entry(part)}" for name, part in value.items())
+        return "; ".join(f"{name}: {_entry(entry)}" for name, entry in value.items())
     return "; ".join(map(_entry, value)) if isinstance(value, list) else value
 
 
 def _entry(value: Any) -> str:
-    """One of several values in a cell."""
+    """Return one of several values in a cell as text."""
     if isinstance(value, dict) and "contribution" in value:
         named = "" if value["id"] is None else f" [{value['id']}]"
         return f"{value['title']}{named} ({value['contribution']:+.6g})"

@@ -1,4 +1,4 @@
-"""An opened workspace: search, recommend, similar, attend, change, measure and tune, in Python."""
+"""The product in Python: build or open a workspace, search, recommend, change and evaluate it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from qkvsearch.storage import Workspace
 from qkvsearch.storage.segments import BUILDS_FOLDER
 
 if TYPE_CHECKING:
-    from qkvsearch._utils.progress import Progress
+    from qkvsearch._utils.callbacks import Progress
     from qkvsearch.data.columns import Columns
     from qkvsearch.data.ids import Id
     from qkvsearch.data.judgements import Judgements, Queries
@@ -45,8 +45,8 @@ T = TypeVar("T")
 def _question(
     question: Callable[Concatenate[Index, P], T],
 ) -> Callable[Concatenate[Engine, P], T]:
-    """Return the method of `Engine` that asks `question` of one index from its beginning to its
-    end, whatever is published meanwhile.
+    """Return a method of `Engine` that answers a question from one index, even if another build is
+    published meanwhile.
     """
 
     @wraps(question)
@@ -55,21 +55,20 @@ def _question(
         try:
             return question(index, *args, **kwargs)
         except DamagedError as error:
-            from qkvsearch.engine.info import explained
+            from qkvsearch.engine.info import explain_damage
 
-            raise explained(error, index.snapshot) from None
+            raise explain_damage(error, index.snapshot) from None
 
     return ask
 
 
 class Engine:
-    """The workspace at `path`, ready to answer from the build that is current when it is opened,
-    as long as the engine lives, whatever is published later; with `follow` each question is
-    answered from the build that is current when it is asked.
+    """An opened workspace. It answers from the build that was current when it was opened.
 
-    trust: read files without comparing them with their checksums first. wait: for how many seconds
-    a change waits for another writer of the workspace, by default as long as it takes; `say` is
-    told whom it waits for. Engines may be asked by several threads. Raises `WorkspaceError`.
+    follow: answer each question from the build that is current then. trust: do not compare files
+    with their checksums. wait: how many seconds a change waits for another writer, by default as
+    long as it takes. notify: called with a message that names that writer. Several threads may use
+    an engine. Raises `WorkspaceError`.
     """
 
     def __init__(
@@ -79,26 +78,26 @@ class Engine:
         follow: bool = False,
         trust: bool = False,
         wait: float | None = None,
-        say: Callable[[str], None] | None = None,
+        notify: Callable[[str], None] | None = None,
     ) -> None:
-        self.workspace = Workspace(path, trust=trust, wait=wait, notify=say)
+        self.workspace = Workspace(path, trust=trust, wait=wait, notify=notify)
         self._follows, self._lock = follow, Lock()
         self._open()
 
     def _open(self) -> None:
-        # Looked at first: what is published while a build is opened is noticed next time.
+        # Read first, so that a build that is published meanwhile is noticed next time.
         state = self.workspace.state()
         self._index = Index(self.workspace)
         self._state = state
 
     def _reopen(self) -> None:
-        """The newest build from now on; a question that runs keeps the one it began with."""
+        """Switch to the newest build; running questions keep theirs."""
         with self._lock:
             self._open()
 
     @property
     def index(self) -> Index:
-        """The build that the next question is answered from."""
+        """The opened build that answers the next question."""
         if self._follows:
             with self._lock:
                 if self.workspace.state() != self._state:
@@ -112,7 +111,7 @@ class Engine:
         self.close()
 
     def close(self) -> None:
-        """Let go of the workspace's files."""
+        """Close the files of the workspace."""
         self._index.close()
 
     def __repr__(self) -> str:
@@ -125,32 +124,32 @@ class Engine:
 
     @property
     def catalog(self) -> StoredCatalog:
-        """Look-ups in the catalog."""
+        """The catalog of the build."""
         return self.index.catalog
 
     @property
     def models(self) -> StoredModels:
-        """What was learned."""
+        """The models of the build."""
         return self.index.models
 
     @property
     def texts(self) -> TextSearch:
-        """The heads that a text is answered by."""
+        """The heads of a search."""
         return self.index.texts
 
     @property
     def n_items(self) -> int:
-        """How many items there are."""
+        """The number of items."""
         return self.index.n_items
 
     @property
     def items(self) -> ItemRows:
-        """The catalog: `items["m042"]` is a row by column, `items.to_frame()` all of them."""
+        """The catalog: `items["m042"]` is a row as a dict, `items.to_frame()` all rows."""
         return self.index.items
 
     @property
     def users(self) -> UserRows:
-        """The users, those recorded since the build as well, in the same way as `items`."""
+        """The users, including those recorded since the build, in the same way as `items`."""
         return self.index.users
 
     # --- questions ---
@@ -171,19 +170,20 @@ class Engine:
     _facts = _question(Index.info)
 
     def info(self, *, verify: bool = False) -> dict[str, Any]:
-        """What was built, when, and from what. With `verify` every file of the workspace, of former
-        builds too, is compared with its checksum; raises `DamagedError`, which lists those that
-        are not as they were written, what still works, and what to do.
-        """
-        from qkvsearch.engine.info import verified
+        """Return facts about the build: when it was made, from what, and its models.
 
-        checked = {"checksums": verified(self.workspace)} if verify else {}
+        verify: compare every file of the workspace, previous builds included, with its checksum.
+        Raises `DamagedError`, which lists the damaged files, what still works, and what to do.
+        """
+        from qkvsearch.engine.info import verify as verify_files
+
+        checked = {"checksums": verify_files(self.workspace)} if verify else {}
         return {**self._facts(), **checked}
 
     def builds(self) -> Listing:
-        """The builds that `rollback` can return to, the latest first: the `id` of each, when it was
-        `created` and by which `command`, its `items`, of how many `segments` it is, how many
-        `megabytes` it added on disk, and which one is `current`. The notes name damaged ones.
+        """List the builds that `rollback` can return to, the latest first: `id`, when it was
+        `created`, by which `command`, the number of `items` and `segments`, the `megabytes` that it
+        added on disk, and whether it is `current`. The notes name damaged builds.
         """
         from qkvsearch.engine.info import build_rows
 
@@ -192,30 +192,30 @@ class Engine:
     # --- changes ---
 
     def record(self, user: Id, item: Id, rating: float | None = None) -> Listing:
-        """One more interaction, on disk when this returns. The next `recommend` knows it, by an
-        exact solve on the longer history, without a rebuild. What was recorded comes back.
+        """Write one more interaction to disk, and return it. The next `recommend` counts it,
+        without a rebuild.
 
-        A new user is created; of repeated pairs the latest counts; without a rating the interaction
-        keeps the one it had, or counts in full. Where the log has weights in place of ratings,
+        A new user is created. If a pair is recorded again, the latest counts; without a rating it
+        keeps its previous one, or counts in full. If the log has weights instead of ratings,
         `rating` is a weight, and a negative one takes back. Recorded interactions stay when the
         workspace is built again. Raises `UnknownIdError` for an item that is not in the catalog,
-        `QkvError` for a rating outside the scale.
+        and `QkvError` for a rating outside the scale.
         """
         return self._recording().record(user, item, rating)
 
     def record_many(self, source: Source, columns: Columns | None = None) -> Listing:
-        """The interactions of a file or frame, all of them on disk when this returns, or none. They
-        come back; the notes say what became of every row. `learn` makes them a part of the build.
-        Raises `QkvError` where no row can be used.
+        """Write the interactions of a file or frame to disk, all or none, and return them. The
+        notes count skipped rows. `learn` makes them a part of the build. Raises `QkvError` if no
+        row is usable.
         """
         from qkvsearch.recommend.recording import record_file
 
         return record_file(self._recording(), source, columns)
 
     def undo_record(self) -> Listing:
-        """Take back what the last `record` or `record_many` wrote; that comes back. Again, it takes
-        back what was recorded before. Raises `QkvError` where nothing is left, or where the build
-        has learned from it.
+        """Delete what the last `record` or `record_many` wrote, and return it. The next call
+        deletes what was recorded before. Raises `QkvError` if nothing is left, or if the build has
+        learned from it.
         """
         return self._recording().undo()
 
@@ -227,8 +227,8 @@ class Engine:
     def add(
         self, items: Source, columns: Columns | None = None, *, progress: Progress | None = None
     ) -> Revision:
-        """Items of a file or frame join the workspace without a rebuild, in the place of those with
-        their ids; this engine finds them at once. Raises `QkvError`.
+        """Add the items of a file or frame without a rebuild; they replace items with the same ids.
+        Raises `QkvError`.
         """
         from qkvsearch.index.add import add_items
 
@@ -242,9 +242,8 @@ class Engine:
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> Revision:
-        """Items leave the workspace with their interactions, by id or title or by a condition; all
-        of them or, where one is unknown, none. With `dry_run` nothing changes: the revision says
-        what would.
+        """Remove items with their interactions, by id, title or condition; if one of them is
+        unknown, none. dry_run: change nothing, only return what would be removed.
         """
         from qkvsearch.index.add import remove_items
 
@@ -253,40 +252,40 @@ class Engine:
         )
 
     def learn(self, *, progress: Progress | None = None) -> Learned:
-        """Preferences, ratings and what comes next are learned again, from the log and what was
-        recorded since, with the settings in use; no file of the build is needed, and texts are not
-        read again. Records stay, so that `rollback` loses none. Raises `WorkspaceError`.
+        """Learn preferences, ratings and the next-item model again, from the log and the records
+        since, with the current settings. This does not need the files of the build. Records stay,
+        so that `rollback` loses none. Raises `WorkspaceError`.
         """
         from qkvsearch.index.learn import learn
 
         return self._changed(learn, progress=progress)
 
     def compact(self, *, drop_builds: bool = False, progress: Progress | None = None) -> Merged:
-        """Merge what `add` and `remove` left into one base; answers stay as they are to the last
-        bit. drop_builds: remove former builds too, but for those that others have open, which the
-        next change removes; `rollback` then has none. Raises `WorkspaceError`.
+        """Merge the segments that `add` and `remove` left; answers stay the same to the last bit.
+
+        drop_builds: also remove all previous builds, so that `rollback` has none. Builds that
+        others have open are removed by the next change. Raises `WorkspaceError`.
         """
         from qkvsearch.index.merge import merge_segments
 
         with self.workspace.writing("compact"):
             done = self._changed(merge_segments, progress=progress)
-            if drop_builds:  # once this engine has let go of them
+            if drop_builds:  # after this engine has closed them
                 done = replace(done, dropped=self.workspace.drop_builds())
         return done
 
     def rollback(self, id: str | None = None) -> BuildEntry:
-        """Return to the build that was current before, or to the one of this `id`, as `builds`
-        lists them; those after it stay. What was recorded stays recorded. Raises `WorkspaceError`,
-        `DamagedError` for a build that is damaged.
+        """Return to the previous build, or to the build `id`, as listed by `builds`. Later builds
+        and records stay. Raises `WorkspaceError`, and `DamagedError` for a damaged build.
         """
         return self._changed(Workspace.rollback, id)
 
     def forget(
         self, user: Id, *, dry_run: bool = False, progress: Progress | None = None
     ) -> Forgotten:
-        """Delete a person: what the log and the records have of them, and every former build,
-        whoever has it open. Afterwards no file of the workspace holds the id. With `dry_run`
-        nothing changes. The notes say what stays. Raises `UnknownIdError`.
+        """Erase a user's data: their part of the log, their records, and every previous build, even
+        if others have it open. Afterwards no file of the workspace contains the id. The notes
+        describe what stays. dry_run: change nothing. Raises `UnknownIdError`.
         """
         from qkvsearch.index.erase import forget_user
 
@@ -297,7 +296,7 @@ class Engine:
     def _changed(
         self, change: Callable[Concatenate[Workspace, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """From now on the engine answers from what is current after the change."""
+        """Run a change, and answer from its result afterwards."""
         done = change(self.workspace, *args, **kwargs)
         self._reopen()
         return done
@@ -313,15 +312,15 @@ class Engine:
         against: str | None = None,
         progress: Progress | None = None,
     ) -> Evaluation:
-        """nDCG@10, MRR@10 and Recall@100 of search, beside the lexical head alone.
+        """Compute nDCG@10, MRR@10 and Recall@100 of search, compared with the lexical head alone.
 
-        queries, qrels: files, or query ids to their texts, and to the grade of each judged item.
-        The report's `notes` say what the figures leave out, and whether they are training scores:
-        "learned_from" is how many of the judged queries the build learned its weights from.
+        queries, qrels: files; or the texts of queries by id, and the grades of judged items by
+        query. The notes describe what is left out, and whether these are training scores:
+        "learned_from" counts the judged queries from which the build learned its weights.
 
-        against: "local" compares in place of judging, where keys are elsewhere (`keys` of `build`):
-        how many of the ten best hits are found that this machine would find with all keys in its
-        memory, and how far scores differ. `qrels` are not needed then. Raises `QkvError`.
+        against: "local", for remote keys (`keys` of `build`), compares with an exact search in the
+        memory of this machine: the share of its ten best hits that are found, and the differences
+        of scores. It needs no `qrels`. Raises `QkvError`.
         """
         from qkvsearch.data.judgements import LEARNED_FROM
         from qkvsearch.evaluation.search_protocol import evaluate_heads
@@ -333,9 +332,13 @@ class Engine:
 
             return evaluate_against(index, against, queries, names, progress)
         if qrels is None:
-            raise QkvError("`qrels`: give the right answers, or compare with `against`")
-        known = index.snapshot.facts.get(LEARNED_FROM, "")
-        return evaluate_heads(index.search, queries, qrels, names, index.items.ids, progress, known)
+            raise QkvError(
+                "give the correct answers (`qrels`), or compare with an exact search (`against`)"
+            )
+        learned_from = index.snapshot.facts.get(LEARNED_FROM, "")
+        return evaluate_heads(
+            index.search, queries, qrels, names, index.items.ids, progress, learned_from
+        )
 
     def evaluate_recommend(
         self,
@@ -348,13 +351,13 @@ class Engine:
         engine: str | None = None,
         progress: Progress | None = None,
     ) -> Evaluation:
-        """Recommendations judged by interactions held out of training, beside simpler methods.
+        """Evaluate recommendations on held-out interactions, compared with simpler methods.
 
-        protocol: "random", "leave-last-out", "time" or "strong". The models learn anew from the
-        train part of the build's log, with the settings that `tune` found, if it did; `next_item`:
-        the model of what comes next too (minutes). users: how many are judged, drawn where there
-        are more, by default 2,000; 0 for all. engine: where the preferences learn, as in `build`.
-        The report's `notes` say what the figures leave out. Raises `QkvError`.
+        protocol: "random", "leave-last-out", "time" or "strong". The models learn again from the
+        training part of the log, with the settings that `tune` found, if any. next_item: also train
+        and evaluate the next-item model (minutes). users: how many users to evaluate, drawn at
+        random, by default 2,000; 0 for all. engine: as in `build`, for preferences. The notes
+        describe what is left out. Raises `QkvError`.
         """
         from qkvsearch.engine import measure
 
@@ -374,29 +377,28 @@ class Engine:
         callback: Callable[[list[Trial]], None] | None = None,
         progress: Progress | None = None,
     ) -> Tuning:
-        """Settings of the recommender that suit the log, searched for and, where they are better,
-        put in use: the preferences are learned with them, and this engine answers by them.
+        """Search for settings of the recommender that suit the log. If they are better than those
+        in use, learn the preferences with them.
 
-        trials: how many random settings, by default 27. minutes: when to be done, by default 5, and
-        no limit where `trials` says how long. engine: where the preferences learn, as in `build`.
-        `callback` is given all trials after each. Raises
-        `QkvError`.
+        trials: how many random settings to try, by default 27. minutes: the time limit, by default
+        5; none if `trials` is given. engine: as in `build`, for preferences. callback: called with
+        all trials after each one. Raises `QkvError`.
         """
         from qkvsearch.engine import measure
 
         options = {"protocol": protocol, "callback": callback, "progress": progress}
         with measure.learner(engine) as learner:
             options["estimator"] = learner
-            found = measure.search_settings(
+            tuning = measure.search_settings(
                 self.models, k, trials, minutes, random_state, **options
             )
-            if found.worthwhile:
-                kept = {"protocol": protocol, "seed": random_state, "settings": found.settings}
-                self._learn_preferences(kept if found.settings else None, progress, learner)
-        return found
+            if tuning.worthwhile:
+                fact = {"protocol": protocol, "seed": random_state, "settings": tuning.settings}
+                self._learn_preferences(fact if tuning.settings else None, progress, learner)
+        return tuning
 
     def reset_tuning(self, *, progress: Progress | None = None) -> None:
-        """Back to the default settings, without a search. Raises `WorkspaceError`."""
+        """Return to the default settings. Raises `WorkspaceError`."""
         self._learn_preferences(None, progress)
 
     def _learn_preferences(
@@ -405,7 +407,7 @@ class Engine:
         progress: Progress | None,
         estimator: Callable[..., Any] | None = None,
     ) -> None:
-        """Anew from the whole log, with what was found or the default settings."""
+        """Learn from the whole log, with tuned or the default settings."""
         from qkvsearch.index.learn import learn_preferences
 
         self._changed(learn_preferences, tuned, progress, estimator)
@@ -432,19 +434,19 @@ def build(
 ) -> Engine:
     """Build a workspace at `path` from files or data frames, and open it.
 
-    `source`: a folder of a known data set, `sample:movies`, `sample:videos`, or one file; `items`
-    and `interactions`: a file or a pandas frame each, with `columns` where their names say too
-    little. `encoder`: a name, a model's folder, or "auto", the best that is installed and quick
-    enough. `language`: of the texts, for their endings and stop words: an ISO code such as "de",
-    Snowball's name, "none", or "auto", guessed. `queries` with `qrels`: judged queries to learn the
-    heads' weights from. `next_item`: also train the model of what comes next. `synonyms`: a file
-    with a rule a line (`sweater, jumper` both ways, `tv => television` one way), or texts to what
-    each is called as well. `keys`: where the items' keys go, as milvus:URI, a server or a file of
-    Milvus Lite that ends in .db; by default to the workspace. `engine`: "spark", the cores of this
-    machine, or "spark://HOST:PORT", a cluster that reads `interactions` from a path; an interrupted
-    build goes on from `checkpoint`, a folder that all of it share, by default in the workspace.
-    `wait`: as in `Engine`. `progress` is
-    called as (what is done, how much is done, how much there is). Raises `QkvError`.
+    source: the folder of a known data set, `sample:movies`, `sample:videos`, or one file. items,
+    interactions: a file or a pandas frame each. columns: the names of columns that cannot be
+    recognized. encoder: a name, the folder of a model, or "auto", the best one that is installed
+    and fast enough. language: of the texts, for stems and stop words: an ISO code such as "de",
+    Snowball's name, "none", or "auto", detected. queries, qrels: judged queries from which to learn
+    the weights of the heads. next_item: also train the next-item model. synonyms: a file with one
+    rule per line (`sweater, jumper`; in one direction `tv => television`), or a mapping from texts
+    to their synonyms. keys: `milvus:URI`, a server or a file of Milvus Lite that ends in .db, to
+    store the items' keys there instead of in the workspace. engine: "spark", the cores of this
+    machine, or "spark://HOST:PORT", a cluster that reads `interactions` from a path. checkpoint: a
+    folder that the cluster shares, from which an interrupted build continues; by default in the
+    workspace. wait: as in `Engine`. progress: called with the name of a step, the amount done and
+    the total. Raises `QkvError`.
 
     >>> import tempfile
     >>> folder = tempfile.mkdtemp()
@@ -456,10 +458,10 @@ def build(
     from qkvsearch.data.synonyms import as_synonyms
     from qkvsearch.index.builder import CHECKPOINT, build_workspace, reading
 
-    judged, meant = judged_by(queries, qrels), as_synonyms(synonyms)
+    judged, parsed_synonyms = judged_by(queries, qrels), as_synonyms(synonyms)
     workspace = Workspace(path, wait=wait)
-    kept = checkpoint or workspace.path / CHECKPOINT
-    with reading(source, items, interactions, columns, engine, kept) as dataset:
+    checkpoint = checkpoint or workspace.path / CHECKPOINT
+    with reading(source, items, interactions, columns, engine, checkpoint) as dataset:
         build_workspace(
             workspace,
             dataset,
@@ -467,7 +469,7 @@ def build(
             language=language,
             judged=judged,
             next_item=next_item,
-            synonyms=meant,
+            synonyms=parsed_synonyms,
             keys=keys,
             progress=progress,
         )
@@ -478,16 +480,15 @@ def repair(
     path: str | Path,
     *,
     wait: float | None = None,
-    say: Callable[[str], None] | None = None,
+    notify: Callable[[str], None] | None = None,
     progress: Progress | None = None,
 ) -> Repaired:
-    """Mend a workspace that is damaged: what can be derived from what is sound is made again, and
-    what cannot is kept out of the way, and named. Raises `WorkspaceError` where nothing is sound
-    that answers could come from.
+    """Repair a damaged workspace: derive damaged files again from undamaged ones, and list those
+    that are lost. Raises `WorkspaceError` if no build can be saved.
     """
     from qkvsearch.index.repair import repair as repair_workspace
 
-    workspace = Workspace(path, wait=wait, notify=say)
+    workspace = Workspace(path, wait=wait, notify=notify)
     if not (workspace.path / BUILDS_FOLDER).is_dir():
-        workspace.open().close()  # says that none is here
+        workspace.open().close()  # raises the error for a missing workspace
     return repair_workspace(workspace, progress)

@@ -1,6 +1,6 @@
-"""Embeddings with their ids to a file for other programs: safetensors, Parquet or NumPy's .npz.
+"""Export embeddings with their ids to safetensors, Parquet or NumPy's .npz.
 
-Rows are written block by block, so that no more than one block is in memory; nothing is pickled.
+Rows are written block by block, so that only one block is in memory. Nothing is pickled.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
+from qkvsearch._utils.callbacks import Progress
 from qkvsearch._utils.files import is_on_disk, replacing
-from qkvsearch._utils.progress import Progress
 from qkvsearch.data.ids import Ids, id_text
 from qkvsearch.data.writers import require_pyarrow
 from qkvsearch.errors import QkvError, suggest
@@ -25,17 +25,16 @@ from qkvsearch.recommend.recommend import HEAD as COLLABORATIVE
 from qkvsearch.recommend.recommend import Recommender
 from qkvsearch.retrieval.remote_keys import Rows
 
-ITEMS, USERS = OF = ("items", "users")
-# Rows of a block of items; those of users come in the blocks of their histories.
+ITEMS, USERS = KINDS = ("items", "users")
+# Rows of items in a block; users have the blocks of `Histories`.
 BLOCK = 8192
-# The longest header that the library of safetensors reads.
-MOST_HEADER = 100_000_000
-NOTHING_KNOWN = "nothing is known of them"
+# The longest header that the safetensors library reads.
+MAX_HEADER = 100_000_000
 Block = np.ndarray
 
 
 class ExportedEmbeddings(NamedTuple):
-    """How many rows of how many components a file has, of which head; what is to be said of it."""
+    """Size and head of the exported embeddings, and notes about them."""
 
     rows: int
     components: int
@@ -45,7 +44,7 @@ class ExportedEmbeddings(NamedTuple):
 
 @dataclass(frozen=True)
 class EmbeddingTable:
-    """Embeddings of one head, a row an id. blocks: float32 (n, components), in the ids' order."""
+    """Embeddings of one head, one row for each id. blocks: float32 (n, components)."""
 
     of: str
     head: str
@@ -58,31 +57,31 @@ class EmbeddingTable:
         return len(self.ids), self.components
 
     @property
-    def own_ids(self) -> list[Any]:
-        """As the owner has them: all whole numbers, or all texts."""
-        every = [self.ids[row] for row in range(len(self.ids))]
-        return every if all(isinstance(one, int) for one in every) else list(map(id_text, every))
+    def plain_ids(self) -> list[Any]:
+        """The ids: all whole numbers, or all texts."""
+        ids = list(self.ids)
+        return ids if all(isinstance(id_, int) for id_ in ids) else list(map(id_text, ids))
 
 
 def dense_head(models: StoredModels, head: str | None) -> str:
-    """A dense head of a build by name, the main one for None. Raises `QkvError`."""
+    """Return the name of a dense head, by default the main one. Raises `QkvError` for others."""
     names = list(models.head_weights)[1:]
     name = models.main_head if head is None else head
     if name not in names:
         raise QkvError(
-            f"`head`: no head {name!r} that has embeddings{suggest(name, names)} (there are "
+            f"`head`: no head {name!r} with embeddings{suggest(name, names)} (there are "
             f"{', '.join(names)})"
         )
     return name
 
 
 def embedding_table(recommender: Recommender, of: str, head: str | None) -> EmbeddingTable:
-    """The keys of a dense head, or the embeddings that were learned from interactions, of items or
-    users. Raises `QkvError` for what there is not.
+    """Return the keys of a dense head, or the embeddings of items or users that were learned from
+    interactions. Raises `QkvError` if there are none.
     """
     models = recommender.models
-    if of not in OF:
-        raise QkvError(f"`of` is {' or '.join(OF)}, not {of!r}{suggest(of, list(OF))}")
+    if of not in KINDS:
+        raise QkvError(f"`of` is {' or '.join(KINDS)}, not {of!r}{suggest(of, list(KINDS))}")
     if of == USERS:
         if head not in (None, COLLABORATIVE):
             raise QkvError(
@@ -92,8 +91,8 @@ def embedding_table(recommender: Recommender, of: str, head: str | None) -> Embe
 
         def solved() -> Iterator[Block]:
             for start, stop in users.blocks():
-                found = recommender.embeddings([users.at(row) for row in range(start, stop)])
-                yield found.astype(np.float32)
+                histories = [users.at(row) for row in range(start, stop)]
+                yield recommender.embeddings(histories).astype(np.float32)
 
         return EmbeddingTable(USERS, COLLABORATIVE, users.ids, size, solved)
     if head == COLLABORATIVE:
@@ -112,20 +111,20 @@ def embedding_table(recommender: Recommender, of: str, head: str | None) -> Embe
 def export_embeddings(
     table: EmbeddingTable, path: Path, progress: Progress | None = None
 ) -> ExportedEmbeddings:
-    """Write a table to a file, whose suffix says in which form; it appears whole or not at all.
+    """Write a table to a file, in the format of its suffix. After an error there is no file.
 
     .safetensors: the tensor "embeddings", and in the metadata "ids", a JSON list. .npz: the arrays
     "ids" and "embeddings". .parquet: the columns "id" and "embedding". Raises `QkvError`.
     """
     write = WRITERS.get(path.suffix.lower())
     if path.suffix.lower() == ".npy":
-        raise QkvError(f"{path}: a .npy has no room for ids; name it .npz, which has both arrays")
+        raise QkvError(f"{path}: a .npy file cannot contain ids; use .npz, which has both arrays")
     if write is None:
-        raise QkvError(f"{path}: embeddings go to a file called {', '.join(WRITERS)}")
+        raise QkvError(f"{path}: name a file that ends in {', '.join(WRITERS)}")
     if path.suffix.lower() == ".parquet":
         require_pyarrow(path)
     if not is_on_disk(path):
-        raise QkvError(f"{path}: embeddings go to a file on disk")
+        raise QkvError(f"{path}: embeddings can be written only to a file on disk")
     n_zeros = 0
 
     def counted() -> Iterator[Block]:
@@ -143,25 +142,26 @@ def export_embeddings(
     notes = []
     if n_zeros:
         notes.append(
-            f"{n_zeros:,} of {len(table.ids):,} {table.of} have zeros alone: {NOTHING_KNOWN}."
+            f"{n_zeros:,} of {len(table.ids):,} {table.of} have only zeros: nothing is known about "
+            "them."
         )
     return ExportedEmbeddings(*table.shape, table.head, notes)
 
 
 def _write_safetensors(file: IO[bytes], table: EmbeddingTable, blocks: Iterator[Block]) -> None:
-    """By the format's description: the length of a header, the header in JSON, the numbers."""
+    """Write the length of the header, the header in JSON, and the numbers."""
     n, d = table.shape
-    ids = json.dumps(table.own_ids, ensure_ascii=False)
+    ids = json.dumps(table.plain_ids, ensure_ascii=False)
     header = {
         "__metadata__": {"ids": ids, "of": table.of, "head": table.head},
         "embeddings": {"dtype": "F32", "shape": [n, d], "data_offsets": [0, 4 * n * d]},
     }
     text = json.dumps(header, ensure_ascii=False).encode()
     text += b" " * (-len(text) % 8)
-    if len(text) > MOST_HEADER:
+    if len(text) > MAX_HEADER:
         raise QkvError(
-            f"{n:,} ids are longer than the {MOST_HEADER:,} bytes that a safetensors file has room "
-            "for: name it .parquet or .npz"
+            f"{n:,} ids are longer than the {MAX_HEADER:,} bytes that a safetensors file can "
+            "contain: use .parquet or .npz"
         )
     file.write(struct.pack("<Q", len(text)) + text)
     for block in blocks:
@@ -169,15 +169,16 @@ def _write_safetensors(file: IO[bytes], table: EmbeddingTable, blocks: Iterator[
 
 
 def _write_npz(file: IO[bytes], table: EmbeddingTable, blocks: Iterator[Block]) -> None:
-    """As `numpy.savez` does it, but for the blocks."""
-    own = table.own_ids
-    ids = np.array(own, dtype=np.int64 if own and isinstance(own[0], int) else np.str_)
-    form = {"descr": "<f4", "fortran_order": False, "shape": table.shape}
+    """Write what `numpy.savez` would, block by block."""
+    plain_ids = table.plain_ids
+    is_integer = plain_ids and isinstance(plain_ids[0], int)
+    ids = np.array(plain_ids, dtype=np.int64 if is_integer else np.str_)
+    header = {"descr": "<f4", "fortran_order": False, "shape": table.shape}
     with zipfile.ZipFile(file, "w") as archive:
         with archive.open("ids.npy", "w", force_zip64=True) as entry:
             np.lib.format.write_array(entry, ids, allow_pickle=False)
         with archive.open("embeddings.npy", "w", force_zip64=True) as entry:
-            np.lib.format.write_array_header_2_0(entry, form)
+            np.lib.format.write_array_header_2_0(entry, header)
             for block in blocks:
                 entry.write(block.astype("<f4", copy=False).tobytes())
 
@@ -186,8 +187,8 @@ def _write_parquet(file: IO[bytes], table: EmbeddingTable, blocks: Iterator[Bloc
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    own = table.own_ids
-    kind = pa.int64() if own and isinstance(own[0], int) else pa.string()
+    plain_ids = table.plain_ids
+    kind = pa.int64() if plain_ids and isinstance(plain_ids[0], int) else pa.string()
     schema = pa.schema(
         [("id", kind), ("embedding", pa.list_(pa.float32(), table.components))],
         metadata={"of": table.of, "head": table.head},
@@ -195,7 +196,7 @@ def _write_parquet(file: IO[bytes], table: EmbeddingTable, blocks: Iterator[Bloc
     with pq.ParquetWriter(file, schema) as writer:
         start = 0
         for block in blocks:
-            ids = pa.array(own[start : start + len(block)], kind)
+            ids = pa.array(plain_ids[start : start + len(block)], kind)
             rows = pa.FixedSizeListArray.from_arrays(pa.array(block.ravel()), table.components)
             writer.write_table(pa.table([ids, rows], schema=schema))
             start += len(block)

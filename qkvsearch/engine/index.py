@@ -1,4 +1,4 @@
-"""An opened build and every question that it answers: search, recommend, similar, attend."""
+"""An opened build and its answers: search, recommend, similar, attend."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from qkvsearch._utils.validation import check_id, check_text
 from qkvsearch.errors import QkvError
 from qkvsearch.index import StoredModels
 from qkvsearch.retrieval import Ranking, Scores
+from qkvsearch.retrieval.approximate import Filter
 from qkvsearch.retrieval.reasons import WordReasons
-from qkvsearch.retrieval.remote_keys import Allowed
 from qkvsearch.search.answerable import none_found
 from qkvsearch.search.candidates import (
     as_list,
@@ -33,9 +33,9 @@ from qkvsearch.search.options import check, check_model
 from qkvsearch.search.text_search import TextSearch
 from qkvsearch.storage import Snapshot, Workspace
 
-# What a question alone needs is imported by it: the others do not wait for it.
+# What only one question needs is imported by that question.
 if TYPE_CHECKING:
-    from qkvsearch._utils.progress import Progress
+    from qkvsearch._utils.callbacks import Progress
     from qkvsearch.data.ids import Id
     from qkvsearch.engine.export_embeddings import ExportedEmbeddings
     from qkvsearch.engine.projection import ItemMap
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 class Index:
-    """The build that is current when it is opened, and every question that it answers, whatever is
+    """The current build of a workspace, opened. It answers from this build, even if another one is
     published later. Raises `WorkspaceError`.
     """
 
@@ -62,7 +62,7 @@ class Index:
         self.n_items = self.models.n_items
 
     def close(self) -> None:
-        """Let go of the build's files."""
+        """Close the files of the build."""
         self.snapshot.close()
 
     def __repr__(self) -> str:
@@ -74,37 +74,37 @@ class Index:
 
     @property
     def items(self) -> ItemRows:
-        """The catalog: `items["m042"]` is a row by column, `items.to_frame()` all of them."""
+        """The catalog: `items["m042"]` is one row by column, `items.to_frame()` has all rows."""
         from qkvsearch.engine.rows import ItemRows
 
         return ItemRows(self.histories)
 
     @property
     def users(self) -> UserRows:
-        """The users, those recorded since the build as well, in the same way as `items`."""
+        """The users, as `items` has the items, including users recorded since the build."""
         from qkvsearch.engine.rows import UserRows
 
         return UserRows(self.histories)
 
     @property
     def histories(self) -> Histories:
-        """Of all users, with what was recorded since the build."""
+        """The histories of all users, with the interactions recorded since the build."""
         from qkvsearch.index.interaction_log import Histories
 
         return Histories(self.models, self.catalog)
 
     @property
     def recommender(self) -> Recommender:
-        """What turns a history into scores."""
+        """The models that turn a history into scores."""
         from qkvsearch.recommend.recommend import Recommender
 
         return Recommender(self.models, self.catalog)
 
     def history(self, user: Any, *, k: int | None = None, offset: int = 0) -> Listing:
-        """What is known of a user, the latest first: each item with the rating and the time, the
-        confidence that it counts with, and whether it was recorded since the build. The notes name
-        what was recorded of items that are not in the catalog. `k` rows, all by default, from the
-        one in place `offset` on. Raises `UnknownIdError`.
+        """Return a user's interactions, the latest first: each item with its rating, time and
+        confidence, and whether it was recorded since the build. The notes name recorded items that
+        are not in the catalog. The listing has `k` rows, all by default, from row `offset` on.
+        Raises `UnknownIdError`.
         """
         from qkvsearch.recommend.recording import history_rows
 
@@ -112,9 +112,9 @@ class Index:
         return history_rows(self.histories, user).page(k, offset)
 
     def records(self, user: Any = None, *, k: int | None = None, offset: int = 0) -> Listing:
-        """What was recorded, the last first, of all or of one user: with its `number`, the `batch`
-        that one `undo_record` takes back, and whether the build has `learned` from it, so that its
-        log contains it. `k` rows, all by default, from the one in place `offset` on. Raises
+        """Return the recorded interactions of all users or of one, the last first: each with its
+        `number`, the `batch` that one `undo_record` removes, and whether the build has `learned`
+        from it. The listing has `k` rows, all by default, from row `offset` on. Raises
         `UnknownIdError`.
         """
         from qkvsearch.recommend.recording import record_rows
@@ -125,15 +125,15 @@ class Index:
         return record_rows(self.catalog, user, k, offset)
 
     def show(self, item: Any) -> dict[str, Any]:
-        """One item by id or title: all its columns, by the names that its owner has for them, and
-        `users`, how many interacted with it. Raises `UnknownIdError`.
+        """Return one item by id or title: all its columns, and `users`, the number of users who
+        interacted with it. Raises `UnknownIdError`.
         """
         from qkvsearch.engine.rows import item_card
 
         return item_card(self.histories, self.catalog.item_position(check_id("item", item)))
 
     def info(self) -> dict[str, Any]:
-        """What was built, when, and from what."""
+        """Return what was built, when, and from what."""
         from qkvsearch.engine.info import build_facts
 
         return {"workspace": str(self.workspace.path), **build_facts(self.snapshot)}
@@ -159,67 +159,75 @@ class Index:
         explain: bool = False,
         anyway: bool = False,
     ) -> Ranking:
-        """Items ranked for a text query by `heads`: "lexical", those of the build's encoder by
-        name, or "semantic" for all of those; by default all.
+        """Rank items for a text query.
 
-        A query may have operators: "a phrase", -word, field:word and word* must hold of an item,
-        word^2 counts twice; all else ranks, and nothing is a syntax error. A word that no item has
-        is read as the one that it may be a misspelling of; `corrections` and `notes` say so. With
-        `prefix` the last word may be unfinished.
+        A query may have operators: an item must match "a phrase", -word, field:word and word*;
+        word^2 counts twice; other words only affect the order. Nothing is a syntax error. A word
+        that no item has is read as the word that it may be a misspelling of; `corrections` and
+        `notes` say so.
 
-        With a `user` their preferences are one more head, "collaborative". The score is the heads'
-        weighted sum in standard deviations from their means, or by `fusion="ranks"` of 1 / (60 +
-        rank). A query that nothing answers has no hits, or with `anyway` the nearest; an item that
-        no head scores higher than the mean item is no hit either. With `explain` each hit carries
-        `matches`: the words of each column in which the lexical head finds the query's; with
-        `snippet` the passage of its longest text that answers. `facets` names columns of which the
-        answer counts the values among all items that match. `notes` say what was changed or not
-        read, and that nothing answers. `fields` names columns to be shown with each hit; the `k`
-        are those after `offset`, without what has less than `min_weight`. Raises `QkvError` for a
-        head, a user or `where` that cannot be used.
+        heads: "lexical", names of encoders, or "semantic" for all encoders; by default all heads.
+        fusion: "scores" sums the heads in standard deviations from their means, "ranks" sums 1 /
+        (60 + rank). user: their preferences are one more head, "collaborative". where: an SQL
+        condition on columns. fields: columns to show with each hit. k, offset: how many hits after
+        the first `offset`. min_weight: leave out hits of less weight. prefix: the user is still
+        typing the last word. facets: columns whose values are counted among all matching items.
+        snippet: add to each hit the passage of its longest text that answers best. explain: add to
+        each hit `matches`, the words of each column that the lexical head matches. anyway: also
+        rank items for a query that the catalog does not answer, which otherwise has no hits.
+
+        An item that no head scores higher than the average item is no hit. The `notes` say what was
+        changed in the query or not read, and that nothing answers it. Raises `QkvError` for a head,
+        a user or `where` that cannot be used.
         """
         check(k=k, offset=offset, min_weight=min_weight)
         columns = own_columns(self.catalog, fields)
-        counted = own_columns(self.catalog, facets, "facets")
+        facet_columns = own_columns(self.catalog, facets, "facets")
+        names, last = None if heads is None else as_list(heads), n_ranked(k, offset)
 
         def preferences() -> Scores | None:
             recommender = self.recommender
             return recommender.head(recommender.histories.of(user))
 
-        names, last = None if heads is None else as_list(heads), n_ranked(k, offset)
-        asked = self.texts.reader.read(check_text("query", query), prefix)
-        left = candidates(self.catalog, self.n_items, where)
-        mask, emptied = asked.mask(left, anyway), None if left.any() else where
+        parsed = self.texts.reader.read(check_text("query", query), prefix)
+        remaining = candidates(self.catalog, self.n_items, where)
+        mask = parsed.mask(remaining, anyway)
         personal = None if user is None else preferences
-        fused = self.texts.fused(
-            asked, names, fusion, personal, mask, anyway, where, last, is_typing=prefix
-        )
-        if fused is not None and asked.text.strip() and not anyway:
+        allowed = Filter(mask, where, last)
+        fused = self.texts.fused(parsed, names, fusion, personal, allowed, anyway, prefix)
+        if fused is not None and parsed.text.strip() and not anyway:
             fused = fused.above_mean()
+
+        noted_where = None if remaining.any() else where
         ranking = ranked(
-            fused, self.catalog.names, k, temperature, mask, emptied, offset, min_weight
+            fused, self.catalog.names, k, temperature, mask, noted_where, offset, min_weight
         )
         ranking = with_fields(ranking, self.catalog, columns)
-        ranking = replace(ranking, reasoning=WordReasons(query))
-        notes = self.texts.notes(asked)
+        notes = self.texts.notes(parsed)
         if not ranking and not (ranking.notes or notes):
             ranking = ranking.noted(none_found(fused, ranking, k))
         if user is not None and self.models.implicit is None:
             from qkvsearch.recommend.recommend import BY_TEXT
 
             ranking = ranking.noted([BY_TEXT])
-        corrections = [change.to_record() for change in asked.changes]
-        ranking = replace(ranking.noted(notes), query=query, corrections=corrections)
-        if counted:
+        ranking = replace(
+            ranking.noted(notes),
+            query=query,
+            corrections=[change.to_record() for change in parsed.changes],
+            reasoning=WordReasons(query),
+        )
+        if facet_columns:
             from qkvsearch.search.facets import facets as count_values
 
-            is_match = self.texts.matching(asked, names, mask, ranking)
-            ranking = ranking.with_facets(count_values(self.catalog, counted, is_match))
-        ranking = self.texts.with_snippets(ranking, asked) if snippet else ranking
-        return self.texts.with_matches(ranking, asked) if explain else ranking
+            is_match = self.texts.matching(parsed, names, mask, ranking)
+            ranking = ranking.with_facets(count_values(self.catalog, facet_columns, is_match))
+        ranking = self.texts.with_snippets(ranking, parsed) if snippet else ranking
+        return self.texts.with_matches(ranking, parsed) if explain else ranking
 
     def head(self, name: str, query: str) -> Scores | None:
-        """One head's scores; None where it knows no word. Raises `QkvError` without its encoder."""
+        """Return the scores of one head; None where it knows no word. Raises `QkvError` if its
+        encoder is missing.
+        """
         return self.texts.head(name, check_text("query", query))
 
     @query_lock()
@@ -247,22 +255,22 @@ class Index:
         explain: bool = False,
         because: int | None = None,
     ) -> Ranking:
-        """Items for a known user, for someone new from what they like, or for both together.
+        """Recommend items to a known user, to a new one by what they like, or by both together.
 
-        `ratings`: of items the rating, or the weight where the log has weights, which counts in
-        this answer as if it were recorded now. The score is an exact solve on this history, as if
-        `without` had never been met, near 1 for what is all but sure to be wanted. With
-        `model="next-item"` it is the item · the last state of the history that attends to itself,
-        which has no such bound. Left out are the items of the history, unless `seen`, what is in
-        `exclude`, and all but `only` these ids. An interaction counts half for every `recent` later
-        ones; `damping` takes from popular items, `diversity`, 0 to 1, from those that are like the
-        hits above. With `explain`, `because`: what the history adds to the score, and without an id
-        what damping, diversity and the model's constant do; together they are the score. With the
-        parameter `because` so many items of the history are listed, the others as one entry.
-        `fields`, `offset` and `min_weight` are those of `search`. Where nobody's interactions were
-        learned from, texts tell what is alike, and `notes` says so. Hits are `weak` where the
-        history rests on too little, and `notes` says on how little. Raises `QkvError` for an
-        argument that cannot be used.
+        ratings: ratings of items, or weights where the log has weights, as if they were recorded
+        now. without: leave these items out of the history. exclude: do not recommend these items.
+        only: recommend only items with these ids. seen: also recommend items of the history. model:
+        "preferences" scores by an exact solve on the history, near 1 for an item that is almost
+        surely wanted; "next-item" scores by the last state of a history that attends to itself,
+        without such a scale. recent: an interaction counts half for every `recent` later ones.
+        damping: subtract popularity. diversity: from 0 to 1, how much hits should differ from those
+        above. explain: add `because` to each hit: what each item of the history adds to the score,
+        and, without an id, what damping, diversity and a constant add. because: list only so many
+        items, and the others as one entry. The other arguments are those of `search`.
+
+        Where no interactions were learned from, items with similar texts are recommended, and
+        `notes` say so. Hits are `weak` if the history tells too little, and `notes` say why. Raises
+        `QkvError` for an argument that cannot be used.
         """
         from qkvsearch.recommend.diversity import diverse, pool_size
         from qkvsearch.recommend.recommend import (
@@ -278,17 +286,17 @@ class Index:
         check_model(model, recent)
         columns = own_columns(self.catalog, fields)
         recommender = self.recommender
-        given = HistoryQuery(
+        query = HistoryQuery(
             user, id_list("likes", likes), ratings or {}, id_list("without", without)
         )
-        history, notes = given.read(self.workspace, recommender.histories, recent)
+        history, notes = query.read(self.workspace, recommender.histories, recent)
         excluded, more = positions_of(self.catalog, id_list("exclude", exclude))
-        known = () if seen else history.positions
-        mask = candidates(self.catalog, self.n_items, where, [*known, *excluded], only)
+        seen_items = () if seen else history.positions
+        mask = candidates(self.catalog, self.n_items, where, [*seen_items, *excluded], only)
         last = n_ranked(k, offset)
-        wanted = pool_size(last, diversity)
-        head = recommender.head(history, model, damping, Allowed(mask, where, wanted))
-        pool = ranked(head, self.catalog.names, wanted, temperature, mask, where)
+        n_pool = pool_size(last, diversity)
+        head = recommender.head(history, model, damping, Filter(mask, where, n_pool))
+        pool = ranked(head, self.catalog.names, n_pool, temperature, mask, where)
         ranking = diverse(pool, self.models, diversity, last).page(offset, min_weight)
         ranking = with_fields(ranking, self.catalog, columns)
         ranking = replace(ranking, reasoning=HistoryReasons(history, self.catalog))
@@ -314,11 +322,13 @@ class Index:
         engine: str | None = None,
         progress: Progress | None = None,
     ) -> Exported:
-        """`recommend` for all users, to a .parquet, .csv or .jsonl file: how many users there are,
-        how many of them an interrupted run, which the same call goes on with, had done, and notes.
-        In CSV, a text that a spreadsheet would run as a formula begins with an apostrophe, unless
-        `raw`. engine: its executors, which see the workspace under the same path, write a folder of
-        Parquet files. Raises `QkvError` for an argument that cannot be used.
+        """Write the recommendations for all users to a .parquet, .csv or .jsonl file. Return the
+        number of users, how many of them an interrupted run of the same call had done, and notes.
+
+        raw: in CSV, do not put an apostrophe before texts that a spreadsheet would run as formulas.
+        engine: write a folder of Parquet files with the executors of this engine, which must see
+        the workspace under the same path. The other arguments are those of `recommend`. Raises
+        `QkvError` for an argument that cannot be used.
         """
         from qkvsearch.recommend.batch import BatchRecommendations
 
@@ -332,13 +342,9 @@ class Index:
         state = f"{self.snapshot.name} {self.catalog.records.state}"
         if engine is None:
             return batch.write(Path(path), format, state, progress)
-        from qkvsearch.engine.remote_export import Elsewhere, write_elsewhere
+        from qkvsearch.engine.remote_export import write_remotely
 
-        there = Elsewhere(
-            str(self.workspace.path.resolve()), state, batch.k, np.packbits(mask).tobytes(),
-            seen, recent, damping, model, tuple(column.name for column in columns),
-        )  # fmt: skip
-        return write_elsewhere(engine, path, format, batch, there, progress)
+        return write_remotely(engine, self.workspace.path, state, path, format, batch, progress)
 
     def similar_users(
         self,
@@ -351,15 +357,16 @@ class Index:
         explain: bool = False,
         progress: Progress | None = None,
     ) -> Ranking:
-        """Users by the cosine of their embeddings, with what was recorded since the build;
-        `shared` is how many items both interacted with, `because` what each of the user's own adds.
+        """Rank users by the cosine of their embeddings, including interactions recorded since the
+        build. `shared` is how many items both interacted with, `because` what each item of the user
+        adds.
         """
         from qkvsearch.recommend.similar import similar_users
 
         check(k=k, temperature=temperature, offset=offset, min_weight=min_weight)
         last = n_ranked(k, offset)
-        found = similar_users(self.recommender, user, last, temperature, explain, progress)
-        return found.page(offset, min_weight)
+        ranking = similar_users(self.recommender, user, last, temperature, explain, progress)
+        return ranking.page(offset, min_weight)
 
     @query_lock()
     @one_blas_thread()
@@ -375,9 +382,9 @@ class Index:
         min_weight: float = 0.0,
         temperature: float | None = None,
     ) -> Ranking:
-        """Neighbours of an item, by its users and by what it is called and tagged; of several
-        items, those of the mean of their keys. Neither these are among them nor what is in
-        `exclude`. `fields`, `offset` and `min_weight` are those of `search`. Raises `QkvError`.
+        """Rank the neighbours of an item, by its users and its texts; of several items, by the mean
+        of their keys. These items and those in `exclude` are left out. The other arguments are
+        those of `search`. Raises `QkvError`.
         """
         from qkvsearch.recommend.similar import NeighbourReasons, Neighbours
 
@@ -386,7 +393,7 @@ class Index:
         positions, notes = named_once(self.catalog, id_list("items", items))
         excluded, more = positions_of(self.catalog, id_list("exclude", exclude))
         mask = candidates(self.catalog, self.n_items, where, [*positions, *excluded])
-        head = Neighbours(self.texts, positions).fused(Allowed(mask, where, n_ranked(k, offset)))
+        head = Neighbours(self.texts, positions).fused(Filter(mask, where, n_ranked(k, offset)))
         ranking = ranked(head, self.catalog.names, k, temperature, mask, where, offset, min_weight)
         reasoning = NeighbourReasons(self.texts, self.histories, positions)
         ranking = replace(ranking, reasoning=reasoning).noted([*notes, *more])
@@ -395,17 +402,18 @@ class Index:
     def attend(
         self, text: str, mask: str = "none", layer: int | None = None, head: int | None = None
     ) -> AttentionMap:
-        """The text's own attention: a head's of a transformer, or that of its words' vectors.
+        """Return the attention of a text to itself: of a transformer, or of its words' vectors.
 
-        `mask`: "none", "padding", "causal". Layers and heads count from 0; without a head the mean
-        of all, without a layer the last. Raises `QkvError` where the encoder has no layers.
+        mask: "none", "padding" or "causal". layer, head: counted from 0; by default the last layer,
+        and the mean of all heads. Raises `QkvError` where the encoder has no layers.
         """
         encoder = self.models.encoder(self.models.main_head)
         return encoder.attend(check_text("text", text), mask).map(layer, head)
 
     def encode(self, texts: str | Iterable[str], *, head: str | None = None) -> np.ndarray:
-        """The embeddings of texts by a dense head's encoder, by default the main head's: float32
-        (n, d), rows of length 1, or zeros for a text of which it knows nothing. Raises `QkvError`.
+        """Return the embeddings of texts by the encoder of a dense head, by default the main one:
+        float32 (n, d), rows of length 1, or zeros for a text without a known word. Raises
+        `QkvError`.
         """
         from qkvsearch.engine.export_embeddings import dense_head
 
@@ -414,17 +422,16 @@ class Index:
 
     @cached_property
     def _maps(self) -> dict[str | None, ItemMap]:
-        """By head: builds never change."""
+        """The maps by head; a build never changes."""
         return {}
 
     @one_blas_thread()
     def map(
         self, head: str | None = None, *, query: str | None = None, user: Any = None, k: int = 10
     ) -> ItemMap:
-        """The items in two dimensions, by the keys of a dense head, by default the main one, or
-        with "collaborative" by what was learned from interactions: `ItemMap` says what it keeps.
-        With a `query` or a `user` also their place, and the `k` items that they weigh most by this
-        head. Raises `QkvError`.
+        """Return the items in two dimensions, by the keys of a dense head, by default the main one,
+        or with "collaborative" by the embeddings learned from interactions. A `query` or a `user`
+        is placed among them, with its `k` best items by this head. Raises `QkvError`.
         """
         from qkvsearch.engine import projection
 
@@ -433,12 +440,12 @@ class Index:
             raise QkvError("a map has the place of one: leave out `query` or `user`")
         if head not in self._maps:
             self._maps[head] = projection.item_map(self.recommender, head)
-        found = self._maps[head]
+        item_map = self._maps[head]
         if query is not None:
-            return projection.with_query(found, self.texts, check_text("query", query), k)
+            return projection.with_query(item_map, self.texts, check_text("query", query), k)
         if user is not None:
-            return projection.with_user(found, self.texts, self.recommender, user, k)
-        return found
+            return projection.with_user(item_map, self.texts, self.recommender, user, k)
+        return item_map
 
     def export_embeddings(
         self,
@@ -448,10 +455,11 @@ class Index:
         head: str | None = None,
         progress: Progress | None = None,
     ) -> ExportedEmbeddings:
-        """Embeddings with the owner's ids to a .safetensors, .parquet or .npz file, which appears
-        whole or not at all: of "items" the keys of a dense `head`, by default the main one, or with
-        "collaborative" what was learned from interactions; of "users" that, each solved now from
-        the whole history. Raises `QkvError`.
+        """Write embeddings and ids to a .safetensors, .parquet or .npz file, atomically.
+
+        of: "items" for the keys of a dense `head`, by default the main one, or with "collaborative"
+        for the item embeddings learned from interactions; "users" for the user embeddings, solved
+        from their current histories. Raises `QkvError`.
         """
         from qkvsearch.engine.export_embeddings import embedding_table, export_embeddings
 

@@ -16,12 +16,13 @@ from qkvsearch.storage import Snapshot, StoredCatalog, Workspace
 from qkvsearch.storage.remote_collections import RemoteCollection
 
 BUILD_NAMES = ("id", "created", "command", "items", "segments", "megabytes", "current")
-# Groups of a build's arrays, by the first word of their names; see `_group_of`.
-WORDS, PEOPLE = {"lexical", "codes", "words"}, {"interactions", "implicit", "ratings", "records"}
+# Groups of arrays by the prefix of their names; see `_group_of`.
+WORDS = {"lexical", "codes", "words"}
+INTERACTIONS = {"interactions", "implicit", "ratings", "records"}
 TOKENS, USERS, ALL = "tokens", "users", "all"
 # The damaged files that a message names.
 MAX_NAMED = 20
-NOTHING, MEND = "nothing works until then", "mend it with qkvsearch repair"
+NOTHING, ADVICE = "nothing works until it is repaired", "run qkvsearch repair"
 
 
 def build_facts(snapshot: Snapshot) -> dict[str, Any]:
@@ -106,43 +107,45 @@ def _added(folder: Path, counted: set[tuple[int, int]]) -> float:
     return round(size / 1e6, 2)
 
 
-def explained(error: DamagedError, build: Snapshot) -> WorkspaceError:
-    """Return the error of a question about `build` with what still works, or one that says that the
-    build was removed.
+def explain_damage(error: DamagedError, build: Snapshot) -> WorkspaceError:
+    """Return the error with a list of what still works in the build, or, if the build was removed,
+    an error that says so.
     """
     if not build.segments[-1].folder.is_dir():
         return WorkspaceError(
-            f"{build.workspace}: the build that was open here, {build.name}, was removed, as "
-            "forget does with every build that has the user's data; open the workspace again"
+            f"{build.workspace}: the opened build, {build.name}, was removed; forget removes every "
+            "build with the user's data; open the workspace again"
         )
-    return DamagedError(error.file, error.what, f"{_still(build, [error])}; {MEND}")
+    return DamagedError(error.file, error.what, f"{_what_works(build, [error])}; {ADVICE}")
 
 
-def verified(workspace: Workspace) -> str:
-    """Compare every file with its checksum. Raises one `DamagedError` for all that differ."""
+def verify(workspace: Workspace) -> str:
+    """Compare every file with its checksum, and return a sentence. Raises one `DamagedError` for
+    all damaged files.
+    """
     path, damaged = workspace.path, workspace.damaged_files()
     with suppress(WorkspaceError), closing(workspace.open()) as build:
         damaged += damaged_keys(build)
     if not damaged:
-        return "all files as written"
+        return "all files are undamaged"
     names = [f"{Path(error.file).relative_to(path)} ({error.what})" for error in damaged]
     works = NOTHING
     with suppress(WorkspaceError), closing(workspace.open()) as build:
-        works = _still(build, damaged)
+        works = _what_works(build, damaged)
     files = "1 file is" if len(damaged) == 1 else f"{len(damaged)} files are"
     more = f", and {len(names) - MAX_NAMED:,} more" if len(names) > MAX_NAMED else ""
-    what = f"{files} not as written: {', '.join(names[:MAX_NAMED])}{more}"
-    raise DamagedError(path, what, f"{works}; {MEND}")
+    what = f"{files} damaged: {', '.join(names[:MAX_NAMED])}{more}"
+    raise DamagedError(path, what, f"{works}; {ADVICE}")
 
 
-def _still(build: Snapshot, damaged: Iterable[DamagedError]) -> str:
-    needs = {_group_of(error, build) for error in damaged} - {""}
-    works = working(build.facts, needs)
+def _what_works(build: Snapshot, damaged: Iterable[DamagedError]) -> str:
+    groups = {_group_of(error, build) for error in damaged} - {""}
+    works = working_questions(build.facts, groups)
     return f"what still works: {', '.join(works)}" if works else NOTHING
 
 
 def _group_of(error: DamagedError, build: Snapshot) -> str:
-    """Return the group of arrays that a damaged file is in, "" where it is of another build."""
+    """Return the group of arrays of a damaged file, "" for a file of another build."""
     file = Path(error.file)
     if file.name.startswith("records."):
         return "records"
@@ -157,23 +160,23 @@ def _group_of(error: DamagedError, build: Snapshot) -> str:
     return group if is_array else ALL
 
 
-def working(facts: Mapping[str, Any], damaged: set[str]) -> list[str]:
-    """Return the questions that a build answers without these groups of arrays.
+def working_questions(facts: Mapping[str, Any], damaged: set[str]) -> list[str]:
+    """Return the questions that a build can answer without these groups of arrays.
 
     >>> facts = {"encoder": "static", "head_weights": {"lexical": 0.5, "static": 0.5}}
-    >>> working(facts, {"static"})
+    >>> working_questions(facts, {"static"})
     ['search with `heads` lexical', 'items']
-    >>> working(facts, {"ratings"})
+    >>> working_questions(facts, {"ratings"})
     ['search', 'similar', 'items']
     """
     if ALL in damaged:
         return []
     heads, main = list(facts["head_weights"]), main_head(facts)
-    sound = ",".join(name for name in heads if name not in damaged)
-    any_search = "search" if sound and not damaged & {*heads, *WORDS, TOKENS} else ""
+    intact = ",".join(name for name in heads if name not in damaged)
+    any_search = "search" if intact and not damaged & {*heads, *WORDS, TOKENS} else ""
     questions = [
-        any_search or (f"search with `heads` {sound}" if not damaged & WORDS else ""),
-        "" if damaged & {*PEOPLE, main} else "recommend",
+        any_search or (f"search with `heads` {intact}" if not damaged & WORDS else ""),
+        "" if damaged & {*INTERACTIONS, main} else "recommend",
         "" if damaged & {"implicit", main} else "similar",
         "items",
     ]

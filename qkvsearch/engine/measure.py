@@ -1,4 +1,4 @@
-"""How good recommendations are by a build's own log, and settings that make them better."""
+"""Evaluate and tune a build with its log, and compare remote keys with an exact search."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qkvsearch._utils.progress import Progress
+from qkvsearch._utils.callbacks import Progress
 from qkvsearch._utils.validation import check_whole
 from qkvsearch.data.judgements import Queries, read_queries
 from qkvsearch.errors import QkvError
@@ -27,7 +27,7 @@ from qkvsearch.search.options import check
 if TYPE_CHECKING:
     from qkvsearch.engine.index import Index
 
-# A search for settings where neither its length nor its time is given.
+# The default limits of tuning.
 TRIALS, MINUTES = 27, 5.0
 
 
@@ -45,8 +45,8 @@ def evaluate_against(
         raise QkvError(f"`against` is local, not {exact!r}")
     if build.models.key_store is None:
         raise QkvError(
-            f"{build.workspace.path}: the keys of this build are here, so that its answers are the "
-            "local ones; `against` is for a build with `keys` elsewhere"
+            f"{build.workspace.path}: this build has local keys; `against` is for a build "
+            "with remote `keys`"
         )
     texts = queries if isinstance(queries, dict) else read_queries(queries)
     with closing(type(build)(build.workspace)) as local:
@@ -66,29 +66,28 @@ def evaluate_against(
 
 @contextmanager
 def learner(engine: str | None) -> Iterator[Callable[..., Any] | None]:
-    """What learns preferences on an engine, in the place of `ImplicitALS`, until the context ends;
-    None for this machine. Raises `QkvError`.
+    """Return an estimator that learns preferences on Spark instead of `ImplicitALS`, for the time
+    of the block; None for this machine. Raises `QkvError`.
     """
     if engine is None:
         yield None
         return
     from qkvsearch.engines.spark.als import learner_on
 
-    with learner_on(engine) as found:
-        yield found
+    with learner_on(engine) as estimator:
+        yield estimator
 
 
 def evaluate_recommend(
     models: StoredModels, k: int, random_state: int, users: int | None = None, **options: Any
 ) -> Evaluation:
-    """`evaluate_recommend` by the build's log and the settings in use; `notes` say what was left
-    out. users: None for as many as are judged by default. Raises `WorkspaceError` where there is no
-    log.
+    """Call `evaluate_recommend` with the build's log and the settings in use. Raises
+    `WorkspaceError` if there is no log.
     """
     check_whole("k", k)
     check(random_state=random_state, users=users)
     tuned = models.snapshot.facts.get(TUNED) or {}
-    found = recommend_protocol.evaluate_recommend(
+    evaluation = recommend_protocol.evaluate_recommend(
         models.log("judge by"),
         k=k,
         users=recommend_protocol.N_USERS if users is None else users,
@@ -100,12 +99,12 @@ def evaluate_recommend(
     notes: list[str] = []
     if tuned:
         notes.append(
-            f"With the settings that tune found by `protocol` {tuned['protocol']}; under another "
-            "protocol or seed they may have been chosen by what is held out here."
+            f"With the settings that tune found with `protocol` {tuned['protocol']}; with another "
+            "protocol or seed they may have been chosen by interactions that are held out here."
         )
     if n_recorded := models.snapshot.catalog.records.count():
         notes.append(f"Left out: {n_recorded:,} recorded interactions.")
-    return replace(found, notes=[*notes, *found.notes])
+    return replace(evaluation, notes=[*notes, *evaluation.notes])
 
 
 def search_settings(
@@ -116,8 +115,8 @@ def search_settings(
     random_state: int,
     **options: Any,
 ) -> Tuning:
-    """`evaluation.tuning` by the build's log, beside the settings in use; nothing is changed.
-    Raises `WorkspaceError` where there is no log.
+    """Call `evaluation.tuning` with the build's log and the settings in use. Raises
+    `WorkspaceError` if there is no log.
     """
     check_whole("k", k)
     check(trials=trials, minutes=minutes, random_state=random_state)

@@ -12,38 +12,41 @@ from qkvsearch.errors import QkvError
 from qkvsearch.recommend.recommend import HEAD as COLLABORATIVE
 from qkvsearch.recommend.recommend import Recommender
 from qkvsearch.retrieval import DenseKeys, Ranking
-from qkvsearch.retrieval.remote_keys import Allowed, RemoteKeys, RemoteRows, scored
+from qkvsearch.retrieval.approximate import Filter, ItemKeys, score_candidates
+from qkvsearch.retrieval.remote_keys import RemoteRows
 from qkvsearch.search.candidates import ranked
 from qkvsearch.search.text_search import TextSearch
 from qkvsearch.text.labelled import LabelledVectors
 
 # Of more items a random sample is drawn, always the same one.
 MAX_DRAWN, SEED = 20_000, 0
+SAMPLE_NOTE = "{:,} of {:,} items, a random sample, always the same."
 
 
 @dataclass(frozen=True, eq=False)
 class MapPoint:
-    """A query or a user on a map: where, (2,), the k items whose keys it weighs most by the map's
-    head, of all items, and where these are, (k, 2), be they drawn or not.
+    """A query or a user on a map.
+
+    position: (2,). hits: its k best items of all by the head of the map. hit_positions: (k, 2),
+    also for items that are not drawn.
     """
 
     position: np.ndarray
     hits: Ranking
-    places: np.ndarray
+    hit_positions: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
 class ItemMap:
-    """The items' keys by one dense head on the plane along which they differ most: the first two
-    principal components (scikit-learn's `PCA`, the randomized solver by Halko, Martinsson and Tropp
-    2011, with a fixed seed).
+    """The items' keys in one dense head, projected to their first two principal components
+    (scikit-learn's `PCA`, with the randomized solver by Halko, Martinsson and Tropp 2011 and a
+    fixed seed).
 
-    items: int64 (n,), the row numbers of the items that are drawn. positions: float32 (n, 2), all
-    divided by one number, so that the farthest coordinate is 1. explained: float32 (2,), the share
-    of the keys' variance along each axis: their sum is what the picture keeps of how the keys
-    differ, and the rest is lost. So items that lie apart are different, and those that lie close
-    together need not be alike; which ones are says `similar`. Axes have no meaning of their own.
-    `notes` say how many items are not drawn. point: of whom the map was asked for.
+    items: int64 (n,), the rows of the items that are drawn. positions: float32 (n, 2), divided by
+    the largest coordinate. explained: float32 (2,), the share of the keys' variance along each
+    axis; the rest is lost. So items that are far apart differ, but items that are close need not be
+    similar; `similar` tells which ones are. The axes have no meaning. notes: how many items are not
+    drawn. point: the query or user that the map was requested for.
     """
 
     head: str
@@ -58,11 +61,11 @@ class ItemMap:
     def __repr__(self) -> str:
         return f"<ItemMap by {self.head}: {len(self.items):,} items, {self.explained.sum():.0%}>"
 
-    def place(self, vectors: np.ndarray) -> np.ndarray:
-        """Vectors (n, d) of the head's space, such as `Engine.encode` gives, on this map, float32
-        (n, 2). The projection is linear: an item's key comes where the item is, and a sum of keys
-        over their number in the middle of them. A vector longer than the keys may lie outside
-        [−1, 1]. Raises `QkvError` for another d.
+    def project(self, vectors: np.ndarray) -> np.ndarray:
+        """Return the positions, float32 (n, 2), of vectors (n, d) of the head's space, such as
+        those of `Engine.encode`. The projection is linear: an item's key is projected to the item,
+        and the mean of keys to the mean of their positions. Vectors longer than the keys may be
+        outside of [−1, 1]. Raises `QkvError` for another d.
         """
         rows = np.atleast_2d(np.asarray(vectors, dtype=np.float32))
         if rows.ndim != 2 or rows.shape[1] != len(self.center):
@@ -86,7 +89,7 @@ def item_map(recommender: Recommender, head: str | None) -> ItemMap:
     return ItemMap(name, rows, positions, explained, notes, center, axes)
 
 
-def _keys(recommender: Recommender, head: str) -> DenseKeys | RemoteKeys:
+def _keys(recommender: Recommender, head: str) -> ItemKeys:
     if head == COLLABORATIVE:
         return DenseKeys(recommender.factors.item_embeddings)
     return recommender.models.dense_keys(head)
@@ -97,18 +100,18 @@ def _drawn(keys: np.ndarray | RemoteRows) -> tuple[np.ndarray, list[str]]:
     notes = []
     if isinstance(keys, RemoteRows) and len(keys) > MAX_DRAWN:  # all would have to be read
         drawn = np.random.default_rng(SEED).choice(len(keys), MAX_DRAWN, replace=False)
-        notes.append(f"{MAX_DRAWN:,} of {len(keys):,} items, drawn at random, always the same.")
+        notes.append(SAMPLE_NOTE.format(MAX_DRAWN, len(keys)))
         return np.sort(drawn), notes
     rows = np.flatnonzero(keys[:].any(axis=1))
     if len(rows) < len(keys):
         n_unknown = len(keys) - len(rows)
         notes.append(
-            f"Not drawn: {n_unknown:,} of {len(keys):,} items, that this head does not know."
+            f"Not drawn: {n_unknown:,} of {len(keys):,} items that this head does not know."
         )
     if len(rows) <= MAX_DRAWN:
         return rows, notes
     drawn = np.random.default_rng(SEED).choice(rows, MAX_DRAWN, replace=False)
-    notes.append(f"{MAX_DRAWN:,} of {len(rows):,} items, drawn at random, always the same ones.")
+    notes.append(SAMPLE_NOTE.format(MAX_DRAWN, len(rows)))
     return np.sort(drawn), notes
 
 
@@ -133,7 +136,7 @@ def with_query(base: ItemMap, texts: TextSearch, query: str, k: int) -> ItemMap:
     which places no texts.
     """
     if base.head == COLLABORATIVE:
-        raise QkvError(f"`query`: a text has no place among {COLLABORATIVE} embeddings; see `head`")
+        raise QkvError(f"`query`: {COLLABORATIVE} embeddings have no texts; choose another `head`")
     parts = texts.vectors(texts.reader.read(query)).of_head(base.head)
     return _with_point(base, texts, parts, texts.models.dense_keys(base.head), k)
 
@@ -157,13 +160,13 @@ def _with_point(
     base: ItemMap,
     texts: TextSearch,
     parts: LabelledVectors,
-    keys: DenseKeys | RemoteKeys,
+    keys: ItemKeys,
     k: int,
 ) -> ItemMap:
     if not parts.vectors.any():
-        return replace(base, notes=[*base.notes, f"Nothing of it is known by {base.head}."])
-    head = next(scored({base.head: keys.head(base.head, parts)}, Allowed(k=k)))[base.head]
+        return replace(base, notes=[*base.notes, f"{base.head} knows nothing about it."])
+    head = score_candidates(keys.head(base.head, parts), Filter(k=k))
     hits = ranked(head, texts.catalog.names, k, None, np.ones(texts.models.n_items, dtype=bool))
-    (position,) = base.place(parts.total)
-    places = base.place(keys.vectors[hits.positions])
-    return replace(base, point=MapPoint(position, hits, places))
+    (position,) = base.project(parts.total)
+    hit_positions = base.project(keys.vectors[hits.positions])
+    return replace(base, point=MapPoint(position, hits, hit_positions))

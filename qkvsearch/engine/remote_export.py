@@ -1,103 +1,87 @@
-"""Blocks of users and of texts for the executors of an engine: each opens the workspace itself."""
+"""Export and encode on Spark: each executor opens the workspace itself."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import astuple, dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from qkvsearch._utils.progress import Progress, silent
+from qkvsearch._utils.callbacks import Progress, silent
 from qkvsearch.errors import QkvError, WorkspaceError
 from qkvsearch.index import StoredModels
-from qkvsearch.recommend.batch import BatchRecommendations, Exported
+from qkvsearch.recommend.batch import MIXED_USERS, BatchRecommendations, Exported
 from qkvsearch.recommend.recommend import Recommender
 from qkvsearch.search.listing import own_columns
 from qkvsearch.storage import Workspace
 
 NOT_SHARED = (
-    "{}: not there for an executor: the workspace has to be on a disk that all of them share, "
-    "under the same path"
+    "{}: an executor does not find the workspace: put it on a disk that all of them share, under "
+    "the same path"
 )
 
 
-@dataclass(frozen=True)
-class Elsewhere:
-    """What an executor needs to go on by itself: the workspace, which build and records of it, and
-    the arguments of `BatchRecommendations`. allowed: the mask, a bit an item.
-    """
-
-    workspace: str
-    state: str
-    k: int
-    allowed: bytes
-    seen: bool
-    recent: int | None
-    damping: float
-    model: str
-    fields: tuple[str, ...]
-
-    def batch(self) -> BatchRecommendations:
-        """Of the workspace as it is seen here. Raises `QkvError`."""
-        if not Path(self.workspace).is_dir():
-            raise QkvError(NOT_SHARED.format(self.workspace))
-        snapshot = Workspace(self.workspace).open()
-        models, catalog = StoredModels(snapshot), snapshot.catalog
-        if f"{snapshot.name} {catalog.records.state}" != self.state:
-            raise WorkspaceError(f"{self.workspace}: changed meanwhile; start again")
-        mask = np.unpackbits(np.frombuffer(self.allowed, np.uint8), count=models.n_items) > 0
-        columns = own_columns(catalog, list(self.fields))
-        return BatchRecommendations(
-            Recommender(models, catalog), self.k, mask, self.seen, self.recent, self.damping,
-            self.model, columns,
-        )  # fmt: skip
-
-
-@lru_cache(maxsize=1)
-def _opened(there: Elsewhere) -> BatchRecommendations:
-    """Once in a process, whatever number of blocks it makes."""
-    return there.batch()
-
-
-def make_block(there: Elsewhere, number: int) -> Any:
-    """The table of one block of users."""
-    batch = _opened(there)
-    return batch.arrow_table(*batch.blocks[number])
-
-
-def write_elsewhere(
+def write_remotely(
     engine: str,
+    workspace: Path,
+    state: str,
     path: str | Path,
     format: str | None,
     batch: BatchRecommendations,
-    there: Elsewhere,
     progress: Progress | None,
 ) -> Exported:
-    """All users to a folder of Parquet. Raises `QkvError`."""
+    """Write recommendations for all users to a folder of Parquet files. state: of the build and its
+    records. Raises `QkvError`.
+    """
     from qkvsearch.engines.spark.batches import write_blocks
 
     if (format or Path(path).suffix.lower().removeprefix(".") or "parquet") != "parquet":
-        raise QkvError(f"{path}: with `engine`, all users go to a folder of Parquet files")
-    make: Callable[[int], Any] = partial(make_block, there)
-    options = repr(astuple(there))
-    blocks = batch.blocks
+        raise QkvError(f"{path}: with `engine` the output is a folder of Parquet files")
+    arguments = (
+        str(workspace.resolve()), state, batch.k, np.packbits(batch.mask).tobytes(), batch.seen,
+        batch.recent, batch.damping, batch.model, tuple(column.name for column in batch.columns),
+    )  # fmt: skip
+    make: Callable[[int], Any] = partial(_block, arguments)
+    blocks, users = batch.blocks, batch.recommender.histories
     n_done = write_blocks(
-        engine, path, len(blocks), make, batch.arrow_schema, options, progress or silent
+        engine, path, len(blocks), make, batch.arrow_schema, repr(arguments), progress or silent
     )
     done = sum(stop - start for start, stop in blocks[:n_done])
-    notes = ["The column of users is text, for some of those recorded are no whole numbers."]
-    users = batch.recommender.histories
-    return Exported(len(users), done, notes if users.mixed else [])
+    return Exported(len(users), done, [MIXED_USERS] if users.mixed else [])
 
 
-def encode_elsewhere(
+def _block(arguments: tuple[Any, ...], number: int) -> Any:
+    """Return the table of one block of users, on an executor."""
+    batch = _opened_batch(*arguments)
+    return batch.arrow_table(*batch.blocks[number])
+
+
+@lru_cache(maxsize=1)
+def _opened_batch(
+    path: str, state: str, k: int, packed_mask: bytes, seen: bool, recent: int | None,
+    damping: float, model: str, fields: tuple[str, ...],
+) -> BatchRecommendations:  # fmt: skip
+    """Open the workspace on an executor, once in a process. Raises `QkvError`."""
+    if not Path(path).is_dir():
+        raise QkvError(NOT_SHARED.format(path))
+    snapshot = Workspace(path).open()
+    models, catalog = StoredModels(snapshot), snapshot.catalog
+    if f"{snapshot.name} {catalog.records.state}" != state:
+        raise WorkspaceError(f"{path}: it was changed meanwhile; start again")
+    mask = np.unpackbits(np.frombuffer(packed_mask, np.uint8), count=models.n_items) > 0
+    columns = own_columns(catalog, list(fields))
+    return BatchRecommendations(
+        Recommender(models, catalog), k, mask, seen, recent, damping, model, columns
+    )
+
+
+def encode_remotely(
     engine: str, texts: Sequence[str], workspace: Path | None, name: str, progress: Progress | None
 ) -> np.ndarray:
-    """Embeddings (n, d) of texts by an encoder: of a head of a workspace, or, without one, one that
-    is installed where the executors are. Raises `QkvError`.
+    """Return embeddings (n, d) of texts by the encoder of a head of the workspace, or without a
+    workspace by one that is installed on the executors. Raises `QkvError`.
     """
     from qkvsearch.engines.spark.batches import encode_on
 
@@ -111,7 +95,7 @@ def _encoded(workspace: str | None, name: str, texts: list[str]) -> np.ndarray:
 
 @lru_cache(maxsize=1)
 def _reader(workspace: str | None, name: str) -> Any:
-    """Once in a process."""
+    """Load the encoder once in a process."""
     if workspace is None:
         from qkvsearch.text.encoders import pretrained
 

@@ -1,4 +1,4 @@
-"""The items and the users of a build: one by its id, some as a listing, all as a frame."""
+"""The items and the users of a build: a row by id, a listing, or all rows as a frame."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ APPEARED = set(
 
 
 class RowsById(ABC):
-    """Ids in the order of their row numbers, each with a row, by column; nothing can be set."""
+    """A read-only mapping from ids, in the order of their rows, to rows as dicts."""
 
     ids: Ids
     kind: ClassVar[str]
@@ -70,16 +70,16 @@ class RowsById(ABC):
         return False
 
     def keys(self) -> Ids:
-        """The ids."""
+        """Return the ids."""
         return self.ids
 
     @abstractmethod
     def __getitem__(self, id_: Any) -> dict[str, Any]:
-        """One row. Raises `UnknownIdError` with near matches."""
+        """Return a row. Raises `UnknownIdError` with near matches."""
 
     @abstractmethod
     def to_frame(self) -> pd.DataFrame:
-        """All rows, one an id."""
+        """Return all rows."""
 
     def __repr__(self) -> str:
         return f"<{len(self):,} {self.kind}>"
@@ -87,14 +87,14 @@ class RowsById(ABC):
 
 @dataclass(eq=False, repr=False)
 class ItemRows(RowsById):
-    """The catalog: a title that only one item has finds it as well as its id."""
+    """The catalog. A unique title finds an item as its id does."""
 
     histories: Histories
     kind: ClassVar = "items"
 
     @property
     def catalog(self) -> StoredCatalog:
-        """Look-ups in the catalog."""
+        """The stored catalog."""
         return self.histories.catalog
 
     @property
@@ -122,50 +122,50 @@ class ItemRows(RowsById):
         k: int | None = None,
         offset: int = 0,
     ) -> Listing:
-        """Ids and titles, with the columns that `fields` names, of the items for which `where`
-        holds: `k` of them, all by default, from the one in place `offset` on.
+        """List ids and titles of the items for which `where` holds, with the columns in `fields`:
+        `k` of them, by default all, after skipping `offset`.
 
-        sort: a column's name, from the least cell on, or after "-" from the greatest; "users": what
-        most interacted with, recorded or built. Items without a cell are last, equal ones in the
-        order of the ids, as are all without `sort`. Raises `QkvError`.
+        sort: the name of a column, ascending, or descending after "-"; "users": most users first.
+        Items with a blank cell are last; equal ones, and all without `sort`, are in the order of
+        their ids. Raises `QkvError`.
         """
         columns = own_columns(self.catalog, fields)
-        found = np.flatnonzero(candidates(self.catalog, self._n_items, where))
-        found, notes = (found, []) if sort is None else in_order(self.histories, found, sort)
+        rows = np.flatnonzero(candidates(self.catalog, self._n_items, where))
+        rows, notes = (rows, []) if sort is None else sorted_rows(self.histories, rows, sort)
         return replace(
-            item_rows(self.catalog, page_of(found, k, offset), columns),
-            total=len(found),
+            item_rows(self.catalog, page_of(rows, k, offset), columns),
+            total=len(rows),
             offset=offset,
             notes=notes,
         )
 
     def facets(self, columns: str | Iterable[str], *, where: Where | None = None) -> Facets:
-        """By each column that is named, how many of the items for which `where` holds have each
-        value, in the form of a search's facets. Raises `QkvError`.
+        """Count the items for which `where` holds by the values of these columns, as the facets of
+        a search do. Raises `QkvError`.
         """
         counted = own_columns(self.catalog, columns, "columns")
         return count_values(self.catalog, counted, candidates(self.catalog, self._n_items, where))
 
     def facet_columns(self) -> builtins.list[str]:
-        """The columns that are worth counting, the best first, 6 at most.
+        """Return the columns that are worth counting, the best first, at most 6.
 
-        They have at least two different values. Lists and texts come first, if each of their values
-        is on two items or more on average, and they have 50 at most or each is on 5; of these none
-        is over 40 characters or an address. Then numbers that are no codes, dates, and yes/no.
-        Among equals what more items have comes first.
+        They have at least two distinct values. Lists and texts come first; each of their values
+        occurs on average on two items or more, or on five if there are more than 50 values, and
+        none is an address or longer than 40 characters. Then come numbers that are not codes,
+        dates, and yes/no. Among equals, columns with fewer blank cells come first.
         """
         return facet_columns(self.catalog)
 
     def newest_column(self) -> str | None:
-        """The column that says when an item came: the first of dates whose name says so, or the
-        only one of dates, or else the first of numbers that is called a year; None where none does.
+        """Return the column with the date of an item: the first date column whose name means that,
+        or the only date column, or the first number column with a year; None if there is none.
         """
         return newest_column(self.catalog.catalog_columns)
 
 
 @dataclass(eq=False, repr=False)
 class UserRows(RowsById):
-    """The users of the build, then those recorded since: with how many items each interacted."""
+    """The users of the build, then those recorded since, with their numbers of interactions."""
 
     histories: Histories
     kind: ClassVar = "users"
@@ -176,9 +176,9 @@ class UserRows(RowsById):
 
     def __getitem__(self, id_: Any) -> dict[str, Any]:
         n = len(self.histories.of(check_id("user", id_)))
-        # Recorded since this view was made, or all of whose items have left: as it was asked for.
-        known = self.ids[int(self.ids.positions([id_])[0])] if id_ in self.ids else id_text(id_)
-        return {"id": known, "interactions": n}
+        # Not in `ids`: a user recorded after this view was made, or without items in the catalog.
+        stored = self.ids[int(self.ids.positions([id_])[0])] if id_ in self.ids else id_text(id_)
+        return {"id": stored, "interactions": n}
 
     def to_frame(self) -> pd.DataFrame:
         import pandas as pd
@@ -187,30 +187,29 @@ class UserRows(RowsById):
         return pd.DataFrame({"id": list(self.ids), "interactions": counts})
 
     def list(self, *, where: Where | None = None, k: int | None = None, offset: int = 0) -> Listing:
-        """Each user's `id`, how many items they have `interactions` with, and how often any was
-        `recorded` since the build, of those for which `where` holds of these three: `k` of them,
-        all by default, from the one in place `offset` on. Raises `QkvError`.
+        """List each user's `id`, number of `interactions`, and how many of these were `recorded`
+        since the build; `where` is a condition on these three. `k` users, by default all, after
+        skipping `offset`. Raises `QkvError`.
         """
-        found = np.arange(len(self))
+        users = np.arange(len(self))
         if where is not None:
-            number = "INTEGER"
-            types = {"id": number if self.ids.integer else "TEXT", "interactions": number}
-            table = {**types, "recorded": number}
-            found = np.array(matching_rows(table, map(self._row, range(len(self))), where), int)
+            types = {"id": "INTEGER" if self.ids.integer else "TEXT"}
+            types |= {"interactions": "INTEGER", "recorded": "INTEGER"}
+            users = np.array(matching_rows(types, map(self._row, range(len(self))), where), int)
         rows = [
-            dict(zip(USER_NAMES, self._row(place), strict=True))
-            for place in page_of(found, k, offset).tolist()
+            dict(zip(USER_NAMES, self._row(row), strict=True))
+            for row in page_of(users, k, offset).tolist()
         ]
-        return Listing(rows, len(found), USER_NAMES, offset)
+        return Listing(rows, len(users), USER_NAMES, offset)
 
-    def _row(self, place: int) -> tuple[Any, ...]:
-        """By `USER_NAMES`."""
+    def _row(self, row: int) -> tuple[Any, ...]:
+        """Return the values of `USER_NAMES`."""
         histories = self.histories
-        return self.ids[place], len(histories.at(place)), histories.n_recorded(place)
+        return self.ids[row], len(histories.at(row)), histories.n_recorded(row)
 
 
 def item_card(histories: Histories, position: int) -> dict[str, Any]:
-    """An item's row by the owner's names of the columns, and how many users interacted with it."""
+    """Return an item's row under the owner's column names, with its number of `users`."""
     catalog = histories.catalog
     (row,) = item_rows(catalog, np.array([position]), own_columns(catalog, catalog.columns))
     return {**row, "users": histories.n_users(position)}
@@ -219,7 +218,7 @@ def item_card(histories: Histories, position: int) -> dict[str, Any]:
 # --- sorting, and columns worth counting ---
 
 
-def in_order(histories: Histories, rows: np.ndarray, sort: str) -> tuple[np.ndarray, list[str]]:
+def sorted_rows(histories: Histories, rows: np.ndarray, sort: str) -> tuple[np.ndarray, list[str]]:
     """Return row numbers of items in the order of a column's cells, ascending, or descending after
     "-", and notes; "users" puts items with most users first. Empty cells are last, equal ones keep
     their order. Raises `QkvError`, which names `sort`, for an unknown column.
@@ -304,7 +303,7 @@ def newest_column(columns: CatalogColumns) -> str | None:
     'Release Year'
     """
     dates = [column.name for column in columns if column.type == "date"]
-    plain = named("time", dates)
-    telling = [name for name in dates if name in plain or APPEARED & set(words_of(name))]
+    times = named("time", dates)
+    matching = [name for name in dates if name in times or APPEARED & set(words_of(name))]
     years = [c.name for c in columns if c.type == "number" and "year" in words_of(c.name)]
-    return next(iter([*telling, *(dates if len(dates) == 1 else []), *years]), None)
+    return next(iter([*matching, *(dates if len(dates) == 1 else []), *years]), None)

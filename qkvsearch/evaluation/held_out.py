@@ -28,7 +28,7 @@ class HeldOutUsers:
     """The users with relevant held-out items, or a random sample of them.
 
     users: their rows (n,). relevant: for each user, the held-out items that count as hits, with
-    grade 1. train: confidences (n_users, n_items) to learn from. liked, known: the users' histories
+    grade 1. train: confidences (n_users, n_items) to learn from. liked, seen: the users' histories
     (n, n_items), as confidences and as ones. n_eligible: the number of users sampled from.
     """
 
@@ -36,7 +36,7 @@ class HeldOutUsers:
     relevant: list[dict[int, int]]
     train: csr_matrix
     liked: csr_matrix
-    known: csr_matrix
+    seen: csr_matrix
     n_eligible: int
 
     @classmethod
@@ -63,9 +63,9 @@ class HeldOutUsers:
             parts,
             lambda log: log.matrix(feedback.confidences(log.items, log.ratings, log.weights)),
         )
-        known = parts.history.matrix()[users]
+        seen = parts.history.matrix()[users]
         relevant_to = [relevant[user] for user in users.tolist()]
-        return cls(users, relevant_to, train, history[users], known, len(eligible))
+        return cls(users, relevant_to, train, history[users], seen, len(eligible))
 
     def in_order(self, parts: Split) -> HeldOutUsers:
         """Return the same users with each liked item's rank in time, from 1, as its confidence.
@@ -81,7 +81,7 @@ class HeldOutUsers:
         """Return each user's k best items of the whole catalog without their history; ties go to
         the smaller row number. `callback` is called with the number of users done.
         """
-        n, n_items = self.known.shape
+        n, n_items = self.seen.shape
         # At least two blocks, so that BLAS has one thread in each case.
         step = max(1, min(MAX_SCORES // n_items, -(-n // 2)))
         rankings: list[list[int]] = [[] for _ in range(n)]
@@ -91,7 +91,7 @@ class HeldOutUsers:
             nonlocal done
             span = slice(start, min(start + step, n))
             scores = system.scores(self.liked[span])
-            scores[self.known[span].nonzero()] = -np.inf
+            scores[self.seen[span].nonzero()] = -np.inf
             for row, user_scores in enumerate(scores, start):
                 rankings[row] = top_k(user_scores, k, user_scores > -np.inf).tolist()
             with lock:

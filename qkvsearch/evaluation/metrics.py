@@ -1,7 +1,7 @@
-"""Figures for one ranking, for many, and for predicted ratings; each with its formula.
+"""Metrics of rankings and of predicted ratings, each with its formula, and their intervals.
 
-A ranking is a sequence of distinct ids, best first. `grades` says how relevant an id is: 1 or more
-is relevant, and what is not listed is not. All agree with trec_eval where it has them.
+A ranking is a sequence of distinct ids, best first. `grades` are the relevance of ids: from 1 on an
+id is relevant, and an id without a grade is not. The metrics agree with trec_eval's.
 """
 
 from __future__ import annotations
@@ -99,8 +99,8 @@ def average_precision(ranked: Ranked, grades: Grades, k: int = 10) -> float:
     """
     relevant = _relevant(grades)
     ranks = (rank for rank, item in enumerate(ranked[:k], 1) if item in relevant)
-    found = sum(number / rank for number, rank in enumerate(ranks, 1))
-    return found / len(relevant) if relevant else 0.0
+    precisions = sum(number / rank for number, rank in enumerate(ranks, 1))
+    return precisions / len(relevant) if relevant else 0.0
 
 
 def coverage(rankings: Iterable[Ranked], n_items: int) -> float:
@@ -140,17 +140,17 @@ def diversity(rankings: Sequence[Sequence[int]], vectors: csr_matrix, k: int = 1
     lengths = np.array([len(ranked) for ranked in lists], dtype=np.int64)
     if not lengths.any():
         return np.zeros(len(lists))
-    items, places = np.unique(np.concatenate(lists), return_inverse=True)
+    items, columns = np.unique(np.concatenate(lists), return_inverse=True)
     of = np.repeat(np.arange(len(lists)), lengths)
-    own = np.split(places, np.cumsum(lengths)[:-1])
+    columns_of = np.split(columns, np.cumsum(lengths)[:-1])
     unit = normalize(vectors[items].astype(np.float64))
-    sums = -np.asarray(unit.power(2).sum(axis=1)).ravel()[places]
-    # Of some of the items with all, as memory allows.
+    sums = -np.asarray(unit.power(2).sum(axis=1)).ravel()[columns]
+    # Cosines of a block of items with all items.
     step = max(1, COSINES_AT_ONCE // len(items))
     for start in range(0, len(items), step):
         cosines = (unit[start : start + step] @ unit.T).toarray()
-        for i in np.flatnonzero((places >= start) & (places < start + step)):
-            sums[i] += cosines[places[i] - start, own[of[i]]].sum()
+        for i in np.flatnonzero((columns >= start) & (columns < start + step)):
+            sums[i] += cosines[columns[i] - start, columns_of[of[i]]].sum()
     n_pairs = lengths * (lengths - 1)
     return np.where(n_pairs > 0, 1 - np.bincount(of, sums, len(lists)) / np.maximum(n_pairs, 1), 0)
 

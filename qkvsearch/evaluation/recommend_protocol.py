@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from qkvsearch._utils.progress import Progress, silent
+from qkvsearch._utils.callbacks import Progress, silent
 from qkvsearch.collaborative.confidences import scale_of
 from qkvsearch.collaborative.estimators import BiasedMF
 from qkvsearch.data.interactions import Interactions

@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from qkvsearch._utils.progress import Progress
+from qkvsearch._utils.callbacks import Progress
 from qkvsearch.data.ids import Id, Ids, id_text
 from qkvsearch.data.judgements import (
     LEARNED_FROM,

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.linalg.lapack import spotrf, spotri
 from scipy.sparse import csr_matrix, vstack
 
-from qkvsearch._utils.progress import Callback
+from qkvsearch._utils.callbacks import Callback
 from qkvsearch._utils.threads import one_blas_thread
 from qkvsearch.collaborative.cold_start import fit_text_map, place_cold_items
 from qkvsearch.collaborative.estimators import ImplicitALS

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from qkvsearch._utils.progress import Callback, Progress, silent
+from qkvsearch._utils.callbacks import Callback, Progress, silent
 from qkvsearch.collaborative.confidences import scale_of
 from qkvsearch.collaborative.estimators import ImplicitALS
 from qkvsearch.data.interactions import Interactions

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qkvsearch._utils.progress import Progress, silent
+from qkvsearch._utils.callbacks import Progress, silent
 from qkvsearch.attention import exclusion_mask
 from qkvsearch.data.columns import Columns
 from qkvsearch.data.ids import Id

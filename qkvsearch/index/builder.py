@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from qkvsearch import __version__
-from qkvsearch._utils.progress import Progress, silent
+from qkvsearch._utils.callbacks import Progress, silent
 from qkvsearch.data.catalog import Catalog
 from qkvsearch.data.columns import Columns
 from qkvsearch.data.ids import Ids
@@ -200,7 +200,7 @@ def _contents(dataset: Dataset, encoder: str, why: str, spoken: Language) -> Bui
     facts = {
         "qkvsearch": __version__,
         "encoder": encoder,
-        "encoder_chosen": f"by itself: {why}" if why else "as asked for",
+        "encoder_chosen": f"automatic: {why}" if why else "your choice",
         LANGUAGE: spoken.name,
         "language_chosen": spoken.why,
         "n_items": len(dataset.catalog),
@@ -288,7 +288,7 @@ class _Learner:
     def from_judgements(self, questions: JudgedQueries) -> dict[str, np.ndarray]:
         """Learn from judged queries. Return the keys of each dense head."""
         given = length_weights(self.fields, self.analyzer)
-        learn = partial(learn_columns_from_judgements, questions, given=given)
+        learn = partial(learn_columns_from_judgements, questions, prior=given)
         keys = {
             name: self._stored(name, partial(learn, encoder))
             for name, encoder in self.encoders.items()

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, T
 
 import numpy as np
 
-from qkvsearch._utils.progress import Progress
+from qkvsearch._utils.callbacks import Progress
 from qkvsearch.errors import DamagedError
 from qkvsearch.storage import BuildContents, Snapshot
-from qkvsearch.storage.array_files import read_array
 from qkvsearch.storage.segments import Segment
 
 if TYPE_CHECKING:
@@ -172,15 +171,11 @@ class IndexComponent(ABC, Generic[T]):
 
     def pending(self, contents: BuildContents, array: str) -> np.ndarray:
         """Return one of its arrays that will be published: a new one or a shared one."""
-        name = self.name_of(array)
-        if name in contents.arrays:
-            return contents.arrays[name]
-        return read_array(contents.shared[f"{name}.npy"])
+        return contents.array(self.name_of(array))
 
     def is_pending(self, contents: BuildContents, array: str) -> bool:
         """Return whether `contents` has one of its arrays."""
-        name = self.name_of(array)
-        return name in contents.arrays or f"{name}.npy" in contents.shared
+        return contents.has(self.name_of(array))
 
     def put(self, contents: BuildContents, **arrays: Any) -> None:
         """Add arrays to the build; None removes one. The name is not shared any more: writing under

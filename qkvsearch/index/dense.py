@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from qkvsearch._utils.progress import Progress
+from qkvsearch._utils.callbacks import Progress
 from qkvsearch.errors import DamagedError, QkvError, WorkspaceError
 from qkvsearch.index.component import Addition, ArraySpec, IndexComponent, main_head
 from qkvsearch.retrieval import DenseKeys
+from qkvsearch.retrieval.approximate import ItemKeys
 from qkvsearch.retrieval.remote_keys import BLOCK, DRAWN, RemoteKeys, RemoteRows, Rows
 from qkvsearch.storage import BuildContents, Snapshot
 from qkvsearch.storage.remote_collections import SUM, RemoteCollection, filter_of
@@ -51,7 +52,7 @@ class StoredHead:
         self._component, self._snapshot, self._analyzer = component, snapshot, analyzer
 
     @cached_property
-    def keys(self) -> DenseKeys | RemoteKeys:
+    def keys(self) -> ItemKeys:
         """The items' keys."""
         rows = self._component.keys_of(self._snapshot)
         if isinstance(rows, RemoteRows):
@@ -64,7 +65,7 @@ class StoredHead:
             return DenseKeys(keys)
         from qkvsearch.retrieval.quantized import QuantizedKeys
 
-        return DenseKeys(keys, QuantizedKeys.from_arrays(arrays))
+        return QuantizedKeys(keys, **arrays)
 
     @cached_property
     def encoder(self) -> TextEncoder:
@@ -257,9 +258,9 @@ class DenseComponent(IndexComponent[StoredHead]):
 
 def _quantized(keys: np.ndarray) -> dict[str, np.ndarray]:
     """Return keys, float32 (n_items, d), as int8, by the names of their arrays."""
-    from qkvsearch.retrieval.quantized import QuantizedKeys
+    from qkvsearch.retrieval.quantized import quantize
 
-    return QuantizedKeys.from_keys(keys).arrays()
+    return quantize(keys)
 
 
 # --- remote keys ---

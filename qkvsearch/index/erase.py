@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from qkvsearch._utils.progress import Progress, silent
+from qkvsearch._utils.callbacks import Progress, silent
 from qkvsearch.data.ids import Id, Ids, id_text
 from qkvsearch.errors import QkvError
 from qkvsearch.index import StoredModels
@@ -66,7 +66,8 @@ def forget_user(
             if not is_unchanged:
                 contents, n_interactions = _without(models, row, text, progress)
                 workspace.publish(contents, "forget")
-            n_records = workspace.forget_records(build.catalog, user)
+            plain_id = id_text(user, build.catalog.are_whole("users"))
+            n_records = workspace.records.forget(plain_id, fold=build.catalog.fold_ids)
         workspace.drop_builds(even_in_use=True)
         notes = [LEARNED] if n_interactions else []
         return Forgotten(n_interactions, n_records, n_builds, [*notes, *_left(workspace, text)])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from qkvsearch._utils.caching import cached_property
-from qkvsearch._utils.progress import Progress
+from qkvsearch._utils.callbacks import Progress
 from qkvsearch._utils.validation import check_id
 from qkvsearch.collaborative.confidences import Feedback
 from qkvsearch.collaborative.user_history import NOW, UNKNOWN_TIME, History, Interaction

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from qkvsearch._utils.progress import Progress, silent
+from qkvsearch._utils.callbacks import Progress, silent
 from qkvsearch.collaborative.user_history import UNKNOWN_TIME, History
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import QkvError, WorkspaceError, quantity

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from qkvsearch._utils.progress import Progress, silent
+from qkvsearch._utils.callbacks import Progress, silent
+from qkvsearch._utils.scratch import counts_of, scratch_array
 from qkvsearch.collaborative.cold_start import fit_text_map, place_cold_items
 from qkvsearch.collaborative.factors import ImplicitFactors, RatingFactors
 from qkvsearch.collaborative.strength import Strength, usual_level
-from qkvsearch.data.files.scratch import counts_of, scratch_array
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DamagedError, QkvError
 from qkvsearch.index.component import ArraySpec, LearnedComponent, main_head

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from qkvsearch._utils.progress import Progress
+from qkvsearch._utils.callbacks import Progress
 from qkvsearch.index.component import Addition, ArraySpec, IndexComponent
 from qkvsearch.retrieval import LexicalKeys, TermKeys
-from qkvsearch.retrieval.keys import CountedKeys, length_norms
-from qkvsearch.retrieval.term_counts import TermCounts
+from qkvsearch.retrieval.keys import CountedKeys, TermCounts, length_norms
 from qkvsearch.retrieval.word_index import WordIndex, WordSequences
 from qkvsearch.storage import BuildContents, Snapshot
 from qkvsearch.storage.segments import Segment
@@ -62,7 +61,7 @@ class TermsComponent(IndexComponent[TermKeys]):
             arrays = self.piece(snapshot.base, *TERM_ARRAYS)
             return LexicalKeys(Vocabulary(arrays.pop("terms")), n_items=models.n_items, **arrays)
         (base, item_rows), *others = self._counts(snapshot)
-        added = TermCounts.joined([counts.placed(item_rows) for counts, item_rows in others])
+        added = TermCounts.joined([counts.renumbered(item_rows) for counts, item_rows in others])
         return CountedKeys(base, item_rows, added, self.norms(snapshot), models.n_items)
 
     def merge(self, contents: BuildContents, models: StoredModels, progress: Progress) -> None:
@@ -70,7 +69,7 @@ class TermsComponent(IndexComponent[TermKeys]):
             self.share(contents, models.snapshot, *self.names_in(models.snapshot))
         else:
             pieces = [
-                counts.placed(item_rows) for counts, item_rows in self._counts(models.snapshot)
+                counts.renumbered(item_rows) for counts, item_rows in self._counts(models.snapshot)
             ]
             self.store_counts(contents, TermCounts.joined(pieces), models.n_items)
 
@@ -81,11 +80,8 @@ class TermsComponent(IndexComponent[TermKeys]):
 
     def _counts(self, snapshot: Snapshot) -> Iterator[tuple[TermCounts, np.ndarray]]:
         """Yield the counts of each segment, and the item row of each of its rows."""
-        start = 0
-        for segment in snapshot.with_items:
-            end = start + segment.n_rows
-            yield self.segment_counts(segment), snapshot.rows.item_rows[start:end]
-            start = end
+        for segment, item_rows in snapshot.item_rows_by_segment():
+            yield self.segment_counts(segment), item_rows
 
 
 @dataclass(frozen=True)
@@ -207,14 +203,8 @@ class WordsComponent(IndexComponent[WordIndex]):
         self.put(contents, **{name: getattr(sequences, name) for name in self.arrays})
 
     def _sequences_of(self, snapshot: Snapshot) -> Iterator[tuple[WordSequences, np.ndarray]]:
-        start = 0
-        for segment in snapshot.with_items:
-            end = start + segment.n_rows
-            yield self._sequences(segment), snapshot.rows.item_rows[start:end]
-            start = end
-
-    def _sequences(self, segment: Segment) -> WordSequences:
-        return WordSequences(**self.piece(segment, *self.arrays))
+        for segment, item_rows in snapshot.item_rows_by_segment():
+            yield WordSequences(**self.piece(segment, *self.arrays)), item_rows
 
 
 def _joined(pieces: Sequence[tuple[WordSequences, np.ndarray]], n_items: int) -> WordSequences:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from qkvsearch._utils.progress import Progress, silent
+from qkvsearch._utils.callbacks import Progress, silent
 from qkvsearch.errors import WorkspaceError
 from qkvsearch.index import StoredModels
 from qkvsearch.index.component import IndexComponent

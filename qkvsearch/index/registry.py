@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from qkvsearch._utils.progress import Progress
+from qkvsearch._utils.callbacks import Progress
 from qkvsearch.index.component import IndexComponent, LearnedComponent
 from qkvsearch.index.dense import DenseComponent
 from qkvsearch.index.interaction_log import LogComponent

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from qkvsearch._utils.progress import Progress, silent
+from qkvsearch._utils.callbacks import Progress, silent
 from qkvsearch.collaborative.cold_start import fit_text_map
 from qkvsearch.data.catalog import Catalog
 from qkvsearch.errors import DamagedError, QkvError, WorkspaceError, quantity

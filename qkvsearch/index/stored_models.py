@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from qkvsearch._utils.progress import Progress, silent
+from qkvsearch._utils.callbacks import Progress, silent
 from qkvsearch.errors import DamagedError, QkvError, WorkspaceError
 from qkvsearch.index.component import COLUMN_WEIGHTS, LANGUAGE, MISFIT, IndexComponent, main_head
 from qkvsearch.index.dense import DenseComponent
 from qkvsearch.index.lexical import CodesComponent, LexicalComponent, WordsComponent
 from qkvsearch.index.tokens import TokensComponent
-from qkvsearch.retrieval import DenseKeys, TermKeys
+from qkvsearch.retrieval import TermKeys
 from qkvsearch.retrieval.answerability import Answerability
+from qkvsearch.retrieval.approximate import ItemKeys
 from qkvsearch.retrieval.late_interaction import TokenKeys
 from qkvsearch.retrieval.remote_keys import KeyStore, RemoteKeys
 from qkvsearch.retrieval.word_index import WordIndex
@@ -139,7 +140,7 @@ class StoredModels:
         """Return the encoder of a dense head. Raises as `StoredHead.encoder` does."""
         return self.load(DenseComponent(head)).encoder
 
-    def dense_keys(self, head: str) -> DenseKeys | RemoteKeys:
+    def dense_keys(self, head: str) -> ItemKeys:
         """Return the items' keys of a dense head."""
         return self.load(DenseComponent(head)).keys
 

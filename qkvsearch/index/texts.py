@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from qkvsearch._utils.progress import Progress
+from qkvsearch._utils.callbacks import Progress
 from qkvsearch.index.component import COLUMN_WEIGHTS
 from qkvsearch.index.dense import DenseComponent
 from qkvsearch.index.lexical import CodesComponent, LexicalComponent, WordsComponent

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from qkvsearch._utils.progress import Progress
+from qkvsearch._utils.callbacks import Progress
 from qkvsearch.index.component import Addition, ArraySpec, IndexComponent
 from qkvsearch.index.dense import DenseComponent
 from qkvsearch.retrieval.late_interaction import TokenKeys, item_tokens

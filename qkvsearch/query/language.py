@@ -1,7 +1,7 @@
-"""What a person may write into a search box: "a phrase", -word, field:word, word*, word^2, text.
+"""The language of a search box: "a phrase", -word, field:word, word*, word^2, text.
 
-Nothing is a syntax error: what is no operator is text. What is written with an operator must hold
-of an item, or must not; all else ranks.
+Nothing is a syntax error: whatever is no operator is text. An item must match what has an operator;
+other words only affect the order.
 """
 
 from __future__ import annotations
@@ -12,17 +12,15 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 Kind = Literal["text", "phrase", "prefix"]
-# A query may be as long as a page, and each operator costs a look-up.
+# A query may be as long as a page, and each operator takes a lookup.
 MAX_OPERATORS = 20
-MOST_BOOST = 100.0
+MAX_BOOST = 100.0
+# A text of more words, phrases aside, is prose, and its quotation marks are quotations.
+MAX_WORDS = 8
 
-# A text of more words than these, besides its phrases, is no typed query but a sentence, and what
-# it has in quotation marks is what somebody said.
-MOST_WORDS = 8
-
-# Quotation marks as word processors set them.
+# The quotation marks of word processors.
 QUOTES = str.maketrans("“”„‟«»", '""""""')
-# One piece between blanks. A quotation mark inside a word is a sign for inches, or a slip.
+# One piece between blanks. A quotation mark inside a word means inches, or is a slip.
 PIECE = re.compile(
     r"""(?P<minus>-)?
         (?:(?P<field>[^\s":]{1,64}):)?
@@ -31,16 +29,16 @@ PIECE = re.compile(
         (?=$|\s|[,.;!?)](?=$|\s))""",
     re.VERBOSE,
 )
-# Without any of these, all is text.
+# A query without these characters is text.
 SIGNS = frozenset('-"*^:')
-# Where a piece may begin that is more than text.
+# The start of a piece that may be more than text.
 OPERATOR = re.compile(r"""(?<!\S)(?:-|[^\s"*^:]*["*^:])""")
 
 
 @dataclass(frozen=True)
 class Clause:
-    """A piece of a query. field: the column that it is about, as typed, or "". excluded: of what
-    must not be there. boost: how many times it counts.
+    """A piece of a query. field: the typed name of a column, or "". excluded: whether items must
+    not match it. boost: how many times it counts.
     """
 
     text: str
@@ -51,24 +49,24 @@ class Clause:
 
     @property
     def is_condition(self) -> bool:
-        """Whether it must hold of an item, or must not, where text only ranks."""
+        """Whether items must match it, or must not; text only affects the order."""
         return self.kind != "text" or self.excluded or bool(self.field)
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is about all that search reads, and must be there."""
+        """Whether it is about all searched columns, and not excluded."""
         return not self.field and not self.excluded
 
     def __str__(self) -> str:
-        """As it can be typed."""
+        """The clause as it can be typed."""
         minus, field = "-" * self.excluded, f"{self.field}:" if self.field else ""
-        shown = {"phrase": f'"{self.text}"', "prefix": f"{self.text}*"}.get(self.kind, self.text)
-        return f"{minus}{field}{shown}"
+        text = {"phrase": f'"{self.text}"', "prefix": f"{self.text}*"}.get(self.kind, self.text)
+        return f"{minus}{field}{text}"
 
 
 class ParsedQuery(NamedTuple):
-    """clauses: text and operators, in order. n_ignored: how many operators come after the first
-    `MAX_OPERATORS`, and are no clauses.
+    """The clauses of a query in order. n_ignored: how many operators after the first
+    `MAX_OPERATORS` were left out.
     """
 
     clauses: list[Clause]
@@ -76,10 +74,10 @@ class ParsedQuery(NamedTuple):
 
 
 def parse_query(query: str, is_field: Callable[[str], bool] = lambda name: False) -> ParsedQuery:
-    """Read a query. is_field: whether there is a column of a name.
+    """Split a query into clauses. is_field(name): whether there is a column of this name.
 
-    >>> found = parse_query('red "rain jacket" -potatoes c:4 sho*', {"c"}.__contains__)
-    >>> list(map(str, found.clauses))
+    >>> query = parse_query('red "rain jacket" -potatoes c:4 sho*', {"c"}.__contains__)
+    >>> list(map(str, query.clauses))
     ['red', '"rain jacket"', '-potatoes', 'c:4', 'sho*']
     >>> [clause.text for clause in parse_query("12:30, rock - roll, 5 * 3, 7\\" single").clauses]
     ['12:30, rock - roll, 5 * 3, 7" single']
@@ -90,28 +88,28 @@ def parse_query(query: str, is_field: Callable[[str], bool] = lambda name: False
     if SIGNS.isdisjoint(typed):
         return ParsedQuery(_text(query))
     clauses: list[Clause] = []
-    plain = place = n_operators = 0
-    while begin := OPERATOR.search(typed, place):
-        place = begin.start()
-        found = PIECE.match(typed, place)
-        clause = _clause(found, is_field) if found else None
+    text_start = position = n_operators = 0
+    while start := OPERATOR.search(typed, position):
+        position = start.start()
+        piece = PIECE.match(typed, position)
+        clause = _clause(piece, is_field) if piece else None
         if clause is None:
-            place = _end_of_word(typed, place)
+            position = _end_of_word(typed, position)
             continue
-        assert found is not None
-        clauses += _text(query[plain:place])
+        assert piece is not None
+        clauses += _text(query[text_start:position])
         n_operators += 1
         if n_operators <= MAX_OPERATORS:
             clauses.append(clause)
-        plain = place = found.end()
-    clauses = _spoken([*clauses, *_text(query[plain:])])
+        text_start = position = piece.end()
+    clauses = _without_quotations([*clauses, *_text(query[text_start:])])
     return ParsedQuery(clauses, max(0, n_operators - MAX_OPERATORS))
 
 
-def _spoken(clauses: list[Clause]) -> list[Clause]:
-    """With the phrases of a sentence as text."""
+def _without_quotations(clauses: list[Clause]) -> list[Clause]:
+    """Return the clauses, with the phrases of prose as text."""
     n_words = sum(len(clause.text.split()) for clause in clauses if not clause.is_condition)
-    if n_words <= MOST_WORDS:
+    if n_words <= MAX_WORDS:
         return clauses
     return [
         Clause(clause.text) if clause.kind == "phrase" and clause.is_plain else clause
@@ -119,26 +117,26 @@ def _spoken(clauses: list[Clause]) -> list[Clause]:
     ]
 
 
-def _clause(found: re.Match[str], is_field: Callable[[str], bool]) -> Clause | None:
-    """What a piece says; None for text."""
-    field, word = found["field"] or "", found["word"]
+def _clause(piece: re.Match[str], is_field: Callable[[str], bool]) -> Clause | None:
+    """Return the clause of a piece; None for text."""
+    field, word = piece["field"] or "", piece["word"]
     if field and not is_field(field):
         return None
     kind: Kind = "text" if word else "phrase"
-    text = word or (found["phrase"] or "").strip()
-    if found["star"]:
+    text = word or (piece["phrase"] or "").strip()
+    if piece["star"]:
         kind = "prefix"
     if not any(map(str.isalnum, text)) or (word and not (word[0].isalnum() or field)):
         return None
-    boost = min(float(found["boost"] or 1) or 1.0, MOST_BOOST)  # word^0 would score nothing
-    clause = Clause(text, kind, field, bool(found["minus"]), boost)
+    boost = min(float(piece["boost"] or 1) or 1.0, MAX_BOOST)  # word^0 would score nothing
+    clause = Clause(text, kind, field, bool(piece["minus"]), boost)
     return clause if clause.is_condition or boost != 1 else None
 
 
-def _end_of_word(text: str, place: int) -> int:
-    while place < len(text) and not text[place].isspace():
-        place += 1
-    return place
+def _end_of_word(text: str, position: int) -> int:
+    while position < len(text) and not text[position].isspace():
+        position += 1
+    return position
 
 
 def _text(piece: str) -> list[Clause]:

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from qkvsearch._utils.caching import cached_property
+from qkvsearch._utils.callbacks import Progress
 from qkvsearch._utils.files import is_on_disk, replacing
-from qkvsearch._utils.progress import Progress
 from qkvsearch._utils.threads import one_blas_thread
 from qkvsearch.collaborative.user_history import NO_TIMES, History
 from qkvsearch.data.catalog_columns import StoredColumn
@@ -39,6 +39,7 @@ WEAK = (
     "Weak: the recommendations of {:,} of the {:,} users done now rest on too little; for one of "
     "them, `user` says on how little."
 )
+MIXED_USERS = "The user column is text, because some recorded ids are not whole numbers."
 # The folder of a state is named by the first digits of its SHA-256.
 STATE = re.compile("[0-9a-f]{16}")
 # Parts of another state that did not grow for so long belong to no running process.
@@ -137,7 +138,7 @@ class BatchRecommendations:
 
     @property
     def arrow_schema(self) -> Any:
-        return _arrow({name: [] for name in self.types}, self.types).schema
+        return _schema(self.types)
 
     def best(self, start: int, stop: int) -> Best:
         """Return the k best items of the users in these rows.
@@ -326,7 +327,7 @@ class Export:
         if self.form == "parquet":
             import pyarrow.parquet as pq
 
-            schema = _arrow({name: [] for name in self.types}, self.types).schema
+            schema = _schema(self.types)
             with replacing(self.path) as file, pq.ParquetWriter(file, schema) as writer:
                 for part in parts:
                     writer.write_table(pq.read_table(part))
@@ -359,9 +360,7 @@ class Export:
         """Return what a reader of the file should know."""
         notes = []
         if mixed_users and self.form == "parquet":
-            notes.append(
-                "The column of users is text, for some of those recorded are no whole numbers."
-            )
+            notes.append(MIXED_USERS)
         if guarded := said_of_guarded(self._csv.guarded):
             notes.append(f"{guarded}; `raw` writes all cells as they are, for programs.")
         return notes
@@ -374,19 +373,19 @@ class Export:
         return self._csv.text(rows)
 
 
-def _arrow(table: Table, sql_types: Mapping[str, str]) -> Any:
+def _schema(sql_types: Mapping[str, str]) -> Any:
     import pyarrow as pa
 
     kinds = {"INTEGER": pa.int64(), "REAL": pa.float64(), "TEXT": pa.string()}
     types = {name: kinds[kind] for name, kind in sql_types.items()}
-    types |= {"rank": pa.int32(), "score": pa.float32()}
-    arrays = {
-        name: pa.array(_texts(table[name], types[name] == pa.string()), types[name])
-        for name in types
-    }
-    return pa.table(arrays, pa.schema(list(types.items())))
+    return pa.schema(list((types | {"rank": pa.int32(), "score": pa.float32()}).items()))
 
 
-def _texts(cells: Sequence[Any], as_text: bool) -> Sequence[Any]:
-    """Return the cells, with `as_text` as texts: ids of users may be numbers and texts."""
-    return [None if cell is None else id_text(cell) for cell in cells] if as_text else cells
+def _arrow(table: Table, sql_types: Mapping[str, str]) -> Any:
+    import pyarrow as pa
+
+    columns = dict(table)
+    for name, kind in sql_types.items():
+        if kind == "TEXT":  # ids of users may be numbers and texts
+            columns[name] = [None if cell is None else id_text(cell) for cell in table[name]]
+    return pa.table(columns, _schema(sql_types))

@@ -62,11 +62,10 @@ def diversified(ranking: Ranking, similarity: Similarity, diversity: float, k: i
     penalty = diversity * float(np.ptp(relevance[:REACH]))
     chosen, values = _one_by_one((1 - diversity) * relevance, similarity, penalty, k)
     positions = ranking.positions[chosen]
-    slots = ranking.head.places(positions)
     added = np.zeros(len(ranking.head.scores))
-    added[slots] = values - relevance[chosen]
+    added[positions] = values - relevance[chosen]
     head = plus(ranking.head, DIVERSITY, added)
-    by_head, scores = head.by_names(positions), head.scores[slots].tolist()
+    by_head, scores = head.by_names(positions), head.scores[positions].tolist()
     hits = [
         ranking[i]._replace(rank=rank, score=score, heads=heads)
         for rank, (i, score, heads) in enumerate(zip(chosen, scores, by_head, strict=True), start=1)

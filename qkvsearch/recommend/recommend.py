@@ -27,9 +27,9 @@ from qkvsearch.retrieval import (
     ScoreComponent,
     Scores,
 )
+from qkvsearch.retrieval.approximate import ALL_ITEMS, Filter, score_candidates
 from qkvsearch.retrieval.fusion import plus
 from qkvsearch.retrieval.reasons import KINDS, KindsOfItems, group
-from qkvsearch.retrieval.remote_keys import EVERY, Allowed, scored
 from qkvsearch.retrieval.score_components import OTHERS, Source
 from qkvsearch.search.candidates import positions_of
 from qkvsearch.search.options import NEXT_ITEM, PREFERENCES
@@ -138,7 +138,7 @@ class Recommender:
         history: History,
         model: str = PREFERENCES,
         damping: float = 0.0,
-        allowed: Allowed = EVERY,
+        allowed: Filter = ALL_ITEMS,
     ) -> Scores | None:
         """Return damped scores of all items; None where the model has no item of the history."""
         if model == NEXT_ITEM:
@@ -166,13 +166,13 @@ class Recommender:
         vectors = self.factors.history_vectors(liked.positions, liked.confidences)
         return LabelledVectors(ids, vectors)
 
-    def _by_text(self, history: History, allowed: Allowed) -> Scores | None:
+    def _by_text(self, history: History, allowed: Filter) -> Scores | None:
         """Score by the mean similarity to the texts of the history, weighted by confidence."""
         main = self.models.main_head
         mean = self.mean_text(history, main)
         if not mean.vectors.any():
             return None
-        head = next(scored({TEXT: self.models.dense_keys(main).head(TEXT, mean)}, allowed))[TEXT]
+        head = score_candidates(self.models.dense_keys(main).head(TEXT, mean), allowed)
         return head and replace(head, notes=[BY_TEXT])
 
     def mean_text(self, history: History, head: str) -> LabelledVectors:
@@ -227,7 +227,7 @@ def damped(head: Scores, popularity: np.ndarray, damping: float) -> Scores:
     """Return score − damping · σ · popularity, where σ is the standard deviation of the scores over
     all items. The subtracted term is the score's component "popularity".
     """
-    return plus(head, POPULARITY, -damping * head.moments()[1] * head.taken(popularity))
+    return plus(head, POPULARITY, -damping * head.moments()[1] * popularity)
 
 
 def with_reasons(

@@ -82,7 +82,8 @@ class Recording:
         """Write interactions that were checked, all or none. Raises `WorkspaceError`."""
         histories = self.histories
         listing = self.listed(rows, notes)  # before the write: nothing can fail after it
-        self.workspace.record(rows, histories.models.last_time, histories.catalog.records.learned)
+        learned = histories.catalog.records.learned
+        self.workspace.records.append(rows, histories.models.last_time, learned)
         return listing
 
     def undo(self) -> Listing:
@@ -91,7 +92,7 @@ class Recording:
         """
         with closing(self.workspace.open()) as current:
             learned = current.catalog.records.learned
-        records = self.workspace.undo_record(learned)
+        records = self.workspace.records.undo(learned)
         if not records:
             raise QkvError(f"{self.workspace.path}: nothing is recorded here that could be undone")
         return self.listed([Recorded(*record[1:6]) for record in records])

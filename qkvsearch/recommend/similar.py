@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
-from qkvsearch._utils.progress import Progress
+from qkvsearch._utils.callbacks import Progress
 from qkvsearch.data.ids import Id
 from qkvsearch.errors import listed_names
 from qkvsearch.index.interaction_log import BLOCK, Histories
 from qkvsearch.index.learned_models import PreferencesComponent, directions
 from qkvsearch.recommend.recommend import HistoryReasons, Recommender, with_reasons
 from qkvsearch.retrieval import Components, DenseKeys, Ranking, Reason, Scores, fuse_known
+from qkvsearch.retrieval.approximate import (
+    ALL_ITEMS,
+    ApproximateQuery,
+    Filter,
+    fuse_candidates,
+)
 from qkvsearch.retrieval.keys import product_parts
 from qkvsearch.retrieval.reasons import are_constant, constant, few, is_word, short, terms
-from qkvsearch.retrieval.remote_keys import EVERY, Allowed, Unscored, scored
 from qkvsearch.retrieval.score_components import PartsOf, Source
 from qkvsearch.search.candidates import ranked
 from qkvsearch.search.text_search import TextSearch
@@ -45,18 +50,25 @@ class Neighbours:
     texts: TextSearch
     positions: Sequence[int]
 
-    def fused(self, allowed: Allowed = EVERY) -> Scores | None:
+    def fused(self, allowed: Filter = ALL_ITEMS) -> Scores | None:
         """Return the scores of all items, None where no head knows the query's items."""
-        for heads in scored(self._heads(), allowed):
-            named = {name: head and self._named(head) for name, head in heads.items()}
-            fused = fuse_known(named, WEIGHTS)
-            if fused is None or fused.has_best(allowed.k, allowed.mask):
-                break
-        return fused
+        heads = {name: head for name, head in self._heads().items() if head is not None}
+        if not heads:
+            return None
 
-    def _heads(self) -> dict[str, Scores | Unscored | None]:
+        def fuse(scores: Mapping[str, Scores]) -> Scores:
+            of_texts = self._text_parts()
+            named = {
+                name: self._named(head, of_texts if name == "semantic" else head.parts)
+                for name, head in scores.items()
+            }
+            return fuse_known(named, WEIGHTS)
+
+        return fuse_candidates(heads, fuse, allowed)[1]
+
+    def _heads(self) -> dict[str, Scores | ApproximateQuery | None]:
         """Return the heads; a component's query is (index of the item, its title or a word)."""
-        heads: dict[str, Scores | Unscored | None] = {"semantic": self._by_text()}
+        heads: dict[str, Scores | ApproximateQuery | None] = {"semantic": self._by_text()}
         if self.texts.models.implicit is not None:
             directions = self._directions(self.positions)
             mean = directions.vectors / len(self.positions)
@@ -67,16 +79,20 @@ class Neighbours:
                 heads["collaborative"] = keys.head("collaborative", query, of_one)
         return heads
 
-    def _by_text(self) -> Scores | Unscored | None:
+    def _by_text(self) -> Scores | ApproximateQuery | None:
         """Score by the stored keys alone; the encoder is loaded only to explain a score."""
         head = self.texts.models.main_head
         keys = self.texts.models.dense_keys(head)
         mean = keys.vectors[list(self.positions)].mean(axis=0, keepdims=True)
-        if not mean.any():
-            return None
+        return keys.head("semantic", LabelledVectors([None], mean)) if mean.any() else None
+
+    def _text_parts(self) -> PartsOf:
+        """Return the function that computes the components of the semantic head."""
+        head = self.texts.models.main_head
+        keys = self.texts.models.dense_keys(head)
 
         @cache
-        def components_of() -> PartsOf:
+        def parts_of() -> PartsOf:
             if len(self.positions) <= MAX_BY_WORD:
                 return product_parts("semantic", self._words(), partial(self.texts.pieces, head))
             of_items = keys.vectors[list(self.positions)] / len(self.positions)
@@ -85,8 +101,7 @@ class Neighbours:
             of_one = lambda other: LabelledVectors([None], keys.vectors[[other]])  # noqa: E731
             return product_parts("semantic", query, of_one)
 
-        whole = keys.head("semantic", LabelledVectors([None], mean))
-        return whole and replace(whole, parts=lambda other: components_of()(other))
+        return lambda position: parts_of()(position)
 
     def _words(self) -> LabelledVectors:
         """Return the words of all the items, labelled (index of the item, word)."""
@@ -102,7 +117,7 @@ class Neighbours:
         vectors = self.texts.models.load(PreferencesComponent()).unit_rows.vectors[list(positions)]
         return LabelledVectors(titles, np.asarray(vectors))
 
-    def _named(self, head: Scores) -> Scores:
+    def _named(self, head: Scores, parts: PartsOf) -> Scores:
         """Return the head with the word or title alone as a component's query, with its item's id
         where there are several items."""
         ids, _ = self.texts.catalog.names(self.positions)
@@ -112,7 +127,7 @@ class Neighbours:
             i, label = source.query
             return Source(source.head, label, items[i])
 
-        return replace(head, parts=lambda position: head.parts(position).renamed(named))
+        return replace(head, parts=lambda position: parts(position).renamed(named))
 
 
 # What a line of reasons adds, and its text, which is made where it is shown.

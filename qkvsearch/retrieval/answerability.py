@@ -1,10 +1,10 @@
-"""How likely a catalog answers a query: what its words and each head's best score say, compared
-with what they say of texts that the catalog cannot answer.
+"""The probability that a catalog answers a query, by its words and the best score of each head.
 
-Evidence is one number for the words and one a head, in standard deviations from the mean of such
-texts in the same kind of letters: an encoder that knows few letters of a script finds all that is
-written in it alike. Its mean becomes a probability by a logistic curve (Platt 1999, "Probabilistic
-outputs for support vector machines", section 2). `calibration` measures and fits.
+Evidence is a number for the words and one for each head, in standard deviations from the mean of
+texts that the catalog cannot answer. These are in the same kind of letters: to an encoder that
+knows few letters of a script, all texts in it are similar. A logistic curve turns the mean into a
+probability (Platt 1999, "Probabilistic outputs for support vector machines", section 2).
+`calibration` measures the texts and fits the curve.
 """
 
 from __future__ import annotations
@@ -18,51 +18,51 @@ from qkvsearch.retrieval.keys import TermKeys
 from qkvsearch.text.analysis import Token
 from qkvsearch.text.encoders import LEARNED
 
-# What is stored, among the facts of a build; and the words' evidence beside that of heads.
+# The name among the facts of a build, and the name of the words' evidence beside those of heads.
 FACT, WORDS = "answerability", "words"
 # Kinds of letters, after accents are folded.
 LATIN, OTHER = "latin", "other"
-# Beyond so many standard deviations, evidence is sure either way.
-MOST_SURE = 8.0
-# An item matches a query that is so many standard deviations nearer to it than what cannot be
-# answered is to its nearest item.
+# Evidence of more standard deviations is certain, and is cut.
+MAX_STRENGTH = 8.0
+# An item matches a query if it is more similar than the most similar item is to texts that cannot
+# be answered, by so many standard deviations.
 MATCHING = 2.5
 
 
 class Evidence(NamedTuple):
-    """Of one query. letters: the kind of most words. known: the share of words that some item has.
-    found: for `WORDS` and by head.
+    """The evidence of one query. letters: the kind of letters of most words. share: the share of
+    words that are in the catalog. values: for `WORDS` and by head.
     """
 
     letters: str
-    known: float
-    found: Mapping[str, float]
+    share: float
+    values: Mapping[str, float]
 
     @classmethod
     def of(cls, keys: TermKeys, tokens: Sequence[Token], best: Mapping[str, float]) -> Evidence:
-        """best: the highest score of each head, 0 where it knows no word.
+        """Compute the evidence. best: the highest score of each head, 0 where it knows no word.
 
-        Of words: how common they are in the catalog, from 0 where it has none of them to 1 where
-        each item has all, the mean of ln(1 + n) / ln(1 + N) over the words, which n of N items
-        have. Of the lexical head: how many words the best item has, the weightiest as 1. Of others
-        the cosine; where an encoder that is learned from the catalog read a share of the words
-        alone, that share of it.
+        The value of the words is how common they are in the catalog, from 0 to 1: the mean of
+        ln(1 + n) / ln(1 + N) over the words, for n of N items. The value of the lexical head is how
+        many words the best item has, where the rarest word counts as 1. The value of a dense head
+        is the cosine, times the share of words that are in the catalog if the encoder was learned
+        from it and so read only these.
         """
         n_with = [keys.n_with(token.term) for token in tokens]
         share = sum(n > 0 for n in n_with) / max(len(tokens), 1)
         largest = max((keys.largest(token.term) for token in tokens), default=0.0)
         common = sum(map(log1p, n_with)) / max(len(tokens), 1)
-        found = {WORDS: common / log1p(keys.n_items) if tokens else 0.0}
+        values = {WORDS: common / log1p(keys.n_items) if tokens else 0.0}
         for head, score in best.items():
             if head == "lexical":
-                found[head] = float(score) / largest if largest > 0 else float(score > 0)
+                values[head] = float(score) / largest if largest > 0 else float(score > 0)
             else:
-                found[head] = float(score) * (share if head in LEARNED else 1.0)
-        return cls(letters_of(tokens), share, found)
+                values[head] = float(score) * (share if head in LEARNED else 1.0)
+        return cls(letters_of(tokens), share, values)
 
 
 def letters_of(tokens: Sequence[Token]) -> str:
-    """The kind of letters that most of the words are of.
+    """Return the kind of letters of most words.
 
     >>> letters_of([Token("cafe", "cafe"), Token("注意", "注意"), Token("意力", "意力")])
     'other'
@@ -73,11 +73,11 @@ def letters_of(tokens: Sequence[Token]) -> str:
 
 @dataclass(frozen=True)
 class Answerability:
-    """What a build knows of queries that it cannot answer.
+    """The test of whether a build answers a query.
 
     noise: by kind of letters, for `WORDS` and by head, mean and standard deviation of the evidence
-    of texts that it cannot. slope, intercept: of the logistic curve. level: the probability up to
-    which a query has no answer by evidence. learned_from: what the curve was fitted to.
+    of texts that cannot be answered. slope, intercept: of the logistic curve. level: the
+    probability up to which evidence says no. learned_from: the texts that the curve was fitted to.
     """
 
     noise: Mapping[str, Mapping[str, Sequence[float]]]
@@ -88,30 +88,30 @@ class Answerability:
 
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> Answerability:
-        """As a build has it among its facts."""
+        """Read it from the facts of a build."""
         return cls(**facts[FACT])
 
     def to_fact(self) -> dict[str, Any]:
-        """As it is stored."""
+        """Return it as it is stored among the facts."""
         return asdict(self)
 
     def strength(self, evidence: Evidence, weights: Mapping[str, float]) -> float:
-        """The mean of what the words, the lexical head and the dense heads say, these together
-        weighed as a search does: in standard deviations from what cannot be answered.
+        """Return the mean of the values of the words, the lexical head and the dense heads, these
+        weighed as in a search, in standard deviations from texts that cannot be answered.
         """
         noise = self.noise[evidence.letters]
-        says = {}
-        for name, found in evidence.found.items():
+        strengths = {}
+        for name, value in evidence.values.items():
             mean, deviation = noise[name]
-            says[name] = min(max((found - mean) / deviation, -MOST_SURE), MOST_SURE)
-        groups = [says.pop(name) for name in (WORDS, "lexical") if name in says]
-        total = sum(weights[name] for name in says)
+            strengths[name] = min(max((value - mean) / deviation, -MAX_STRENGTH), MAX_STRENGTH)
+        groups = [strengths.pop(name) for name in (WORDS, "lexical") if name in strengths]
+        total = sum(weights[name] for name in strengths)
         if total > 0:
-            groups.append(sum(weights[name] / total * value for name, value in says.items()))
+            groups.append(sum(weights[name] / total * value for name, value in strengths.items()))
         return sum(groups) / len(groups)
 
     def match_level(self, head: str, letters: str) -> float:
-        """The cosine of a dense head above which an item is a match of a query in these letters.
+        """Return the cosine of a dense head above which an item matches a query in these letters.
 
         >>> noise = {"latin": {"lsa": (0.25, 0.05)}}
         >>> round(Answerability(noise, 1.0, 0.0, 0.5, "").match_level("lsa", "latin"), 3)
@@ -121,7 +121,7 @@ class Answerability:
         return mean + MATCHING * deviation
 
     def probability(self, strength: float) -> float:
-        """That the catalog answers a query with evidence of this strength.
+        """Return the probability that the catalog answers a query with evidence of this strength.
 
         >>> Answerability({}, 1.0, -2.0, 0.5, "").probability(2.0)
         0.5

@@ -1,7 +1,8 @@
-"""What a build learns of queries that it cannot answer: texts of which that is known, measured.
+"""Calibration of answerability: texts that a catalog cannot answer, measured beside queries that it
+answers.
 
-Sentences in other languages and about other things, and words whose letters are shuffled, beside
-queries that are answered: judged ones, or passages of a held-out column.
+The former are sentences in other languages and on other subjects, and words with shuffled letters;
+the latter are judged queries, or passages of a held-out column.
 """
 
 from __future__ import annotations
@@ -21,18 +22,18 @@ from qkvsearch.text.analysis import IS_CJK, Analyzer
 from qkvsearch.text.languages import stop_words
 from qkvsearch.text.text_encoder import TextEncoder
 
-# A language of whose words a catalog has a larger share may be the catalog's own.
-MOST_KNOWN = 0.2
-# The share of sentences about other things, the nearest ones, that the catalog may be about.
-MAY_BE_MEANT = 0.5
+# If a catalog has a larger share of a language's words, that may be the language of the catalog.
+MAX_KNOWN = 0.2
+# The share of sentences on other subjects, the most similar ones, that the catalog may be about.
+MAYBE_RELATED = 0.5
 N_SHUFFLED, N_TITLES = 50, 200
-# Deviations that are smaller say that few texts were met, not that these are all alike.
-SMALLEST = {WORDS: 0.04, "lexical": 0.3}
-SMALLEST_COSINE = 0.04
-# The share of texts that cannot be answered which stay below the level.
+# A smaller deviation means that there were few texts, not that all texts are similar.
+MIN_DEVIATION = {WORDS: 0.04, "lexical": 0.3}
+MIN_COSINE_DEVIATION = 0.04
+# The share of texts that cannot be answered which are below the level.
 NOISE_QUANTILE = 0.95
-# Scores held at a time, of all items and some texts: 64 MiB.
-MOST_SCORES = 1 << 24
+# Scores in memory at a time, of all items and a batch of texts: 64 MiB.
+MAX_SCORES = 1 << 24
 
 # Texts to each head's best scores, float (n_texts,).
 BestScores = Callable[[Sequence[str]], Mapping[str, np.ndarray]]
@@ -44,20 +45,20 @@ def best_scores(
     keys: Mapping[str, np.ndarray],
     analyzer: Analyzer,
 ) -> BestScores:
-    """The best scores of the heads of a build. encoders: the dense heads'. keys: what each has of
-    the items, (n_items, d).
+    """Return the function that computes the best score of each head of a build. encoders, keys: of
+    the dense heads; keys are (n_items, d).
     """
-    step = max(1, MOST_SCORES // lexical.n_items)
+    batch_size = max(1, MAX_SCORES // lexical.n_items)
 
     def highest(score: Callable[[Sequence[str]], np.ndarray], texts: Sequence[str]) -> np.ndarray:
-        blocks = (texts[start : start + step] for start in range(0, len(texts), step))
-        return np.concatenate([score(block).max(axis=1, initial=0) for block in blocks])
+        batches = (texts[i : i + batch_size] for i in range(0, len(texts), batch_size))
+        return np.concatenate([score(batch).max(axis=1, initial=0) for batch in batches])
 
-    def cosines(name: str, block: Sequence[str]) -> np.ndarray:
-        return encoders[name].encode_many(block) @ keys[name].T
+    def cosines(name: str, batch: Sequence[str]) -> np.ndarray:
+        return encoders[name].encode_many(batch) @ keys[name].T
 
-    def by_words(block: Sequence[str]) -> np.ndarray:
-        return lexical_scores(lexical, block, analyzer)
+    def by_words(batch: Sequence[str]) -> np.ndarray:
+        return lexical_scores(lexical, batch, analyzer)
 
     def best(texts: Sequence[str]) -> dict[str, np.ndarray]:
         dense = {name: highest(partial(cosines, name), texts) for name in encoders}
@@ -76,11 +77,11 @@ def calibrate(
     seed: int = 0,
     analyzer: Analyzer | None = None,
 ) -> Answerability:
-    """Measure texts that the catalog cannot answer, and fit the curve to those that it can: judged
-    queries, or else made ones, or else its own titles with every other word shuffled, for a query
-    rarely has all the words of an item.
+    """Measure texts that the catalog cannot answer, and fit the curve to those that it answers:
+    judged queries, or else made ones, or else its titles with every other word shuffled, since a
+    query rarely has all words of an item.
 
-    best: what the heads of `weights` have of texts, "lexical" included.
+    best: computes the best scores of the heads of `weights`, "lexical" included.
     """
 
     reader = analyzer or Analyzer()
@@ -97,13 +98,17 @@ def calibrate(
     if judged:
         answered, source = measured(judged), f"{len(judged):,} judged queries"
     elif made:
-        answered = [one for of in made for one in _measured(of.keys, of.texts, of.best, reader)]
+        answered = [
+            evidence
+            for queries in made
+            for evidence in _measured(queries.keys, queries.texts, queries.best, reader)
+        ]
         source = f"{len(answered):,} made queries"
     else:
         halves = [half_shuffled(text, rng) for text in sample]
         answered, source = measured(halves), f"{len(halves):,} titles"
-    negative = np.array([raw.strength(one, weights) for one in noise])
-    positive = np.array([raw.strength(one, weights) for one in answered])
+    negative = np.array([raw.strength(evidence, weights) for evidence in noise])
+    positive = np.array([raw.strength(evidence, weights) for evidence in answered])
     slope, intercept = logistic_curve(negative, positive)
     curve = replace(raw, slope=slope, intercept=intercept, learned_from=source)
     return replace(curve, level=curve.probability(float(np.quantile(negative, NOISE_QUANTILE))))
@@ -120,29 +125,29 @@ def unrelated_texts() -> dict[str, list[str]]:
 
 
 def foreign(keys: TermKeys, analyzer: Analyzer) -> list[str]:
-    """Sentences in the languages that the catalog is not in."""
+    """Return sentences in languages other than the catalog's."""
 
     def known(sentences: Sequence[str]) -> float:
-        """The share of words, and of characters where there are no spaces, that some item has."""
-        found = {term for sentence in sentences for term in analyzer.key_terms(sentence)}
-        terms = [term for term in found - stop_words() if len(term) == 1 or not IS_CJK(term)]
+        """Return the share of words, or characters where there are no spaces, that are in items."""
+        all_terms = {term for sentence in sentences for term in analyzer.key_terms(sentence)}
+        terms = [term for term in all_terms - stop_words() if len(term) == 1 or not IS_CJK(term)]
         return float(np.mean([keys.n_with(term) > 0 for term in terms]))
 
     return [
         sentence
         for language, sentences in unrelated_texts().items()
-        if language != "English" and known(sentences) < MOST_KNOWN
+        if language != "English" and known(sentences) < MAX_KNOWN
         for sentence in sentences
     ]
 
 
 def shuffled(text: str, rng: np.random.Generator) -> str:
-    """The letters of each word in another order."""
+    """Shuffle the letters of each word."""
     return " ".join("".join(rng.permutation(list(word))) for word in text.split())
 
 
 def half_shuffled(text: str, rng: np.random.Generator) -> str:
-    """The letters of every other word in another order, from the second on."""
+    """Shuffle the letters of every other word, from the second on."""
     words = text.split()
     words[1::2] = [shuffled(word, rng) for word in words[1::2]]
     return " ".join(words)
@@ -157,31 +162,31 @@ def _measured(
     ]
 
 
-def _farthest(found: Sequence[Evidence], weights: Mapping[str, float]) -> list[Evidence]:
-    """Without those that the catalog may be about."""
-    raw = _without_curve(found)
-    order = np.argsort([raw.strength(one, weights) for one in found])
-    return [found[i] for i in order[: round(len(found) * (1 - MAY_BE_MEANT))]]
+def _farthest(noise: Sequence[Evidence], weights: Mapping[str, float]) -> list[Evidence]:
+    """Return the evidence of the texts that the catalog is least likely to be about."""
+    raw = _without_curve(noise)
+    order = np.argsort([raw.strength(evidence, weights) for evidence in noise])
+    return [noise[i] for i in order[: round(len(noise) * (1 - MAYBE_RELATED))]]
 
 
 def _without_curve(noise: Sequence[Evidence]) -> Answerability:
-    """Of letters in which there is no such text what all of them say."""
+    """Measure the evidence by kind of letters; of a kind without texts, by all texts."""
     spread = {}
     for letters in (LATIN, OTHER):
-        alike = [one for one in noise if one.letters == letters] or noise
-        values = {name: np.array([one.found[name] for one in alike]) for name in alike[0].found}
+        group = [evidence for evidence in noise if evidence.letters == letters] or noise
+        values = {name: np.array([e.values[name] for e in group]) for name in group[0].values}
         spread[letters] = {name: _mean_and_deviation(name, of) for name, of in values.items()}
     return Answerability(spread, 1.0, 0.0, 0.5, "")
 
 
 def _mean_and_deviation(name: str, values: np.ndarray) -> tuple[float, float]:
-    smallest = SMALLEST.get(name, SMALLEST_COSINE)
+    smallest = MIN_DEVIATION.get(name, MIN_COSINE_DEVIATION)
     return float(values.mean()), max(float(values.std()), smallest)
 
 
 def logistic_curve(negative: np.ndarray, positive: np.ndarray) -> tuple[float, float]:
-    """Slope ≥ 0 and intercept of the likeliest logistic curve, both sides counted alike, towards a
-    slope of 1 by as much as one text of each. Either side may be empty.
+    """Return slope ≥ 0 and intercept of the most likely logistic curve. Both sides have the same
+    weight, and a prior for a slope of 1 counts like one text of each. Either side may be empty.
 
     >>> slope, intercept = logistic_curve(np.array([-1.0, 0.0]), np.array([2.0, 3.0]))
     >>> round(-intercept / slope, 2)

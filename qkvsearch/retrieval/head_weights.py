@@ -1,8 +1,8 @@
-"""How much each head should count on this catalog, learned from queries and what answers them.
+"""The weights of heads on a catalog, learned from queries and the items that answer them.
 
-Queries are made of the catalog's own texts; those that someone judged say more, where there are
-any. Weights are learned from either by a conditional logit, those of the columns in each dense
-head's keys first.
+The queries are made of the catalog's own texts; judged queries are better, where there are any.
+The weights of the columns in each dense head's keys are learned first. Both are learned by a
+conditional logit.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -26,31 +26,40 @@ from qkvsearch.retrieval.column_weights import (
 )
 from qkvsearch.retrieval.fusion import mean_and_deviation
 from qkvsearch.retrieval.keys import Expansion, LexicalKeys, QueryTerm
-from qkvsearch.retrieval.made_queries import Columns, MadeQueries, made_queries
 from qkvsearch.text.analysis import Analyzer, Token, resolve_code
 from qkvsearch.text.analyzed import AnalyzedTexts
 from qkvsearch.text.encoders import LEARNED, FittedEncoder, TextEncoder, learned_encoder
 from qkvsearch.text.related_words import MAX_MEAN_LENGTH, MIN_PREFIX, related_terms
 
-# More say little more; a sample of them is asked.
-MOST_JUDGED = 1000
-# Where a larger share of the items is left out, what was learned with them is no place to begin.
-MOST_LEFT_OUT = 0.02
-# Items that a query chooses among: of a larger catalog half are the best, the rest a sample.
-CANDIDATES = 1000
-# Items that queries choose among for the weights of columns, the same ones for all.
-MOST_ITEMS = 4000
-# Scores held at a time, of all heads and items and some queries: 256 MiB.
-MOST_SCORES = 1 << 26
+# The judged queries that weights are learned from; more of them hardly change the weights.
+MAX_JUDGED = 1000
+# Where a larger share of the items is left out, an encoder is not learned from where it was with
+# them.
+MAX_LEFT_OUT = 0.02
+# The items that a query chooses among. In a larger catalog half of them are the best, the others a
+# sample.
+N_ALTERNATIVES = 1000
+# The items that queries choose among for the weights of columns, the same for all queries.
+MAX_ITEMS = 4000
+# The scores in memory at a time, of all heads and items and a batch of queries: 256 MiB.
+MAX_SCORES = 1 << 26
 SHOWN_NAMES = 3
+# Queries are made for a fifth of the items, at most 500, each of a passage of at most 25 words and
+# of half of a text of at least 16.
+MAX_QUERIES, MAX_PASSAGE, MIN_TEXT = 500, 25, 16
+# Fewer queries tell too little to be worth the time: none are made for less than 500 items.
+FEWEST_QUERIES = 100
+# If most words of a column are in the other columns too, its passages test memory alone.
+MOST_OVERLAP = 0.6
 
+Columns: TypeAlias = Sequence[Sequence[str]]
 # Texts to scores (queries, items).
 Scorer = Callable[[Sequence[str]], np.ndarray]
 
 
 class AnsweredQueries(NamedTuple):
-    """Queries that were asked: their texts, the lexical keys of the items that they chose among,
-    and each head's best score of each, (n_texts,).
+    """Queries, the lexical keys of the items that they chose among, and the best score of each head
+    for each query, (n_texts,).
     """
 
     texts: Sequence[str]
@@ -62,11 +71,11 @@ class AnsweredQueries(NamedTuple):
 
 
 class Alternatives(NamedTuple):
-    """What queries choose among.
+    """The items that queries choose among.
 
     scores: (heads, queries, items), standardized. answers: (queries, items), each row adds up
     to 1 over the items that answer the query. offsets: (queries, items), the logarithm of how many
-    items of the catalog each stands for, or 0 where all of them are here.
+    items of the catalog each item represents; 0 where there are all items.
     """
 
     scores: np.ndarray
@@ -74,14 +83,14 @@ class Alternatives(NamedTuple):
     offsets: np.ndarray | float = 0.0
 
     @classmethod
-    def each_its_own(cls, scores: np.ndarray) -> Alternatives:
-        """Item i is the answer to query i."""
+    def one_answer_each(cls, scores: np.ndarray) -> Alternatives:
+        """Build from queries of which query i is answered by item i."""
         return cls(scores, np.eye(scores.shape[1], dtype=np.float32))
 
 
 def standardized(scores: np.ndarray) -> np.ndarray:
-    """Each query's scores in standard deviations from their mean, as fusion has them: zeros where
-    they differ by rounding errors alone.
+    """Standardize each query's scores as fusion does: to zeros where they differ by rounding errors
+    alone.
 
     >>> standardized(np.array([[1.0, 3.0]]))
     array([[-1.,  1.]])
@@ -92,14 +101,14 @@ def standardized(scores: np.ndarray) -> np.ndarray:
 
 
 def conditional_logit(sets: Sequence[Alternatives]) -> np.ndarray:
-    """Weights (heads,) ≥ 0, adding up to 1, under which the answers are most likely.
+    """Return the weights (heads,) ≥ 0, adding up to 1, under which the answers are most likely.
 
-    Maximises Σ ln softmax(Σₕ wₕ zₕ + offset), averaged over each query's answers, whose gradient is
+    Maximize Σ ln softmax(Σₕ wₕ zₕ + offset), averaged over each query's answers, whose gradient is
     zₕ of the answers − its mean under the softmax. McFadden 1974, section 2; with a sample of the
     items: McFadden 1978, "Modelling the choice of residential location".
 
     >>> right, noise = 3 * np.eye(5), np.random.default_rng(0).normal(size=(5, 5))
-    >>> conditional_logit([Alternatives.each_its_own(np.stack([right, noise]))]).argmax()
+    >>> conditional_logit([Alternatives.one_answer_each(np.stack([right, noise]))]).argmax()
     np.int64(0)
     """
     from scipy.optimize import minimize
@@ -123,9 +132,79 @@ def conditional_logit(sets: Sequence[Alternatives]) -> np.ndarray:
 # --- made queries ---
 
 
+class MadeQueries(NamedTuple):
+    """Queries made of one column of a catalog, each answered by the item that it was taken from.
+
+    texts: the queries. keys: the columns of these items without the passages. outside: the columns
+    of all other items.
+    """
+
+    texts: list[str]
+    keys: list[Sequence[str]]
+    outside: list[AnalyzedTexts]
+
+
+def made_queries(
+    fields: Columns, rng: np.random.Generator, analyzer: Analyzer
+) -> Iterator[MadeQueries]:
+    """Make queries of each column that allows it: a passage is taken out of the texts of some
+    items, which should be found by their other texts.
+
+    Short texts are left out: nothing of a title would remain, and people use words of the item too.
+    fields: the text columns, each with one text for each item.
+    """
+    for column in range(len(fields)):
+        queries = of_column(fields, column, rng, analyzer)
+        if queries is not None:
+            yield queries
+
+
+def of_column(
+    fields: Columns, column: int, rng: np.random.Generator, analyzer: Analyzer
+) -> MadeQueries | None:
+    """Make queries of one column; return None if there are too few, or if the other columns repeat
+    it.
+    """
+    columns = AnalyzedTexts.of_columns(fields, analyzer)
+    texts, n_items = columns[column], len(columns[column])
+    n_queries = min(MAX_QUERIES, n_items // 5)
+    shuffled = rng.permutation(n_items)
+    is_long = texts.n_tokens[shuffled] >= MIN_TEXT
+    sample = np.sort(shuffled[is_long][:n_queries])
+    if len(sample) < max(n_queries, FEWEST_QUERIES):
+        return None
+    queries, rest = zip(*(passage(texts[i], rng, analyzer) for i in sample), strict=True)
+    keys: list[Sequence[str]] = [each.take(sample) for each in columns]
+    others = [each for j, each in enumerate(keys) if j != column]
+    if overlap(queries, others, analyzer) >= MOST_OVERLAP:
+        return None
+    keys[column] = list(rest)
+    outside = np.setdiff1d(np.arange(n_items), sample)
+    return MadeQueries(list(queries), keys, [each.take(outside) for each in columns])
+
+
+def passage(text: str, rng: np.random.Generator, analyzer: Analyzer) -> tuple[str, str]:
+    """Return a random passage of half of a text's words, at most 25, and the text without it."""
+    words = analyzer.token_spans(text)
+    n = min(MAX_PASSAGE, len(words) // 2)
+    first = rng.integers(len(words) - n + 1)
+    start, end = words[first][0], words[first + n - 1][1]
+    return text[start:end], text[:start] + text[end:]
+
+
+def overlap(queries: Sequence[str], keys: Columns, analyzer: Analyzer) -> float:
+    """Return the mean share of a query's terms that are in these columns of its own item."""
+    shares = []
+    for i, query in enumerate(queries):
+        terms = analyzer.terms(query)
+        key_terms = set(analyzer.key_terms(" ".join(texts[i] for texts in keys)))
+        shares.append(sum(term in key_terms for term in terms) / max(len(terms), 1))
+    return float(np.mean(shares))
+
+
 class LearnedWeights(NamedTuple):
-    """heads: how much each head counts, adding up to 1. columns: how much each text column counts
-    in the keys of each dense head, (n_columns,), adding up to 1. answered: what they were learned
+    """Learned weights. heads: of each head, adding up to 1. columns: of the text columns in the
+    keys of each dense head, (n_columns,), adding up to 1. answered: the queries they were learned
     from.
     """
 
@@ -143,45 +222,44 @@ def learn_weights(
     progress: Callable[[int, int], None] | None = None,
     analyzer: Analyzer | None = None,
 ) -> LearnedWeights:
-    """Halfway between the given weights and those learned from made queries; the given ones alone
-    where no column can be asked for.
+    """Return weights halfway between the prior and those learned from made queries; the prior alone
+    where no queries can be made.
 
-    fields: the text columns, each with one text an item. encoders: the dense heads' encoders.
-    prior: a weight for every head, "lexical" included, which add up to 1; those of the columns are
-    given by `length_weights`. learned: those that were learned from the catalog, where that is
-    known; they are learned anew like these. progress: called with the heads done and the heads in
-    all. analyzer: of the catalog's language.
+    fields: the text columns, each with one text for each item. encoders: of the dense heads. prior:
+    a weight for each head, "lexical" included, which add up to 1; the prior of the columns is
+    `length_weights`. learned: the encoders that were learned from the catalog; they are learned
+    again in the same way. progress: called with the number of heads done and of all heads.
     """
     analyzer = analyzer or Analyzer()
     fields = AnalyzedTexts.of_columns(fields, analyzer)
-    given = length_weights(fields, analyzer)
-    columns = {head: given for head in prior if head != "lexical"}
+    by_length = length_weights(fields, analyzer)
+    columns = {head: by_length for head in prior if head != "lexical"}
     made = list(made_queries(fields, np.random.default_rng(seed), analyzer))
-    keys = [made_lexical_keys(queries, analyzer) for queries in made]
+    lexical_keys = [made_lexical_keys(queries, analyzer) for queries in made]
     scores: dict[str, list[np.ndarray]] = {}
     for done, head in enumerate(prior if made else ()):
         if head == "lexical":
-            pairs = zip(keys, made, strict=True)
-            scores[head] = [lexical_scores(own, one.texts, analyzer) for own, one in pairs]
+            pairs = zip(lexical_keys, made, strict=True)
+            scores[head] = [lexical_scores(keys, m.texts, analyzer) for keys, m in pairs]
         else:
-            found = [
-                made_scores(one, head, encoders[head], learned.get(head), analyzer) for one in made
+            of_columns = [
+                made_scores(m, head, encoders[head], learned.get(head), analyzer) for m in made
             ]
-            columns[head] = (given + likeliest(found, given)) / 2
-            scores[head] = [one.scores(columns[head]) for one in found]
+            columns[head] = (by_length + likeliest(of_columns, by_length)) / 2
+            scores[head] = [scored.scores(columns[head]) for scored in of_columns]
         if progress is not None:
             progress(done + 1, len(prior))
     if not made:
         return LearnedWeights(dict(prior), columns, [])
     sets = [
-        Alternatives.each_its_own(np.stack([standardized(scored) for scored in of_heads]))
+        Alternatives.one_answer_each(np.stack([standardized(scored) for scored in of_heads]))
         for of_heads in zip(*scores.values(), strict=True)
     ]
     weights = conditional_logit(sets)
     heads = {name: (prior[name] + float(w)) / 2 for name, w in zip(prior, weights, strict=True)}
     answered = [
-        AnsweredQueries(one.texts, own, {name: of[i].max(axis=1) for name, of in scores.items()})
-        for i, (one, own) in enumerate(zip(made, keys, strict=True))
+        AnsweredQueries(m.texts, keys, {name: of[i].max(axis=1) for name, of in scores.items()})
+        for i, (m, keys) in enumerate(zip(made, lexical_keys, strict=True))
     ]
     return LearnedWeights(heads, columns, answered)
 
@@ -193,15 +271,15 @@ def made_scores(
     learned: FittedEncoder | None = None,
     analyzer: Analyzer | None = None,
 ) -> ColumnScores:
-    """A dense head's scores of the sampled items.
+    """Score the items of made queries by a dense head.
 
-    Encoders learned from the catalog are learned anew without these: a word that one item alone has
-    would give it away. Static keeps its weights, which have counted their texts, too: they say how
-    rare a token is, not where it stands.
+    Encoders learned from the catalog are learned again without these items: a word that only one
+    item has would give it away. The static encoder keeps its weights, which were learned with them:
+    they tell how rare a token is, not which item has it.
     """
     if head in LEARNED:
         language = (analyzer or Analyzer()).language
-        if learned is not None and len(made.texts) > MOST_LEFT_OUT * len(made.outside[0]):
+        if learned is not None and len(made.texts) > MAX_LEFT_OUT * len(made.outside[0]):
             learned = learned._replace(directions=None)
         encoder = learned_encoder(head, made.outside, language, learned).encoder
     encode = encoder.encode_many
@@ -210,7 +288,7 @@ def made_scores(
 
 
 def made_lexical_keys(made: MadeQueries, analyzer: Analyzer) -> LexicalKeys:
-    """Of the sampled items alone."""
+    """Return the lexical keys of the items of made queries."""
     columns = AnalyzedTexts.of_columns(made.keys, analyzer)
     return LexicalKeys.from_counts(*AnalyzedTexts.joined(columns).key_counts())
 
@@ -219,8 +297,8 @@ def made_lexical_keys(made: MadeQueries, analyzer: Analyzer) -> LexicalKeys:
 
 
 class JudgedQueries(NamedTuple):
-    """Queries with answers in a catalog: their texts, of each the row numbers of the items that
-    answer it, the best first; and the judged items that are not in the catalog.
+    """Judged queries to a catalog. answers: for each query the rows of the items that answer it,
+    the best first. unknown: judged items that are not in the catalog.
     """
 
     texts: list[str]
@@ -228,45 +306,45 @@ class JudgedQueries(NamedTuple):
     unknown: list[str]
 
     def chosen(self, rng: np.random.Generator) -> np.ndarray:
-        """The rows that weights are learned from, int64, ascending: at most `MOST_JUDGED`."""
-        every = np.arange(len(self.texts))
-        if len(every) <= MOST_JUDGED:
-            return every
-        return np.sort(rng.choice(every, MOST_JUDGED, replace=False))
+        """Return the rows of at most `MAX_JUDGED` queries, int64, ascending."""
+        rows = np.arange(len(self.texts))
+        if len(rows) <= MAX_JUDGED:
+            return rows
+        return np.sort(rng.choice(rows, MAX_JUDGED, replace=False))
 
     def fingerprints(self, seed: int = 0) -> str:
-        """By which `judgements.among` knows those that weights were learned from with this seed."""
+        """Return the fingerprints, for `judgements.among`, of the queries chosen with this seed."""
         return fingerprints(self.texts[i] for i in self.chosen(np.random.default_rng(seed)))
 
     def summary(self) -> str:
-        """What the weights were learned from, and what was of no use.
+        """Return how many queries the weights were learned from, and which items are unknown.
 
         >>> JudgedQueries(["deep sea"], [np.array([3])], ["v9"]).summary()
         '1 judged query; 1 judged item is not in the catalog: v9'
         """
-        n, gone = len(self.texts), len(self.unknown)
-        found = f"{n:,} judged {'query' if n == 1 else 'queries'}"
-        if not gone:
-            return found
-        shown = listed_names(self.unknown, SHOWN_NAMES)
-        items = "item is" if gone == 1 else "items are"
-        return f"{found}; {gone:,} judged {items} not in the catalog: {shown}"
+        n, n_unknown = len(self.texts), len(self.unknown)
+        summary = f"{n:,} judged {'query' if n == 1 else 'queries'}"
+        if not n_unknown:
+            return summary
+        names = listed_names(self.unknown, SHOWN_NAMES)
+        items = "item is" if n_unknown == 1 else "items are"
+        return f"{summary}; {n_unknown:,} judged {items} not in the catalog: {names}"
 
 
 def judged_queries(queries: Queries, judgements: Judgements, ids: Ids) -> JudgedQueries:
-    """The queries that some item of the catalog answers, with a grade from 1 up.
+    """Return the queries that an item of the catalog answers, by a grade of at least 1.
 
-    Raises `DataError` where a judgement names a query that is not there, or none is left.
+    Raises `DataError` where a judgement names an unknown query, or no query remains.
     """
     check_queries(judgements, queries)
     rows = {text: row for row, text in enumerate(ids.texts)}
     texts, answers = [], []
     for query, grades in judgements.items():
         best_first = sorted(grades, key=lambda item: -grades[item])
-        found = [rows[item] for item in best_first if grades[item] > 0 and item in rows]
-        if found:
+        relevant = [rows[item] for item in best_first if grades[item] > 0 and item in rows]
+        if relevant:
             texts.append(queries[query])
-            answers.append(np.array(found, dtype=np.int64))
+            answers.append(np.array(relevant, dtype=np.int64))
     unknown = sorted({item for grades in judgements.values() for item in grades} - rows.keys())
     if not texts:
         raise DataError(
@@ -280,27 +358,27 @@ def learn_columns_from_judgements(
     judged: JudgedQueries,
     encoder: TextEncoder,
     columns: Sequence[np.ndarray],
-    given: np.ndarray,
+    prior: np.ndarray,
     seed: int = 0,
 ) -> np.ndarray:
-    """The weights (n_columns,) of a dense head's columns under which the answers are most likely,
-    with the given ones counting like 100 queries, as in `learn_from_judgements`.
+    """Return the weights (n_columns,) of a dense head's columns under which the answers are most
+    likely. The prior counts like 100 queries, as in `learn_from_judgements`.
 
-    encoder: the head's. columns: what it makes of each column, (n_items, d); of more than 4,000
-    items a sample is chosen among, with the best answers.
+    columns: the embeddings of each column, (n_items, d). Of more than 4,000 items a sample is used,
+    with the best answers.
     """
     rng = np.random.default_rng(seed)
     chosen, n_items = judged.chosen(rng), len(columns[0])
     items = np.arange(n_items)
-    if n_items > MOST_ITEMS:
-        best = [judged.answers[i][: max(1, MOST_ITEMS // len(chosen))] for i in chosen]
-        items = np.union1d(np.concatenate(best), rng.choice(n_items, MOST_ITEMS, replace=False))
+    if n_items > MAX_ITEMS:
+        best = [judged.answers[i][: max(1, MAX_ITEMS // len(chosen))] for i in chosen]
+        items = np.union1d(np.concatenate(best), rng.choice(n_items, MAX_ITEMS, replace=False))
     answers = np.stack([np.isin(items, judged.answers[i]) for i in chosen]).astype(np.float32)
     answers /= answers.sum(axis=1, keepdims=True)
     queries = encoder.encode_many([judged.texts[i] for i in chosen])
-    found = ColumnScores.of(queries, [column[items] for column in columns], answers)
+    scores = ColumnScores.of(queries, [column[items] for column in columns], answers)
     share = len(chosen) / (len(chosen) + PRIOR_QUERIES)
-    return np.asarray(share * likeliest([found], given) + (1 - share) * given)
+    return np.asarray(share * likeliest([scores], prior) + (1 - share) * prior)
 
 
 def learn_from_judgements(
@@ -312,11 +390,11 @@ def learn_from_judgements(
     seed: int = 0,
     analyzer: Analyzer | None = None,
 ) -> dict[str, float]:
-    """The weights under which the answers are most likely, with the given ones counting like 100
-    queries: n / (100 + n) learned and 100 / (100 + n) given.
+    """Return the weights of heads under which the answers are most likely. The prior counts like
+    100 queries: the weights are n / (100 + n) learned and 100 / (100 + n) prior.
 
-    encoders: the dense heads'. keys: what each has of the items, (n_items, d). prior: a weight for
-    every head, "lexical" included, which add up to 1.
+    encoders, keys: of the dense heads; keys are (n_items, d). prior: a weight for each head,
+    "lexical" included, which add up to 1.
     """
 
     def scorer(head: str) -> Scorer:
@@ -340,51 +418,53 @@ def learn_from_judgements(
 def _scored(
     texts: Sequence[str], chosen: np.ndarray, scorers: Sequence[Scorer], n_items: int
 ) -> Iterator[tuple[int, np.ndarray]]:
-    """Each chosen query's standardized scores (heads, n_items), computed some queries at a time."""
-    step = max(1, MOST_SCORES // (len(scorers) * n_items))
-    for start in range(0, len(chosen), step):
-        block = chosen[start : start + step]
-        asked = [texts[i] for i in block]
-        scores = np.stack([standardized(score(asked)) for score in scorers])
-        yield from zip(block.tolist(), scores.swapaxes(0, 1), strict=True)
+    """Yield the row and the standardized scores (heads, n_items) of each chosen query."""
+    batch_size = max(1, MAX_SCORES // (len(scorers) * n_items))
+    for start in range(0, len(chosen), batch_size):
+        rows = chosen[start : start + batch_size]
+        batch = [texts[i] for i in rows]
+        scores = np.stack([standardized(score(batch)) for score in scorers])
+        yield from zip(rows.tolist(), scores.swapaxes(0, 1), strict=True)
 
 
 def _alternatives(
     scores: np.ndarray, answers: np.ndarray, weights: np.ndarray, rng: np.random.Generator
 ) -> Alternatives:
-    """One query's choice, among the whole catalog or among 1,000: up to 250 answers, the best by
-    the given weights, and a sample of the rest, each of which stands for several."""
+    """Return the items that one query chooses among: the whole catalog, or 1,000 items, which are
+    up to 250 answers, the best by the given weights, and a sample of the others.
+    """
     n_items = scores.shape[1]
-    answers = answers[: CANDIDATES // 4]
-    if n_items <= CANDIDATES:
-        found, offsets = np.arange(n_items), np.zeros(n_items, np.float32)
+    answers = answers[: N_ALTERNATIVES // 4]
+    if n_items <= N_ALTERNATIVES:
+        items, offsets = np.arange(n_items), np.zeros(n_items, np.float32)
     else:
         fused = weights.astype(np.float32) @ scores
         fused[answers] = np.inf
-        taken = np.argpartition(-fused, CANDIDATES // 2)[: CANDIDATES // 2]
-        others = np.setdiff1d(np.arange(n_items), taken, assume_unique=True)
-        sample = rng.choice(others, CANDIDATES - len(taken), replace=False, shuffle=False)
-        found = np.concatenate([taken, sample])
-        offsets = np.zeros(len(found), np.float32)
-        offsets[len(taken) :] = np.log(len(others) / len(sample))
-    shares = np.isin(found, answers).astype(np.float32) / len(answers)
-    return Alternatives(scores[:, None, found], shares[None], offsets[None])
+        best = np.argpartition(-fused, N_ALTERNATIVES // 2)[: N_ALTERNATIVES // 2]
+        others = np.setdiff1d(np.arange(n_items), best, assume_unique=True)
+        sample = rng.choice(others, N_ALTERNATIVES - len(best), replace=False, shuffle=False)
+        items = np.concatenate([best, sample])
+        offsets = np.zeros(len(items), np.float32)
+        offsets[len(best) :] = np.log(len(others) / len(sample))
+    shares = np.isin(items, answers).astype(np.float32) / len(answers)
+    return Alternatives(scores[:, None, items], shares[None], offsets[None])
 
 
 def lexical_scores(keys: LexicalKeys, texts: Sequence[str], analyzer: Analyzer) -> np.ndarray:
-    """BM25 (queries, n_items) of words, and of their families where texts are short; zeros for a
-    query of unknown words."""
+    """Return the BM25 scores (queries, n_items) of words, and of related words where texts are
+    short; zeros for a query of unknown words.
+    """
     scores = np.zeros((len(texts), keys.n_items), dtype=np.float32)
     is_short = len(keys.indices) <= MAX_MEAN_LENGTH * keys.n_items
 
     @cache
-    def asked(token: Token) -> QueryTerm:
+    def query_term(token: Token) -> QueryTerm:
         others = keys.vocabulary.with_prefix(token.term[:MIN_PREFIX]) if is_short else []
         related = related_terms(token.term, others).items()
         return QueryTerm.of(token).also(Expansion(other, other, w) for other, w in related)
 
     for row, text in zip(scores, texts, strict=True):
         tokens = resolve_code(analyzer.query_tokens(text), keys.has)
-        if (head := keys.head([asked(token) for token in tokens])) is not None:
+        if (head := keys.head([query_term(token) for token in tokens])) is not None:
             row[:] = head.scores
     return scores

@@ -1,20 +1,20 @@
-"""Late interaction: each word of a query attends over the words of the best items, a second pass.
+"""Late interaction, a second pass: each word of a query attends to the words of the best items.
 
-Khattab and Zaharia 2020 (ColBERT), section 3.3, take for each word of the query its most similar
-word of the item. Here the word attends over all of them: a temperature near 0 is their maximum.
+Khattab and Zaharia 2020 (ColBERT), section 3.3, take for each word of the query the most similar
+word of the item. Here it attends to all words of the item; a temperature near 0 gives the maximum.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from mmap import mmap
 from typing import Any
 
 import numpy as np
 
-from qkvsearch._utils.progress import Progress
+from qkvsearch._utils.callbacks import Progress
 from qkvsearch._utils.query_lock import released
 from qkvsearch.attention.masks import hide
 from qkvsearch.attention.weights import softmax
@@ -27,33 +27,34 @@ from qkvsearch.text.labelled import NEGLIGIBLE, LabelledVectors, unit_rows
 from qkvsearch.text.text_encoder import TextEncoder
 
 NAME = "token"
-# The key of what an item gets that is not among the candidates of the second pass.
+# The key of the part of an item that is not compared in the second pass.
 NOT_COMPARED = "as the lowest of those compared"
-# The candidates of the second pass: more find no more, by `token_head.py` among the benchmarks.
+# The candidates of the second pass. More do not improve it, by `token_head.py` among the
+# benchmarks.
 DEPTH = 30
-# The most tokens that are kept of an item's text.
+# The tokens that are stored of an item's text.
 LONGEST_ITEM = 128
-# Equal keys may get scores that differ in the last bit; rounded, they tie, and ids decide.
+# Scores of equal keys may differ in the last bit; they are rounded, so that ids decide.
 DECIMALS = 6
-# Candidates whose scores differ by less are alike: standardized, a breath between them would
-# outweigh all that the first pass says.
-LEAST_DEVIATION = 0.02
-# How much more similar a token is that gets e times the attention weight of another, by
+# A smaller deviation counts as this: otherwise tiny differences, standardized, would outweigh the
+# first pass.
+MIN_DEVIATION = 0.02
+# The difference in similarity at which a token has e times the attention weight of another, by
 # `token_head.py` among the benchmarks.
 TEMPERATURE = 0.05
-# float32 holds e to minus this, and sums of it, in full precision.
-MOST_EXPONENT = 80
+# float32 represents e to minus this, and sums of it, in full precision.
+MAX_EXPONENT = 80
 
 
 @dataclass(frozen=True)
 class TokenKeys:
     """Unit vectors of the tokens of all items, end to end.
 
-    indptr: int64 (n_items + 1,), where each item's begin. stored: int32 (n_tokens,), rows of
-    `table` (n_terms, d), where a token has one vector wherever it stands; without a table int8
-    (n_tokens, d), the direction of each token's own vector. added: further ones, array by array, of
-    which indptr counts on. All may be on disk: of the items asked for alone they are read. rows:
-    int64 (n_items,), the entry of indptr that each item has; by default its own.
+    indptr: int64 (n_items + 1,), where the tokens of each item begin. stored: int32 (n_tokens,),
+    rows of `table` (n_terms, d) if a token has the same vector in any context, otherwise int8
+    (n_tokens, d), the directions of their vectors. added: further arrays of tokens, numbered after
+    `stored`. All may be on disk; only tokens of the requested items are read. rows: int64
+    (n_items,), the entry of indptr of each item; by default in the same order.
 
     >>> keys = TokenKeys(np.array([0, 2, 3]), np.array([0, 1, 1]), np.array([[2., 0.], [0., 3.]]))
     >>> keys.similarities(np.array([[1., 0.]]), np.array([0]))[0]
@@ -67,47 +68,48 @@ class TokenKeys:
     rows: np.ndarray | None = None
 
     def lengths(self, positions: np.ndarray) -> np.ndarray:
-        """How many tokens these items have, int64 (n,)."""
+        """Return how many tokens these items have, int64 (n,)."""
         rows = self._rows(positions)
         return np.asarray(self.indptr[rows + 1] - self.indptr[rows])
 
     def tokens(self, positions: np.ndarray) -> np.ndarray:
-        """What is stored of the tokens of these items, end to end."""
+        """Return the stored tokens of these items, end to end."""
         lengths = self.lengths(positions)
         starts = self.indptr[self._rows(positions)] - np.cumsum(lengths) + lengths
-        places = np.repeat(starts, lengths) + np.arange(lengths.sum())
+        slots = np.repeat(starts, lengths) + np.arange(lengths.sum())
         if not self.added:
-            return np.asarray(self.stored[places])
-        found = np.empty((len(places), *self.stored.shape[1:]), self.stored.dtype)
+            return np.asarray(self.stored[slots])
+        tokens = np.empty((len(slots), *self.stored.shape[1:]), self.stored.dtype)
         start = 0
         for piece in (self.stored, *self.added):
-            ours = (places >= start) & (places < start + len(piece))
-            found[ours] = piece[places[ours] - start]
+            in_piece = (slots >= start) & (slots < start + len(piece))
+            tokens[in_piece] = piece[slots[in_piece] - start]
             start += len(piece)
-        return found
+        return tokens
 
     def similarities(self, query: np.ndarray, positions: np.ndarray) -> tuple[np.ndarray, Any]:
-        """Cosines (L, m) of unit vectors `query` (L, d) with the m tokens of the items at
-        `positions` (n,), item after item, and the number of tokens of each (n,)."""
-        cosines, places = self.cosines(query, positions)
-        return cosines.T[:, places], self.lengths(positions)
+        """Return the cosines (L, m) of unit vectors `query` (L, d) with the m tokens of these
+        items, item after item, and how many tokens each item has, (n,).
+        """
+        cosines, row_of = self.cosines(query, positions)
+        return cosines.T[:, row_of], self.lengths(positions)
 
     def cosines(self, query: np.ndarray, positions: np.ndarray) -> tuple[np.ndarray, Any]:
-        """Cosines (u, L) of the tokens of these items, those of a table each once, with unit
-        vectors `query` (L, d); and which row of them each token has, (m,), token after token.
+        """Return the cosines (u, L) of the distinct tokens of these items with unit vectors `query`
+        (L, d), and the row of each token in them, (m,).
         """
         stored = self.tokens(positions)
-        places: Any = slice(None)
+        row_of: Any = slice(None)
         if self.table is not None:
-            is_there = np.zeros(len(self.table), dtype=bool)
-            is_there[stored] = True
-            rows = np.flatnonzero(is_there)
+            is_used = np.zeros(len(self.table), dtype=bool)
+            is_used[stored] = True
+            rows = np.flatnonzero(is_used)
             numbers = np.empty(len(self.table), dtype=np.int32)
             numbers[rows] = np.arange(len(rows))
             return self._units.of(rows) @ query.T, numbers[stored]
         vectors = stored.astype(np.float32, copy=False)
         norms = np.sqrt(np.einsum("jd,jd->j", vectors, vectors))
-        return vectors @ query.T / np.where(norms > 0, norms, 1)[:, None], places
+        return vectors @ query.T / np.where(norms > 0, norms, 1)[:, None], row_of
 
     @cached_property
     def _units(self) -> UnitRows:
@@ -119,7 +121,7 @@ class TokenKeys:
 
 
 class UnitRows:
-    """The rows of a table (n, d) at length 1, float32, each made when it is first asked for.
+    """The rows of a table (n, d) at length 1, float32, each computed when it is first needed.
 
     >>> UnitRows(np.array([[3.0, 4.0], [0.0, 0.0]], np.float16)).of(np.array([1, 0])).round(1)
     array([[0. , 0. ],
@@ -128,27 +130,27 @@ class UnitRows:
 
     def __init__(self, table: np.ndarray) -> None:
         self._table = table
-        self._made = np.zeros(len(table), dtype=bool)
-        # Of memory only the pages that are written are taken. NumPy would ask for large ones, whose
+        self._is_computed = np.zeros(len(table), dtype=bool)
+        # The system allocates only the pages that are written. NumPy would use large pages, whose
         # zeros take 5 ms of a process's first search.
         memory = mmap(-1, max(1, 4 * table.size))
         self._rows = np.frombuffer(memory, np.float32, table.size).reshape(table.shape)
 
     def of(self, rows: np.ndarray) -> np.ndarray:
-        """These rows (m, d). Threads that ask for the same ones at once make the same."""
-        new = rows[~self._made[rows]]
+        """Return these rows (m, d). Simultaneous threads compute the same values."""
+        new = rows[~self._is_computed[rows]]
         if len(new):
             self._rows[new] = unit_rows(self._table[new].astype(np.float32))
-            self._made[new] = True
+            self._is_computed[new] = True
         return np.asarray(self._rows[rows])
 
 
 @dataclass(frozen=True)
 class LateInteraction:
-    """A query's words, ready to attend over the tokens of items.
+    """A query's words that attend to the tokens of items.
 
-    query: unit vectors (L, d). weights: (L,), how much each counts, adding up to 1.
-    `labels_of(position)` are the words of an item's tokens, in the order of its keys.
+    query: unit vectors (L, d). weights: of the words, (L,), adding up to 1. labels_of(position):
+    the words of an item's tokens, in the order of its keys.
     """
 
     query: LabelledVectors
@@ -158,42 +160,38 @@ class LateInteraction:
     temperature: float = TEMPERATURE
 
     def scores(self, positions: np.ndarray) -> np.ndarray:
-        """Σᵢ wᵢ Σⱼ aᵢⱼ qᵢ·kⱼ with aᵢⱼ = softmaxⱼ(qᵢ·kⱼ / temperature), float64 (n,), of the items
-        at `positions` (n,); 0 for an item without tokens."""
+        """Return Σᵢ wᵢ Σⱼ aᵢⱼ qᵢ·kⱼ with aᵢⱼ = softmaxⱼ(qᵢ·kⱼ / temperature) for each of these
+        items, float64 (n,); 0 for an item without tokens.
+        """
         lengths = self.keys.lengths(positions)
-        found = np.zeros(len(positions))
         if not lengths.any():
-            return found
+            return np.zeros(len(positions))
         query, weights = _merged(self.query.vectors, self.weights)
         with released():
-            return self._pooled(query, weights, positions, lengths, found)
+            return self._pooled(query, weights, positions, lengths)
 
     def _pooled(
-        self,
-        query: np.ndarray,
-        weights: np.ndarray,
-        positions: np.ndarray,
-        lengths: np.ndarray,
-        found: np.ndarray,
+        self, query: np.ndarray, weights: np.ndarray, positions: np.ndarray, lengths: np.ndarray
     ) -> np.ndarray:
-        cosines, places = self.keys.cosines(query, positions)
+        cosines, row_of = self.keys.cosines(query, positions)
         starts = (np.cumsum(lengths) - lengths)[lengths > 0]
-        # No cosine is above 1, so no exponent is above 0; the largest is looked for only where the
-        # others might all become 0.
+        # No cosine is above 1, so no exponent is above 0. The maximum is needed only if all other
+        # terms might become 0.
         peaks: Any = np.float32(1)
-        if 2 / self.temperature > MOST_EXPONENT:
-            cosines, places = cosines[places], slice(None)
+        if 2 / self.temperature > MAX_EXPONENT:
+            cosines, row_of = cosines[row_of], slice(None)
             peaks = np.maximum.reduceat(cosines, starts, axis=0)
             peaks = np.repeat(peaks, lengths[lengths > 0], axis=0)
         shares = np.exp((cosines - peaks) / np.float32(self.temperature))
-        both = np.concatenate([shares, shares * cosines], axis=1)[places]
+        both = np.concatenate([shares, shares * cosines], axis=1)[row_of]
         total, mixed = np.split(np.add.reduceat(both, starts, axis=0), 2, axis=1)
-        found[lengths > 0] = (mixed / total).astype(np.float64) @ weights
-        return np.round(found, DECIMALS)
+        scores = np.zeros(len(positions))
+        scores[lengths > 0] = (mixed / total).astype(np.float64) @ weights
+        return np.round(scores, DECIMALS)
 
     def parts(self, position: int) -> Components:
-        """wᵢ aᵢⱼ qᵢ·kⱼ of every word of the query and of the item, with the weights aᵢⱼ held; a
-        word that occurs several times is one.
+        """Return wᵢ aᵢⱼ qᵢ·kⱼ for each word of the query and of the item, with constant weights
+        aᵢⱼ. A word that occurs several times is one part.
         """
         similar, _ = self.keys.similarities(self.query.vectors, np.array([position]))
         pooled = self._attention(similar, np.ones(similar.shape[1], dtype=bool))
@@ -205,30 +203,30 @@ class LateInteraction:
         sources = [Source(NAME, word) for word in words]
         return Components.pairs(sources, keys, sums.reshape(len(words), len(keys)))
 
-    def _attention(self, similar: np.ndarray, there: np.ndarray) -> Any:
-        return softmax(hide(similar, there), self.temperature)
+    def _attention(self, similar: np.ndarray, mask: np.ndarray) -> Any:
+        return softmax(hide(similar, mask), self.temperature)
 
 
 def _numbered(labels: Sequence[Any]) -> tuple[list[Any], np.ndarray]:
-    """The different labels, and which of them each one is, int (n,)."""
+    """Return the distinct labels, and the number of each label among them, int (n,)."""
     numbers: dict[Any, int] = {}
-    found = [numbers.setdefault(label, len(numbers)) for label in labels]
-    return list(numbers), np.array(found, dtype=np.int64)
+    number_of = [numbers.setdefault(label, len(numbers)) for label in labels]
+    return list(numbers), np.array(number_of, dtype=np.int64)
 
 
 def _merged(vectors: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Equal vectors (L, d) as one, with the sum of their weights (L,); none without a weight."""
+    """Merge equal vectors (L, d) and add up their weights (L,), without vectors of weight 0."""
     rows: dict[bytes, int] = {}
-    summed: list[float] = []
-    kept: list[int] = []
+    sums: list[float] = []
+    distinct: list[int] = []
     for i, weight in enumerate(weights.tolist()):
         row = rows.setdefault(vectors[i].tobytes(), len(rows)) if weight else -1
-        if row == len(kept):
-            kept.append(i)
-            summed.append(0.0)
+        if row == len(distinct):
+            distinct.append(i)
+            sums.append(0.0)
         if row >= 0:
-            summed[row] += weight
-    return vectors[kept], np.array(summed)
+            sums[row] += weight
+    return vectors[distinct], np.array(sums)
 
 
 def late_interaction(
@@ -240,8 +238,9 @@ def late_interaction(
     boosts: np.ndarray | float = 1.0,
     analyzer: Analyzer | None = None,
 ) -> LateInteraction | None:
-    """Late interaction of a query's tokens, vectors (L, d) of any length, weighted by their words'
-    idf in the catalog times `boosts`, (L,); None where it has no words."""
+    """Build from a query's tokens, vectors (L, d) of any length, weighted by the idf of their words
+    times `boosts`, (L,). Return None for a query without words.
+    """
     weights = idf(query.labels, lexical, analyzer) * boosts
     if not weights.sum() > 0:
         return None
@@ -250,8 +249,7 @@ def late_interaction(
 
 
 def idf(words: Sequence[str], lexical: TermKeys, analyzer: Analyzer | None = None) -> np.ndarray:
-    """BM25's, float64 (n_words,), by the rarest term of each word. 0 for what is no word, such as a
-    comma."""
+    """Return BM25's idf, float64 (n_words,), by the rarest term of each word; 0 for a comma."""
     analyzer = analyzer or Analyzer()
     return np.array([lexical.rarity(word, analyzer) for word in words], dtype=np.float64)
 
@@ -263,48 +261,45 @@ def rerank(
     mask: np.ndarray | None = None,
     depth: int = DEPTH,
 ) -> Scores:
-    """The first pass with `weight` standard deviations of late interaction added to its best items.
+    """Add `weight` standard deviations of late interaction to the best items of the first pass.
 
-    mask: bool (n_items,), True = may be ranked. Candidates are the `depth` best of what mask and
-    `first.answers` leave. Their scores by the second pass are standardized among themselves. All
-    other items, and candidates without tokens, get what the lowest candidate gets: so the best
-    `depth` items stay the same ones, and whatever follows them stays in its order. Where fewer than
-    two candidates have tokens, or none differs from another, the first pass comes back.
+    mask: bool (n_items,), True = may be ranked. The candidates are the `depth` best allowed items.
+    Their scores in the second pass are standardized. All other items, and candidates without
+    tokens, get the lowest of these scores: the best `depth` items stay the same ones, and the items
+    after them stay in their order. The first pass is returned if fewer than two candidates have
+    tokens, or if none differs from the others.
 
-    In the parts, weights of attention, mean and deviation are held: the mean is a constant part,
-    the same for every item, and what is not a candidate has one part beside it.
+    In the parts, attention weights, mean and deviation are constant. The mean is one part, the same
+    for all items; items that are no candidates have one other part.
     """
     if second is None or weight == 0:
         return first
-    first = first.rescored(depth, mask)
-    places = top_k(first.scores, depth, first.allowed(mask))
-    places = places[second.keys.lengths(first.positions(places)) > 0]
-    if len(places) < 2:
+    candidates = top_k(first.scores, depth, first.allowed(mask))
+    candidates = candidates[second.keys.lengths(candidates) > 0]
+    if len(candidates) < 2:
         return first
-    candidates = first.positions(places)
-    found = second.scores(candidates)
-    mean, deviation = float(found.mean()), float(found.std())
+    scores = second.scores(candidates)
+    mean, deviation = float(scores.mean()), float(scores.std())
     if deviation < NEGLIGIBLE:
         return first
-    factor = weight / max(deviation, LEAST_DEVIATION)
-    common, lowest = -mean * factor, float((found.min() - mean) * factor)
+    factor = weight / max(deviation, MIN_DEVIATION)
+    common, lowest = -mean * factor, float((scores.min() - mean) * factor)
     added = np.full(len(first.scores), lowest, dtype=np.float32)
-    added[places] = (found - mean) * factor
+    added[candidates] = (scores - mean) * factor
     compared = set(candidates.tolist())
-    taken_off = ScoreComponent(NAME, None, None, common)
+    mean_part = ScoreComponent(NAME, None, None, common)
     not_compared = Components.of(
-        [ScoreComponent(NAME, None, NOT_COMPARED, lowest - common), taken_off]
+        [ScoreComponent(NAME, None, NOT_COMPARED, lowest - common), mean_part]
     )
 
     def parts(position: int) -> Components:
         if position not in compared:
             return not_compared
         return Components.joined(
-            [second.parts(position).scaled(factor), Components.of([taken_off])]
+            [second.parts(position).scaled(factor), Components.of([mean_part])]
         )
 
-    # What is no candidate gets the same as any other.
-    return replace(plus(first, NAME, added, parts), exact_from=first.exact_from + lowest)
+    return plus(first, NAME, added, parts)
 
 
 # --- texts to tokens ---
@@ -315,25 +310,24 @@ def item_tokens(
     fields: Sequence[Sequence[str]],
     progress: Progress | None = None,
 ) -> Iterator[np.ndarray]:
-    """What `TokenKeys.stored` holds of each item given as columns of texts, at most `LONGEST_ITEM`
-    tokens of each: as `TextEncoder.tokens_many` gives them, one item after the other. Each column
-    is read alone, as for the keys.
+    """Yield the tokens of each item, given as columns of texts, for `TokenKeys.stored`: at most
+    `LONGEST_ITEM` of those that `TextEncoder.tokens_many` returns for each column.
     """
-    every = [text for columns in zip(*fields, strict=True) for text in columns]
-    tokens = iter(encoder.tokens_many(every, LONGEST_ITEM, progress))
+    texts = [text for columns in zip(*fields, strict=True) for text in columns]
+    tokens = iter(encoder.tokens_many(texts, LONGEST_ITEM, progress))
     items = zip(*[tokens] * len(fields), strict=True)
     return (np.concatenate(columns)[:LONGEST_ITEM] for columns in items)
 
 
 def token_labels(encoder: TextEncoder, fields: Sequence[str]) -> list[str]:
-    """The words of an item's tokens, as `item_tokens` has them."""
+    """Return the words of an item's tokens, in the order of `item_tokens`."""
     texts = [text for text in fields if text.strip()]
     return [label for text in texts for label in encoder.read(text).tokens.labels]
 
 
-def token_keys(found: Iterable[np.ndarray], table: np.ndarray | None = None) -> TokenKeys | None:
-    """Keys, in memory, of the tokens that `item_tokens` found; None where it found none."""
-    spans = list(found)
+def token_keys(tokens: Iterable[np.ndarray], table: np.ndarray | None = None) -> TokenKeys | None:
+    """Return keys in memory of the tokens of `item_tokens`; None where there are none."""
+    spans = list(tokens)
     if not any(map(len, spans)):
         return None
     indptr = np.cumsum([0, *map(len, spans)], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""From a head's scores to a ranking: mask, top-k, softmax weights, and the reasons on request."""
+"""From a head's scores to a ranking: mask, top-k, softmax, and reasons on request."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from qkvsearch.data.ids import Id
 from qkvsearch.errors import QkvError
 from qkvsearch.retrieval.fusion import Scores
 from qkvsearch.retrieval.reasons import Reason, Reasoning, WordReasons
-from qkvsearch.retrieval.scope import counted_softmax
 from qkvsearch.retrieval.score_components import Components, ScoreComponent
 from qkvsearch.retrieval.topk import top_k
 from qkvsearch.terminal import in_one_line
@@ -26,16 +25,16 @@ from qkvsearch.terminal import in_one_line
 if TYPE_CHECKING:
     import pandas as pd
 
-# Positions to the owner's ids and titles.
+# Rows of items to their ids and titles.
 Names = Callable[[np.ndarray], tuple[Sequence[Id], Sequence[str]]]
-# At most 50 hits are shown, and 3 reasons of each; `to_records` gives all.
-SHOWN_HITS, SHOWN_REASONS = 50, 3
+# The hits and reasons that Python and notebooks display; `to_records` returns all.
+MAX_HITS, MAX_REASONS = 50, 3
 BAR_PIXELS = 80
 
 
 class Hit(NamedTuple):
-    """One ranked item. `score` is before the softmax, `weight` after; what does not apply to what
-    ranked it is None. fields: cells of its row in the catalog, by the owner's names of the columns.
+    """One ranked item. `score` is before the softmax, `weight` after it. Fields that do not apply
+    to the ranking are None. fields: cells of the catalog by the names of the columns.
     """
 
     rank: int
@@ -54,21 +53,21 @@ class Hit(NamedTuple):
     fields: dict[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """What applies, in the documented order; the owner's columns come after the weight. One
-        that is called like a part of the hit, such as `score`, is `items.score`.
+        """Return the fields that apply, in the documented order, with the catalog's columns after
+        the weight. A column named like a field of the hit, such as `score`, is `items.score`.
         """
-        known = {name: value for name, value in self._asdict().items() if value is not None}
-        own = known.pop("fields", {})
-        first = {name: known.pop(name) for name in ("rank", "id", "title", "score", "weight")}
-        return first | {own_key(name): cell for name, cell in own.items()} | known
+        values = {name: value for name, value in self._asdict().items() if value is not None}
+        cells = values.pop("fields", {})
+        first = {name: values.pop(name) for name in ("rank", "id", "title", "score", "weight")}
+        return first | {own_key(name): cell for name, cell in cells.items()} | values
 
 
-# What a row about an item says of itself: an owner's column of such a name is called otherwise.
+# The names of fields in rows about items.
 ROW_NAMES = (*Hit._fields, "parts", "reasons", "users", "user", "query")
 
 
 def own_key(name: str) -> str:
-    """Under which name a row holds an owner's column.
+    """Return the name of a catalog's column in a row about an item.
 
     >>> own_key("Price"), own_key("score")
     ('Price', 'items.score')
@@ -78,11 +77,12 @@ def own_key(name: str) -> str:
 
 @dataclass(frozen=True)
 class Ranking(Sequence[Hit]):
-    """Hits, best first. `weight` is the softmax of score / `temperature` over `n_candidates`.
-    `notes`: what whoever asked should know about the answer. Of a search also the `query` as it was
-    typed, `corrections`, the words of it that were read as others, and `facets`: by column, how
-    many of the items that match have which value. reasoning: how the parts of a score become
-    reasons.
+    """Hits, best first. The weight of a hit is the softmax of score / temperature over
+    `n_candidates` items.
+
+    notes: for the user. query: as it was typed. corrections: the words of the query that were read
+    as others. facets: by column, how many of the matching items have each value. reasoning: turns
+    the parts of a score into reasons.
     """
 
     hits: Sequence[Hit]
@@ -109,25 +109,25 @@ class Ranking(Sequence[Hit]):
         return as_html(self)
 
     def parts(self, index: int) -> Components:
-        """All parts of one hit's score, as arrays."""
+        """Return all parts of one hit's score, as arrays."""
         return self.head.parts(int(self.positions[index]))  # type: ignore[union-attr]
 
     def explain(self, index: int, *, full: bool = False) -> list[ScoreComponent]:
-        """The 20 largest parts of one hit's score, and one more with the query "others" for the
-        rest; `full`: all parts. They add up to the score.
+        """Return the 20 largest parts of one hit's score, and one with the query "others" for the
+        rest; with `full` all parts. They add up to the score.
         """
         parts = self.parts(index)
         return parts.ordered() if full else parts.listed()
 
     def reasons(self, index: int, parts: Components | None = None) -> list[Reason]:
-        """Why one hit has its score, in a few lines of plain words that add up to it. parts: those
-        of the hit, where they are at hand.
+        """Return why one hit has its score, in a few lines that add up to it. parts: of the hit, to
+        save computing them again.
         """
-        known = self.parts(index) if parts is None else parts
-        return self.reasoning(int(self.positions[index]), known)
+        parts = self.parts(index) if parts is None else parts
+        return self.reasoning(int(self.positions[index]), parts)
 
     def annotated(self, **columns: Sequence[Any]) -> Ranking:
-        """The same hits with a field filled in: one value a hit."""
+        """Return the ranking with a field filled in: one value for each hit."""
         hits = [
             hit._replace(**{name: values[i] for name, values in columns.items()})
             for i, hit in enumerate(self.hits)
@@ -135,27 +135,25 @@ class Ranking(Sequence[Hit]):
         return replace(self, hits=hits)
 
     def page(self, offset: int, min_weight: float) -> Ranking:
-        """Without the first `offset` hits, and without those of less weight. Ranks stay."""
-        return self._kept(
-            [i >= offset and hit.weight >= min_weight for i, hit in enumerate(self.hits)]
-        )
-
-    def _kept(self, is_kept: Sequence[bool]) -> Ranking:
-        if all(is_kept):
+        """Return the ranking without the first `offset` hits, and without hits of less weight. The
+        ranks stay.
+        """
+        rows = [i for i, hit in enumerate(self.hits) if i >= offset and hit.weight >= min_weight]
+        if len(rows) == len(self.hits):
             return self
-        hits = [hit for hit, kept in zip(self.hits, is_kept, strict=True) if kept]
-        return replace(self, hits=hits, positions=self.positions[np.flatnonzero(is_kept)])
+        hits = [self.hits[i] for i in rows]
+        return replace(self, hits=hits, positions=self.positions[np.array(rows, dtype=np.int64)])
 
     def noted(self, notes: Sequence[str]) -> Ranking:
-        """With more notes, before those that there are."""
+        """Return the ranking with more notes in front."""
         return replace(self, notes=[*notes, *self.notes]) if notes else self
 
     def with_facets(self, facets: Mapping[str, Mapping[str, int]]) -> Ranking:
-        """With these counts."""
+        """Return the ranking with these counts."""
         return replace(self, facets=facets)
 
     def envelope(self, hits: Sequence[dict[str, Any]] | None = None) -> dict[str, Any]:
-        """A search's answer as one object: the query, what is to be said of it, and the hits, by
+        """Return a search's answer as one object: the query, the notes on it, and the hits, by
         default those of `to_records`.
         """
         return {
@@ -167,13 +165,13 @@ class Ranking(Sequence[Hit]):
         }
 
     def to_records(self) -> list[dict[str, Any]]:
-        """One dictionary a hit, with the documented fields."""
+        """Return a dictionary for each hit, with the documented fields."""
         return [hit.to_dict() for hit in self.hits]
 
     def explained_records(self, full: bool = False) -> list[dict[str, Any]]:
-        """The same with the `parts` of each score, as `explain` lists them, where a hit has no
-        `because` of its own, and with the `reasons` that these are in plain words. full: with all
-        parts of the first hit.
+        """Return `to_records` with the `parts` of each score, as `explain` lists them, where a hit
+        has no `because`, and with `reasons`, the parts in plain words. full: all parts of the first
+        hit.
         """
         rows = self.to_records()
         for i, row in enumerate(rows):
@@ -184,7 +182,7 @@ class Ranking(Sequence[Hit]):
     @query_lock()
     @one_blas_thread()
     def _explained(self, index: int, full: bool, with_parts: bool) -> dict[str, Any]:
-        """What `explained_records` adds to a hit. Other queries have their turn between hits."""
+        """Return what `explained_records` adds to a hit. Other queries may run between hits."""
         parts = self.parts(index)
         reasons = [reason._asdict() for reason in self.reasons(index, parts)]
         if not with_parts:
@@ -193,7 +191,7 @@ class Ranking(Sequence[Hit]):
         return {"parts": [part.to_dict() for part in listed], "reasons": reasons}
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a hit."""
+        """Return a row for each hit."""
         import pandas as pd
 
         return pd.DataFrame(self.to_records())
@@ -208,57 +206,48 @@ def rank(
     temperature: float | None = None,
     mask: np.ndarray | None = None,
 ) -> Ranking:
-    """softmax(scores / temperature + mask), and the k items that it weighs most after the first
-    `offset`.
+    """Compute softmax(scores / temperature + mask), and return the k best items after the first
+    `offset`; no items for None.
 
-    mask: bool (n_items,), True = may be ranked. Items that the head has nothing to say about are
-    hidden too; no head, no hits. temperature: by default one standard deviation of the scores, so
-    that weights compare between heads that measure in units of their own.
+    mask: bool (n_items,), True = may be ranked. Items that the head knows nothing about are masked
+    as well. temperature: by default one standard deviation of the scores, so that the weights of
+    heads with different units are comparable.
     """
     if head is None:
         return Ranking([], np.zeros(0, dtype=np.int64), temperature or 1.0, 0)
-    spread = head.moments()[1] if temperature is None else 0.0
-    head = head.rescored(k + offset, mask)
-    allowed = head.allowed(mask)
     if temperature is None:
-        temperature = spread or 1.0
+        temperature = head.moments()[1] or 1.0
         if not isfinite(temperature):
             raise QkvError("a score is no finite number: what it is made of is damaged; see repair")
-    places = top_k(head.scores, k + offset if k else 0, allowed)[offset:]
-    positions = head.positions(places)
-    if head.scope is None:
-        n_candidates = int(np.count_nonzero(allowed))
-        weights = softmax(hide(head.scores, allowed), temperature)[places].tolist()
-    else:
-        counts = head.scope.counts_in(mask)
-        n_candidates = round(float(counts[allowed].sum()))
-        weights = counted_softmax(head.scores, counts, allowed, temperature)[places].tolist()
+    allowed = head.allowed(mask)
+    positions = top_k(head.scores, k + offset if k else 0, allowed)[offset:]
+    weights = softmax(hide(head.scores, allowed), temperature)[positions].tolist()
     ids, titles = names(positions)
-    scores, by_head = head.scores[places].tolist(), head.by_names(positions)
+    scores, by_head = head.scores[positions].tolist(), head.by_names(positions)
     ranks = range(offset + 1, offset + 1 + len(positions))
-    found = zip(ranks, ids, titles, scores, weights, by_head, strict=True)
-    hits = [Hit(*values) for values in found]
+    hits = [Hit(*row) for row in zip(ranks, ids, titles, scores, weights, by_head, strict=True)]
+    n_candidates = int(np.count_nonzero(allowed))
     return Ranking(hits, positions, temperature, n_candidates, head, head.notes)
 
 
-# --- a ranking as it shows itself: as text in Python, as an HTML table in a notebook ---
+# --- a ranking as text in Python, and as an HTML table in a notebook ---
 
 
 def as_text(ranking: Ranking) -> str:
-    """A line a hit, under how many there are."""
+    """Return the number of hits and a line for each."""
     lines = [_counted(ranking)]
-    for hit in ranking.hits[:SHOWN_HITS]:
+    for hit in ranking.hits[:MAX_HITS]:
         lines.append(f"{hit.rank:4}  {hit.score:8.4f}  {hit.weight:6.1%}  {_named(hit)}")
-    return "\n".join([*lines, *["   …"] * (len(ranking) > SHOWN_HITS)])
+    return "\n".join([*lines, *["   …"] * (len(ranking) > MAX_HITS)])
 
 
 def as_html(ranking: Ranking) -> str:
-    """A table: rank, title, score, a bar as long as the weight, and the reasons there are."""
+    """Return a table: rank, title, score, a bar for the weight, the weight, and reasons."""
     from html import escape
 
     longest = max((hit.weight for hit in ranking), default=0.0) or 1.0
     rows = []
-    for hit in ranking.hits[:SHOWN_HITS]:
+    for hit in ranking.hits[:MAX_HITS]:
         width = f"{BAR_PIXELS * hit.weight / longest:.0f}px"
         bar = f'<div style="background:#4c78a8;height:0.7em;width:{width}"></div>'
         cells = (str(hit.rank), escape(_named(hit)), f"{hit.score:.4f}", bar, f"{hit.weight:.1%}")
@@ -266,10 +255,10 @@ def as_html(ranking: Ranking) -> str:
     names = ("#", "title", "score", "weight", "", "reasons")
     heading = "".join(f"<th>{name}</th>" for name in names)
     body = "".join(f"<tr>{row}</tr>" for row in rows)
-    said = "".join(f"<p>{escape(note)}</p>" for note in ranking.notes)
+    notes = "".join(f"<p>{escape(note)}</p>" for note in ranking.notes)
     return (
         f"<table><caption>{_counted(ranking)}</caption><thead><tr>{heading}</tr></thead>"
-        f"<tbody>{body}</tbody></table>{said}"
+        f"<tbody>{body}</tbody></table>{notes}"
     )
 
 
@@ -278,17 +267,17 @@ def _counted(ranking: Ranking) -> str:
 
 
 def _named(hit: Hit) -> str:
-    """Title and id."""
+    """Return title and id."""
     return in_one_line(f"{hit.title} ({hit.id})")
 
 
 def _reasons(hit: Hit) -> str:
-    """The history's largest contributions, the words that match, or else what each head adds."""
+    """Return the largest contributions of the history, the matching words, or what each head adds."""
     if hit.because is not None:
         because = sorted(hit.because, key=lambda reason: -abs(reason["contribution"]))
-        found = [(reason["title"], reason["contribution"]) for reason in because]
+        values = [(reason["title"], reason["contribution"]) for reason in because]
     elif hit.matches:
         return "; ".join(f"{column}: {', '.join(words)}" for column, words in hit.matches.items())
     else:
-        found = list((hit.heads or {}).items())
-    return ", ".join(f"{name} {value:+.3f}" for name, value in found[:SHOWN_REASONS])
+        values = list((hit.heads or {}).items())
+    return ", ".join(f"{name} {value:+.3f}" for name, value in values[:MAX_REASONS])

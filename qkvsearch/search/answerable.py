@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,13 +11,15 @@ from qkvsearch.index import StoredModels
 from qkvsearch.retrieval import Ranking, Scores
 from qkvsearch.retrieval.answerability import WORDS, Evidence, letters_of
 from qkvsearch.retrieval.keys import inverse_frequency
-from qkvsearch.retrieval.remote_keys import Unscored
-from qkvsearch.search.answerable_titles import title_terms, titled_so
 from qkvsearch.text.analysis import IS_CJK, Token
 from qkvsearch.text.encoders import LEARNED
+from qkvsearch.text.labelled import LabelledVectors
 
 # Words of titles answer a query of which they make up this share, each counted by its idf.
 TITLE_SHARE = 1 / 3
+# The titles that are read for a word: those of the items in which it has most weight. No title has
+# a third of a query with more words than this.
+MAX_TITLES, MAX_TERMS = 200, 32
 
 UNKNOWN = "No hits: none of these words is in the catalog."
 NOTHING = "No hits: nothing in the catalog answers this; `anyway` shows what comes nearest."
@@ -25,7 +27,7 @@ NEAREST = "Nothing in the catalog answers this: these hits come nearest to it."
 
 
 def none_found(fused: Scores | None, ranking: Ranking, k: int) -> list[str]:
-    """Why an answer has no hits, where nothing else says so."""
+    """Return why an answer has no hits, where no other note does."""
     if not k:
         return []
     if fused is None:
@@ -35,8 +37,9 @@ def none_found(fused: Scores | None, ranking: Ranking, k: int) -> list[str]:
 
 @dataclass(frozen=True)
 class Answerable:
-    """value: how likely the catalog answers the query, 0 to 1. level: from where it counts as
-    answered by that alone. answers: whether it does, be it for what `why` says.
+    """Whether the catalog answers a query, and why.
+
+    value: the probability by the scores. level: the probability from which on scores alone decide.
     """
 
     value: float
@@ -51,23 +54,27 @@ def answerable(
     heads: Mapping[str, Scores | None],
     has_code: bool = False,
 ) -> Answerable:
-    """What the words of a query and the scores of these heads say; a head is None where it knows no
-    word. tokens: as the lexical head is asked for them, corrected ones as corrections. has_code:
-    whether the query has an item's id or another code of it.
+    """Decide whether the catalog answers a query, by its words and the scores of its heads.
 
-    Words that only join others are answered by a title of just these; a code, or words that the
-    catalog has all, always are; so is a query of which words in titles make up a third. Otherwise
-    the build's `Answerability` decides, or the main head alone where some item is as near as no
+    heads: None for one that knows no word. tokens: of the lexical head, corrected. has_code:
+    whether the query has an id or another code of an item.
+
+    Stop words are answered by a title that consists of them. Codes, and words that the catalog has
+    all, are always answered, as are queries with a third of their words in titles. Otherwise the
+    build's `Answerability` decides, or `judging_head` alone if an item is more similar than to any
     text that cannot be answered.
     """
-    known = models.answerability
-    keys = models.lexical_keys
-    best = {name: _best(heads[name]) for name in heads if name in models.head_weights}
-    found = Evidence.of(keys, tokens, best)
-    value = known.probability(known.strength(found, models.head_weights))
+    known, keys = models.answerability, models.lexical_keys
+    best = {
+        name: 0.0 if head is None else float(head.scores.max(initial=0))
+        for name, head in heads.items()
+        if name in models.head_weights
+    }
+    evidence = Evidence.of(keys, tokens, best)
+    value = known.probability(known.strength(evidence, models.head_weights))
     if has_code:
         return Answerable(value, known.level, True, "an item has this code")
-    return Answerable(value, known.level, *_decided(models, tokens, best, found, value))
+    return Answerable(value, known.level, *_decided(models, tokens, best, evidence, value))
 
 
 def _decided(
@@ -77,19 +84,19 @@ def _decided(
     evidence: Evidence,
     value: float,
 ) -> tuple[bool, str]:
-    """Whether a query is answered, and why."""
+    """Return whether a query is answered, and why."""
     known = models.answerability
-    letters, share, found = evidence
+    letters, share, values = evidence
     if tokens and all(token.is_stop_word for token in tokens):
-        return titled_so(models, tokens), "of words that only join others, just a title says more"
-    if found[WORDS] == 0 and not any(best.values()):
+        return has_title(models, tokens), "of words that only join others, just a title says more"
+    if values[WORDS] == 0 and not any(best.values()):
         return False, "no head knows a word"
     if share == 1:
         return True, "the catalog has all of the words"
-    if not value <= known.level:  # so is what is no number, which a ranking refuses
+    if not value <= known.level:  # also for NaN, which a ranking refuses
         return True, "the heads are sure enough"
-    main = list(models.head_weights)[-1]
-    if main not in LEARNED and found.get(main, 0) > known.match_level(main, letters):
+    main = judging_head(models)
+    if main not in LEARNED and values.get(main, 0) > known.match_level(main, letters):
         return True, f"by {main} an item is nearer than to what cannot be answered"
     if _title_share(models, tokens) >= TITLE_SHARE:
         return True, "titles have the words"
@@ -97,33 +104,35 @@ def _decided(
 
 
 def matches(
-    models: StoredModels, tokens: Sequence[Token], heads: Mapping[str, Scores | Unscored | None]
+    models: StoredModels,
+    tokens: Sequence[Token],
+    lexical: Scores | None,
+    vectors: LabelledVectors | None,
 ) -> np.ndarray:
-    """bool (n_items,): the items that the lexical head answers, and those that are nearer by a
-    pretrained main head than items are to texts that the catalog cannot answer. An encoder that is
-    learned from the catalog tells too little of a single item for that: it counts where no words
-    were asked for.
+    """Return which items match a query, bool (n_items,): those that have a word of it, and those
+    that are more similar by `judging_head` than items are to texts that cannot be answered.
+
+    lexical: scores of the lexical head, None where it knows no word. vectors: the query of the
+    other head, None where it does not count.
     """
-    known, lexical = models.answerability, heads.get("lexical")
     is_match = np.zeros(models.n_items, dtype=bool)
     if lexical is not None:
-        is_match |= lexical.above(0)
-    main = list(models.head_weights)[-1]
-    head = heads.get(main)
-    if main in LEARNED and "lexical" in heads:
+        is_match |= lexical.scores > 0
+    if vectors is None or not len(vectors):
         return is_match
-    if head is not None:
-        is_match |= head.above(known.match_level(main, letters_of(tokens)))
-    return is_match
+    head = judging_head(models)
+    threshold = models.answerability.match_level(head, letters_of(tokens))
+    return is_match | models.dense_keys(head).above(vectors, threshold)
 
 
-def _best(head: Scores | None) -> float:
-    return 0.0 if head is None else head.largest()
+def judging_head(models: StoredModels) -> str:
+    """Return the dense head whose similarities decide whether an item matches."""
+    return list(models.head_weights)[-1]
 
 
 def _title_share(models: StoredModels, tokens: Sequence[Token]) -> float:
-    """Of the words' idf, those that a title has; where words are cut into pairs of characters, most
-    of which are none, one is all.
+    """Return the share of the words' idf that is in titles. Where words are pairs of characters,
+    most of which are no words, it is 1 if a title has one of them.
     """
     keys = models.lexical_keys
     if not tokens:
@@ -133,3 +142,33 @@ def _title_share(models: StoredModels, tokens: Sequence[Token]) -> float:
     if any(IS_CJK(term) for term in in_titles):
         return 1.0
     return float(idf[[token.term in in_titles for token in tokens]].sum() / idf.sum())
+
+
+def title_terms(models: StoredModels, terms: Collection[str]) -> set[str]:
+    """Return which of the terms are in titles; none of more than 32."""
+    if len(terms) > MAX_TERMS:
+        return set()
+    return {term for term in terms if any(term in title for title in _titles_with(models, term))}
+
+
+def has_title(models: StoredModels, tokens: Sequence[Token]) -> bool:
+    """Return whether a title consists of these words, numbers aside, as in "Up (2009)", or begins
+    with several of them, as in "The Who, live".
+    """
+    terms = [token.term for token in tokens]
+    rarest = min(terms, key=models.lexical_keys.n_with)
+    return any(
+        [term for term in title if not term.isdecimal()] == terms
+        or (len(terms) > 1 and title[: len(terms)] == terms)
+        for title in _titles_with(models, rarest)
+    )
+
+
+def _titles_with(models: StoredModels, term: str) -> list[list[str]]:
+    """Return the terms of the titles of items that have a term, the best by BM25 first."""
+    items, weights = models.lexical_keys.postings(term)
+    if not len(items):
+        return []
+    best = items[np.argsort(-weights, kind="stable")[:MAX_TITLES]]
+    _, titles = models.snapshot.catalog.names(best)
+    return [models.analyzer.key_terms(title) for title in titles]

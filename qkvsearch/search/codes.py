@@ -1,4 +1,4 @@
-"""What of a query is an id or another code of an item, and what is left to be read as words."""
+"""The ids and other codes of items in a query, and the rest of it, which is read as words."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from qkvsearch.text.product_codes import codes_in, whole_as_id, without_codes
 
 @dataclass(frozen=True)
 class QueryCodes:
-    """tokens: the codes that some item has. weight: of them, as a factor. rest: the query without
-    them, as what has a meaning.
+    """The codes in a query that items have. weight: a factor of their scores. rest: the query
+    without them, for the encoders.
     """
 
     tokens: Sequence[Token]
@@ -29,10 +29,12 @@ class QueryCodes:
 
     @classmethod
     def of(cls, text: str, models: StoredModels) -> QueryCodes:
-        """A code is no word, nor is a long number that no item has: encoders would find what is
-        spelled alike. An id that may be a word or a small number counts only as all of the query,
-        half as much as that word does in a text of average length, and is read as one, too: who
-        asks for 2001 means the film before the number of another.
+        """Find the codes in a query.
+
+        Codes, and long numbers that no item has, are no words: encoders would find items with a
+        similar spelling. An id that may be a word or a small number counts only if it is the whole
+        query. It counts half as much as that word in a text of average length, and is read as a
+        word too: for the query 2001, the film of that title comes before item 2001.
         """
         keys = models.code_keys
 
@@ -51,41 +53,43 @@ class QueryCodes:
         return cls([whole], float(as_word / as_code) or 1, rest, keys)
 
     def head(self, catalog: StoredCatalog) -> Scores | None:
-        """Scores of all items, in the units of words; each part says in which column the code is,
-        None where no item has one.
+        """Return the scores of all items, in the units of words, with parts that name the column of
+        the code; None where no item has one.
         """
-        found = self.keys.head(self.tokens) if self.tokens else None
-        if found is None:
+        scores = self.keys.head(self.tokens) if self.tokens else None
+        if scores is None:
             return None
         weight = self.weight
 
         def parts(position: int) -> Components:
-            return Components.of(map(partial(placed, position), found.parts(position)))
+            return Components.of(map(partial(with_column, position), scores.parts(position)))
 
-        def placed(position: int, part: ScoreComponent) -> ScoreComponent:
-            place = self._place(catalog, position, part.query)
-            return part._replace(key=place, value=weight * part.value)
+        def with_column(position: int, part: ScoreComponent) -> ScoreComponent:
+            key = self._with_column(catalog, position, part.query)
+            return part._replace(key=key, value=weight * part.value)
 
-        return replace(found, scores=np.float32(weight) * found.scores, parts=parts)
+        return replace(scores, scores=np.float32(weight) * scores.scores, parts=parts)
 
     def cells(self, catalog: StoredCatalog, position: int) -> dict[str, list[str]]:
-        """An item's cells that are these codes, by column."""
+        """Return the cells of an item that are these codes, by column."""
         terms = {token.term for token in self.tokens}
         if not terms:
             return {}
         row = catalog.row(position)
         return {name: [str(cell)] for name, cell in row.items() if _term(cell) in terms}
 
-    def _place(self, catalog: StoredCatalog, position: int, word: str) -> str:
-        """Where an item has a code, as in "SKU 000467"; the word itself where no cell is it."""
+    def _with_column(self, catalog: StoredCatalog, position: int, word: str) -> str:
+        """Return a code of an item with its column, as in "SKU 000467"; the word itself where no
+        cell equals it.
+        """
         term = next(token.term for token in self.tokens if token.text == word)
         row = catalog.row(position)
-        places = (
+        names = (
             f"{column.name} {row[column.stored]}"
             for column in catalog.catalog_columns
             if _term(row[column.stored]) == term
         )
-        return next(places, word)
+        return next(names, word)
 
 
 def _term(cell: object) -> str:

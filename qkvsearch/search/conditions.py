@@ -1,4 +1,4 @@
-"""Which items a query's operators leave: "a phrase", -word, field:word, word*."""
+"""The conditions of a query's operators: "a phrase", -word, field:word, word*."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ YES = frozenset(["yes", "true", "1", "y"])
 
 @dataclass(frozen=True)
 class Conditions:
-    """mask: bool (n_items,), True where all of them hold; None where there are none. notes: what no
-    item has.
+    """The conditions of a query. mask: bool (n_items,), the items that meet all of them; None
+    without conditions. notes: the conditions that no item meets.
     """
 
     mask: np.ndarray | None
@@ -35,30 +35,32 @@ class Conditions:
     def of(
         cls, clauses: Sequence[Clause], models: StoredModels, catalog: StoredCatalog
     ) -> Conditions:
-        """What these clauses demand, one after the other."""
+        """Apply the clauses one after the other."""
         conditions = [clause for clause in clauses if clause.is_condition]
         if not conditions:
             return cls(None)
         reader = _ConditionReader(models, catalog)
-        every = np.ones(models.n_items, dtype=bool)
-        mask, notes = every, []
+        all_items = np.ones(models.n_items, dtype=bool)
+        mask, notes = all_items, []
         has_text = len(conditions) < len(clauses)
         for clause in conditions:
             pause()
-            holds = reader.holds(clause, mask)
+            matches = reader.matches(clause, mask)
             if clause.excluded:
-                holds = mask & ~holds
-            elif not holds.any() and (mask is every or not reader.holds(clause, every).any()):
+                matches = mask & ~matches
+            elif not matches.any() and (
+                mask is all_items or not reader.matches(clause, all_items).any()
+            ):
                 notes.append(f"No item has {clause}.")
                 if has_text and clause.kind == "phrase" and clause.is_plain:
                     notes[-1] += " Its words were searched without the quotation marks."
                     continue
-            mask = holds
+            mask = matches
             if not mask.any():
                 break
         if not mask.any() and not notes:
             notes.append("No item has all of this.")
-        return cls(None if mask is every else mask, notes)
+        return cls(None if mask is all_items else mask, notes)
 
     def apply(self, mask: np.ndarray) -> np.ndarray:
         """Return which items of `mask`, bool (n_items,), meet all conditions."""
@@ -70,16 +72,16 @@ class _ConditionReader:
     models: StoredModels
     catalog: StoredCatalog
 
-    def holds(self, clause: Clause, items: np.ndarray) -> np.ndarray:
-        """bool (n_items,): which of these items have what the clause says, without its minus."""
+    def matches(self, clause: Clause, items: np.ndarray) -> np.ndarray:
+        """Return which of these items match a clause, its minus aside, bool (n_items,)."""
         if not clause.field:
             return self._in_texts(clause, items, None)
         column = self._column(clause)
         if column.stored in self._searched:
             return self._in_texts(clause, items, self._searched.index(column.stored))
-        # Of the cells of a column that search does not read.
-        fits = _cell_test(clause, column, self.models.analyzer)
-        return self.catalog.column_cells(column.stored).holds(fits, items)
+        # The column is not searched: test its cells.
+        is_match = _cell_test(clause, column, self.models.analyzer)
+        return self.catalog.column_cells(column.stored).holds(is_match, items)
 
     @property
     def _searched(self) -> list[str]:
@@ -89,10 +91,10 @@ class _ConditionReader:
         return self.catalog.catalog_columns.find(clause.field)
 
     def _in_texts(self, clause: Clause, items: np.ndarray, column: int | None) -> np.ndarray:
-        """Of all that search reads, or of one column of it."""
+        """Return which of these items match in the searched columns, or in one of them."""
         index = self.models.words
         if clause.kind == "prefix":
-            return self._beginning(clause.text, items, column)
+            return self._with_prefix(clause.text, items, column)
         tokens = resolve_code(
             self.models.analyzer.tokens(clause.text), self.models.lexical_keys.has
         )
@@ -104,7 +106,7 @@ class _ConditionReader:
             candidates = items
         return index.with_phrase(terms, candidates, column)
 
-    def _beginning(self, text: str, items: np.ndarray, column: int | None) -> np.ndarray:
+    def _with_prefix(self, text: str, items: np.ndarray, column: int | None) -> np.ndarray:
         tokens = self.models.analyzer.tokens(text)
         *whole, last = [token.text for token in tokens] or [fold(text)]
         before = [token.term for token in tokens[: len(whole)]]
@@ -112,56 +114,56 @@ class _ConditionReader:
         return self.models.words.with_beginning(before, last, candidates, column)
 
     def _with_all(self, terms: Sequence[str], items: np.ndarray) -> np.ndarray:
-        """bool (n_items,): which of these items have all of these terms, wherever."""
-        found = items & bool(terms)
+        """Return which of these items have all of these terms in any column, bool (n_items,)."""
+        mask = items & bool(terms)
         for term in set(terms):
-            has = np.zeros_like(found)
-            has[self.models.lexical_keys.postings(term)[0]] = True
-            found &= has
-        return found
+            has_term = np.zeros_like(mask)
+            has_term[self.models.lexical_keys.postings(term)[0]] = True
+            mask &= has_term
+        return mask
 
 
 def _cell_test(clause: Clause, column: StoredColumn, analyzer: Analyzer) -> Callable[[Any], bool]:
-    """Whether a cell is what the clause says, as the type of its column has it."""
-    wanted = fold(clause.text)
-    begins = clause.kind == "prefix"
+    """Return the test of whether a cell matches a clause, by the type of its column."""
+    text = fold(clause.text)
+    is_prefix = clause.kind == "prefix"
     if column.type == "yes/no":
-        return lambda cell: bool(cell) == (wanted in YES)
-    if column.type == "number" and not begins:
+        return lambda cell: bool(cell) == (text in YES)
+    if column.type == "number" and not is_prefix:
         return _number_test(clause.text)
     if column.type in ("date", "number") or column.role == "id":
-        # A year names all its days; an id is named whole.
-        as_far = begins or column.type == "date"
-        return lambda cell: fold(id_text(cell))[: len(wanted) if as_far else None] == wanted
+        # A year matches all its days; an id must be complete.
+        length = len(text) if is_prefix or column.type == "date" else None
+        return lambda cell: fold(id_text(cell))[:length] == text
     words = _terms(clause.text, analyzer)
 
-    def has(entry: Any) -> bool:
-        return _entry_has(str(entry), words, wanted, begins, analyzer)
+    def has_text(entry: Any) -> bool:
+        return _entry_has(str(entry), words, text, is_prefix, analyzer)
 
     if column.type == "list":
-        return lambda cell: any(map(has, str(cell).split(LIST_SEPARATOR)))
-    return has
+        return lambda cell: any(map(has_text, str(cell).split(LIST_SEPARATOR)))
+    return has_text
 
 
 def _entry_has(
-    entry: str, words: Sequence[str], wanted: str, begins: bool, analyzer: Analyzer
+    entry: str, words: Sequence[str], text: str, is_prefix: bool, analyzer: Analyzer
 ) -> bool:
-    """Whether a text has these words one behind the other, or else this text within it."""
-    if begins:
+    """Return whether an entry has these words one behind the other, or a word with this prefix."""
+    if is_prefix:
         folded = fold(entry)
-        return any(word.startswith(wanted) for word in [folded, *folded.split()])
+        return any(word.startswith(text) for word in [folded, *folded.split()])
     if not words:
-        return wanted == fold(entry)
-    own = _terms(entry, analyzer)
-    if words[0] not in own:
+        return text == fold(entry)
+    entry_words = _terms(entry, analyzer)
+    if words[0] not in entry_words:
         return False
-    places = range(len(own) - len(words) + 1)
-    return any(own[i : i + len(words)] == words for i in places)
+    starts = range(len(entry_words) - len(words) + 1)
+    return any(entry_words[i : i + len(words)] == words for i in starts)
 
 
 def _terms(entry: str, analyzer: Analyzer) -> tuple[str, ...]:
-    """The terms of a text. Several conditions read the same cells, so those of short ones are
-    cached.
+    """Return the terms of a text. Those of short texts are cached, since several conditions read
+    the same cells.
     """
     read = _cached_terms if len(entry) <= MAX_CACHED_TEXT else _cached_terms.__wrapped__
     return read(entry, analyzer)
@@ -172,18 +174,18 @@ def _cached_terms(entry: str, analyzer: Analyzer) -> tuple[str, ...]:
     return tuple(token.term for token in analyzer.tokens(entry))
 
 
-COMPARED = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
+COMPARISONS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 
 
 def _number_test(text: str) -> Callable[[Any], bool]:
-    """Equal to a number, within `1990..1999`, or as `>=1990` says."""
-    sign = next((sign for sign in COMPARED if text.startswith(sign)), "")
+    """Return the test for a number, a range such as `1990..1999`, or a comparison such as `>=1990`."""
+    sign = next((sign for sign in COMPARISONS if text.startswith(sign)), "")
     low, dots, high = text.removeprefix(sign).partition("..")
     try:
-        least = float(low) if low else -np.inf
-        most = (float(high) if high else np.inf) if dots else least
+        minimum = float(low) if low else -np.inf
+        maximum = (float(high) if high else np.inf) if dots else minimum
     except ValueError:
         return lambda cell: False
     if sign:
-        return lambda cell: bool(COMPARED[sign](cell, least))
-    return lambda cell: least <= cell <= most
+        return lambda cell: bool(COMPARISONS[sign](cell, minimum))
+    return lambda cell: minimum <= cell <= maximum

@@ -1,4 +1,4 @@
-"""Facets: how the matches of a query spread over a column's values."""
+"""Facets: how many matches of a query have each value of a column."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from qkvsearch.data.columns.facts import LIST_SEPARATOR
 from qkvsearch.data.ids import id_text
 from qkvsearch.storage import StoredCatalog
 
-# Values that are told of a column, the most frequent first.
-MOST_VALUES = 20
-# Numbers of more different values than these are counted in ranges.
-MOST_NUMBERS, RANGES = 10, 6
+# The values that are listed of a column, the most frequent first.
+MAX_VALUES = 20
+# More distinct numbers than this are counted in ranges.
+MAX_NUMBERS, N_RANGES = 10, 6
 STEPS = (1, 2, 2.5, 5, 10)
 
 Facets = dict[str, dict[str, int]]
 
 
 def facets(catalog: StoredCatalog, columns: Sequence[StoredColumn], matches: np.ndarray) -> Facets:
-    """By column, how many of the items that match have each value, the most frequent first; numbers
-    of many values, and dates, by ranges in their order. matches: bool (n_items,).
+    """Count by column how many matching items have each value, the most frequent first; many
+    distinct numbers, and dates, are counted in ranges in their order. matches: bool (n_items,).
 
-    An item with a list counts for each entry of it. Empty cells are not counted.
+    An item with a list counts for each entry. Empty cells are not counted.
     """
     return {column.name: _counted(catalog, column, matches) for column in columns}
 
@@ -50,16 +50,18 @@ def _counted(catalog: StoredCatalog, column: StoredColumn, matches: np.ndarray) 
 
 
 def _most_frequent(counted: Iterable[tuple[str, int]]) -> dict[str, int]:
-    """Values, the same one perhaps several times; equally frequent ones come by the alphabet."""
+    """Return the most frequent values, equally frequent ones in alphabetical order. A value may
+    occur several times.
+    """
     total: Counter[str] = Counter()
     for value, n in counted:
         total[value] += n
-    return dict(sorted(total.items(), key=lambda pair: (-pair[1], pair[0]))[:MOST_VALUES])
+    return dict(sorted(total.items(), key=lambda pair: (-pair[1], pair[0]))[:MAX_VALUES])
 
 
 def is_whole(cells: Iterable[Any]) -> bool:
-    """Whether the numbers among a column's cells are whole: then both ends of a range are in it,
-    and otherwise its end is where the next range begins.
+    """Return whether the numbers of a column are whole. Then a range includes both ends; otherwise
+    its end is the start of the next range.
 
     >>> is_whole([1990, None, 2.0]), is_whole([1990, 2.5])
     (True, False)
@@ -68,7 +70,7 @@ def is_whole(cells: Iterable[Any]) -> bool:
 
 
 def _numbers(counts: Mapping[Any, int], whole: bool = True) -> dict[str, int]:
-    """Each number, where they are few, and otherwise ranges `least..most`. whole: whether the
+    """Count each number if there are few, otherwise ranges `lowest..highest`. whole: whether the
     numbers of the column are.
 
     >>> _numbers({1991: 2, 1990: 1}), _numbers(dict.fromkeys(range(0, 60, 5), 1))["10..19"]
@@ -76,35 +78,35 @@ def _numbers(counts: Mapping[Any, int], whole: bool = True) -> dict[str, int]:
     >>> _numbers(dict.fromkeys((3 + n / 10 for n in range(20)), 1), whole=False)["3.5..4"]
     5
     """
-    if len(counts) <= MOST_NUMBERS:
+    if len(counts) <= MAX_NUMBERS:
         return {id_text(number): counts[number] for number in sorted(counts)}
     numbers = np.array(list(counts), dtype=np.float64)
-    # Whole numbers of many digits may be one and the same in floating point.
+    # Whole numbers of many digits may be equal in floating point.
     step = _step(float(np.ptp(numbers)) or 1.0)
-    # Whole numbers end before the next range begins, as `year:1990..1999` has them.
+    # Ranges of whole numbers end before the next one begins, as in `year:1990..1999`.
     step, gap = (max(np.ceil(step), 1), 1) if whole else (step, 0)
     first = np.floor(numbers.min() / step) - 1
     n = int(np.floor(numbers.max() / step) - first) + 2
-    # Counted by the numbers that are shown: 19 · 0.2 is a little more than 3.8.
-    shown = "{:.0f}" if whole else "{:.15g}"
-    ends = [float(shown.format((first + i) * step)) for i in range(n)]
-    # Numbers of more digits than are shown, or than floating point has, may lie beyond the ends.
+    # Counted by the displayed ends: 19 · 0.2 is a little more than 3.8.
+    pattern = "{:.0f}" if whole else "{:.15g}"
+    ends = [float(pattern.format((first + i) * step)) for i in range(n)]
+    # Numbers of more digits may lie outside of the displayed ends.
     range_of = (np.searchsorted(ends, numbers, side="right") - 1).clip(0, n - 2)
-    found = np.bincount(range_of, weights=list(counts.values()))
+    n_in_range = np.bincount(range_of, weights=list(counts.values()))
     return {
-        f"{shown.format(ends[i])}..{shown.format(ends[i + 1] - gap)}": int(found[i])
-        for i in np.flatnonzero(found).tolist()
+        f"{pattern.format(ends[i])}..{pattern.format(ends[i + 1] - gap)}": int(n_in_range[i])
+        for i in np.flatnonzero(n_in_range).tolist()
     }
 
 
 def _step(spread: float) -> float:
-    """A round number that divides the spread into about as many ranges as are shown."""
-    unit = 10 ** np.floor(np.log10(spread / RANGES))
-    return float(min(unit * step for step in STEPS if unit * step * RANGES >= spread))
+    """Return a round number that divides the spread into about `N_RANGES` ranges."""
+    unit = 10 ** np.floor(np.log10(spread / N_RANGES))
+    return float(min(unit * step for step in STEPS if unit * step * N_RANGES >= spread))
 
 
 def _dates(counted: Sequence[tuple[str, int]]) -> dict[str, int]:
-    """By year, or by month where all are of one year."""
+    """Count by year, or by month if all dates are in one year."""
     length = 4 if len({cell[:4] for cell, _ in counted}) > 1 else 7
     total: Counter[str] = Counter()
     for cell, n in counted:

@@ -14,8 +14,8 @@ from qkvsearch.text.analysis import Analyzer
 
 # Characters of a passage; a text that is not longer is shown whole.
 LENGTH = 160
-# How many passages the encoder reads where no word of the query is in a text.
-MOST_READ = 12
+# The passages that the encoder reads if no word of the query is in a text.
+MAX_PASSAGES = 12
 SENTENCE_ENDS = re.compile(r"(?<=[.!?。！？…])\s+|(?<=[。！？])|\n+")
 ELLIPSIS = "…"
 
@@ -23,32 +23,32 @@ ELLIPSIS = "…"
 def snippet(
     text: str, terms: Mapping[str, float], analyzer: Analyzer, length: int = LENGTH
 ) -> str | None:
-    """The passage of a text in which the most of these terms stand, each counted once by its
-    weight; None where it has none of them. Of equal ones the first.
+    """Return the passage of a text with the largest sum of the weights of its distinct terms, the
+    first of equal ones; None for a text without any of the terms.
 
     >>> text = "A long walk. " * 20 + "Then rain fell on the jacket."
     >>> snippet(text, {"rain": 2.0}, Analyzer(), 40)
     '…long walk. Then rain fell on the…'
     """
-    placed = [
+    occurrences = [
         (start, end, token.term)
         for (start, end), token in zip(
             analyzer.token_spans(text), analyzer.tokens(text), strict=True
         )
         if token.term in terms
     ]
-    if not placed:
+    if not occurrences:
         return None
-    best, gain, last = 0, -1.0, 0
-    inside: Counter[str] = Counter()  # how often each stands from place i to before `stop`
+    best, best_value, last = 0, -1.0, 0
+    inside: Counter[str] = Counter()  # how often each term occurs from i to before `stop`
     stop = 0
-    for i, (start, _, term) in enumerate(placed):
-        while stop < len(placed) and placed[stop][1] - start <= length:
-            inside[placed[stop][2]] += 1
+    for i, (start, _, term) in enumerate(occurrences):
+        while stop < len(occurrences) and occurrences[stop][1] - start <= length:
+            inside[occurrences[stop][2]] += 1
             stop += 1
-        found = sum(terms[one] for one, n in inside.items() if n)
-        if found > gain + 1e-9:
-            best, gain, last = start, found, placed[max(stop - 1, i)][1]
+        value = sum(terms[term_inside] for term_inside, n in inside.items() if n)
+        if value > best_value + 1e-9:
+            best, best_value, last = start, value, occurrences[max(stop - 1, i)][1]
         if i < stop:
             inside[term] -= 1
         stop = max(stop, i + 1)
@@ -56,7 +56,7 @@ def snippet(
 
 
 def cut(text: str, start: int, end: int, length: int = LENGTH) -> str:
-    """About `length` characters of a text around text[start:end], from word to word."""
+    """Return about `length` characters of a text around text[start:end], cut between words."""
     room = max(length - (end - start), 0)
     first = max(0, start - room // 2)
     last = min(len(text), first + max(length, end - start))
@@ -72,17 +72,17 @@ def cut(text: str, start: int, end: int, length: int = LENGTH) -> str:
 
 
 def passages(text: str, length: int = LENGTH) -> list[tuple[int, int]]:
-    """A text as sentences, short ones joined: (start, end) each, at most `MOST_READ`."""
-    ends = [found.end() for found in SENTENCE_ENDS.finditer(text)] + [len(text)]
-    found, start = [], 0
+    """Return the sentences of a text, short ones joined, as (start, end): at most `MAX_PASSAGES`."""
+    ends = [match.end() for match in SENTENCE_ENDS.finditer(text)] + [len(text)]
+    spans, start = [], 0
     for end in ends:
         if end - start >= length // 2 or end == len(text):
-            found.append((start, end))
+            spans.append((start, end))
             start = end
-    return [span for span in found if text[slice(*span)].strip()][:MOST_READ]
+    return [span for span in spans if text[slice(*span)].strip()][:MAX_PASSAGES]
 
 
-def weighed_terms(terms: Sequence[str], keys: TermKeys) -> dict[str, float]:
-    """What each term of a query says, its idf."""
-    rarity = inverse_frequency(np.array([keys.n_with(term) for term in terms]), keys.n_items)
-    return dict(zip(terms, rarity.tolist(), strict=True))
+def idf_of_terms(terms: Sequence[str], keys: TermKeys) -> dict[str, float]:
+    """Return the idf of each term."""
+    idf = inverse_frequency(np.array([keys.n_with(term) for term in terms]), keys.n_items)
+    return dict(zip(terms, idf.tolist(), strict=True))

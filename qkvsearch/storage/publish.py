@@ -16,14 +16,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qkvsearch._utils.files import sync_directory
-from qkvsearch.data.ids import id_text
 from qkvsearch.errors import DamagedError, QkvError, WorkspaceError, listed_names
-from qkvsearch.storage import records
-from qkvsearch.storage.array_files import StoredFile, file_entry, share_file, write_array
+from qkvsearch.storage.array_files import (
+    StoredFile,
+    file_entry,
+    read_array,
+    share_file,
+    write_array,
+)
 from qkvsearch.storage.catalog.file import CATALOG, CatalogRows, write_catalog
 from qkvsearch.storage.checksums import read_checksummed, write_checksummed
 from qkvsearch.storage.locks import is_in_use, writer_lock
-from qkvsearch.storage.records import Record, Recorded, RecordsDatabase
+from qkvsearch.storage.records import RecordsDatabase
 from qkvsearch.storage.remote_collections import collections_of, drop_keys, write_keys
 from qkvsearch.storage.root import ROOT, BuildEntry, Root, read_root, root_state, write_root
 from qkvsearch.storage.segments import (
@@ -39,7 +43,6 @@ from qkvsearch.storage.snapshot import Snapshot, open_current
 
 if TYPE_CHECKING:
     from qkvsearch.data.ids import Ids
-    from qkvsearch.storage import StoredCatalog
 
 # How many builds, of how many bases including the current one, a rollback can return to.
 MAX_BASES, MAX_BUILDS = 2, 50
@@ -77,6 +80,14 @@ class BuildContents:
             return int(self.facts["n_items"])
         return len(self.arrays[AFTER]) if AFTER in self.arrays else 0
 
+    def has(self, name: str) -> bool:
+        """Return whether the build will have an array."""
+        return name in self.arrays or f"{name}.npy" in self.shared
+
+    def array(self, name: str) -> np.ndarray:
+        """Return an array that the build will have: a new one, or one of another build."""
+        return self.arrays[name] if name in self.arrays else read_array(self.shared[f"{name}.npy"])
+
 
 class Workspace:
     """A folder with `root.json` and `builds/<name>/`.
@@ -93,11 +104,6 @@ class Workspace:
         notify: Callable[[str], None] | None = None,
     ) -> None:
         self.path, self.trust, self.wait, self.notify = Path(path), trust, wait, notify
-
-    @property
-    def exists(self) -> bool:
-        """Whether the folder has a root."""
-        return (self.path / ROOT).is_file()
 
     def open(self) -> Snapshot:
         """Open the current build. Raises `WorkspaceError` where there is none or it is damaged."""
@@ -264,27 +270,6 @@ class Workspace:
         database = RecordsDatabase.of(self.path)
         database.wait, database.notify = self.wait, self.notify
         return database
-
-    def record(
-        self, rows: Iterable[Recorded], after: int | None = None, learned: int = 0
-    ) -> list[Record]:
-        """Record interactions, all or none, without waiting for a writer of builds; open builds see
-        them at once. after, learned: as in `records.append`. Raises `WorkspaceError`.
-        """
-        return records.append(self.records, rows, after, learned)
-
-    def undo_record(self, learned: int = 0) -> list[Record]:
-        """Delete the records of the last call of `record`, and return them. learned: as in
-        `records.undo`. Raises `QkvError`.
-        """
-        return records.undo(self.records, learned)
-
-    def forget_records(self, catalog: StoredCatalog, user: Any) -> int:
-        """Delete the records of a user, in every spelling that the catalog takes for the same id,
-        and return how many there were. Raises `WorkspaceError`.
-        """
-        text = id_text(user, catalog.are_whole("users"))
-        return records.forget(self.records, text, fold=catalog.fold_ids)
 
     def current_facts(self) -> dict[str, Any]:
         """Return the facts of the current build, even if other files of it are damaged; under

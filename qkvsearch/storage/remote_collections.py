@@ -9,11 +9,9 @@ from pathlib import Path
 from platform import node
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import xxhash
 
 from qkvsearch.errors import QkvError, WorkspaceError
-from qkvsearch.storage.array_files import read_array
 from qkvsearch.storage.catalog.file import CATALOG
 from qkvsearch.storage.checksums import read_checksummed
 from qkvsearch.storage.segments import BUILDS_FOLDER, MANIFEST
@@ -27,7 +25,6 @@ if TYPE_CHECKING:
 FACT, ARRAY = "keys", ".keys"
 # The array with the sum of a head's keys, which also tells their length.
 SUM = "key_sum"
-WORDS = ("terms", "indptr", "indices", "counts", "lengths")
 
 
 @dataclass(frozen=True)
@@ -90,8 +87,7 @@ def write_keys(name: str, folder: Path, contents: BuildContents) -> None:
     keys = {
         head: _keys(contents, head, remote) for head in list(contents.facts["head_weights"])[1:]
     }
-    words = {array: _pending(contents, f"lexical.{array}") for array in WORDS}
-    segment_keys = SegmentKeys(keys, words, folder / CATALOG)
+    segment_keys = SegmentKeys(keys, folder / CATALOG)
     write(remote.uri, collection, segment_keys, remote.index)
     contents.facts[FACT] = RemoteCollection(
         remote.uri, remote.prefix, collection, remote.index
@@ -105,15 +101,8 @@ def _keys(contents: BuildContents, head: str, remote: RemoteCollection) -> Any:
         return keys
     from qkvsearch.engines.milvus.store import rows_of
 
-    width = len(_pending(contents, f"{head}.{SUM}"))
+    width = len(contents.array(f"{head}.{SUM}"))
     return rows_of(remote.uri, remote.collection, head, contents.facts["n_items"], width)
-
-
-def _pending(contents: BuildContents, name: str) -> np.ndarray:
-    """Return an array that will be published: a new one, or one shared with another build."""
-    if name in contents.arrays:
-        return contents.arrays[name]
-    return read_array(contents.shared[f"{name}.npy"])
 
 
 def collections_of(workspace: Path) -> list[RemoteCollection]:

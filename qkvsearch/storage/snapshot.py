@@ -83,6 +83,14 @@ class Snapshot:
         """The segments that have rows, the base first."""
         return [segment for segment in self.segments if segment.n_rows]
 
+    def item_rows_by_segment(self) -> Iterator[tuple[Segment, np.ndarray]]:
+        """Yield each segment that has rows, with the item row of each of its rows."""
+        start = 0
+        for segment in self.with_items:
+            end = start + segment.n_rows
+            yield segment, self.rows.item_rows[start:end]
+            start = end
+
     @cached_property
     def tombstones(self) -> np.ndarray:
         """Stored rows that are deleted, int32 (n,), ascending."""

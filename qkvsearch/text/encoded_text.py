@@ -162,28 +162,6 @@ class EncodedText:
                 raise QkvError(f"no {name} {index}: there are {name}s 0 to {n - 1}")
 
 
-def self_attend(
-    tokens: LabelledVectors, mask: str = "none", left_out: Sequence[str] = ()
-) -> AttentionMap:
-    """Compute softmax(2 · cos(X, X) + mask) · X: the tokens are queries, keys and values.
-
-    mask: "none", "padding" (nothing attends to `<PAD>`) or "causal" (nothing attends to later
-    tokens). Raises `QkvError` for another.
-
-    >>> text = LabelledVectors(["a", "b"], np.eye(2))
-    >>> self_attend(text, "causal").weights.round(3)
-    array([[1.   , 0.   ],
-           [0.119, 0.881]])
-    """
-    keep = mask_of(tokens.labels, mask)
-    vectors = tokens.vectors
-    outputs, weights = attention(
-        vectors, vectors, vectors,
-        mask=keep, score="cosine", scale=COSINE_SCALE, return_weights=True,
-    )  # fmt: skip
-    return AttentionMap(list(tokens.labels), weights, outputs, keep, list(left_out))
-
-
 def mask_of(labels: Sequence[str], mask: str) -> np.ndarray:
     """Return one of `MASKS` for these tokens: bool (n, n), True = may attend. Raises `QkvError`.
 
@@ -204,25 +182,30 @@ def mask_of(labels: Sequence[str], mask: str) -> np.ndarray:
 def attend_without_layers(
     tokens: LabelledVectors, mask: str, left_out: Sequence[str], encoder: str
 ) -> EncodedText:
-    """Apply attention without parameters to word vectors.
+    """Compute softmax(2 · cos(X, X) + mask) · X for the words X: they are queries, keys and values.
 
-    Raises `QkvError` for an unknown mask, and for too many words.
+    mask: "none", "padding" (nothing attends to `<PAD>`) or "causal" (nothing attends to later
+    words). Raises `QkvError` for another, and for too many words.
 
-    >>> text = LabelledVectors(["dog", "cat"], np.eye(2))
-    >>> attend_without_layers(text, "none", [], "corpus").map().weights.round(3)
-    array([[0.881, 0.119],
+    >>> text = LabelledVectors(["a", "b"], np.eye(2))
+    >>> attend_without_layers(text, "causal", [], "corpus").map().weights.round(3)
+    array([[1.   , 0.   ],
            [0.119, 0.881]])
     """
     check_length(len(tokens))
-    attended = self_attend(tokens, mask, left_out)
+    labels, keep, vectors = list(tokens.labels), mask_of(tokens.labels, mask), tokens.vectors
+    outputs, weights = attention(
+        vectors, vectors, vectors,
+        mask=keep, score="cosine", scale=COSINE_SCALE, return_weights=True,
+    )  # fmt: skip
     return EncodedText(
-        tokens=attended.tokens,
-        words=attended.tokens,
+        tokens=labels,
+        words=labels,
         owners=np.arange(len(tokens)),
-        hidden=np.stack([tokens.vectors, attended.outputs]),
-        weights=attended.weights[None, None],
-        mask=attended.mask,
-        left_out=attended.left_out,
+        hidden=np.stack([vectors, outputs]),
+        weights=weights[None, None],
+        mask=keep,
+        left_out=list(left_out),
         encoder=encoder,
         has_layers=False,
     )

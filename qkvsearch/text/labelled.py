@@ -74,16 +74,16 @@ class LabelledVectors:
         return LabelledVectors(list(rows), vectors)
 
     @classmethod
-    def joined(cls, parts: Sequence[LabelledVectors]) -> LabelledVectors:
+    def joined(cls, embeddings: Sequence[LabelledVectors]) -> LabelledVectors:
         """Add up several embeddings, scaled to length 1, with all their labels.
 
         >>> sea, car = (LabelledVectors([w], np.eye(2)[[i]]) for i, w in enumerate(["sea", "car"]))
         >>> LabelledVectors.joined([sea, car]).total.round(3)
         array([0.707, 0.707])
         """
-        vectors = np.concatenate([part.vectors for part in parts])
+        vectors = np.concatenate([embedding.vectors for embedding in embeddings])
         length = np.linalg.norm(vectors.sum(axis=0))
         if length <= NEGLIGIBLE:
             return cls([], vectors[:0])
-        labels = [label for part in parts for label in part.labels]
+        labels = [label for embedding in embeddings for label in embedding.labels]
         return cls(labels, vectors / length)

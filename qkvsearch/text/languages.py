@@ -1,4 +1,4 @@
-"""The languages that texts are in: their names, what is elided, and a guess by stop words."""
+"""Languages of texts: their names, elided articles and stop words, and a guess by stop words."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from qkvsearch.errors import QkvError, quantity, suggest
 AUTO, NONE, ENGLISH = "auto", "none", "english"
 # A file for each language, by Snowball's name.
 STOP_WORDS = Path(__file__).with_name("stop_words")
-# ISO 639-1 codes of the languages that Snowball has stems for, by the names that it has for them.
+# ISO 639-1 codes of the languages with a Snowball stemmer, and their names there.
 CODES: Mapping[str, str] = {
     "ar": "arabic", "ca": "catalan", "cs": "czech", "da": "danish", "de": "german", "el": "greek",
     "en": "english", "eo": "esperanto", "es": "spanish", "et": "estonian", "eu": "basque",
@@ -27,8 +27,8 @@ CODES: Mapping[str, str] = {
     "st": "sesotho", "sv": "swedish", "ta": "tamil", "tr": "turkish", "yi": "yiddish",
 }  # fmt: skip
 
-# What a word loses before an apostrophe. In English, where it is in names from abroad, only before
-# a vowel or h and three letters: "l'amour" and "d'artagnan" do, "d'you" and "d'oh" do not.
+# Articles that are removed before an apostrophe. In English, which has them in foreign names, only
+# before a vowel or h and three letters: in "l'amour" and "d'artagnan", not in "d'you" and "d'oh".
 _ROMANCE = "l d n s t m"
 ELISIONS: Mapping[str, frozenset[str]] = {
     language: frozenset(words.split())
@@ -44,11 +44,11 @@ ELISIONS: Mapping[str, frozenset[str]] = {
 ELIDED_IN_ENGLISH = frozenset("aeiouh")
 SHORTEST_IN_ENGLISH = 3
 
-# A guess goes by that many texts, spread over the catalog, and the beginning of each.
-MOST_TEXTS, MOST_CHARACTERS = 5_000, 1_000
-# It takes so many different stop words of a language, and such a share of all words; another one
-# than English so many times as many as English has.
-FEWEST_DIFFERENT, LEAST_SHARE, MARGIN = 3, 0.02, 1.5
+# A guess reads this many texts, spread over the catalog, and the beginning of each.
+MAX_TEXTS, MAX_CHARACTERS = 5_000, 1_000
+# A language needs this many different stop words, this share of all words, and, if it is not
+# English, this many times the score of English.
+MIN_DIFFERENT, MIN_SHARE, MARGIN = 3, 0.02, 1.5
 
 
 @lru_cache
@@ -67,65 +67,70 @@ def stop_words(language: str = ENGLISH) -> frozenset[str]:
 
 
 class Language(NamedTuple):
-    """name: Snowball's, or "none". why: how that is known, for a person."""
+    """A language, by Snowball's name or "none", and the reason for choosing it."""
 
     name: str
     why: str
 
     def __str__(self) -> str:
         """
-        >>> str(Language("german", "as asked for"))
-        'German (as asked for)'
+        >>> str(Language("german", "your choice"))
+        'German (your choice)'
         """
         return f"{self.name.capitalize()} ({self.why})"
 
 
 def named(language: str) -> str:
-    """Snowball's name of a language that is given by that or by its ISO code; "none". Raises
-    `QkvError` for another one.
+    """Return Snowball's name of a language, given by that name, by its ISO code, or as "none".
+
+    Raises `QkvError` for an unknown language.
 
     >>> named("de"), named("Dutch"), named("none")
     ('german', 'dutch', 'none')
     """
-    wanted = language.strip().lower()
+    name = language.strip().lower()
     names = [*CODES.values(), NONE]
-    if wanted not in names and wanted not in CODES:
-        near = suggest(wanted, [*CODES, *names])
-        there = ", ".join([AUTO, *CODES, NONE])
-        raise QkvError(f"no `language` {language!r}{near} (there is {there})")
-    return CODES.get(wanted, wanted)
+    if name not in names and name not in CODES:
+        near = suggest(name, [*CODES, *names])
+        codes = ", ".join([AUTO, *CODES, NONE])
+        raise QkvError(f"no `language` {language!r}{near} (there is {codes})")
+    return CODES.get(name, name)
 
 
 def chosen(language: str, texts: Sequence[str], words_of: Callable[[str], list[str]]) -> Language:
-    """The language asked for, or with "auto" the one of the texts. words_of: a text's words,
-    folded, and those of a stop word's. Raises `QkvError`.
+    """Return the requested language, or with "auto" a guess from the texts.
+
+    words_of: returns the folded words of a text. Raises `QkvError` for an unknown language.
     """
     if language != AUTO:
-        return Language(named(language), "as asked for")
+        return Language(named(language), "your choice")
     return guess(texts, words_of)
 
 
 def guess(texts: Sequence[str], words_of: Callable[[str], list[str]]) -> Language:
-    """The language that most words are stop words of; English where that is not plain.
+    """Return the language whose stop words are most frequent; English if that is not clear.
 
-    A stop word of several languages counts for each of them, divided by how many they are, and
-    words of one letter, which are in all, not at all. In short titles few words are stop words:
-    three different ones and 2 % of all words will do, and half as many again as are English.
+    A stop word of several languages counts for each of them, divided by their number. Words of one
+    letter do not count, since all languages have them. Short titles have few stop words, so three
+    different ones and 2 % of all words are enough, and half as many again as in English.
+
+    >>> guess(["die Jacke und der Hut"], str.split)
+    Language(name='german', why='guessed from 1 text')
     """
-    step = max(1, len(texts) // MOST_TEXTS)
-    sample = list(islice(texts[::step], MOST_TEXTS))
-    counts = Counter(word for text in sample for word in words_of(text[:MOST_CHARACTERS]))
+    step = max(1, len(texts) // MAX_TEXTS)
+    sample = list(islice(texts[::step], MAX_TEXTS))
+    counts = Counter(word for text in sample for word in words_of(text[:MAX_CHARACTERS]))
     n_texts = quantity(len(sample), "text")
     if not counts:
         return Language(ENGLISH, f"no word in {n_texts} to guess by")
-    languages, known = _shares(words_of)
+    languages, counts_for = _shares(words_of)
     scores, different = np.zeros(len(languages)), np.zeros(len(languages))
     for word, count in counts.items():
-        if (row := known.get(word)) is not None:
+        if (row := counts_for.get(word)) is not None:
             scores += count * row
             different += row > 0
     english = languages.index(ENGLISH)
-    fits = (different >= FEWEST_DIFFERENT) & (scores >= LEAST_SHARE * counts.total())
+    fits = (different >= MIN_DIFFERENT) & (scores >= MIN_SHARE * counts.total())
     fits &= (scores >= MARGIN * scores[english]) | (np.arange(len(languages)) == english)
     if not fits.any():
         return Language(ENGLISH, f"too few known words in {n_texts} to guess another")
@@ -135,11 +140,11 @@ def guess(texts: Sequence[str], words_of: Callable[[str], list[str]]) -> Languag
 
 @lru_cache(maxsize=1)
 def _shares(words_of: Callable[[str], list[str]]) -> tuple[list[str], dict[str, np.ndarray]]:
-    """The languages with stop words, and for each such word what it counts for each of them."""
+    """Return the languages with stop words, and the shares of each stop word for the languages."""
     languages = sorted(path.stem for path in STOP_WORDS.iterdir())
-    known: dict[str, np.ndarray] = {}
+    counts_for: dict[str, np.ndarray] = {}
     for column, language in enumerate(languages):
         for word in {word for written in stop_words(language) for word in words_of(written)}:
             if len(word) > 1:
-                known.setdefault(word, np.zeros(len(languages)))[column] = 1
-    return languages, {word: row / row.sum() for word, row in known.items()}
+                counts_for.setdefault(word, np.zeros(len(languages)))[column] = 1
+    return languages, {word: row / row.sum() for word, row in counts_for.items()}

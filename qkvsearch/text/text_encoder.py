@@ -1,4 +1,4 @@
-"""The protocol of text encoders, and the keys of items made of their text columns.
+"""The base class of text encoders, and the keys of items made of their text columns.
 
 An item's key is the weighted sum of its columns' embeddings, scaled to length 1: a sum of words.
 The weights of the columns are the same for all items.
@@ -6,12 +6,13 @@ The weights of the columns are the same for all items.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
-from qkvsearch._utils.progress import Progress
+from qkvsearch._utils.callbacks import Progress
 from qkvsearch.text.labelled import NEGLIGIBLE, LabelledVectors, unit_rows
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 PADDING = "<PAD>"
 # The number of items whose token vectors are in memory at a time.
 ITEMS_PER_BATCH = 4096
+# The rows of texts that were cut, for an encoder without a limit.
+NONE_CUT = np.zeros(0, np.int64)
 # The weight of each text column in a key; None for equal weights.
 Weights: TypeAlias = "Sequence[float] | np.ndarray | None"
 
@@ -46,65 +49,88 @@ class EncodedTexts(NamedTuple):
     cut: np.ndarray
 
 
-class TextEncoder(Protocol):
+class TextEncoder(ABC):
     """An encoder of texts as labelled vectors that add up to an embedding of length 1, or to zero.
 
     kind: its name for users. is_pretrained: whether it was trained on other texts, so that a build
     stores only what it learned from the catalog. limit: the maximal number of tokens that it reads
-    of a text, None for no limit. table: (n_terms, d), one vector for each token in any context;
-    None where the vectors depend on the context.
+    of a text, None for no limit.
     """
 
     kind: ClassVar[str]
     is_pretrained: ClassVar[bool]
+    limit: int | None
 
     @property
-    def limit(self) -> int | None: ...
+    @abstractmethod
+    def n_components(self) -> int:
+        """The size d of an embedding."""
 
     @property
-    def table(self) -> np.ndarray | None: ...
+    def table(self) -> np.ndarray | None:
+        """One vector for each token, (n_terms, d); None if the vectors depend on the context."""
+        return None
 
-    def encode(self, text: str) -> LabelledVectors:
-        """Return one labelled vector for each word."""
-
+    @abstractmethod
     def read(self, text: str) -> EncodedQuery:
         """Return the parts and the tokens of a text, reading it once."""
 
+    @abstractmethod
     def unread(self, text: str) -> list[str]:
         """Return the distinct words that the embedding does not contain: unknown words, words that
         the encoder ignores, and words beyond its limit."""
 
+    @abstractmethod
     def attend(self, text: str, mask: str = "none") -> EncodedText:
         """Compute the attention between the words of a text. mask: "none", "padding" or "causal".
         Raises `QkvError` for another mask, and for a text too long to be shown."""
 
-    def encode_many(self, texts: Sequence[str], progress: Progress | None = None) -> np.ndarray:
-        """Return only the embeddings of `encode_texts`."""
+    @abstractmethod
+    def encode_with_tokens(
+        self, texts: Sequence[str], longest: int, progress: Progress | None = None
+    ) -> Iterator[tuple[EncodedTexts, list[np.ndarray]]]:
+        """Yield batches of encoded texts with the first `longest` tokens of each, read once.
+
+        Tokens are int32 (n,), rows of `table`, or without a table int8 (n, d), the directions of
+        their vectors. `cut` are rows of the batch. `progress` is called as ("encoding", texts done,
+        number of texts).
+        """
+
+    @abstractmethod
+    def learned_arrays(self) -> dict[str, np.ndarray]:
+        """Return the arrays learned from the catalog, by name, to be stored in a build."""
+
+    def encode(self, text: str) -> LabelledVectors:
+        """Return one labelled vector for each word; they add up to the embedding."""
+        return self.read(text).parts
 
     def encode_texts(self, texts: Sequence[str], progress: Progress | None = None) -> EncodedTexts:
         """Encode texts. `progress` is called as ("encoding", texts done, number of texts)."""
+        embeddings = np.zeros((len(texts), self.n_components), np.float32)
+        start, cut = 0, [NONE_CUT]
+        for batch, _ in self.encode_with_tokens(texts, 0, progress):
+            cut.append(batch.cut + start)
+            embeddings[start : start + len(batch.embeddings)] = batch.embeddings
+            start += len(batch.embeddings)
+        return EncodedTexts(embeddings, np.concatenate(cut))
+
+    def encode_many(self, texts: Sequence[str], progress: Progress | None = None) -> np.ndarray:
+        """Return only the embeddings of `encode_texts`."""
+        return self.encode_texts(texts, progress).embeddings
 
     def tokens_many(
         self, texts: Sequence[str], longest: int, progress: Progress | None = None
     ) -> Iterator[np.ndarray]:
-        """Yield the first `longest` tokens of each text: int32 (n,), rows of `table`, or without a
-        table int8 (n, d), the directions of their vectors. Texts are read in batches, so that the
-        tokens of a large catalog need not fit into memory.
-
-        `progress` is called as ("reading tokens", texts done, number of texts).
+        """Yield only the tokens of `encode_with_tokens`, so that those of a large catalog need not
+        fit into memory. `progress` is called as ("reading tokens", texts done, number of texts).
         """
 
-    def encode_with_tokens(
-        self, texts: Sequence[str], longest: int, progress: Progress | None = None
-    ) -> Iterator[tuple[EncodedTexts, list[np.ndarray]]]:
-        """Yield the results of `encode_texts` and `tokens_many` for batches of texts, reading each
-        text once; `cut` are rows of the batch.
+        def report(_: str, done: int, total: int) -> None:
+            if progress is not None:
+                progress("reading tokens", done, total)
 
-        `progress` is called as ("encoding", texts done, number of texts).
-        """
-
-    def learned_arrays(self) -> dict[str, np.ndarray]:
-        """Return the arrays learned from the catalog, by name, to be stored in a build."""
+        for _, tokens in self.encode_with_tokens(texts, longest, report):
+            yield from tokens
 
 
 # --- items ---
@@ -127,6 +153,8 @@ class EncodedItems(NamedTuple):
     @classmethod
     def joined(cls, pieces: Sequence[EncodedItems]) -> EncodedItems:
         """Return the items of all pieces, in order."""
+        if len(pieces) == 1:
+            return pieces[0]
         columns = zip(*(piece.columns for piece in pieces), strict=True)
         cuts = [piece.cut for piece in pieces if piece.cut is not None]
         return cls(list(map(np.concatenate, columns)), np.concatenate(cuts) if cuts else None)
@@ -140,21 +168,8 @@ def encode_items(
     With a pretrained encoder, `progress` is called as ("encoding with NAME", texts done, number of
     texts).
     """
-    done, total = 0, sum(map(len, fields))
-    cut = np.zeros(len(fields[0]), dtype=np.uint16)
-
-    def encode(texts: Sequence[str]) -> np.ndarray:
-        nonlocal done
-        start = done
-        done += len(texts)
-        encoded = encoder.encode_texts(
-            texts, lambda _, n, __: progress(f"encoding with {name}", start + n, total)
-        )
-        cut[encoded.cut] += 1
-        return encoded.embeddings
-
-    columns = [encode(texts) for texts in fields]
-    return EncodedItems(columns, None if encoder.limit is None else cut)
+    batches = encoded_with_tokens(name, encoder, fields, 0, progress)
+    return EncodedItems.joined([items for items, _ in batches])
 
 
 def encoded_with_tokens(
@@ -174,20 +189,20 @@ def encoded_with_tokens(
 
     # Token vectors take far more memory than everything else; row numbers do not.
     step = ITEMS_PER_BATCH if encoder.table is None else max(n_items, 1)
-    for start in range(0, n_items, step):
+    for start in range(0, max(n_items, 1), step):
         columns: list[np.ndarray] = []
         spans: list[list[np.ndarray]] = []
         cut = np.zeros(min(step, n_items - start), np.uint16)
         for texts in fields:
             batch = texts if step >= n_items else texts[start : start + step]
-            embeddings: list[np.ndarray] = []
+            embeddings = [np.zeros((0, encoder.n_components), np.float32)]
             tokens: list[np.ndarray] = []
             for encoded, text_tokens in encoder.encode_with_tokens(batch, longest, report):
                 cut[encoded.cut + len(tokens)] += 1
                 embeddings.append(encoded.embeddings)
                 tokens += text_tokens
             done += len(batch)
-            columns.append(np.concatenate(embeddings))
+            columns.append(embeddings[1] if len(embeddings) == 2 else np.concatenate(embeddings))
             spans.append(tokens)
         items = [np.concatenate(fields)[:longest] for fields in zip(*spans, strict=True)]
         yield EncodedItems(columns, None if encoder.limit is None else cut), items

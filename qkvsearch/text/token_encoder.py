@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from qkvsearch._utils.progress import Progress
+from qkvsearch._utils.callbacks import Progress
 from qkvsearch.text.analysis import NUMBER, Analyzer, Token, resolve_code
 from qkvsearch.text.labelled import NEGLIGIBLE, LabelledVectors
-from qkvsearch.text.text_encoder import PADDING, EncodedQuery, EncodedTexts
+from qkvsearch.text.text_encoder import NONE_CUT, PADDING, EncodedQuery, EncodedTexts, TextEncoder
 from qkvsearch.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class TokenEncoder:
+class TokenEncoder(TextEncoder):
     """A `TextEncoder`: the weighted sum of a text's term vectors, scaled to length 1.
 
     vectors: float32 (n_terms, d). weights: float32 (n_terms,), the inverse document frequencies.
@@ -42,7 +42,12 @@ class TokenEncoder:
 
     kind: ClassVar[str] = "corpus"
     is_pretrained: ClassVar[bool] = False
-    limit: ClassVar[int | None] = None
+    limit = None
+
+    @property
+    def n_components(self) -> int:
+        """The size d of an embedding."""
+        return int(self.vectors.shape[1])
 
     @property
     def table(self) -> np.ndarray:
@@ -54,14 +59,9 @@ class TokenEncoder:
         terms = self.vocabulary.terms
         return {"terms": terms, "vectors": self.vectors, "weights": self.weights}
 
-    def encode(self, text: str) -> LabelledVectors:
-        """Return one labelled vector for each known word; they add up to length 1."""
-        tokens = self.meaningful_tokens(text)
-        return self._parts(tokens, self._rows(tokens))
-
     def read(self, text: str) -> EncodedQuery:
-        """Return the parts of `encode` and the vectors of all known words in reading order, without
-        those that are zero.
+        """Return one labelled vector for each known word, which add up to length 1, and the vectors
+        of all known words in reading order, without those that are zero.
         """
         tokens = self.meaningful_tokens(text)
         all_rows = self._rows(tokens)
@@ -70,31 +70,17 @@ class TokenEncoder:
         read = LabelledVectors(words, self.vectors[rows[rows >= 0]])
         return EncodedQuery(self._parts(tokens, all_rows), read)
 
-    def tokens_many(
-        self, texts: Sequence[str], longest: int, progress: Progress | None = None
-    ) -> Iterator[np.ndarray]:
-        """Yield the rows of `vectors` of each text's tokens: see `TextEncoder`."""
-        return (self._known_rows(self.meaningful_tokens(text))[:longest] for text in texts)
-
     def encode_with_tokens(
         self, texts: Sequence[str], longest: int, progress: Progress | None = None
     ) -> Iterator[tuple[EncodedTexts, list[np.ndarray]]]:
         """Encode all texts in one batch: see `TextEncoder`."""
-        token_rows: list[np.ndarray] = []
-
-        def terms(text: str) -> list[str]:
-            tokens = self.meaningful_tokens(text)
-            token_rows.append(self._known_rows(tokens)[:longest])
-            return [token.term for token in tokens]
-
-        embeddings = self._embeddings(self.vocabulary.counts(map(terms, texts)))
-        yield EncodedTexts(embeddings, np.zeros(0, np.int64)), token_rows
-
-    def encode_many(self, texts: Sequence[str], progress: Progress | None = None) -> np.ndarray:
-        """Return the embeddings, float32 (n, d); zeros for texts without a known word."""
         from qkvsearch.text.analyzed import AnalyzedTexts
 
-        return self._embeddings(AnalyzedTexts.of(texts, self.analyzer).counts_in(self.vocabulary))
+        counts = AnalyzedTexts.of(texts, self.analyzer).counts_in(self.vocabulary)
+        tokens = [np.zeros(0, np.int32)] * len(texts)
+        if longest:
+            tokens = [self._known_rows(text)[:longest] for text in texts]
+        yield EncodedTexts(self._embeddings(counts), NONE_CUT), tokens
 
     def _embeddings(self, counts: csr_matrix) -> np.ndarray:
         """Return embeddings, float32 (n, d), of term counts, which are changed in place."""
@@ -104,10 +90,6 @@ class TokenEncoder:
         # As in `encode`: outside the catalog's main directions, only rounding errors are left.
         shares = np.sqrt(np.asarray(counts.multiply(counts).sum(axis=1)))
         return embeddings / np.where(norms > NEGLIGIBLE * shares, norms, np.float32(np.inf))
-
-    def encode_texts(self, texts: Sequence[str], progress: Progress | None = None) -> EncodedTexts:
-        """Return `encode_many`; no text is too long."""
-        return EncodedTexts(self.encode_many(texts, progress), np.zeros(0, np.int64))
 
     def attend(self, text: str, mask: str = "none") -> EncodedText:
         """Apply attention without parameters to `sequence`: see `TextEncoder`."""
@@ -169,9 +151,9 @@ class TokenEncoder:
         has_vector[has_vector] = self.vectors[result[has_vector]].any(axis=1)
         return np.where(has_vector, result, -1)
 
-    def _known_rows(self, tokens: Sequence[Token]) -> np.ndarray:
-        """Return the rows of the tokens with a nonzero vector, int32."""
-        rows = self._nonzero(self._rows(tokens))
+    def _known_rows(self, text: str) -> np.ndarray:
+        """Return the rows of the text's tokens with a nonzero vector, int32."""
+        rows = self._nonzero(self._rows(self.meaningful_tokens(text)))
         return rows[rows >= 0].astype(np.int32)
 
     def _parts(self, tokens: Sequence[Token], rows: Sequence[int]) -> LabelledVectors:

@@ -1,8 +1,7 @@
-"""The application: the pages, and the API once it is imported, behind one guard."""
+"""The application: pages and API behind one guard."""
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import multiprocessing
 import os
@@ -10,33 +9,38 @@ import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import cached_property
+from importlib import import_module
 from multiprocessing.process import BaseProcess
-from threading import Lock, Thread
+from threading import Thread
+from typing import Any
 
-from starlette.applications import Starlette
+from fastapi import FastAPI
 from starlette.middleware import Middleware
-from starlette.routing import Mount
-from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.config import STARTUP_FAILURE
 
 from qkvsearch.errors import QkvError
-from qkvsearch.web import pages
-from qkvsearch.web.guard import Guard, access
+from qkvsearch.web import lesson_pages, pages
+from qkvsearch.web.api.responses import ANY_ERROR, ERROR_RESPONSES
+from qkvsearch.web.guard import API, Guard, access
 from qkvsearch.web.problems import handlers, log
 from qkvsearch.web.service import Service
 from qkvsearch.web.settings import Settings
 
-# What no page waits for begins so many seconds after a worker is there, or when it is asked for.
-LATER = 0.3
-# Seconds after which one thread of Python takes over from another. By default it is 5 ms, which a
-# question beside a new build that is being opened waits for at each operation of NumPy.
-SWITCH = 0.0005
+# Seconds after which one Python thread takes over from another. With Python's 5 ms, a request waits
+# that long at each NumPy operation while a new build is being opened beside it.
+SWITCH_INTERVAL = 0.0005
+DESCRIPTION = (
+    "Search, recommendations and attention over one workspace: softmax(QKᵀ/√d + mask)·V. "
+    "Fields are those of the command line's JSON; errors are problem details (RFC 9457)."
+)
+ROUTES = ("ranking", "explain", "catalog", "attend", "map", "server")
+# Routes that change the workspace: a read-only server has none of them.
+WRITE_ROUTES = ("record",)
 
 
-def served() -> Starlette:
-    """The app of a worker process, as whoever started it said."""
-    sys.setswitchinterval(SWITCH)
+def create_app() -> FastAPI:
+    """Create the app of a worker process from the settings that the parent process published."""
+    sys.setswitchinterval(SWITCH_INTERVAL)
     settings = Settings.published()
     logging.basicConfig(format="%(message)s")
     access.setLevel(logging.INFO if settings.log else logging.ERROR)
@@ -56,54 +60,40 @@ def _end_with(parent: BaseProcess) -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def make_app(settings: Settings) -> Starlette:
-    """One app over one workspace. Raises `WorkspaceError`."""
+class App(FastAPI):
+    """An application whose OpenAPI document describes errors once."""
+
+    def openapi(self) -> dict[str, Any]:
+        document = super().openapi()
+        document["components"]["responses"] = ERROR_RESPONSES
+        return document
+
+
+def make_app(settings: Settings) -> FastAPI:
+    """Make an app over one workspace. Raises `WorkspaceError`."""
     service = Service(settings)
-    api = LaterApi(service)
 
     @asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        asyncio.get_running_loop().call_later(LATER, api.begin)
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        service.engine.follow()
         yield
         service.close()
 
-    app = Starlette(
-        routes=[*pages.routes(service), Mount("/", api)],
+    app = App(
+        title="qkvsearch",
+        version="1",
+        description=DESCRIPTION,
+        generate_unique_id_function=lambda route: route.name,
+        docs_url=None,  # its page would load scripts from elsewhere; /docs is one of ours
+        redoc_url=None,
+        redirect_slashes=False,
+        routes=[*pages.routes(service), *lesson_pages.routes(service)],
         lifespan=lifespan,
         exception_handlers=handlers(),
         middleware=[Middleware(Guard, service=service, pages=tuple(pages.PAGES))],
     )
     app.state.service = service
+    for name in (*ROUTES, *(() if settings.read_only else WRITE_ROUTES)):
+        module = import_module(f"qkvsearch.web.api.{name}_routes")
+        app.include_router(module.router, prefix=API, responses=ANY_ERROR)
     return app
-
-
-class LaterApi:
-    """The API as an application that is imported by its first request, if not before: to import
-    FastAPI and describe the parameters takes longer than to start everything else.
-    """
-
-    def __init__(self, service: Service) -> None:
-        self.service, self._lock = service, Lock()
-
-    def begin(self) -> None:
-        """Have it ready, and then the engine warm, before anybody asks."""
-        asyncio.get_running_loop().run_in_executor(None, self._prepare)
-
-    def _prepare(self) -> None:
-        self._load()
-        self.service.engine.follow()
-
-    @cached_property
-    def _app(self) -> ASGIApp:
-        from qkvsearch.web.api import make_api
-
-        return make_api(self.service)
-
-    def _load(self) -> ASGIApp:
-        with self._lock:
-            return self._app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        is_there = "_app" in self.__dict__
-        app = self._app if is_there else await asyncio.to_thread(self._load)
-        await app(scope, receive, send)

@@ -1,6 +1,4 @@
-"""What every request goes through: limits of size and time, its origin, the token, safe headers,
-the log.
-"""
+"""The guard of every request: limits of size and time, origin, token, safe headers, and the log."""
 
 from __future__ import annotations
 
@@ -35,7 +33,7 @@ SAFE = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 API = "/api/v1"
-# Others are counted together: a client could make up as many as it likes.
+# Other methods are counted together, since a client can make up any number.
 METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 READING = ("GET", "HEAD")
 # What pages of an allowed origin may do.
@@ -61,26 +59,26 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        began, status, is_whole = time.perf_counter(), 0, False
-        self.service.metrics.began()
+        start, status, is_complete = time.perf_counter(), 0, False
+        self.service.metrics.begin()
         request_headers = Headers(scope=scope)
         body = Body(request_headers, receive, self.service.settings)
 
         async def with_headers(message: Message) -> None:
-            nonlocal status, is_whole
+            nonlocal status, is_complete
             if message["type"] == "http.response.start":
                 status = message["status"]
                 headers = MutableHeaders(raw=message["headers"])
                 for name, value in SAFE.items():
                     headers[name] = value
-                kept = "no-cache" if scope["path"].startswith(PAGE_FILES) else "no-store"
-                headers.setdefault("Cache-Control", kept)
+                caching = "no-cache" if scope["path"].startswith(PAGE_FILES) else "no-store"
+                headers.setdefault("Cache-Control", caching)
                 self._allow_origin(request_headers, headers)
                 if not body.is_complete:  # nobody reads the rest of it
                     headers["Connection"] = "close"
                 message["headers"] = headers.raw
             else:
-                is_whole = not message.get("more_body", False)
+                is_complete = not message.get("more_body", False)
             await send(message)
 
         try:
@@ -96,24 +94,24 @@ class Guard:
             log.error("a request failed", exc_info=bug)
             if not status:
                 await problem(*BUG)(scope, receive, with_headers)
-            elif not is_whole:  # a part of the answer is gone already
+            elif not is_complete:  # a part of the answer is gone already
                 raise
         finally:
-            self._log(scope, status, time.perf_counter() - began)
+            self._log(scope, status, time.perf_counter() - start)
 
     def _check(self, scope: Scope, headers: Headers) -> None:
-        """Raise `Problem` for an address that is too long, and for what a page of another site has
-        the browser send: to a name of its own that leads here (DNS rebinding), or to the API.
+        """Raise `Problem` for an address that is too long, and for requests of other sites' pages:
+        to a name of theirs that leads here (DNS rebinding), or to the API.
         """
         if len(scope["query_string"]) + len(scope["raw_path"]) > MAX_TARGET:
-            longest = f"an address has at most {MAX_TARGET:,} bytes: send long ones by POST"
-            raise Problem(HTTPStatus.REQUEST_URI_TOO_LONG, longest)
+            too_long = f"an address has at most {MAX_TARGET:,} bytes: send long ones by POST"
+            raise Problem(HTTPStatus.REQUEST_URI_TOO_LONG, too_long)
         if self.service.token is None and _host_name(headers) not in LOOPBACK:
-            own = (
+            only_local = (
                 "without a token this server answers only to the names of this machine, such as "
                 "127.0.0.1"
             )
-            raise Problem(HTTPStatus.MISDIRECTED_REQUEST, own)
+            raise Problem(HTTPStatus.MISDIRECTED_REQUEST, only_local)
         if scope["method"] in READING and self._is_page(scope["path"]):
             return
         if _is_foreign(headers) and not self._is_allowed(headers):
@@ -131,7 +129,7 @@ class Guard:
         return headers.get("origin") in self.service.settings.allow_origins
 
     def _is_preflight(self, method: str, headers: Headers) -> bool:
-        """Whether the browser asks if a page of an allowed origin may send a request."""
+        """Return whether a browser asks if a page of an allowed origin may send a request."""
         is_asking = method == "OPTIONS" and "access-control-request-method" in headers
         return is_asking and self._is_allowed(headers)
 
@@ -149,18 +147,18 @@ class Guard:
             return
         if not token.is_in(headers.get("authorization", "")):
             challenge = {"WWW-Authenticate": 'Bearer realm="qkvsearch"'}
-            said = "this server demands its token, as the header: Authorization: Bearer TOKEN"
-            raise Problem(HTTPStatus.UNAUTHORIZED, said, challenge)
+            detail = "this server demands its token, as the header: Authorization: Bearer TOKEN"
+            raise Problem(HTTPStatus.UNAUTHORIZED, detail, challenge)
 
     def _log(self, scope: Scope, status: int, seconds: float) -> None:
-        """One line of JSON, without what was asked for unless that is wanted."""
+        """Log a line of JSON, without the query unless the settings want it."""
         route = getattr(scope.get("route"), "path", "")
         if not route:  # refused before, or unknown: any client could make up a path
             route = scope["path"] if scope["path"] in self.pages else "other"
         elif scope["path"].startswith(API) and not route.startswith(API):
             route = f"{API}{route}"  # a router's own path has no prefix
         method = scope["method"] if scope["method"] in METHODS else "other"
-        self.service.metrics.ended(route, method, status, seconds)
+        self.service.metrics.end(route, method, status, seconds)
         if not access.isEnabledFor(logging.INFO):
             return
         line = {
@@ -184,7 +182,7 @@ def _host_name(headers: Headers) -> str | None:
 
 
 def _is_foreign(headers: Headers) -> bool:
-    """Whether a page of another origin sends this, as far as the browser tells."""
+    """Return whether a page of another origin sends this, as far as the browser tells."""
     site = headers.get("sec-fetch-site", "none")
     if site != "none":  # of another port of the same machine it says "same-site"
         return site != "same-origin"
@@ -204,7 +202,7 @@ class Body:
         self.is_complete = not self._n_declared and "transfer-encoding" not in headers
 
     async def receive(self) -> Message:
-        """The next piece of it. Raises `Problem` where it is too large, or late."""
+        """Receive the next piece. Raises `Problem` where the body is too large, or late."""
         if self.is_complete:
             return await self._receive()
         self._check_size(self._n_declared)
@@ -222,5 +220,5 @@ class Body:
     def _check_size(self, n_bytes: int) -> None:
         limit = self._settings.body
         if n_bytes > limit:
-            largest = f"a request has at most {limit:,} bytes: send fewer at once"
-            raise Problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, largest)
+            too_large = f"a request has at most {limit:,} bytes: send fewer at once"
+            raise Problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, too_large)

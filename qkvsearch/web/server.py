@@ -1,4 +1,4 @@
-"""The processes: one listens, or several that share the socket, until they are told to stop."""
+"""Server processes: one, or several that share a socket, until they are told to stop."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import faulthandler
 import logging
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -20,15 +21,16 @@ from uvicorn.supervisors import Multiprocess
 
 from qkvsearch.errors import QkvError
 from qkvsearch.storage.locks import lock
-from qkvsearch.web.settings import LOOPBACK, Settings
+from qkvsearch.web.settings import LOOPBACK, BearerToken, Settings
 from qkvsearch.web.slow_clients import BoundedProtocol
-from qkvsearch.web.token import BearerToken
 
 log = logging.getLogger("qkvsearch.web")
 # How long answers that are on their way may take when the server is told to stop.
 STOPS_WITHIN = 8
 ENOUGH_FILES = 10_240
-APP = "qkvsearch.web.app:served"
+# After which a connection without a request is closed.
+IDLE_SECONDS = 10
+APP = "qkvsearch.web.app:create_app"
 # What the worker processes share, in the system's folder for temporary files. A server holds a
 # lock on the file as long as it lives, however it ends.
 FOLDER, LOCK = "qkvsearch-serve-", "lock"
@@ -47,8 +49,8 @@ if fault:
 def serve(
     settings: Settings, host: str, port: int, workers: int, announce: Callable[[str], None]
 ) -> None:
-    """Answer until SIGTERM or SIGINT, then finish what is being answered. `announce` is told the
-    address. Raises `QkvError`.
+    """Answer until SIGTERM or SIGINT, then finish the answers on their way. announce: called with
+    the address. Raises `QkvError`.
     """
     if settings.token_file is not None:
         BearerToken(settings.token_file)
@@ -73,7 +75,7 @@ def serve(
             access_log=False,
             server_header=False,
             date_header=False,
-            timeout_keep_alive=10,
+            timeout_keep_alive=IDLE_SECONDS,
             timeout_graceful_shutdown=STOPS_WITHIN,
         )
         listen(config, host, port, workers, announce)
@@ -81,8 +83,8 @@ def serve(
 
 @contextmanager
 def shared_folder() -> Iterator[Path]:
-    """A folder that only its owner reads and that is removed at the end. Those that killed servers
-    left behind are removed first.
+    """Make a folder that only its owner can read, and remove it at the end. Folders that killed
+    servers left behind are removed first.
     """
     with tempfile.TemporaryDirectory(prefix=FOLDER) as name:
         folder = Path(name)
@@ -108,34 +110,37 @@ def _remove_abandoned(folder: Path, owner: int) -> None:
 
 
 def allow_connections() -> None:
-    """As many open files as the system lets a process have: each connection is one."""
+    """Raise the limit of open files as far as the system allows: each connection is one."""
     try:
         import resource
     except ImportError:  # Windows counts none
         return
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    _, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
     # Where a system has no limit, it may refuse to have none at all, as macOS does.
-    least = ENOUGH_FILES if most == resource.RLIM_INFINITY else most
+    limit = ENOUGH_FILES if hard_limit == resource.RLIM_INFINITY else hard_limit
     with suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (least, most))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard_limit))
 
 
 def listen(
     config: uvicorn.Config, host: str, port: int, workers: int, announce: Callable[[str], None]
 ) -> None:
-    """Take the address, announce it, and answer there."""
+    """Bind the address, announce it, and answer there."""
     try:
-        socket = config.bind_socket()
+        listener = config.bind_socket()
     except SystemExit:
         raise QkvError(
             f"`port` {port} of {host} cannot be taken: another program listens there, or it is "
             "reserved; name another"
         ) from None
-    socket.listen(config.backlog)  # whoever follows the address at once waits, and is not refused
+    # Connections inherit it. Without, an answer's body waits 40 ms for the receipt of its head
+    # (Nagle's algorithm and delayed acknowledgements).
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    listener.listen(config.backlog)  # whoever follows the address at once waits, and is not refused
     shown = f"[{host}]" if ":" in host else host
-    announce(f"http://{shown}:{socket.getsockname()[1]}/")
+    announce(f"http://{shown}:{listener.getsockname()[1]}/")
     if workers > 1:
-        processes = Workers(config, sockets=[socket])
+        processes = Workers(config, sockets=[listener])
         processes.run()
         if processes.failed:
             sys.exit(1)
@@ -144,14 +149,14 @@ def listen(
     # The server ends by the signal that stopped it; what the caller has to tidy comes after.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     server = uvicorn.Server(config)
-    server.run(sockets=[socket])
+    server.run(sockets=[listener])
     if not server.started:
         sys.exit(1)
 
 
 def report_faults() -> None:
-    """Have a process beside this one say why, should a fault such as SIGBUS end this one: no Python
-    code runs here any more then.
+    """Start a process that reports why, should a fault such as SIGBUS end this one: no Python code
+    runs here then.
     """
     command = [sys.executable, "-ISc", REPORT, f"Error: the server {TRUNCATED}"]
     reporter = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)

@@ -1,4 +1,4 @@
-"""What a worker answers with: the engine, in threads beside the event loop, within limits."""
+"""The engine of a worker process: it answers in threads beside the event loop, within limits."""
 
 from __future__ import annotations
 
@@ -13,43 +13,42 @@ from starlette.requests import Request
 
 from qkvsearch._utils.deadline import DeadlineError, deadline
 from qkvsearch.engine import Engine
-from qkvsearch.web.following import FollowingEngine
-from qkvsearch.web.metrics import Metrics
+from qkvsearch.web.hot_reload import HotReloadEngine
 from qkvsearch.web.problems import Problem
-from qkvsearch.web.settings import Settings
-from qkvsearch.web.token import BearerToken
+from qkvsearch.web.prometheus import Metrics
+from qkvsearch.web.settings import BearerToken, Settings
 
 T = TypeVar("T")
 
 
 class Service:
-    """The engine of a workspace, which follows what is published. Raises `WorkspaceError`."""
+    """The engine of a workspace, with new builds as they are published. Raises `WorkspaceError`."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         # A change waits for a writer no longer than a request may take.
         wait = settings.seconds / 2
-        self.engine = FollowingEngine(settings.workspace, wait=wait)
+        self.engine = HotReloadEngine(settings.workspace, wait=wait)
         self.metrics = Metrics()
         self.token = None if settings.token_file is None else BearerToken(settings.token_file)
         self._threads = ThreadPoolExecutor(settings.threads, "answer")
-        # Explanations take longer: they have threads of their own, and the others stay free.
-        self._explaining = ThreadPoolExecutor(max(1, settings.threads // 2), "explain")
+        # Explanations and snippets have threads of their own, so that the others stay free.
+        self._slow_threads = ThreadPoolExecutor(max(1, settings.threads // 2), "explain")
         self._running = 0
-        # What else has to be told that the server ends.
+        # Called when the server ends.
         self.closing: list[Callable[[], None]] = []
 
     def close(self) -> None:
-        """After the last answer; what still runs in a thread ends by itself."""
+        """Close after the last answer; what still runs in a thread ends by itself."""
         for close in self.closing:
             close()
-        for pool in (self._threads, self._explaining):
+        for pool in (self._threads, self._slow_threads):
             pool.shutdown(wait=False, cancel_futures=True)
         self.engine.close()
 
-    async def ask(self, question: Callable[[Engine], T], explain: bool = False) -> T:
-        """The engine's answer, from a thread. Raises `Problem` where too many wait, or it takes too
-        long; then the thread stops at its next step, and counts until it has.
+    async def ask(self, question: Callable[[Engine], T], is_slow: bool = False) -> T:
+        """Answer in a thread. Raises `Problem` where too many requests wait, or the answer takes
+        too long; then the thread stops at its next step, and counts until it has.
         """
         limits = self.settings
         if self._running >= limits.threads + limits.waiting:
@@ -58,25 +57,25 @@ class Service:
         self._running += 1
         with deadline(limits.seconds):
             context = contextvars.copy_context()
-        pool = self._explaining if explain else self._threads
-        asked = pool.submit(context.run, question, self.engine)
+        pool = self._slow_threads if is_slow else self._threads
+        future = pool.submit(context.run, question, self.engine)
         loop = asyncio.get_running_loop()
-        asked.add_done_callback(lambda _: _soon(loop, self._done))
+        future.add_done_callback(lambda _: _call_soon(loop, self._end))
         try:
-            return await asyncio.wait_for(asyncio.wrap_future(asked), limits.seconds)
+            return await asyncio.wait_for(asyncio.wrap_future(future), limits.seconds)
         except (TimeoutError, DeadlineError):
             late = f"no answer within {limits.seconds:g} seconds"
             raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, late, {"Retry-After": "5"}) from None
 
-    def _done(self) -> None:
+    def _end(self) -> None:
         self._running -= 1
 
 
-def _soon(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
+def _call_soon(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
     if not loop.is_closed():
         loop.call_soon_threadsafe(call)
 
 
 def service_of(request: Request) -> Any:
-    """The one that the app was made with, for a route."""
+    """Return the service of the app, for a route."""
     return request.app.state.service

@@ -1,9 +1,10 @@
-"""What a server is started with, and how its worker processes are told."""
+"""Settings of a server: how worker processes get them, its token, and origins."""
 
 from __future__ import annotations
 
 import json
 import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -15,9 +16,12 @@ from qkvsearch.errors import QkvError
 # The names of this machine to itself.
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 PORTS = {"http": 80, "https": 443}
-# The variable of the environment by which worker processes are told.
+# Characters of a token: hexadecimal digits, 64 bits that nobody finds by trying.
+MIN_TOKEN = 16
+SCHEME = "bearer "
+# The environment variable that worker processes read.
 VARIABLE = "QKVSEARCH_SERVER"
-# And by which prometheus_client is told, as it is imported, that several processes count together.
+# The one that tells prometheus_client, as it is imported, that several processes count together.
 METRICS = "PROMETHEUS_MULTIPROC_DIR"
 
 
@@ -50,30 +54,54 @@ class Settings:
 
     @contextmanager
     def publishing(self) -> Iterator[None]:
-        """Until the end of the block they are where worker processes find them."""
+        """Publish the settings to worker processes that start within the block."""
         folder = self.shared / "metrics"
         folder.mkdir()
-        told = {VARIABLE: json.dumps(asdict(self), default=str), METRICS: str(folder)}
-        os.environ.update(told)
+        variables = {VARIABLE: json.dumps(asdict(self), default=str), METRICS: str(folder)}
+        os.environ.update(variables)
         try:
             yield
         finally:
-            for name in told:
+            for name in variables:
                 del os.environ[name]
 
     @classmethod
     def published(cls) -> Settings:
-        """Those of the process that started this one."""
-        known = json.loads(os.environ[VARIABLE])
+        """Return the settings of the process that started this one."""
+        fields = json.loads(os.environ[VARIABLE])
         for name in ("workspace", "shared", "token_file"):
-            known[name] = None if known[name] is None else Path(known[name])
-        known["allow_origins"] = tuple(known["allow_origins"])
-        return cls(**known)
+            fields[name] = None if fields[name] is None else Path(fields[name])
+        fields["allow_origins"] = tuple(fields["allow_origins"])
+        return cls(**fields)
+
+
+class BearerToken:
+    """The secret that clients send: the first line of a file, stripped. Raises `QkvError`."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            why = getattr(error, "strerror", None) or "not text in UTF-8"
+            raise QkvError(f"`token_file` {path}: {why}") from None
+        token = lines[0].strip() if lines else ""
+        if len(token) < MIN_TOKEN or not token.isascii() or not token.isprintable():
+            raise QkvError(
+                f"`token_file` {path}: its first line is the token, {MIN_TOKEN} or more visible "
+                "ASCII characters, such as `openssl rand -hex 32` makes"
+            )
+        self._token = token.encode()
+
+    def is_in(self, authorization: str) -> bool:
+        """Return whether the header `Authorization` has the token, in constant time."""
+        scheme, sent = authorization[: len(SCHEME)], authorization[len(SCHEME) :]
+        same = secrets.compare_digest(sent.strip().encode("utf-8", "replace"), self._token)
+        return same and scheme.lower() == SCHEME
 
 
 def origin_of(text: str) -> str:
-    """An origin as browsers spell it, without the port that its scheme has by default. Raises
-    `QkvError` for what is none.
+    """Return an origin as browsers spell it, without the default port of its scheme. Raises
+    `QkvError` for a malformed origin.
 
     >>> origin_of("HTTPS://Shop.example:443/")
     'https://shop.example'

@@ -1,28 +1,31 @@
-"""HTTP connections that no client can hold the server up with: limits on time, bytes and chunks."""
+"""HTTP connections that no client can hold the server up with: limits on time, bytes and chunks.
+
+uvicorn's own settings (`server.py`) close idle connections. It has none for clients that never
+finish a request, send it in tiny chunks, or do not read the answer.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import socket
 from http import HTTPStatus
-from typing import Any
+from typing import Any, ClassVar
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from qkvsearch.web.problems import problem
 
-# Seconds that a connection may be open without a whole request, and how many such connections a
-# process keeps; above that number the oldest are closed.
+# Seconds in which a whole request must arrive, and how many connections of a process may wait for
+# the rest of one; above that number the oldest are closed.
 SECONDS, MAX_WAITING = 10.0, 2000
-# Bytes read at a time, and of the request line and headers together.
-READ_BYTES, MAX_HEAD = 16_384, 32_768
+# Bytes parsed at a time, and of the request line and headers together.
+PARSED_BYTES, MAX_HEAD = 16_384, 32_768
 # h11 takes about as long for each chunk of a body as for a header, however short it is.
 MAX_CHUNKS = 1000
-# After a refusal: for how long, and how many bytes of, what the client still sends is thrown away.
+# After a refusal, what the client still sends is discarded, for so many seconds and bytes.
 DISCARD_SECONDS, DISCARD_BYTES = 2.0, 10_000_000
 # Bytes a second that a client must read of an answer.
-MIN_READ_RATE = 1000
+MIN_READ_RATE = 20_000
 
 NOT_HTTP = "the request is not valid HTTP"
 LONG_HEAD = f"the request line and headers have at most {MAX_HEAD:,} bytes: send long texts by POST"
@@ -30,7 +33,7 @@ MANY_CHUNKS = f"a body has at most {MAX_CHUNKS:,} chunks: send larger ones, or a
 
 
 class BoundedParser(h11.Connection):
-    """A parser of requests that counts chunks, and keeps the error that ended it."""
+    """A parser of requests that counts chunks and keeps the error that ended it."""
 
     n_chunks = 0
     error: h11.RemoteProtocolError | None = None
@@ -38,18 +41,15 @@ class BoundedParser(h11.Connection):
     def next_event(self) -> Any:
         try:
             event = super().next_event()
+            if isinstance(event, h11.Request):
+                self.n_chunks = 0
+            elif isinstance(event, h11.Data) and event.chunk_start:
+                self.n_chunks += 1
+                if self.n_chunks > MAX_CHUNKS:
+                    raise h11.RemoteProtocolError(MANY_CHUNKS, HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
         except h11.RemoteProtocolError as error:
             self.error = error
             raise
-        if isinstance(event, h11.Request):
-            self.n_chunks = 0
-        elif isinstance(event, h11.Data) and event.chunk_start:
-            self.n_chunks += 1
-            if self.n_chunks > MAX_CHUNKS:
-                self.error = h11.RemoteProtocolError(
-                    MANY_CHUNKS, HTTPStatus.REQUEST_ENTITY_TOO_LARGE
-                )
-                raise self.error
         return event
 
 
@@ -63,74 +63,67 @@ class LingeringTransport:
         return getattr(self._inner, name)
 
 
-class BoundedProtocol(H11Protocol, asyncio.BufferedProtocol):
+class BoundedProtocol(H11Protocol):
     """Closes connections that send no whole request in time, that read no answer, or whose request
     is refused before it has arrived.
     """
 
     conn: BoundedParser
+    # Connections of this process that wait for the rest of a request, the oldest first.
+    _waiting: ClassVar[dict[BoundedProtocol, None]] = {}
     # The transport itself; `transport` is the one that uvicorn closes.
     _socket_transport: Any = None
-    # Connections of this process that wait for the rest of a request, the oldest first.
-    _waiting: dict[BoundedProtocol, None] = {}  # noqa: RUF012
-    _timer: asyncio.TimerHandle | None = None
-    _slow_reader: asyncio.TimerHandle | None = None
-    # Once it is closing: how many more bytes are read and thrown away.
+    _read_timer: asyncio.TimerHandle | None = None
+    _write_timer: asyncio.TimerHandle | None = None
+    # How many more bytes are discarded, once the connection is closing.
     _discard: int | None = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.conn = BoundedParser(h11.SERVER, MAX_HEAD)
-        self._buffer = bytearray(READ_BYTES)
 
     def connection_made(self, transport: Any) -> None:
         self._socket_transport = transport
         super().connection_made(LingeringTransport(transport, self))  # type: ignore[arg-type]
-        # asyncio does so for sockets that it made itself: without, an answer's body waits 40 ms for
-        # the receipt of its head (Nagle's algorithm and delayed acknowledgements).
-        transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._wait(SECONDS)
         while len(self._waiting) > MAX_WAITING:
             next(iter(self._waiting))._drop()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
+        self.resume_writing()  # stops its timer
         super().connection_lost(exc)
-        # Otherwise it stays until the garbage collector finds the cycle of protocol and transport.
-        self._buffer = bytearray()
 
     # --- reading ---
 
-    def get_buffer(self, sizehint: int) -> bytearray:
-        """Where asyncio reads to: by itself it reads 256 KB, and all of it is parsed at once."""
-        return self._buffer
-
-    def buffer_updated(self, nbytes: int) -> None:
-        self.data_received(bytes(self._buffer[:nbytes]))
-
     def data_received(self, data: bytes) -> None:
-        if self._discard is None:
-            super().data_received(data)
-        if self._discard is not None:
-            self._discard -= len(data)
-            if self._discard < 0:
-                self.transport.abort()
-        elif not self._is_answering():
-            if self._timer is None:
+        """Parse a piece at a time, so that the limits hold before all of it is parsed."""
+        for begin in range(0, len(data), PARSED_BYTES):
+            if self._discard is None:
+                if self.is_closing():
+                    return
+                super().data_received(data[begin : begin + PARSED_BYTES])
+            if self._discard is not None:
+                self._discard -= len(data) - begin
+                if self._discard < 0:
+                    self.transport.abort()
+                return
+        if not self._is_answering():
+            if self._read_timer is None:
                 self._wait(SECONDS)
         elif not self.cycle.more_body:
             self._stop_waiting()
-        elif self._timer is not None:  # the guard limits how long a body takes
-            self._timer.cancel()
-            self._timer = None
+        elif self._read_timer is not None:  # the guard limits how long a body takes
+            self._read_timer.cancel()
+            self._read_timer = None
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what is not HTTP, or too much of it. Once an answer has begun, only close."""
         error = self.conn.error
         status = HTTPStatus.BAD_REQUEST if error is None else HTTPStatus(error.error_status_hint)
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            known = {431: LONG_HEAD, 413: MANY_CHUNKS}
-            answer = problem(status, known.get(status, NOT_HTTP), {"Connection": "close"})
+            detail = {431: LONG_HEAD, 413: MANY_CHUNKS}.get(status, NOT_HTTP)
+            answer = problem(status, detail, {"Connection": "close"})
             for event in (
                 h11.Response(
                     status_code=status, headers=answer.raw_headers, reason=status.phrase.encode()
@@ -145,11 +138,9 @@ class BoundedProtocol(H11Protocol, asyncio.BufferedProtocol):
         self.transport.close()
 
     def on_response_complete(self) -> None:
-        if self.conn.their_state is h11.SEND_BODY:  # nobody wants the rest of it
+        if self.conn.their_state is h11.SEND_BODY:  # nobody reads the rest of it
             self.transport.close()
         super().on_response_complete()
-        if not self._is_answering() and not self.is_closing():
-            self._wait(SECONDS)
 
     def _is_answering(self) -> bool:
         return self.cycle is not None and not self.cycle.response_complete
@@ -160,9 +151,9 @@ class BoundedProtocol(H11Protocol, asyncio.BufferedProtocol):
         return self._discard is not None or self._socket_transport.is_closing()
 
     def close(self) -> None:
-        """Close the connection once the answer is sent. A socket that is closed with bytes unread
-        resets the connection, and the client may lose the answer: where a request has not ended,
-        its rest is thrown away for a moment.
+        """Close the connection once the answer is sent. Closing a socket with bytes unread resets
+        the connection, and the client may lose the answer: where a request has not ended, its rest
+        is discarded for a moment.
         """
         if self.is_closing():
             return
@@ -184,13 +175,13 @@ class BoundedProtocol(H11Protocol, asyncio.BufferedProtocol):
     def _wait(self, seconds: float) -> None:
         self._stop_waiting()
         self._waiting[self] = None
-        self._timer = self.loop.call_later(seconds, self._drop)
+        self._read_timer = self.loop.call_later(seconds, self._drop)
 
     def _stop_waiting(self) -> None:
         self._waiting.pop(self, None)
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        if self._read_timer is not None:
+            self._read_timer.cancel()
+            self._read_timer = None
 
     def _drop(self) -> None:
         """Close the connection, whatever the client still sends."""
@@ -201,22 +192,13 @@ class BoundedProtocol(H11Protocol, asyncio.BufferedProtocol):
     # --- writing ---
 
     def pause_writing(self) -> None:
-        """A client may read slowly, but not stop."""
+        """Let a client read slowly, but not stop."""
         super().pause_writing()
-        self._check_later(self.transport.get_write_buffer_size())
-
-    def _check_later(self, left: int) -> None:
-        self._slow_reader = self.loop.call_later(SECONDS, self._check_reading, left)
-
-    def _check_reading(self, before: int) -> None:
-        left = self.transport.get_write_buffer_size()
-        if before - left < MIN_READ_RATE * SECONDS:
-            self.transport.abort()
-        else:
-            self._check_later(left)
+        seconds = SECONDS + self.transport.get_write_buffer_size() / MIN_READ_RATE
+        self._write_timer = self.loop.call_later(seconds, self.transport.abort)
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        if self._slow_reader is not None:
-            self._slow_reader.cancel()
-            self._slow_reader = None
+        if self._write_timer is not None:
+            self._write_timer.cancel()
+            self._write_timer = None

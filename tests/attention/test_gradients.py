@@ -206,12 +206,11 @@ def test_a_score_of_unknown_gradient_is_refused() -> None:
 # --- losses ---
 
 
-@pytest.mark.parametrize("ignored", [None, 2])
-def test_cross_entropy_gives_its_gradient(ignored: int | None) -> None:
+def test_cross_entropy_gives_its_gradient() -> None:
     logits, targets = random(2, 3, 4), np.array([[0, 2, 3], [2, 1, 0]])
-    _, gradient = cross_entropy(logits, targets, ignored=ignored)
+    _, gradient = cross_entropy(logits, targets)
     assert_gradients(
-        lambda: cross_entropy(logits, targets, ignored=ignored)[0],
+        lambda: cross_entropy(logits, targets)[0],
         {"logits": gradient},
         {"logits": logits},
     )
@@ -227,12 +226,6 @@ def test_mean_squared_error_gives_its_gradient() -> None:
 
 def test_cross_entropy_of_huge_logits_is_exact() -> None:
     assert cross_entropy(np.array([[1e4, 0.0]]), [1])[0] == 1e4
-
-
-def test_cross_entropy_with_nothing_to_count_is_zero() -> None:
-    loss, gradient = cross_entropy(random(2, 3), [-100, -100], ignored=-100)
-    assert loss == 0
-    assert not gradient.any()
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -175,14 +174,6 @@ def test_a_seed_makes_the_same_layer_again(kind: Any) -> None:
 # --- weights by name ---
 
 
-def test_weights_have_dotted_names() -> None:
-    names = state(Encoder.create(2, 4, 2, 8, rng=0, norm_first=True))
-    assert len(names) == 2 * 16 + 2
-    assert {"layers.0.attention.query.weight", "layers.1.feed_forward_norm.bias"} < names.keys()
-    assert names["layers.1.feed_forward.hidden.weight"].shape == (8, 4)
-    assert names["norm.weight"].shape == (4,)
-
-
 @pytest.mark.parametrize("kind", STACKS)
 def test_loaded_weights_make_the_same_layer(kind: Any) -> None:
     source, target = made(kind, 2, 8, 2, 16), kind.create(2, 8, 2, 16, rng=1)
@@ -222,17 +213,3 @@ def test_the_weights_of_a_score_are_the_layers_too() -> None:
     assert {"score.w_query", "score.w_key", "score.w"} < state(layer).keys()
     silent = load(layer, state(layer) | {"score.w": np.zeros(3)})
     np.testing.assert_allclose(silent(random(5, 4), return_weights=True)[1], 1 / 5)
-
-
-def test_any_dataclass_of_layers_is_a_layer() -> None:
-    @dataclass
-    class Model:
-        table: Embedding
-        heads: list[Linear]
-        name: str = "mine"
-
-    model = Model(Embedding(np.eye(2)), [Linear(np.eye(2)), Linear(np.ones((1, 2)))])
-    assert list(state(model)) == ["table.weight", "heads.0.weight", "heads.1.weight"]
-    changed = load(model, {name: 2 * weight for name, weight in state(model).items()})
-    assert changed.heads[1].weight.tolist() == [[2, 2]]
-    assert changed.name == "mine"

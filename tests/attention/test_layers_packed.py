@@ -46,7 +46,7 @@ def packed(encoder: Encoder, inputs: list[np.ndarray], **options: Any) -> dict[i
         encoder,
         np.array([len(x) for x in inputs]),
         lambda chunk: np.concatenate([inputs[i] for i in chunk.members]),
-        lambda chunk, x: found.update((i, part.copy()) for i, part in chunk.each(x)),
+        lambda chunk, x: found.update((i, part.copy()) for i, part in chunk.sequences(x)),
         **options,
     )
     return found
@@ -106,7 +106,7 @@ def test_the_inputs_of_one_stay_as_they_are():
 
 def test_places_count_from_0_in_each_sequence():
     (chunk,) = chunks_of(LENGTHS)
-    for (_, places), n in zip(chunk.each(chunk.places), sorted(LENGTHS)[1:], strict=True):
+    for (_, places), n in zip(chunk.sequences(chunk.positions), sorted(LENGTHS)[1:], strict=True):
         assert places.ravel().tolist() == list(range(n))
 
 

@@ -32,14 +32,6 @@ def test_window_mask_is_its_inequality(L, S, left, right, offset):
             assert mask[i, j] == (reaches_left and reaches_right)
 
 
-@given(sizes, sizes, offsets)
-def test_look_ahead_mask_is_its_inequality(L, S, offset):
-    expected = [[j <= i + offset for j in range(S)] for i in range(L)]
-    np.testing.assert_array_equal(
-        look_ahead_mask(L, S, offset), np.array(expected, dtype=bool).reshape(L, S)
-    )
-
-
 def test_look_ahead_mask_is_square_unless_told():
     np.testing.assert_array_equal(look_ahead_mask(4), np.tri(4, dtype=bool))
 
@@ -61,11 +53,6 @@ def test_padding_mask_size_defaults_to_the_longest_sentence():
         [False, False, False],
     ]
     assert padding_mask([]).shape == (0, 0)
-
-
-def test_padding_and_look_ahead_compose_with_and():
-    both = padding_mask([2], size=3)[:, None, :] & look_ahead_mask(3)
-    assert both.tolist() == [[[True, False, False], [True, True, False], [True, True, False]]]
 
 
 @given(st.integers(1, 9), st.data())

@@ -76,11 +76,8 @@ def test_the_trace_is_attention_bit_for_bit_and_its_symbols_evaluate_to_it(case)
 @pytest.mark.parametrize("options", [{}, {"scale": 1, "is_causal": True}, {"softcap": 3.0}])
 def test_self_attention_is_attention_of_the_projections_bit_for_bit(options):
     x, *weights = random(5, 4), *random(3, 4, 3)
-    biases = random(3, 3)
-    steps = trace_self_attention(
-        x, *weights, **dict(zip(("b_query", "b_key", "b_value"), biases, strict=True)), **options
-    )
-    projected = [x @ w + b for w, b in zip(weights, biases, strict=True)]
+    steps = trace_self_attention(x, *weights, **options)
+    projected = [x @ w for w in weights]
     for name, array in zip(("queries", "keys", "values"), projected, strict=True):
         np.testing.assert_array_equal(steps[name].array, array)
     np.testing.assert_array_equal(steps["outputs"].array, attention(*projected, **options))
@@ -186,12 +183,12 @@ def test_a_hidden_key_takes_nothing_from_a_broken_value():
 def test_every_step_reads_as_in_the_books():
     x, (w_query, w_key, w_value) = random(4, 3), random(3, 3, 2)
     steps = trace_self_attention(
-        x, w_query, w_key, w_value, b_key=[1.0, 2.0], tokens="abcD", mask=[True] * 3 + [False]
+        x, w_query, w_key, w_value, tokens="abcD", mask=[True] * 3 + [False]
     )
     assert steps["inputs"].rows == ("a", "b", "c", "D")
     assert written(steps["inputs"])[:3] == ["a1", "a2", "a3"]
     assert written(steps["queries"])[1] == "a1·q12 + a2·q22 + a3·q32"
-    assert written(steps["keys"])[6] == "D1·k11 + D2·k21 + D3·k31 + bk1"
+    assert written(steps["keys"])[6] == "D1·k11 + D2·k21 + D3·k31"
     assert written(steps["scores"])[:4] == ["a_Q·a_K", "a_Q·b_K", "a_Q·c_K", "a_Q·D_K"]
     assert written(steps["scaled"])[1] == "(a_Q·b_K)/√2"
     assert written(steps["masked"])[3] == "−∞"
@@ -199,7 +196,7 @@ def test_every_step_reads_as_in_the_books():
     assert written(steps["weights"])[6:8] == [f"{powers[2]}/({' + '.join(powers)})", "0"]
     assert written(steps["weighted"])[:4] == ["S_aa·a_V", "S_ab·b_V", "S_ac·c_V", "0"]
     assert written(steps["outputs"])[3] == "S_Da·a_V + S_Db·b_V + S_Dc·c_V"
-    assert steps["keys"].formula == "K = X·W_k + b_k"
+    assert steps["keys"].formula == "K = X·W_k"
 
 
 def test_an_empty_row_reads_as_its_numbers():
@@ -255,7 +252,6 @@ def test_more_tokens_than_letters_and_more_columns_than_digits():
         (lambda: trace(X, X, X, query_labels="ab"), r"query_labels must be 3, .* got 2: \('a'"),
         (lambda: trace(X, X[:2], X[:2], key_labels="abc"), r"key_labels must be 2, .* got 3"),
         (lambda: eight_steps(tokens=["one"]), r"tokens must be 3, one for each token, got 1"),
-        (lambda: eight_steps(b_key=[1.0]), r"b_key needs 3 entries, .*w_key, got shape \(1,\)"),
         (lambda: trace_self_attention(X, W_QUERY, W_KEY[:3], W_VALUE),
          r"w_key needs 4 rows, one for each column of x, got shape \(3, 3\) for x \(3, 4\)"),
         (lambda: trace_self_attention(X, W_QUERY, np.ones(4), W_VALUE), r"w_key must have axes"),

@@ -132,21 +132,9 @@ def test_a_single_number_takes_a_step_too() -> None:
     assert weights["w"] == pytest.approx(-0.1)
 
 
-def test_a_decay_too_small_for_a_factor_of_32_bits_shrinks_all_the_same() -> None:
-    """1 − 10⁻⁸ is 1 in float32. Of many weights as many are rounded down as the decay asks for."""
-    rng = np.random.default_rng(0)
-    start, gradient = rng.random((2, 100_000), dtype=np.float32)
-    ends = []
-    for decay in (0.0, 1e-4):
-        weights = {"w": start.copy()}
-        Adam(1e-4, epsilon=1, weight_decay=decay).step(weights, {"w": gradient})
-        ends.append(weights["w"].mean(dtype=np.float64))
-    assert ends[0] - ends[1] == pytest.approx(1e-8 * start.mean(dtype=np.float64), rel=0.2)
-
-
 def test_a_weight_without_a_gradient_stays() -> None:
     weights = {"w": np.ones(2), "frozen": np.ones(2)}
-    Adam(weight_decay=0.5).step(weights, {"w": np.ones(2)})
+    Adam().step(weights, {"w": np.ones(2)})
     assert (weights["w"] < 1).all()
     assert weights["frozen"].tolist() == [1, 1]
 
@@ -159,15 +147,14 @@ def test_a_gradient_that_fits_no_weight_is_refused_before_any_change(gradients: 
     assert not weights["w"].any()
 
 
-@pytest.mark.parametrize("weight_decay", [0.0, 0.1])
-def test_steps_are_those_of_pytorch(weight_decay: float) -> None:
+def test_steps_are_those_of_pytorch() -> None:
     torch = pytest.importorskip("torch", reason="needs torch")
     rng = np.random.default_rng(0)
     weights = {"w": rng.normal(size=(3, 2))}
     tensor = torch.tensor(weights["w"].copy(), requires_grad=True)
-    how: dict[str, Any] = {"eps": 1e-3, "betas": (0.8, 0.95), "weight_decay": weight_decay}
-    theirs = (torch.optim.AdamW if weight_decay else torch.optim.Adam)([tensor], lr=0.05, **how)
-    ours = Adam(0.05, beta_1=0.8, beta_2=0.95, epsilon=1e-3, weight_decay=weight_decay)
+    how: dict[str, Any] = {"eps": 1e-3, "betas": (0.8, 0.95)}
+    theirs = torch.optim.Adam([tensor], lr=0.05, **how)
+    ours = Adam(0.05, beta_1=0.8, beta_2=0.95, epsilon=1e-3)
     for _ in range(20):
         gradient = rng.normal(size=(3, 2))
         ours.step(weights, {"w": gradient})

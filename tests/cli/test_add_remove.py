@@ -65,10 +65,3 @@ def test_a_mistake_is_told_and_changes_nothing(qkv, shop_here, args, code, said)
     assert (answer.code, answer.stdout) == (code, "")
     assert said in answer.stderr
     assert 1 in ids(qkv("search", "red apple", "--format", "json"))
-
-
-@pytest.mark.parametrize("args", [["add", "more.csv"], ["remove", "1"]])
-def test_the_samples_are_not_changed(qkv, args):
-    answer = qkv(*args)
-    assert (answer.code, answer.stdout) == (1, "")
-    assert "qkvsearch -w DIR" in answer.stderr

@@ -214,10 +214,10 @@ def test_nothing_to_see_is_said_and_still_a_listing(attend):
 
 
 def test_more_weights_than_a_file_should_hold_are_refused(attend, monkeypatch, tmp_path):
-    monkeypatch.setattr("qkvsearch.cli.encode.MAX_LISTED", 3 * len(TOKENS) ** 2)
+    monkeypatch.setattr("qkvsearch.cli.encode.MAX_WEIGHTS", 3 * len(TOKENS) ** 2)
     for asked in (("--format", "csv"), ("--plot", "a.html")):
         answer = attend(TEXT, "--head", "all", *asked)
         assert (answer.code, answer.stdout) == (1, "")
-        assert "726 weights are too many for a file; name a --layer" in answer.stderr
+        assert "726 weights are too many for a file; choose a --layer" in answer.stderr
         assert attend(TEXT, "--head", "all", "--layer", 0, *asked).code == 0
     assert attend(TEXT, "--head", "all").code == 0

@@ -24,9 +24,9 @@ def test_the_encoder_and_why_are_said_and_shown(qkv, monkeypatch):
     monkeypatch.setattr(choice, "installed", lambda: ())
     answer = qkv("-w", "ws", "build", "items.csv")
     assert (answer.code, answer.stdout) == (0, "")
-    assert "Encoder: corpus (by itself: no other is installed; pip install" in answer.stderr
+    assert "Encoder: corpus (automatic: no other is installed; pip install" in answer.stderr
     answer = qkv("-w", "ws", "build", "items.csv", "--encoder", "corpus")
-    assert "Encoder: corpus (as asked for)." in answer.stderr
+    assert "Encoder: corpus (your choice)." in answer.stderr
     assert qkv("-q", "-w", "ws", "build", "items.csv").stderr == ""
 
 
@@ -49,7 +49,7 @@ def test_judgements_are_learned_from_and_what_they_lack_is_said(qkv):
 def test_queries_without_judgements_are_wrong_usage(qkv, tmp_path, given):
     answer = qkv("-w", "ws", "build", "items.csv", f"--{given}", f"{given}.tsv")
     assert (answer.code, answer.stdout) == (2, "")
-    assert "--queries asks and --qrels answers: give both" in answer.stderr
+    assert "--queries and --qrels belong together: give both" in answer.stderr
     assert not (tmp_path / "ws").exists()
 
 
@@ -125,7 +125,7 @@ def test_the_language_and_why_are_said_and_shown(qkv, tmp_path):
     (info,) = json.loads(qkv("-w", "ws", "info", "--format", "json").stdout)
     assert (info["language"], info["language_chosen"]) == ("german", "guessed from 3 texts")
     answer = qkv("-w", "ws", "build", "laden.csv", "--language", "nl")
-    assert "Language: Dutch (as asked for)." in answer.stderr
+    assert "Language: Dutch (your choice)." in answer.stderr
     answer = qkv("-w", "ws", "build", "laden.csv", "--language", "klingon")
     assert answer.code != 0
     assert "no --language 'klingon'" in answer.stderr

@@ -7,7 +7,7 @@ import json
 import pytest
 from rich.cells import cell_len
 
-from qkvsearch.cli.columns import MOST_SHOWN, columns_text
+from qkvsearch.cli.columns import MAX_ROWS, columns_text
 
 SHOP = """SKU;Name;Description;Price;Tags;Added
 001;Tent;"<p>A&nbsp;tent</p><ul><li>red</li></ul>";$1,299.00;camp|night;2024-03-01
@@ -113,10 +113,10 @@ def test_more_columns_than_fit_are_summed_up_unless_verbose(monkeypatch):
     columns += [record("price", emptied_=7) | {"changed": {"emptied: no number": 7}}]
     text = columns_text(columns, [])
     lines = text.splitlines()
-    assert len(lines) == MOST_SHOWN + 2  # the headings and the sum
+    assert len(lines) == MAX_ROWS + 2  # the headings and the sum
     assert lines[1].startswith("SKU")
-    assert lines[MOST_SHOWN].startswith("price")  # what lost cells is shown before others
-    assert lines[-1] == f"and {len(columns) - MOST_SHOWN} more columns: 24 number (-v shows them)"
+    assert lines[MAX_ROWS].startswith("price")  # what lost cells is shown before others
+    assert lines[-1] == f"and {len(columns) - MAX_ROWS} more columns: 24 number (-v shows them)"
     assert len(columns_text(columns, [], verbose=True).splitlines()) == len(columns) + 1
 
 

@@ -143,7 +143,7 @@ def test_search_says_whether_words_or_where_left_nothing(qkv, videos_path):
     assert "none of these words is in the catalog" in qkv(*run, "zzqx").stderr
     filtered = qkv(*run, "attention", "--where", "seconds < 0").stderr
     assert "--where leaves" in filtered
-    assert "No hits asked for" in qkv(*run, "attention", "-k", 0).stderr
+    assert "No hits: -k is 0" in qkv(*run, "attention", "-k", 0).stderr
 
 
 def test_recommend_takes_a_user_likes_or_both(qkv, movies_path, movies):

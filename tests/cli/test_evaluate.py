@@ -167,7 +167,7 @@ def test_a_sample_of_the_users_is_judged_on_request(qkv, movies_path):
     of_all = f"20 of {found['eligible_users']}"
     assert f"{of_all} users, drawn at random (--users)" in answer.stderr
     assert json.loads(qkv(*run, "--users", 20, "--format", "json").stdout) == found
-    assert f"k = 10: {of_all} users judged;" in " ".join(qkv(*run, "--users", 20).stdout.split())
+    assert f"k = 10: {of_all} users evaluated;" in " ".join(qkv(*run, "--users", 20).stdout.split())
     every = json.loads(qkv(*run, "--users", 0, "--format", "json").stdout)
     assert every["users"] == every["eligible_users"]
     assert every == json.loads(qkv(*run, "--format", "json").stdout)

@@ -70,10 +70,10 @@ def test_a_search_and_its_reasons(searched):
         "    +1.875 deep: same word +1.50, meaning +0.38\n"
         "    -0.750 sea ~ seal: same word\n"
         "    +0.062 red: same word\n"
-        "    -0.469 everything gets\n"
+        "    -0.469 average item (subtracted)\n"
         "2  Shallow        -0.490    1.2%  v3\n"
         "    +0.500 deep: same word\n"
-        "    -0.000 everything gets\n"
+        "    -0.000 average item (subtracted)\n"
         "weight = softmax(score / 0.512) over 1,234 items\n"
     )
 

@@ -31,16 +31,6 @@ def test_the_next_recommend_knows_it(qkv, films):
     assert [reason["title"] for reason in rows(answer)[0]["because"]] == ["Alien"]
 
 
-def test_a_rating_that_is_no_number_is_wrong_usage(qkv, movies_path):
-    assert qkv("-w", movies_path, "record", "u001", "Alien", "great").code == 2
-
-
-def test_the_samples_are_not_written_to(qkv):
-    answer = qkv("-w", "sample:movies", "record", "u001", "Alien")
-    assert (answer.code, answer.stdout) == (1, "")
-    assert "sample:movies is a bundled sample, and stays as it is" in answer.stderr
-
-
 def test_a_rating_may_be_below_zero(qkv, movies_path):
     answer = qkv("-w", movies_path, "record", "u001", "Alien", "-3")
     assert answer.code == 1
@@ -63,7 +53,9 @@ def test_after_two_dashes_a_user_may_begin_with_one(qkv, films):
     assert qkv(*films, "record", "--undo").stderr == "Taken back: user -q, Alien (m056).\n"
 
 
-@pytest.mark.parametrize("words", [(), ("a", "b", 3, 4), ("--undo", "a"), ("nowhere.csv",)])
+@pytest.mark.parametrize(
+    "words", [(), ("a", "b", 3, 4), ("a", "b", "great"), ("--undo", "a"), ("nowhere.csv",)]
+)
 def test_what_names_nothing_to_record_is_wrong_usage(qkv, films, words):
     assert qkv(*films, "record", *words).code == 2
 
@@ -112,17 +104,6 @@ def test_a_history_marks_what_was_recorded(qkv, films):
     assert lines[0].split() == ["id", "title", "confidence", "recorded", "rating", "time"]
     assert lines[1].split()[-4:-2] == ["yes", "4"]
     assert lines[-1].startswith("1 to 2 of ")
-
-
-def test_the_readmes_own_call_where_orders_have_no_ratings(qkv):
-    Path("items.csv").write_text("id,title\n1,Rain jacket\n2,Tent\n")
-    Path("orders.csv").write_text("user,item\n1017,2\n4,1\n4,2\n")
-    built = qkv("-w", "ws", "build", "--items", "items.csv", "--interactions", "orders.csv")
-    assert built.code == 0, built.stderr
-    assert qkv("-w", "ws", "record", "1017", "Rain jacket").code == 0
-    answer = qkv("-w", "ws", "record", "1017", "Rain jacket", 5)
-    assert answer.code == 1
-    assert "the interactions here have no ratings: leave the rating out" in answer.stderr
 
 
 def test_records_are_listed_and_marked(qkv, films):

@@ -154,7 +154,7 @@ def test_on_a_terminal_to_forget_is_asked_first_and_shows_what_would_go(qkv, sho
     assert qkv("record", "300", "7", "2").code == 0
     code, said = answered("n\n", "forget", "300")
     assert code == 1
-    assert "2 interactions, 1 record and 1 former build would be deleted for good" in said
+    assert "2 interactions, 1 record and 1 previous build would be deleted for good" in said
     assert "Forget 300? [y/N]" in said
     assert qkv("history", "300").code == 0
     assert answered("y\n", "forget", "300")[0] == 0
@@ -192,7 +192,7 @@ def test_compact_merges_and_drops_when_told(qkv, shop_here, kettles):
     assert "2 segments merged; 25 items." in qkv("compact").stderr
     assert qkv("search", "kettle", "--explain", "--format", "json").stdout == before
     assert len(rows(qkv("builds", "--format", "json"))) == 3
-    assert "nothing to merge, 2 former builds removed" in qkv("compact", "--drop-builds").stderr
+    assert "nothing to merge, 2 previous builds removed" in qkv("compact", "--drop-builds").stderr
     assert len(list(shop_here.glob("builds/*"))) == 1
 
 
@@ -212,9 +212,9 @@ def test_who_is_forgotten_is_in_no_file(qkv, shop_here, kettles):
     holding = [f for f in shop_here.rglob("*") if f.is_file() and b"secretperson" in f.read_bytes()]
     assert holding
     would = qkv("forget", "secretperson", "--dry-run").stderr
-    assert "1 interaction, 1 record and 3 former builds would be deleted" in would
+    assert "1 interaction, 1 record and 3 previous builds would be deleted" in would
     answer = qkv("forget", "secretperson", "--yes")
-    assert "1 interaction, 1 record and 3 former builds deleted." in answer.stderr
+    assert "1 interaction, 1 record and 3 previous builds deleted." in answer.stderr
     assert "until `learn` fits them again" in answer.stderr
     left = [f for f in shop_here.rglob("*") if f.is_file() and b"secretperson" in f.read_bytes()]
     assert left == []
@@ -266,5 +266,5 @@ def test_one_thing_is_said_as_one(qkv, tmp_path, monkeypatch):
     assert "learned from 1 interaction of 1 user, 0 of them" in qkv("learn").stderr
     assert qkv("rollback").code == 0
     dropped = qkv("compact", "--drop-builds").stderr
-    assert "nothing to merge, 1 former build removed; 1 item." in dropped
-    assert "1 interaction, 0 records and 1 former build" in qkv("forget", "7", "--dry-run").stderr
+    assert "nothing to merge, 1 previous build removed; 1 item." in dropped
+    assert "1 interaction, 0 records and 1 previous build" in qkv("forget", "7", "--dry-run").stderr

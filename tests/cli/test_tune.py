@@ -125,7 +125,7 @@ def test_settings_that_the_test_part_speaks_against_change_nothing(qkv, ws, foun
     before = state(ws)
     found((-0.05, -0.01))
     answer = qkv("-w", ws, "tune")
-    assert f"beside {'those in use' if in_use else 'the default ones'}\n" in answer.stdout
+    assert f"compared with {'those in use' if in_use else 'the default ones'}\n" in answer.stdout
     assert "so nothing is changed" in answer.stdout
     assert state(ws) == before
 
@@ -207,7 +207,7 @@ def test_evaluate_judges_the_settings_in_use(qkv, ws):
     learn_preferences(Workspace(ws), {"settings": SETTINGS, "protocol": "time"})
     answer = qkv(*run)
     assert json.loads(answer.stdout)["metrics"]["ndcg@10"] != default
-    assert "settings that tune found by --protocol time" in answer.stderr
+    assert "settings that tune found with --protocol time" in answer.stderr
 
 
 def test_a_workspace_must_be_named_and_have_interactions(qkv, things_path):

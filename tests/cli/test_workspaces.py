@@ -52,7 +52,9 @@ def test_a_sample_can_be_named(qkv):
     assert list(Path().iterdir()) == []
 
 
-@pytest.mark.parametrize("args", ["build items.csv", "add items.csv", "remove m001", "tune"])
+@pytest.mark.parametrize(
+    "args", ["build items.csv", "add items.csv", "remove m001", "record u001 Heat", "tune"]
+)
 def test_a_sample_stays_as_it_is(qkv, args):
     Path("items.csv").write_text("id,title\n1,a\n")
     answer = qkv("-w", "sample:movies", *args.split())

@@ -12,7 +12,7 @@ from scipy.sparse import coo_matrix, csr_matrix
 from qkvsearch.collaborative.confidences import rating_confidences
 from qkvsearch.collaborative.estimators import ImplicitALS
 from qkvsearch.collaborative.factors import ImplicitFactors
-from qkvsearch.collaborative.solver import MOST_KEPT
+from qkvsearch.collaborative.solver import MAX_GATHERED
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.data.ratings import infer_scale
 from qkvsearch.errors import DataError, UnknownIdError
@@ -45,7 +45,7 @@ def best_user(model: ImplicitALS, c: np.ndarray) -> np.ndarray:
 def much_met() -> csr_matrix:
     """Confidences of people, their number odd, who all met the first of four items."""
     rng = np.random.default_rng(0)
-    met = (rng.random((MOST_KEPT + 7, 4)) < 0.4).astype(float)
+    met = (rng.random((MAX_GATHERED + 7, 4)) < 0.4).astype(float)
     met[:, 0] = rng.uniform(0.5, 2, len(met))
     return csr_matrix(met)
 

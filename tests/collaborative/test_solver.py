@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from qkvsearch.attention import attention
-from qkvsearch.collaborative.solver import LANES, MOST_KEPT, blocks, solve_rows
+from qkvsearch.collaborative.solver import LANES, MAX_GATHERED, blocks, solve_rows
 from qkvsearch.embeddings import BiasedMF, ImplicitALS
 
 
@@ -37,7 +37,7 @@ def solved_plainly(y, c, spectrum, ridge, x, steps, width):
 
 
 @pytest.mark.parametrize("d", [16, 288])
-@pytest.mark.parametrize("lengths", [(5, 0, 4, 1), (MOST_KEPT + 3, 7)])
+@pytest.mark.parametrize("lengths", [(5, 0, 4, 1), (MAX_GATHERED + 3, 7)])
 def test_a_few_steps_from_where_a_row_stands_are_those_of_the_textbook(d, lengths):
     rng = np.random.default_rng(0)
     others = rng.normal(0, 0.2, (50, d)).astype(np.float32)
@@ -74,7 +74,7 @@ except RuntimeError:
     print("no place")
 
 from importlib import import_module
-for module in ("attention.kernels", "retrieval._kernels", "collaborative.solver"):
+for module in ("attention.kernels", "retrieval.quantized", "collaborative.solver"):
     import_module(f"qkvsearch.{module}")
 """
 # Numbers that compiled code has a part in: the solver's, the descent's, attention block by block.

@@ -288,7 +288,7 @@ def test_many_sheets_of_one_part_are_refused(tmp_path):
 def test_styles_of_a_spreadsheet_have_a_limit(tmp_path, monkeypatch):
     monkeypatch.delenv("QKVSEARCH_MAX_UNPACKED")
     packed(tmp_path / "t.xlsx", "", styles="<fonts>" + "<font/>" * 1_500_000 + "</fonts>")
-    refused(tmp_path / "t.xlsx", "more than 10,000,000 bytes of a spreadsheet beside its cells")
+    refused(tmp_path / "t.xlsx", "more than 10,000,000 bytes of a spreadsheet besides its cells")
 
 
 def test_a_list_that_claims_more_items_than_there_are_bytes_is_refused(tmp_path):
@@ -349,3 +349,43 @@ def test_a_column_that_is_computed_is_a_program_as_well(tmp_path, monkeypatch):
             database.execute(f"ALTER TABLE items ADD COLUMN title AS ({code})")
             database.commit()
         refused(path, message)
+
+
+@pytest.mark.parametrize(
+    ("n_columns", "message"),
+    [(12, "took more than 1 seconds"), (40, "more than 500,000,000 bytes of memory")],
+)
+def test_columns_that_double_the_work_of_each_other_are_stopped(
+    tmp_path, monkeypatch, n_columns, message
+):
+    monkeypatch.setenv("QKVSEARCH_MAX_QUERY_SECONDS", "1")
+    path = tmp_path / "t.db"
+    columns = [f"g{k} INT AS (g{k - 1} + g{k - 1} - g{k - 1})" for k in range(1, n_columns)]
+    with closing(sqlite3.connect(path)) as database:
+        database.execute(f"CREATE TABLE items (id, g0 INT AS (id % 3), {', '.join(columns)})")
+        database.executemany("INSERT INTO items VALUES (?)", [(k,) for k in range(2_000)])
+        database.commit()
+    refused(path, message, memory=700 << 20)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (
+            '<row r="100000000000"><c r="A5"><v>1</v></c></row>',
+            "more than 1,100,000 rows of a sheet",
+        ),
+        ('<row><c r="XFD4"/></row>' * 20_000, TOO_MUCH),
+    ],
+)
+def test_rows_and_cells_that_a_sheet_leaves_out_count(tmp_path, rows, message):
+    book = openpyxl.Workbook()
+    for row in (["id", "title"], ["a", "Tent"]):
+        book.active.append(row)
+    book.save(tmp_path / "whole.xlsx")
+    path = tmp_path / "t.xlsx"
+    with ZipFile(tmp_path / "whole.xlsx") as whole, ZipFile(path, "w", ZIP_DEFLATED) as changed:
+        for name in whole.namelist():
+            end = f"{rows}</sheetData>".encode()
+            changed.writestr(name, whole.read(name).replace(b"</sheetData>", end))
+    refused(path, message)

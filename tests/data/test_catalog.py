@@ -72,27 +72,19 @@ def test_id_and_title_columns_besides_the_chosen_ones_get_a_number():
 
 
 def test_columns_that_differ_only_in_case_are_told_apart():
-    made = catalog(("1", "t", "p", "q", "r"), names="id title Genre genre GENRE_2")
-    assert list(made.frame) == ["id", "title", "Genre", "genre_2", "GENRE_2_2"]
-    assert made.frame.iloc[0, 2:].tolist() == ["p", "q", "r"]
-
-
-def test_a_column_named_as_the_workspace_names_its_own_is_renamed():
-    made = catalog(("1", "t", "q"), names="id title _position")
-    assert list(made.frame) == ["id", "title", "_position_2"]
+    names = "id title Genre genre GENRE_2 _position"
+    made = catalog(("1", "t", "p", "q", "r", "s"), names=names)
+    assert list(made.frame) == ["id", "title", "Genre", "genre_2", "GENRE_2_2", "_position_2"]
+    assert made.frame.iloc[0, 2:].tolist() == ["p", "q", "r", "s"]
 
 
 @pytest.mark.parametrize(
     ("cells", "expected", "kind"),
     [
         (["5", None, "12"], [5, None, 12], "i"),
-        (["5.0", "-3", "1e2"], [5, -3, 100], "i"),
         (["5.5", "2", None], [5.5, 2.0, None], "f"),
         ([str(2**63 - 1), str(2**53 + 1), None], [2**63 - 1, 2**53 + 1, None], "i"),
         (["1994", "x", "7"], ["1994", "x", "7"], "O"),
-        (["0042", "17", "8"], ["0042", "17", "8"], "O"),
-        (["0.5", "0", "8"], [0.5, 0, 8], "f"),
-        ([str(2**64 - 1), "5", None], [str(2**64 - 1), "5", None], "O"),
         (["inf", "5", None], ["inf", "5", None], "O"),
         ([None, None, None], [None, None, None], "O"),
     ],
@@ -125,14 +117,13 @@ def test_year_is_derived_from_the_end_of_the_title_which_stays_verbatim(title, y
     assert column(made, "title")[0] == title
 
 
-def test_a_year_column_of_its_own_is_kept():
-    made = catalog(("1", "Kettle (1995)", "2001"), names="id title Year")
-    assert list(made.frame) == ["id", "title", "Year"]
-    assert column(made, "Year") == [2001]
-
-
-def test_titles_without_a_year_add_no_column():
+def test_a_year_is_a_column_where_titles_have_one_and_no_column_is_named_so():
+    year = catalog(("1", "Kettle (1995)"), ("2", "Anchor")).columns[2]
+    assert (year.name, year.type, year.empty, year.changed) == (
+        "year", "number", 0.5, {"found in titles": 1},
+    )  # fmt: skip
     assert list(catalog(("1", "Kettle")).frame) == ["id", "title"]
+    assert column(catalog(("1", "Kettle (1995)", "2001"), names="id title Year"), "Year") == [2001]
 
 
 def test_without_a_title_column_the_id_is_the_title():
@@ -202,14 +193,6 @@ def test_constant_and_empty_columns_and_those_without_a_name_are_kept():
     made = catalog_from_frame(frame, Columns(), ReadReport("items.csv", read=2))
     assert list(made.frame) == ["id", "title", "Unnamed: 2", "none"]
     assert [(known.type, known.empty) for known in made.columns[2:]] == [("text", 0), ("text", 1)]
-
-
-def test_a_year_found_in_titles_is_said():
-    made = catalog(("1", "Kettle (1995)"), ("2", "Anchor"))
-    year = made.columns[2]
-    assert (year.name, year.type, year.empty, year.changed) == (
-        "year", "number", 0.5, {"found in titles": 1},
-    )  # fmt: skip
 
 
 VARIANTS = {

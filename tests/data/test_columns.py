@@ -128,7 +128,7 @@ def test_a_title_without_a_usual_name_is_found_by_its_words():
         description=["for the rain", "for two", "for all"],
     )
     assert (found.id, found.title, found.text) == ("nro", "tuote", ["tuote", "description"])
-    assert "title = tuote (by what is in it)" in report.chosen
+    assert "title = tuote (from its contents)" in report.chosen
 
 
 def test_a_short_description_is_a_title_where_there_is_no_other():
@@ -191,7 +191,7 @@ def test_a_log_without_telling_names_is_guessed_by_what_is_in_it():
     cells = dict(zip("abcde", SHOP.values(), strict=True))
     found, report = log_of(item_ids=Ids(["1", "2", "3"]), **cells)
     assert (found.user, found.item, found.time) == ("a", "b", "e")
-    assert "user = a, item = b, time = e (by what is in it); unused: c, d" in report.chosen
+    assert "user = a, item = b, time = e (from its contents); unused: c, d" in report.chosen
 
 
 def test_the_items_of_a_log_are_those_of_the_catalog_whatever_their_column_is_called():
@@ -205,7 +205,7 @@ def test_told_and_guessed_columns_are_found_alike():
     found, report = log_of(told, **SHOP)
     assert found == log_of(**SHOP)[0]
     assert report.columns == log_of(**SHOP)[1].columns
-    assert "(told)" in report.chosen
+    assert "(your choice)" in report.chosen
 
 
 def test_a_told_price_is_a_weight():
@@ -238,7 +238,7 @@ def test_a_column_that_is_unique_in_every_row_is_the_id():
         nr=["k1", "k2", "k3"],
     )
     assert (found.id, found.title) == ("nr", "name")
-    assert report.chosen == "title = name (by name); id = nr (by what is in it); searched: name"
+    assert report.chosen == "title = name (by name); id = nr (from its contents); searched: name"
 
 
 @pytest.mark.parametrize("cells", [["k1", "k1"], ["k1", None], ["red tent", "blue tent"]])

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from qkvsearch._utils import scratch
 from qkvsearch.data.columns import Columns
-from qkvsearch.data.files import scratch
 from qkvsearch.data.files.encoded import (
     NumberColumn,
     TableEncoder,

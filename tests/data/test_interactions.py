@@ -1,33 +1,19 @@
-"""Interactions: distinct pairs, the latest of each, against a dict that does the same slowly."""
+"""Interactions: distinct pairs and what refunds leave of them, against slow twins."""
 
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from qkvsearch.data.ids import Ids
-from qkvsearch.data.interactions import Interactions, MergeCounts, MergedRows
+from qkvsearch.data.interactions import Interactions, MergeCounts, MergedRows, apply_refunds
 from qkvsearch.data.report import ReadReport
 
 people = st.sampled_from(["ann", "bob", "cat", None])
 things = st.sampled_from([10, 9, 100, None])
 rows = st.lists(st.tuples(people, things, st.integers(1, 5), st.integers(-3, 3)), max_size=20)
-
-
-def test_without_times_the_later_row_of_a_pair_stays():
-    log = Interactions.from_columns(["a", "a"], [1, 1], ratings=[5, 2])
-    assert log.ratings.tolist() == [2]
-
-
-def test_with_times_the_later_time_stays_wherever_it_stands():
-    log = Interactions.from_columns(["a", "a"], [1, 1], ratings=[5, 2], times=[9, 8])
-    assert (log.ratings.tolist(), log.times.tolist()) == ([5], [9])
-
-
-def test_of_equal_times_the_later_row_stays():
-    log = Interactions.from_columns(["a"] * 3, [1] * 3, ratings=[5, 2, 4], times=[9, 9, 8])
-    assert log.ratings.tolist() == [2]
 
 
 def test_of_many_equal_times_the_last_row_stays():
@@ -46,11 +32,6 @@ def test_items_outside_the_given_ids_are_left_out_and_theirs_is_the_numbering():
     log = Interactions.from_columns(["a", "a", "b"], [30, 7, 4], item_ids=Ids(["4", "5", "30"]))
     assert log.items.tolist() == [2, 0]
     assert log.matrix().shape == (2, 3)
-
-
-def test_no_rows_make_an_empty_matrix():
-    log = Interactions.from_columns([], [], item_ids=Ids(["1", "2"]))
-    assert log.matrix().shape == (0, 2)
 
 
 def test_pairs_stay_apart_where_users_times_items_is_beyond_32_bits():
@@ -130,8 +111,44 @@ def test_users_merged_one_by_one_give_the_pairs_and_counts_of_all_at_once(rows):
         together = np.concatenate([columns[name] for columns in alone])
         np.testing.assert_array_equal(together, getattr(log, name))
     said = ReadReport("log")
-    counts.say(said)
+    counts.add_to(said)
     assert (said.merged, said.notes) == (report.merged, report.notes)
     assert counts.merged == len(rows) - len(log)
     assert counts.missing == np.isnan(table[:, 2]).sum()
     assert counts.refunds == (table[:, 2] < 0).sum()
+
+
+# --- refunds ---
+
+
+def left(pairs, weights):
+    amounts, unmatched = apply_refunds(np.array(pairs), np.array(weights, dtype=float))
+    return amounts.tolist(), unmatched
+
+
+@pytest.mark.parametrize(
+    ("pairs", "weights", "expected"),
+    [
+        ([0, 0, 0, 0], [1, 1, -1, 1], ([1, 0, 0, 1], 0)),  # the latest purchase before it
+        ([0, 0, 0], [2, 1, -2], ([1, 0, 0], 0)),  # more than the latest: then the one before
+        ([0, 1, 0], [-1, 1, 1], ([0, 1, 1], 1)),  # no purchase before it
+        ([0, 0], [1, -3], ([0, 0], 1)),  # more than there was
+        ([0, 1, 1], [1, 1, -1], ([1, 0, 0], 0)),  # of its own user and item
+        ([0, 0, 0], [0.1, 0.2, -0.3], ([0, 0, 0], 0)),  # decimal fractions
+    ],
+)
+def test_a_refund_takes_back_earlier_purchases(pairs, weights, expected):
+    assert left(pairs, weights) == expected
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(-3, 3)), max_size=30))
+def test_refunds_are_a_stack_of_units(rows):
+    stacks, lost = {}, 0
+    for row, (pair, weight) in enumerate(rows):
+        stack = stacks.setdefault(pair, [])
+        stack += [row] * max(weight, 0)
+        lost += -weight > len(stack)
+        del stack[len(stack) - min(-weight, len(stack)) if weight < 0 else len(stack) :]
+    expected = [sum(stack.count(row) for stack in stacks.values()) for row in range(len(rows))]
+    pairs, weights = zip(*rows, strict=True) if rows else ([], [])
+    assert left(pairs, weights) == (expected, lost)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
+from qkvsearch._utils import scratch
 from qkvsearch._utils.limits import COLUMNS
 from qkvsearch.data.columns import Columns
-from qkvsearch.data.files import scratch
 from qkvsearch.data.readers import read_dataset
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qkvsearch.data.files import scratch
-from qkvsearch.data.files.scratch import (
+from qkvsearch._utils import scratch
+from qkvsearch._utils.scratch import (
     GrowingArray,
     counts_of,
-    first_places,
+    filtered,
+    first_rows,
     grouped,
     scratch_array,
-    taken,
 )
 from qkvsearch.errors import DataError
 
@@ -36,7 +36,7 @@ def test_places_by_number_are_those_of_a_stable_sort(size, found):
     scratch.ROWS_AT_ONCE = size
     try:
         starts, places = grouped(found, 6)
-        counts, first = counts_of(found, 6), first_places(found, 6)
+        counts, first = counts_of(found, 6), first_rows(found, 6)
     finally:
         scratch.ROWS_AT_ONCE = before
     order = np.argsort(found, kind="stable")
@@ -79,5 +79,5 @@ def test_a_full_disk_is_one_clear_line(rows_at_once, monkeypatch):
 
 def test_what_is_taken_is_copied_only_where_something_is_left_out(rows_at_once):
     array = np.arange(9)
-    assert taken(array, np.ones(9, bool)) is array
-    assert taken(array, array % 2 == 0).tolist() == [0, 2, 4, 6, 8]
+    assert filtered(array, np.ones(9, bool)) is array
+    assert filtered(array, array % 2 == 0).tolist() == [0, 2, 4, 6, 8]

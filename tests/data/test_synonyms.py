@@ -30,6 +30,17 @@ def test_what_is_no_rule_is_named_with_its_line(tmp_path, line):
         read_synonyms(written(tmp_path, f"a, b\n{line}\n"))
 
 
+def test_rules_of_too_many_pairs_are_refused(tmp_path):
+    rule = ", ".join(f"word{k}" for k in range(1_001))
+    with pytest.raises(DataError, match=r"line 1: more than 1,000,000 pairs"):
+        read_synonyms(written(tmp_path, rule))
+
+
+def test_a_device_that_never_ends_is_refused():
+    with pytest.raises(DataError, match=r"/dev/zero: more than 200,000,000 bytes"):
+        read_synonyms("/dev/zero")
+
+
 def test_an_empty_file_is_an_error_and_none_is_none(tmp_path):
     with pytest.raises(DataError, match="no synonyms here"):
         read_synonyms(written(tmp_path, "# nothing\n"))

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qkvsearch.data.files.delimited import _in_words
 from qkvsearch.data.files.frames import as_text
 from qkvsearch.data.files.tables import read_table
 from qkvsearch.errors import DataError
@@ -60,22 +59,6 @@ def test_a_title_above_the_table_is_left_out_and_said(tmp_path, above):
     lines = above.count("\n")
     assert list(frame.index) == [lines + 2, lines + 3]
     assert report.notes[0].startswith(f"lines above the table, left out: {lines} ('Products")
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "id;;\n1;a;b\n2;c;d\n",  # a column with a name, and two without
-        "title\nred, blue, green\nblack\n",  # prose with commas in it
-        "title\nTents, ropes, and more\nTents, ropes, lamps, and more\nRopes, tents, all\n",
-    ],
-)
-def test_a_first_line_of_one_name_is_no_title_above_a_table(read, text):
-    try:
-        _, report = read(text.encode())
-    except DataError:
-        return
-    assert not report.notes
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
@@ -173,12 +156,12 @@ def test_long_json_numbers_beside_a_gap_are_not_rounded(read):
 
 
 def test_half_an_emoji_in_json_becomes_a_question_mark(read):
-    assert read(r'{"id": 1, "t": "a\ud83d"}', "t.jsonl")[0][1] == ["1", "a?"]
+    assert read(r'{"id": 1, "t": "a\ud83d"}', "t.jsonl")[0][1] == ["1", "a\\ud83d"]
 
 
-def test_half_an_emoji_in_a_key_of_json_becomes_a_question_mark(read):
+def test_half_an_emoji_in_a_key_of_json_becomes_its_number(read):
     text = r'{"id": 1, "a\ud800": 2, "a\udfff": 3, "a?": 4}'
-    assert read(text, "t.jsonl")[0] == [["id", "a?", "a?.1", "a?.2"], ["1", "2", "3", "4"]]
+    assert read(text, "t.jsonl")[0] == [["id", r"a\ud800", r"a\udfff", "a?"], ["1", "2", "3", "4"]]
 
 
 @pytest.mark.parametrize("bad", ['{"id": }', "[1]", "7"])
@@ -202,13 +185,21 @@ def test_parquet_reads_as_the_frame_does(tmp_path):
     [
         ("t.csv", "", "the file is empty"),
         ("t.csv", "\n\n", "no line has anything in it"),
-        ("t.csv", 'id,title\n1,"a\n2,b\n', "not a table"),
+        (
+            "t.csv",
+            'id,title\n1,"a\n2,b\n',
+            "row 2, the header counted, opens a quote that is never",
+        ),
         ("t.csv", '"' + "x" * 200_000, "not a table"),
         ("t.parquet", "no such thing", "not a Parquet file"),
+        ("t.csv", b"\x1f\x8b\x08\x00abc", "damaged, or cut short"),
+        ("t.csv", b"PK\x03\x04abc", "cannot be unpacked"),
+        ("t.csv", b"\xd0\xcf\x11\xe0abc", "a workbook of an old Excel; save it as"),
+        ("t.csv", b"%PDF-1.7", "a PDF"),
     ],
 )
 def test_what_is_no_table_is_an_error_naming_the_file(read, name, content, reason):
-    with pytest.raises(DataError, match=rf"{name}: .*{reason}"):
+    with pytest.raises(DataError, match=rf"{name}: (.*)?{reason}"):
         read(content, name)
 
 
@@ -262,46 +253,15 @@ def test_a_quote_that_opens_a_title_swallows_no_lines_of_a_tsv(tmp_path):
     frame, report = read_table(save(tmp_path / "films.tsv", text))
     assert frame["title"].tolist() == ['"Weird Al" tour', "Fargo", '"Heroes" live', "Alien"]
     assert report.kept == 4
-
-
-def test_quotes_that_close_in_a_tsv_are_quotes(tmp_path):
     frame, _ = read_table(save(tmp_path / "films.tsv", 'id\ttitle\n1\t"He said ""so"""\n'))
     assert frame["title"].tolist() == ['He said "so"']
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"\x1f\x8b\x08\x00abc", r"items\.csv: damaged, or cut short"),
-        (b"PK\x03\x04abc", r"items\.csv: cannot be unpacked"),
-        (b"\xd0\xcf\x11\xe0abc", "a workbook of an old Excel; save it as"),
-        (b"%PDF-1.7", "a PDF"),
-    ],
-)
-def test_what_is_no_table_is_refused_by_name(tmp_path, content, message):
-    path = tmp_path / "items.csv"
-    path.write_bytes(content)
-    with pytest.raises(DataError, match=message):
-        read_table(path)
-
-
-def test_suffixes_may_be_in_capitals(tmp_path):
-    frame, _ = read_table(save(tmp_path / "ITEMS.JSONL", '{"id": 1, "title": "kettle"}\n'))
-    assert frame["title"].tolist() == ["kettle"]
-
-
 def test_an_object_in_a_cell_keeps_its_values(tmp_path):
-    frame, _ = read_table(save(tmp_path / "items.jsonl", '{"id": 1, "by": {"author": "Bob"}}\n'))
+    frame, _ = read_table(save(tmp_path / "ITEMS.JSONL", '{"id": 1, "by": {"author": "Bob"}}\n'))
     assert frame["by"].tolist() == ['{"author": "Bob"}']
 
 
 def save(path, text):
     path.write_text(text, encoding="utf-8")
     return path
-
-
-def test_what_pandas_says_is_passed_on_where_it_is_no_open_quote():
-    assert _in_words(ValueError("no columns to parse")) == "no columns to parse"
-    assert "row 4, the header counted" in _in_words(
-        ValueError("EOF inside string starting at row 3")
-    )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from qkvsearch.data.columns.dates import are_times, parse_dates, times_of
+from qkvsearch.data.columns.dates import are_times, parse_dates
+from qkvsearch.data.files.encoded import encoded
+from qkvsearch.data.log import times_in
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError
 
@@ -19,7 +22,8 @@ def days(*cells):
 
 def seconds(*cells):
     report = ReadReport("log.csv", read=len(cells))
-    times = times_of(pd.Series(cells, dtype=object, name="when"), report)
+    table = encoded(pd.DataFrame({"when": pd.Series(cells, dtype=object)}))
+    times = times_in(table, "when", np.ones(len(cells), dtype=bool), report)
     return (None if times is None else times.tolist()), "; ".join(report.notes)
 
 
@@ -86,8 +90,22 @@ def test_a_column_of_spreadsheet_days_is_dates():
     assert seconds("45352", "45352.5")[0] == [MARCH_1, MARCH_1 + 43_200]
 
 
-def test_numbers_in_an_order_of_their_own_stay():
-    assert seconds("3", "1", "45352") == ([3, 1, 45352], "")
+@pytest.mark.parametrize(
+    "numbers", [[3, 1, 45352], [10**9, 17 * 10**8], [20010909014640, 20010909014641, 0]]
+)
+def test_other_numbers_stay_as_they_are(numbers):
+    assert seconds(*map(str, numbers)) == (numbers, "")
+
+
+@pytest.mark.parametrize(
+    ("unit", "digits"), [("milliseconds", 3), ("microseconds", 6), ("nanoseconds", 9)]
+)
+@pytest.mark.parametrize("others", [[None], ["2024-03-01"]])
+def test_finer_units_are_brought_to_seconds_and_noted(unit, digits, others):
+    cells = [f"{second}5{'0' * (digits - 1)}" for second in (MARCH_1, MARCH_1 - 10**8)]
+    times, notes = seconds(*cells, *others)
+    assert times[:2] == [MARCH_1, MARCH_1 - 10**8]
+    assert (f"column when is in {unit}, and was brought to seconds" in notes) == (others == [None])
 
 
 def test_seconds_and_milliseconds_in_one_column_are_the_same_times():
@@ -108,9 +126,10 @@ def test_unreadable_cells_are_counted_with_a_row_and_do_not_stop_the_build():
     assert "1 of 3 times could not be read; column 'when': row 1: 'soon' is not a time" in notes
 
 
-def test_a_column_of_no_times_is_an_error_with_row_and_cell():
-    with pytest.raises(DataError, match=r"log\.csv: column 'when': row 0: 'soon' is not a time"):
-        seconds("soon", "later", "2024-03-02")
+@pytest.mark.parametrize("bad", ["soon", "inf", "1e30"])
+def test_a_column_of_no_times_is_an_error_with_row_and_cell(bad):
+    with pytest.raises(DataError, match=rf"log\.csv: column 'when': row 0: '{bad}' is not a time"):
+        seconds(bad, bad, "2024-03-02")
 
 
 def test_a_column_without_any_time_has_none():

@@ -14,8 +14,8 @@ import qkvsearch as qkv
 from qkvsearch.engines.milvus.collections import SegmentKeys, write
 from qkvsearch.errors import QkvError, WorkspaceError
 from qkvsearch.index import dense as remote
-from qkvsearch.retrieval import remote_keys as elsewhere
-from qkvsearch.retrieval.remote_keys import Allowed
+from qkvsearch.retrieval.approximate import Filter
+from qkvsearch.retrieval.remote_keys import RemoteQuery
 from qkvsearch.storage.checksums import read_checksummed, write_checksummed
 from qkvsearch.storage.remote_collections import RemoteCollection, filter_of
 
@@ -64,7 +64,7 @@ def catalog(n: int = 160, seed: int = 0) -> pd.DataFrame:
 def few():
     """So few candidates and drawn items that most items are neither."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(elsewhere, "CANDIDATES", 60)
+        patch.setattr(RemoteQuery, "min_candidates", 60)
         patch.setattr(remote, "DRAWN", 16)
         yield
 
@@ -158,15 +158,15 @@ def test_neighbours_facets_the_map_and_an_export_are_the_same(both, tmp_path):
 def test_the_best_of_some_items_are_those_of_a_full_scan(both, monkeypatch, most_named):
     from qkvsearch.engines.milvus import store as module
 
-    monkeypatch.setattr(module, "MOST_NAMED", most_named)
+    monkeypatch.setattr(module, "MAX_NAMED", most_named)
     local, there = both
     store, keys = there.models.key_store, local.models.dense_keys("lsa").vectors
     mask = np.arange(160) % 9 == 0
     query = keys[5] + keys[20]
     best = np.argsort(-(keys @ query), kind="stable")
-    found = store.nearest("lsa", query, 7, Allowed(mask))
+    found = store.nearest("lsa", query, 7, Filter(mask))
     assert found.tolist() == [row for row in best.tolist() if mask[row]][:7]
-    assert store.nearest("lsa", query, 30, Allowed(mask)).tolist() == np.flatnonzero(mask).tolist()
+    assert store.nearest("lsa", query, 30, Filter(mask)).tolist() == np.flatnonzero(mask).tolist()
     level = float(np.sort(keys @ query)[-12])
     assert sorted(store.above("lsa", query, level)) == sorted(np.flatnonzero(keys @ query > level))
 
@@ -174,14 +174,14 @@ def test_the_best_of_some_items_are_those_of_a_full_scan(both, monkeypatch, most
 def test_items_that_are_far_down_are_named_where_no_search_reaches_them(both, monkeypatch):
     from qkvsearch.engines.milvus import store as module
 
-    monkeypatch.setattr(module, "MOST_FOUND", 30)
-    monkeypatch.setattr(module, "MOST_NAMED", 8)
+    monkeypatch.setattr(module, "MAX_HITS", 30)
+    monkeypatch.setattr(module, "MAX_NAMED", 8)
     local, there = both
     store, keys = there.models.key_store, local.models.dense_keys("lsa").vectors
     order = np.argsort(-(keys @ keys[5]), kind="stable")
     mask = np.zeros(160, dtype=bool)
     mask[order[60:]] = True
-    assert store.nearest("lsa", keys[5], 9, Allowed(mask)).tolist() == order[60:69].tolist()
+    assert store.nearest("lsa", keys[5], 9, Filter(mask)).tolist() == order[60:69].tolist()
 
 
 def test_dense_keys_are_not_on_this_machine(both):
@@ -195,7 +195,7 @@ def test_what_is_found_is_measured_against_all_keys_in_memory(both):
     figures = there.evaluate_search(queries, against="local").metrics
     assert figures["found@10"] == 1
     assert figures["score_difference"] < 1e-4
-    with pytest.raises(QkvError, match="keys of this build are here"):
+    with pytest.raises(QkvError, match="this build has local keys"):
         local.evaluate_search(queries, against="local")
 
 
@@ -303,7 +303,7 @@ def test_no_env_file_is_read(tmp_path):
 
 def test_a_collection_that_is_there_stays(both):
     place = RemoteCollection.of(both[1].snapshot.facts)
-    keys = SegmentKeys({}, {}, both[1].snapshot.base.folder / "items.db")
+    keys = SegmentKeys({}, both[1].snapshot.base.folder / "items.db")
     with pytest.raises(WorkspaceError, match="is there already"):
         write(place.uri, place.collection, keys, "")
     assert place.collection in collections(both[1])
@@ -349,7 +349,7 @@ def test_whatever_changes_answers_stay_the_same(own):
                 change(engine)
             answers_are_same(local, there)
             store, keys = there.models.key_store, there.models.dense_keys("lsa").vectors
-            found = store.nearest("lsa", keys[3], 40, Allowed())
+            found = store.nearest("lsa", keys[3], 40, Filter())
             full = np.asarray(keys) @ keys[3]
             np.testing.assert_allclose(full[found], np.sort(full)[::-1][:40], atol=1e-5)
         assert first in collections(there)
@@ -393,7 +393,7 @@ def test_a_collection_that_is_gone_is_told_of_and_repaired(own):
         with pytest.raises(WorkspaceError, match="is not there") as raised:
             engine.search("sourdough bread")
         assert "\n" not in str(raised.value)
-        with pytest.raises(WorkspaceError, match="not as written"):
+        with pytest.raises(WorkspaceError, match="damaged"):
             engine.info(verify=True)
     done = qkv.engine.repair(there.workspace.path)
     assert any("from the texts" in line for line in done.rebuilt)

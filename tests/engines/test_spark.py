@@ -229,7 +229,7 @@ def test_nothing_is_left_of_what_it_takes_to_go_on(both):
 
 @pytest.mark.parametrize("most_blocks", [64, 2])
 def test_texts_are_encoded_the_same(both, engine, monkeypatch, most_blocks):
-    from qkvsearch.engine.remote_export import encode_elsewhere
+    from qkvsearch.engine.remote_export import encode_remotely
     from qkvsearch.engines.spark import batches
 
     monkeypatch.setattr(batches, "TEXTS_PER_BLOCK", 150)
@@ -237,7 +237,7 @@ def test_texts_are_encoded_the_same(both, engine, monkeypatch, most_blocks):
     _, there = both
     rng, done = np.random.default_rng(0), []
     texts = [" ".join(rng.permutation(KINDS)[: 1 + k % 3]) for k in range(1000)]
-    found = encode_elsewhere(
+    found = encode_remotely(
         engine, texts, there.workspace.path, "lsa", lambda *told: done.append(told)
     )
     here = there.models.encoder("lsa").encode_many(texts)

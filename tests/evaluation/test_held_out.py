@@ -49,8 +49,8 @@ def test_confidences_are_by_the_scale_of_what_is_learned_from(log, protocol):
     held_out = HeldOutUsers.of(parts, (1, 5))
     weights = rating_confidences(parts.train.ratings, len(parts.train), (1, 5))
     assert (held_out.train != parts.train.matrix(weights)).nnz == 0
-    assert (held_out.known != parts.history.matrix()[held_out.users]).nnz == 0
-    assert held_out.liked.shape == held_out.known.shape == (len(held_out.users), 60)
+    assert (held_out.seen != parts.history.matrix()[held_out.users]).nnz == 0
+    assert held_out.liked.shape == held_out.seen.shape == (len(held_out.users), 60)
 
 
 def test_progress_counts_everyone_once(log):

@@ -209,7 +209,7 @@ def test_a_sample_is_of_the_same_users_for_the_same_seed(log):
     rows = [place[user] for user in one.users.tolist()]
     assert one.relevant == [every.relevant[row] for row in rows]
     assert (one.liked != every.liked[rows]).nnz == 0
-    assert (one.known != every.known[rows]).nnz == 0
+    assert (one.seen != every.seen[rows]).nnz == 0
     assert (one.train != every.train).nnz == 0
 
 

@@ -60,11 +60,11 @@ def calibrated(titles: list[str], **given) -> Answerability:
 
 
 def test_words_are_as_familiar_as_the_catalog_has_them():
-    assert evidence("boat").found[WORDS] == 1
-    assert evidence("zzqx").found[WORDS] == 0
-    assert evidence("boat zzqx").found[WORDS] == 0.5
-    assert evidence("red").found[WORDS] == pytest.approx(np.log(4) / np.log(10))
-    assert evidence("").found[WORDS] == 0
+    assert evidence("boat").values[WORDS] == 1
+    assert evidence("zzqx").values[WORDS] == 0
+    assert evidence("boat zzqx").values[WORDS] == 0.5
+    assert evidence("red").values[WORDS] == pytest.approx(np.log(4) / np.log(10))
+    assert evidence("").values[WORDS] == 0
 
 
 def test_the_lexical_head_counts_the_words_of_the_best_item():
@@ -73,14 +73,14 @@ def test_the_lexical_head_counts_the_words_of_the_best_item():
     scores = {
         text: float(lexical_scores(keys, [text], Analyzer()).max()) for text in ("red", "red sea")
     }
-    assert evidence("red", lexical=scores["red"]).found["lexical"] == pytest.approx(1)
-    assert evidence("red sea", lexical=scores["red sea"]).found["lexical"] == pytest.approx(2)
-    assert evidence("zzqx", lexical=0.0).found["lexical"] == 0
-    assert evidence("sku-5", lexical=7.0).found["lexical"] == 1  # a code
+    assert evidence("red", lexical=scores["red"]).values["lexical"] == pytest.approx(1)
+    assert evidence("red sea", lexical=scores["red sea"]).values["lexical"] == pytest.approx(2)
+    assert evidence("zzqx", lexical=0.0).values["lexical"] == 0
+    assert evidence("sku-5", lexical=7.0).values["lexical"] == 1  # a code
 
 
 def test_an_encoder_of_the_catalog_counts_by_the_share_of_words_that_it_read():
-    found = evidence("red zzqx", lsa=0.8, static=0.8).found
+    found = evidence("red zzqx", lsa=0.8, static=0.8).values
     assert found["lsa"] == pytest.approx(0.4)
     assert found["static"] == 0.8
 
@@ -231,7 +231,7 @@ def test_scores_are_the_same_in_blocks(monkeypatch):
     )
     texts = ["red sea", "lake", "zzqx", "blue boat"]
     whole = best(texts)
-    monkeypatch.setattr(calibration, "MOST_SCORES", 1)
+    monkeypatch.setattr(calibration, "MAX_SCORES", 1)
     blocks = best_scores(
         keys, encoders, {"lsa": item_keys(encoders["lsa"].encode_many, [TITLES])}, Analyzer()
     )(texts)

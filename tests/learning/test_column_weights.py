@@ -147,7 +147,7 @@ def test_judgements_move_the_weight_the_more_the_more_there_are():
 def test_a_sample_of_the_items_tells_nearly_the_same(monkeypatch):
     given, case = np.array([0.5, 0.5]), judged_case(100)
     whole = learn_columns_from_judgements(*case, given)
-    monkeypatch.setattr(head_weights, "MOST_ITEMS", 150)
+    monkeypatch.setattr(head_weights, "MAX_ITEMS", 150)
     assert learn_columns_from_judgements(*case, given) == pytest.approx(whole, abs=0.05)
 
 

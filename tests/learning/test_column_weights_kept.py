@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 import qkvsearch as qkv
-from qkvsearch._utils.progress import silent
-from qkvsearch.cli.build import columns_counted
+from qkvsearch._utils.callbacks import silent
+from qkvsearch.cli.build import column_weights_text
 from qkvsearch.index import StoredModels
 from qkvsearch.index.dense import DenseComponent
 from qkvsearch.index.merge import merged_contents
@@ -112,5 +112,5 @@ def test_repaired_keys_go_by_the_weights(path):
 
 def test_only_weights_that_differ_are_said():
     even = {"lsa": {"title": 0.52, "tags": 0.48}}
-    assert columns_counted(even) == ""
-    assert columns_counted({**even, "static": WEIGHTS}) == "in static title 0.20, body 0.80"
+    assert column_weights_text(even) == ""
+    assert column_weights_text({**even, "static": WEIGHTS}) == "in static title 0.20, body 0.80"

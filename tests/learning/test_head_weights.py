@@ -11,10 +11,13 @@ from qkvsearch.retrieval.head_weights import (
     learn_weights,
     lexical_scores,
     made_lexical_keys,
+    made_queries,
     made_scores,
+    of_column,
+    overlap,
+    passage,
     standardized,
 )
-from qkvsearch.retrieval.made_queries import made_queries, of_column, overlap, passage
 from qkvsearch.text.analysis import Analyzer
 from qkvsearch.text.encoders import (
     FittedEncoder,
@@ -52,14 +55,14 @@ def test_the_head_that_finds_what_is_asked_for_gets_the_weight():
     rng = np.random.default_rng(0)
     right, noise = 4 * np.eye(30) + rng.normal(size=(30, 30)), rng.normal(size=(30, 30))
     scores = np.stack([standardized(right), standardized(noise)])
-    weights = conditional_logit([Alternatives.each_its_own(scores)])
+    weights = conditional_logit([Alternatives.one_answer_each(scores)])
     assert weights.sum() == pytest.approx(1)
     assert weights[0] > 0.9
 
 
 def test_heads_that_find_nothing_share_the_weight():
     worse = -np.stack([np.eye(8), np.eye(8)])
-    weights = conditional_logit([Alternatives.each_its_own(worse)])
+    weights = conditional_logit([Alternatives.one_answer_each(worse)])
     np.testing.assert_allclose(weights, [0.5, 0.5])
 
 

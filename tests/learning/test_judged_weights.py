@@ -71,8 +71,8 @@ def test_a_hundred_queries_are_halfway(heads):
 
 def test_a_sample_of_the_items_tells_nearly_what_all_of_them_tell(heads, monkeypatch):
     whole = learn_from_judgements(judged(400), *heads, PRIOR)
-    monkeypatch.setattr(head_weights, "CANDIDATES", 120)
-    monkeypatch.setattr(head_weights, "MOST_SCORES", 3 * N_ITEMS * 7)
+    monkeypatch.setattr(head_weights, "N_ALTERNATIVES", 120)
+    monkeypatch.setattr(head_weights, "MAX_SCORES", 3 * N_ITEMS * 7)
     sampled = learn_from_judgements(judged(400), *heads, PRIOR)
     for name in PRIOR:
         assert sampled[name] == pytest.approx(whole[name], abs=0.03)
@@ -81,7 +81,7 @@ def test_a_sample_of_the_items_tells_nearly_what_all_of_them_tell(heads, monkeyp
 def test_more_queries_than_are_needed_are_sampled(heads, monkeypatch):
     asked = []
     scored = head_weights._scored
-    monkeypatch.setattr(head_weights, "MOST_JUDGED", 50)
+    monkeypatch.setattr(head_weights, "MAX_JUDGED", 50)
     monkeypatch.setattr(
         head_weights,
         "_scored",
@@ -98,7 +98,7 @@ def test_every_chosen_query_is_scored_once_however_many_at_a_time(monkeypatch, a
     scorers = [
         lambda asked, sign=sign: sign * matrix[[*map(texts.index, asked)]] for sign in (1, -1)
     ]
-    monkeypatch.setattr(head_weights, "MOST_SCORES", at_once * len(scorers) * 4)
+    monkeypatch.setattr(head_weights, "MAX_SCORES", at_once * len(scorers) * 4)
     found = list(head_weights._scored(texts, chosen, scorers, 4))
     assert [query for query, _ in found] == chosen.tolist()
     expected = standardized(matrix[chosen])
@@ -162,7 +162,7 @@ def test_judgements_of_no_use_are_refused(judgements, message):
 
 
 def test_those_that_were_left_out_of_the_sample_are_not_among_those_learned_from(monkeypatch):
-    monkeypatch.setattr(head_weights, "MOST_JUDGED", 7)
+    monkeypatch.setattr(head_weights, "MAX_JUDGED", 7)
     many = JudgedQueries([f"query {i}" for i in range(40)], [np.array([0])] * 40, [])
     assert among(many.texts, many.fingerprints()) == 7
     chosen = many.chosen(np.random.default_rng(0))

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qkvsearch.retrieval.keys import CountedKeys, LexicalKeys, length_norms
+from qkvsearch.retrieval.keys import CountedKeys, LexicalKeys, TermCounts, length_norms
 from qkvsearch.retrieval.late_interaction import TokenKeys, idf
-from qkvsearch.retrieval.term_counts import TermCounts
 from qkvsearch.text.analysis import Token
 from qkvsearch.text.vocabulary import count_terms
 
@@ -43,7 +42,7 @@ def test_pieces_in_any_order_have_the_weights_of_all_their_items_afresh(pieces, 
     ends = np.cumsum([len(piece) for piece in pieces])
     counts = [TermCounts.of_texts(piece) for piece in pieces]
     placed = [
-        count.placed(place[end - len(piece) : end])
+        count.renumbered(place[end - len(piece) : end])
         for count, piece, end in zip(counts, pieces, ends, strict=True)
     ]
     texts = [stored[row] for row in there]

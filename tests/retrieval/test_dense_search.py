@@ -25,7 +25,7 @@ def by_sorting(scores, k, mask=None):
 @pytest.fixture
 def small_blocks(monkeypatch):
     monkeypatch.setattr(topk, "PRODUCTS", 256)
-    monkeypatch.setattr(topk, "MOST_QUERIES", 8)
+    monkeypatch.setattr(topk, "MAX_QUERIES", 8)
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 20])

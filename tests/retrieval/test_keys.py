@@ -74,7 +74,7 @@ def test_many_words_are_added_up_some_at_a_time(monkeypatch):
     """Each counts as often as it is asked."""
     keys, query = keys_of([["a", "b"], ["b", "c"], ["a"]]), tokens("abcabaab")
     head = keys.head(query)
-    monkeypatch.setattr("qkvsearch.retrieval.keys.WORDS_AT_ONCE", 1)
+    monkeypatch.setattr("qkvsearch.retrieval.keys.WORDS_PER_BATCH", 1)
     np.testing.assert_allclose(keys.head(query).scores, head.scores, rtol=1e-6)
     once = [keys.head(tokens(word)).scores for word in "abc"]
     np.testing.assert_allclose(head.scores, np.array([4, 3, 1]) @ np.array(once), rtol=1e-6)

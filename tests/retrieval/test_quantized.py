@@ -1,103 +1,193 @@
-"""int8 keys: the neighbours that float32 keys have, with exact scores."""
+"""int8 keys: their best items are exact, and the ones of a full scan."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from qkvsearch.retrieval.quantized import QuantizedKeys
-from qkvsearch.retrieval.topk import search_dense
+import qkvsearch as qkv
+from qkvsearch.index import dense
+from qkvsearch.retrieval import DenseKeys, fuse, fuse_ranks, rank
+from qkvsearch.retrieval.approximate import Filter, fuse_candidates, score_candidates
+from qkvsearch.retrieval.fusion import plus
+from qkvsearch.retrieval.quantized import QuantizedKeys, quantize
+from qkvsearch.text.labelled import LabelledVectors, unit_rows
+
+N = 3000
+QUERIES = ("river bank", "how do neural networks learn", "music", "jakcet rain -dog", "brain*")
 
 
-def recall(found, exact):
-    return np.mean([len(np.intersect1d(a, b)) / len(b) for a, b in zip(found, exact, strict=True)])
+def heads(seed, spread=1.0):
+    """A query to float32 keys, and to their int8 copies. spread: how far apart keys are."""
+    rng = np.random.default_rng(seed)
+    keys = unit_rows(1 + spread * rng.normal(size=(N, 32))).astype(np.float32)
+    query = LabelledVectors(["a", "b"], rng.normal(size=(2, 32)).astype(np.float32))
+    name = f"dense{seed}"
+    # Other products differ in the last bits, and so in the order of what is all but equal.
+    scores = np.einsum("ij,j->i", keys, query.total)
+    exact = replace(DenseKeys(keys).head(name, query), scores=scores)
+    return exact, quantized(keys).head(name, query)
 
 
-def drawn(kind, n, rng):
-    noise = rng.standard_normal((n, 64), np.float32)
-    if kind == "random":
-        return noise
-    centres = np.random.default_rng(9).standard_normal((50, 64), np.float32)
-    return centres[rng.integers(50, size=n)] + 0.1 * noise
+def quantized(keys):
+    return QuantizedKeys(keys, **quantize(keys))
 
 
-@pytest.mark.parametrize("kind", ["random", "clustered"])
-@pytest.mark.parametrize("n", [1, 2, 40])
-def test_the_ten_nearest_are_found(kind, n):
-    rng = np.random.default_rng(3)
-    keys, queries = drawn(kind, 20_000, rng), drawn(kind, n, rng)
-    positions, scores = QuantizedKeys.from_keys(keys).search(queries, keys, 10)
-    exact, expected = search_dense(queries, keys, 10)
-    assert recall(positions, exact) >= 0.99
-    # A missed neighbour moves those after it up by one, to scores all but as good.
-    np.testing.assert_allclose(scores, expected, rtol=2e-2)
-    for i, query in enumerate(queries):
-        np.testing.assert_allclose(scores[i], keys[positions[i]] @ query, rtol=1e-5)
+def names(positions):
+    return [int(p) for p in positions], [str(p) for p in positions]
+
+
+def mask_of(seed):
+    return np.random.default_rng(seed).random(N) < 0.3
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("k", [1, 10, 300, 5000])
+@pytest.mark.parametrize("spread", [1.0, 0.01])
+def test_the_best_are_those_of_a_full_scan(seed, k, spread):
+    exact, approximate = heads(seed, spread)
+    tolerance = 0.01 if spread == 1 else 0.3  # codes of keys that are all similar tell less
+    for mask in (None, mask_of(seed)):
+        expected = rank(exact, names, k=k, mask=mask)
+        scores = score_candidates(approximate, Filter(mask, k=k))
+        assert (exact.scores != scores.scores).any() or k > N
+        found = rank(scores, names, k=k, mask=mask)
+        assert [hit.id for hit in found] == [hit.id for hit in expected]
+        np.testing.assert_allclose(
+            [hit.score for hit in found], [hit.score for hit in expected], rtol=1e-5, atol=1e-6
+        )
+        np.testing.assert_allclose(
+            [hit.weight for hit in found], [hit.weight for hit in expected], rtol=tolerance
+        )
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_product_is_farther_from_the_exact_one_than_is_said(seed):
+    exact, approximate = heads(seed)
+    keys, vector = approximate.keys, approximate.vector
+    difference = np.abs(exact.scores - keys.products(vector)).max()
+    assert 0 < difference <= keys.max_error(vector) < 40 * difference
+
+
+def test_the_largest_score_and_the_items_above_a_threshold_are_exact():
+    exact, approximate = heads(3)
+    assert score_candidates(approximate).scores.max() == pytest.approx(exact.scores.max(), rel=1e-6)
+    query = LabelledVectors(["q"], approximate.vector[None])
+    for threshold in np.quantile(exact.scores, [0.2, 0.9, 0.999]):
+        above = approximate.keys.above(query, threshold)
+        np.testing.assert_array_equal(above, exact.scores > threshold)
+
+
+@pytest.mark.parametrize("fusion", [fuse, fuse_ranks])
+def test_fused_heads_are_exact_where_they_count(fusion):
+    (one, one_fast), (two, two_fast) = heads(1), heads(2)
+    values = np.where(mask_of(3), 0.5, 0).astype(np.float32)
+
+    def fused(found):
+        return plus(fusion(list(found.values()), [0.7, 0.3]), "more", values)
+
+    expected = rank(fused({"one": one, "two": two}), names, k=20)
+    _, scores = fuse_candidates({"one": one_fast, "two": two_fast}, fused, Filter(k=20))
+    found = rank(scores, names, k=20)
+    assert [hit.id for hit in found] == [hit.id for hit in expected]
+    for ours, theirs in zip(found, expected, strict=True):
+        assert ours.score == pytest.approx(theirs.score, abs=1e-3)
+        assert sum(ours.heads.values()) == pytest.approx(ours.score, abs=1e-5)
+    parts = [part.value for part in found.explain(0)]
+    assert sum(parts) == pytest.approx(found[0].score, abs=1e-4)
+
+
+def test_equal_items_stay_in_their_order_however_many_are_asked_for():
+    rng = np.random.default_rng(4)
+    keys = unit_rows(rng.normal(size=(40, 32))).astype(np.float32)[rng.integers(40, size=N)]
+    query = LabelledVectors(["a"], rng.normal(size=(1, 32)).astype(np.float32))
+
+    def ids(k):
+        head = quantized(keys).head("dense", query)
+        return [hit.id for hit in rank(score_candidates(head, Filter(k=k)), names, k=k)]
+
+    for k in (1, 7, 90, 300):
+        assert ids(k) == ids(N)[:k]
+
+
+def test_weights_do_not_depend_on_how_many_are_asked_for():
+    found = [
+        rank(score_candidates(heads(2)[1], Filter(k=k)), names, k=k) for k in (1, 10, 100, 1000)
+    ]
+    for value in ("temperature", "n_candidates"):
+        values = [getattr(ranking, value) for ranking in found]
+        assert values == pytest.approx([values[0]] * 4, rel=1e-3)
+    weights = [ranking[0].weight for ranking in found]
+    assert weights == pytest.approx([weights[0]] * 4, rel=1e-3)
 
 
 def test_a_code_is_within_half_a_step():
     keys = np.random.default_rng(0).standard_normal((500, 16)).astype(np.float32)
     keys[0], keys[1], keys[2] = 0, 1e-42, 3e38
-    quantized = QuantizedKeys.from_keys(keys, rows=64)
-    rebuilt = quantized.codes * quantized.scales[:, None].astype(np.float64)
-    assert (np.abs(rebuilt - keys)[3:] <= 0.501 * quantized.scales[3:, None]).all()
+    codes, scales = quantize(keys, n_rows=64).values()
+    rebuilt = codes * scales[:, None].astype(np.float64)
+    assert (np.abs(rebuilt - keys)[3:] <= 0.501 * scales[3:, None]).all()
     assert not rebuilt[0].any()
     np.testing.assert_allclose(rebuilt[2], 3e38, rtol=1e-5)
 
 
-@pytest.mark.parametrize("n", [1, 5])
-def test_masks_too_few_keys_and_none(n, tmp_path):
-    rng = np.random.default_rng(1)
-    keys, queries = drawn("random", 300, rng), drawn("random", n, rng)
-    mask = rng.random(300) < 0.1
-    quantized = QuantizedKeys.from_keys(keys)
-    positions, _ = quantized.search(queries, keys, 500, mask)
-    assert np.array_equal(positions, search_dense(queries, keys, 500, mask)[0])
-    assert quantized.search(queries, keys, 5, np.zeros(300, bool))[0].shape == (n, 0)
-    empty = QuantizedKeys.from_keys(keys[:0])
-    assert len(empty) == 0
-    assert empty.search(queries, keys[:0], 5)[0].shape == (n, 0)
-
-
-@pytest.mark.parametrize("n", [1, 2, 3, 40, 130])
-@pytest.mark.parametrize("masked", [False, True])
-@pytest.mark.parametrize("dtype", ["float32", "float16", "float64"])
-def test_keys_that_tie_come_by_position_beyond_every_block(n, masked, dtype):
-    """20,000 keys, more than a block scores at once, are 40 vectors over and over; the queries are
-    single letters, so that all products are exact.
-    """
-    rng = np.random.default_rng(2)
-    distinct = np.eye(40, 48) * rng.permutation(np.arange(1, 41))[:, None]
-    kinds = rng.integers(40, size=20_000)
-    keys = distinct[kinds].astype(np.float32)
-    asked = rng.integers(40, size=n)
-    queries = np.eye(48)[asked].astype(dtype)
-    mask = rng.random(20_000) < 0.5 if masked else None
-    positions, scores = QuantizedKeys.from_keys(keys).search(queries, keys, 7, mask)
-    for found, score, kind in zip(positions, scores, asked, strict=True):
-        left = kinds == kind if mask is None else (kinds == kind) & mask
-        assert found.tolist() == np.flatnonzero(left)[:7].tolist()
-        assert np.array_equal(score, np.full(7, distinct[kind, kind], np.float32))
-
-
-def test_it_is_stored_and_opened_as_memory_maps(tmp_path):
-    keys = drawn("random", 300, np.random.default_rng(1))
-    for name, array in QuantizedKeys.from_keys(keys).arrays().items():
-        np.save(tmp_path / f"{name}.npy", array)
-    opened = {path.stem: np.load(path, mmap_mode="r") for path in tmp_path.iterdir()}
-    for n in (1, 5):
-        found, _ = QuantizedKeys.from_arrays(opened).search(keys[:n], keys, 3)
-        assert found[:, 0].tolist() == list(range(n))
-
-
-def test_what_does_not_fit_is_refused():
+def test_keys_that_are_no_finite_matrix_are_refused():
     keys = np.ones((4, 3), np.float32)
-    quantized = QuantizedKeys.from_keys(keys)
-    with pytest.raises(ValueError, match="quantized"):
-        quantized.search(keys, keys[:2], 1)
-    with pytest.raises(ValueError, match="fit"):
-        quantized.search(keys[:, :2], keys, 1)
     with pytest.raises(ValueError, match="finite"):
-        QuantizedKeys.from_keys(keys * np.nan)
+        quantize(keys * np.nan)
     with pytest.raises(ValueError, match=r"\(N, d\)"):
-        QuantizedKeys.from_keys(keys[0])
+        quantize(keys[0])
+
+
+@pytest.fixture(scope="module")
+def workspaces(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("many")
+    qkv.build(folder / "scanned", "sample:videos", encoder="static").close()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dense, "MIN_QUANTIZED", 1)
+        qkv.build(folder / "coded", "sample:videos", encoder="static").close()
+    return folder
+
+
+def answers(engine):
+    return [engine.search(query, k=k, facets=["tags"]) for query in QUERIES for k in (5, 50)]
+
+
+def assert_same(found, expected):
+    for ours, theirs in zip(found, expected, strict=True):
+        # Items whose scores differ by less may change places.
+        known, near = {hit.id: hit.score for hit in theirs}, {"rel": 1e-3, "abs": 1e-3}
+        scores = list(known.values())
+        assert ours.facets == theirs.facets
+        assert [hit.score for hit in ours] == pytest.approx(scores, **near)
+        assert [known.get(hit.id, scores[-1]) for hit in ours] == pytest.approx(scores, **near)
+
+
+def test_an_engine_answers_as_by_a_full_scan(workspaces):
+    with qkv.open(workspaces / "scanned") as scanned, qkv.open(workspaces / "coded") as coded:
+        keys = coded.models.dense_keys("static")
+        assert isinstance(keys, QuantizedKeys)
+        assert isinstance(scanned.models.dense_keys("static"), DenseKeys)
+        assert_same(answers(coded), answers(scanned))
+        first = coded.items.to_frame()["id"].iloc[0]
+        assert [hit.id for hit in coded.similar(first)] == [
+            hit.id for hit in scanned.similar(first)
+        ]
+
+
+def test_items_that_come_and_go_have_codes_as_well(workspaces):
+    for name in ("scanned", "coded"):
+        with qkv.open(workspaces / name) as engine:
+            rows = engine.items.to_frame()
+            engine.remove(list(rows["id"][3:5]))
+            more = rows[5:7].assign(id=["new1", "new2"], title="A river bank in the rain")
+            engine.add(more)
+    with qkv.open(workspaces / "scanned") as scanned, qkv.open(workspaces / "coded") as coded:
+        keys = coded.models.dense_keys("static")
+        assert len(keys.codes) == len(keys.vectors) == coded.n_items
+        assert_same(answers(coded), answers(scanned))
+        before = answers(coded)
+        coded.compact()
+        assert_same(answers(coded), before)

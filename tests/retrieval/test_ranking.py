@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qkvsearch.retrieval import Components, ScoreComponent, Scores, rank
-from qkvsearch.retrieval.ranking import SHOWN_HITS
+from qkvsearch.retrieval.ranking import MAX_HITS
 
 scores = st.lists(st.floats(-50, 50, width=32), min_size=1, max_size=12)
 
@@ -176,6 +176,6 @@ def test_an_empty_ranking_and_a_long_one_show_themselves_too():
     assert "<table>" in rank(None, names, k=3)._repr_html_()
     assert repr(rank(None, names, k=3)) == "Ranking: 0 hits of 0 candidates"
     long = rank(head_of(np.arange(90.0)), names, k=90)
-    assert len(repr(long).splitlines()) == SHOWN_HITS + 2
+    assert len(repr(long).splitlines()) == MAX_HITS + 2
     assert repr(long).endswith("…")
-    assert long._repr_html_().count("<tr>") == SHOWN_HITS + 1
+    assert long._repr_html_().count("<tr>") == MAX_HITS + 1

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from qkvsearch.retrieval import Components, ScoreComponent
 from qkvsearch.retrieval.reasons import (
-    EVERYTHING,
-    MOST,
+    AVERAGE_ITEM,
+    MAX_LINES,
+    OVERALL,
     SHARE,
-    WHOLE,
     KindsOfItems,
     Reason,
     WordReasons,
@@ -45,8 +45,8 @@ def reasons(text, drawn):
 def test_reasons_add_up_to_what_the_parts_do(drawn, text):
     found = reasons(text, drawn)
     assert sum(one.value for one in found) == pytest.approx(sum(p.value for p in drawn), abs=1e-9)
-    assert texts(found).count(EVERYTHING) <= 1
-    assert len(found) <= MOST + 2
+    assert texts(found).count(AVERAGE_ITEM) <= 1
+    assert len(found) <= MAX_LINES + 2
 
 
 def test_a_word_is_the_same_in_every_head_however_it_is_written():
@@ -79,7 +79,7 @@ def test_a_run_of_chinese_is_one_word():
 
 def test_what_says_nothing_alone_is_the_text_as_a_whole():
     drawn = [ScoreComponent("minilm", label, "x", 1.0) for label in ("[CLS]", "the", ",", "[SEP]")]
-    assert reasons("the, deep", drawn) == [Reason(WHOLE, 4.0)]
+    assert reasons("the, deep", drawn) == [Reason(OVERALL, 4.0)]
     only = reasons("the", [ScoreComponent("lexical", "the", "the", 1.0)])
     assert texts(only) == ["the: same word"]
 
@@ -124,7 +124,7 @@ def test_what_is_not_the_same_for_every_item_is_not_what_everything_gets():
     assert found == [
         Reason("word by word, as the lowest", -4.0),
         Reason("for how popular it is", -2.0),
-        Reason(EVERYTHING, -1.5),
+        Reason(AVERAGE_ITEM, -1.5),
     ]
 
 
@@ -148,8 +148,8 @@ def test_few_lines_carry_most(drawn):
     assert sum(one.value for one in found) == pytest.approx(sum(drawn), abs=1e-9)
     shown = [one for one in found if "smaller" not in one.text]
     carried = sum(abs(one.value) for one in shown)
-    assert len(shown) >= MOST or carried >= SHARE * sum(map(abs, drawn)) - 1e-9
-    assert len(found) <= MOST + 1
+    assert len(shown) >= MAX_LINES or carried >= SHARE * sum(map(abs, drawn)) - 1e-9
+    assert len(found) <= MAX_LINES + 1
 
 
 # --- groups ---
@@ -197,4 +197,4 @@ def test_groups_of_the_items_that_count_add_up_and_are_few(items, data):
     found = KindsOfItems(titles, kinds).reasons(np.array(drawn), which, ["a"])
     total = sum(value for value, counts in zip(drawn, which, strict=True) if counts)
     assert sum(one.value for one in found) == pytest.approx(total, abs=1e-9)
-    assert len(found) <= MOST + 1
+    assert len(found) <= MAX_LINES + 1

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qkvsearch.retrieval import top_k
-from qkvsearch.retrieval.topk import BLOCK, MOST_KEYS, MOST_QUERIES, _promising, search_dense
+from qkvsearch.retrieval.topk import BLOCK, MAX_KEYS, MAX_QUERIES, _block_candidates, search_dense
 
 # Few values, so that most draws have ties at the threshold.
 scores = st.lists(st.sampled_from([-2.0, 0.0, 1.0, 1.5]), max_size=30)
@@ -110,20 +110,20 @@ def test_ties_that_the_mask_scatters_over_many_blocks_are_all_found():
 
 def test_the_fast_path_is_reached_and_left_as_said():
     values = np.arange(MANY, dtype=np.float32)
-    assert _promising(values, 4, None) is not None
-    assert _promising(values, 6, None) is None
-    assert _promising(values.astype(np.int64), 4, None) is None
-    assert _promising(np.where(values == 3, np.nan, values), 4, None) is None
-    assert _promising(values, 4, np.zeros(MANY, dtype=bool)) is None
+    assert _block_candidates(values, 4, None) is not None
+    assert _block_candidates(values, 6, None) is None
+    assert _block_candidates(values.astype(np.int64), 4, None) is None
+    assert _block_candidates(np.where(values == 3, np.nan, values), 4, None) is None
+    assert _block_candidates(values, 4, np.zeros(MANY, dtype=bool)) is None
 
 
 @pytest.mark.parametrize("dtypes", [(np.float32, np.float16), (np.float64, np.float32)])
-@pytest.mark.parametrize("n_queries", [1, 3, MOST_QUERIES + 2])
+@pytest.mark.parametrize("n_queries", [1, 3, MAX_QUERIES + 2])
 def test_many_keys_are_ranked_as_all_products_are(dtypes, n_queries):
     """More queries than one pass takes, more keys than one block has, ties, a mask, two dtypes."""
     rng = np.random.default_rng(3)
     queries = rng.integers(-2, 3, (n_queries, 4)).astype(dtypes[0])
-    keys = rng.integers(-2, 3, (MOST_KEYS + 500, 4)).astype(dtypes[1])
+    keys = rng.integers(-2, 3, (MAX_KEYS + 500, 4)).astype(dtypes[1])
     mask = rng.random(len(keys)) < 0.7
     mask[:2000] = False
     positions, scores = search_dense(queries, keys, 9, mask)

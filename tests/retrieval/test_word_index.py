@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qkvsearch.retrieval.word_index import FEW, WordIndex, WordSequences
+from qkvsearch.retrieval.word_index import N_SINGLE, WordIndex, WordSequences
 from qkvsearch.text.analysis import Analyzer
 from qkvsearch.text.related_words import MIN_PREFIX
 
@@ -51,11 +51,11 @@ def test_terms_that_begin_alike_are_the_same_read_at_once_or_looked_for(monkeypa
     more = WordSequences.numbered(spelled, terms, np.array([0, 4]), np.array([1, 2, 3, 0]))
     pieces = [(more, np.array([5])), (WordSequences.of_fields(FIELDS), np.arange(5))]
     index = WordIndex(pieces, 6)
-    looked_for = [index.terms_beginning(beginning) for _ in range(FEW)]
+    looked_for = [index.terms_beginning(beginning) for _ in range(N_SINGLE)]
     at_once = index.terms_beginning(beginning)
-    assert ("_by_beginning" in vars(index)) is (len(beginning) == MIN_PREFIX)
-    assert looked_for == [at_once] * FEW
-    assert [list(found) for found in looked_for] == [list(at_once)] * FEW
+    assert ("_by_prefix" in vars(index)) is (len(beginning) == MIN_PREFIX)
+    assert looked_for == [at_once] * N_SINGLE
+    assert [list(found) for found in looked_for] == [list(at_once)] * N_SINGLE
     monkeypatch.setattr("qkvsearch.retrieval.word_index.MAX_CACHED_ROWS", 0)
     assert list(WordIndex(pieces, 6).terms_beginning(beginning).items()) == list(at_once.items())
     expected = {"jack": {"jacket": "jacket"}, "mice": {"mouse": "mice"}, "mous": {}}

@@ -15,11 +15,9 @@ from contextlib import closing
 import pytest
 
 from qkvsearch.errors import DamagedError, QkvError, WorkspaceError
-from qkvsearch.storage import records
 from qkvsearch.storage.checksums import read_checksummed
 from qkvsearch.storage.records import Recorded, RecordsDatabase, database
-from qkvsearch.storage.records.changes import is_user
-from qkvsearch.storage.records.record_rows import RECORD
+from qkvsearch.storage.records.record_rows import RECORD, is_user
 from qkvsearch.storage.records.recovery import repair_records
 
 posix = pytest.mark.skipif(os.name != "posix", reason="a process is forked and killed")
@@ -40,7 +38,7 @@ def items(path):
 
 
 def write(path, names, user="ann"):
-    return records.append(fresh(path), [Recorded(user, name, 4, None, 7) for name in names])
+    return fresh(path).append([Recorded(user, name, 4, None, 7) for name in names])
 
 
 @pytest.fixture
@@ -75,31 +73,31 @@ def test_nobody_else_can_read_records_unless_the_owner_allows_it(path):
 def test_numbers_are_never_given_twice(path):
     assert [row[0] for row in rows(path)] == [1, 2, 3, 4, 5, 6]
     assert [row[-1] for row in rows(path)] == [1, 1, 3, 4, 4, 4]
-    assert [record.item[:1] for record in records.undo(fresh(path))] == ["d", "é", "f"]
+    assert [record.item[:1] for record in fresh(path).undo()] == ["d", "é", "f"]
     assert [record.number for record in write(path, ["g"])] == [7]
     assert items(path) == ["a", "b", "c", "g"]
 
 
 def test_what_was_undone_is_in_no_file(path):
     assert "é".encode() in (path / "records.db").read_bytes()
-    records.undo(fresh(path))
+    fresh(path).undo()
     assert "é".encode() not in (path / "records.db").read_bytes()
 
 
 def test_what_a_build_has_learned_from_is_not_undone(path):
     with pytest.raises(QkvError, match=r"learned from .* rollback"):
-        records.undo(fresh(path), learned=6)
+        fresh(path).undo(learned=6)
     assert len(rows(path)) == 6
-    assert len(records.undo(fresh(path), learned=3)) == 3
+    assert len(fresh(path).undo(learned=3)) == 3
     with pytest.raises(QkvError, match="rollback"):
-        records.undo(fresh(path), learned=3)
+        fresh(path).undo(learned=3)
 
 
 def test_a_record_without_a_time_is_after_the_log(tmp_path):
     late = 4_000_000_000
-    (one,) = records.append(fresh(tmp_path), [Recorded("u", "a")], after=5)
-    (two,) = records.append(fresh(tmp_path), [Recorded("u", "a")], after=late)
-    (three,) = records.append(fresh(tmp_path), [Recorded("u", "a")], after=5)
+    (one,) = fresh(tmp_path).append([Recorded("u", "a")], after=5)
+    (two,) = fresh(tmp_path).append([Recorded("u", "a")], after=late)
+    (three,) = fresh(tmp_path).append([Recorded("u", "a")], after=5)
     assert abs(one.time - time.time()) < 60
     assert two.time == three.time == late + 1  # the last one recorded is the last one
 
@@ -109,7 +107,7 @@ def test_where_nothing_was_recorded_nothing_is_made_by_reading(tmp_path):
     fresh(tmp_path).check()
     assert list(tmp_path.iterdir()) == []
     assert repair_records(tmp_path).changed is False
-    assert records.undo(fresh(tmp_path)) == []
+    assert fresh(tmp_path).undo() == []
 
 
 def test_a_users_records_are_found_by_an_index(path):
@@ -125,7 +123,7 @@ def test_a_reader_sees_each_change_and_keeps_nobody_waiting(path):
     assert reader.rows(count) == [(6,)]
     write(path, ["g"])
     assert reader.rows(count) == [(7,)]
-    records.undo(fresh(path))
+    fresh(path).undo()
     assert reader.rows(count) == [(6,)]
 
 
@@ -234,8 +232,8 @@ def kill_in(path, step, rows):
         if step == "committed":
             RecordsDatabase.mark_clean = die
         if step == "spilled":
-            insert = records.changes.insert
-            records.changes.insert = lambda db, rows: (insert(db, rows), die())
+            insert = database.insert
+            database.insert = lambda db, rows: (insert(db, rows), die())
         write(path, [f"n{n}" for n in range(rows)])
         os._exit(3)
     assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
@@ -293,7 +291,7 @@ def test_a_writer_that_fails_leaves_what_was_clean(path, monkeypatch):
         raise sqlite3.OperationalError("database or disk is full")
 
     with monkeypatch.context() as patch:
-        patch.setattr(records.changes, "insert", full)
+        patch.setattr(database, "insert", full)
         with pytest.raises(WorkspaceError, match=r"records\.db: cannot record: database or disk"):
             write(path, ["g"])
     assert files(path) == before
@@ -350,7 +348,7 @@ def test_the_rows_on_both_sides_of_a_damaged_page_are_kept(tmp_path):
 
 def test_repair_counts_what_is_lost_and_keeps_the_rest(tmp_path):
     write(tmp_path, [f"item {n}" for n in range(2000)])
-    records.undo(fresh(tmp_path)) and write(tmp_path, [f"item {n}" for n in range(2000)])
+    fresh(tmp_path).undo() and write(tmp_path, [f"item {n}" for n in range(2000)])
     expected, whole = rows(tmp_path), (tmp_path / "records.db").read_bytes()
     flip(tmp_path / "records.db", whole.index(b"item 777") + 5)
     done = repair_records(tmp_path)
@@ -417,7 +415,7 @@ def test_what_is_forgotten_is_in_no_file(tmp_path, fold):
     others = [row for row in rows(tmp_path) if row[1] in ("bob", "eve")]
     gone = {"Zaphod-77", "zaphod-77"} if fold else {"Zaphod-77"}
     n_gone = sum(row[1] in gone for row in rows(tmp_path))
-    assert records.forget(fresh(tmp_path), "Zaphod-77", fold=fold) == n_gone
+    assert fresh(tmp_path).forget("Zaphod-77", fold=fold) == n_gone
     content = b"".join(files(tmp_path).values())
     assert b"Zaphod-77" not in content
     assert (b"zaphod-77" not in content) == fold
@@ -431,11 +429,11 @@ def test_what_is_forgotten_is_in_no_file(tmp_path, fold):
 RECORDER = """
 import sys
 from pathlib import Path
-from qkvsearch.storage.records import Recorded, RecordsDatabase, append
+from qkvsearch.storage.records import Recorded, RecordsDatabase
 
 database = RecordsDatabase.of(Path(sys.argv[1]))
 for number in range(int(sys.argv[3])):
-    append(database, [Recorded(sys.argv[2], str(number)), Recorded(sys.argv[2], str(number))])
+    database.append([Recorded(sys.argv[2], str(number)), Recorded(sys.argv[2], str(number))])
     print(number, flush=True)
 """
 

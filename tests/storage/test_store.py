@@ -54,7 +54,6 @@ def segment(workspace, films, make_catalog, tombstones=()):
 
 def test_what_was_published_is_opened(workspace):
     snapshot = workspace.open()
-    assert workspace.exists
     assert snapshot.catalog.names([0, 4]) == (
         [4, 100],
         ["Teapot, The (1999)", "L'Été (bleu) (1980)"],

@@ -207,7 +207,7 @@ ODD = [
 @pytest.mark.parametrize("together", [1, 4, 1000])
 @pytest.mark.parametrize("odd", [ODD, [c for c in ODD if not isinstance(c, str)], ["a", "b", "a"]])
 def test_cells_are_the_ones_that_were_stored(tmp_path, monkeypatch, together, odd):
-    monkeypatch.setattr(segment, "TOGETHER", together)
+    monkeypatch.setattr(segment, "BATCH", together)
     rows = [(f"i{i:02}", "title\x1f" if i == 2 else "t", cell) for i, cell in enumerate(odd)]
     columns = [("id", "TEXT"), ("title", "TEXT"), ("cell", "")]
     write_catalog(tmp_path / "items.db", CatalogRows(columns, rows))

@@ -19,7 +19,7 @@ from qkvsearch.index import add as joining
 from qkvsearch.index import builder
 from qkvsearch.storage import checksums
 from qkvsearch.storage.checksums import read_checksummed, write_checksummed
-from qkvsearch.storage.records import changes, database
+from qkvsearch.storage.records import database
 
 ITEMS = pd.DataFrame(
     {"id": list("abcdef"), "title": ["red fox", "blue sea", "green tea", "sea fox", "tea", "fog"]}
@@ -120,7 +120,7 @@ def test_a_rating_of_minus_zero_is_a_whole_record(engine):
 
 def test_a_clock_that_is_set_back_leaves_the_last_record_the_last(engine, monkeypatch):
     for now, rating in ((2_000_000_000, 1.0), (1_900_000_000, -1.0)):
-        monkeypatch.setattr(changes.time, "time", lambda now=now: now)
+        monkeypatch.setattr(database.time, "time", lambda now=now: now)
         engine.record("u", "f", rating)
     assert engine.history("u")[0]["rating"] == -1
 

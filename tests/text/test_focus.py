@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from qkvsearch._utils.limits import ATTENDED
 from qkvsearch.attention import look_ahead_mask
 from qkvsearch.errors import QkvError
-from qkvsearch.text.encoded_text import MASKS, compare, focus, self_attend
+from qkvsearch.text.encoded_text import MASKS, attend_without_layers, compare, focus
 from qkvsearch.text.encoders import pretrained
 from qkvsearch.text.pretrained import fetch as models
 from qkvsearch.text.token_encoder import TokenEncoder
@@ -89,7 +89,7 @@ def test_a_layer_or_head_that_is_not_there_names_those_that_are(tiny, layer, hea
 
 def test_an_encoder_without_layers_attends_without_parameters_and_says_so(plain):
     text = "guitar bass fish bass"
-    expected = self_attend(plain.sequence(text), "causal").weights
+    expected = attend_without_layers(plain.sequence(text), "causal", [], "corpus").map().weights
     np.testing.assert_array_equal(attend(plain, text, "causal").weights, expected)
     for place in ({"layer": 0}, {"head": 0}):
         with pytest.raises(QkvError, match=r"encoder here is corpus.*`encoder` minilm"):

@@ -34,9 +34,23 @@ def test_information_is_positive_and_by_hand_for_two_texts():
 def test_information_counted_in_pieces_is_the_same(monkeypatch):
     _, counts = count_terms(TEXTS, Analyzer().terms)
     whole = positive_information(counts, 0.75)
-    monkeypatch.setattr(svd, "MOST_PAIRS", 3)
+    monkeypatch.setattr(svd, "PAIRS_PER_BLOCK", 3)
     pieces = positive_information(counts, 0.75)
     assert np.array_equal(pieces.toarray(), whole.toarray())
+
+
+def test_with_too_many_pairs_only_the_most_frequent_words_get_vectors(monkeypatch):
+    texts = [*TEXTS, "boat rudder keel anchor mast sail"]
+    everything = CooccurrenceEncoder(n_components=2).fit(texts).encoder_
+    monkeypatch.setattr(svd, "MAX_PAIRS", 36)
+    bounded = CooccurrenceEncoder(n_components=2).fit(texts).encoder_
+    rows = everything.vocabulary.rows(["rudder", "boat", "sea", "wheel"])
+    assert everything.vectors.any(axis=1)[rows].tolist() == [True, True, True, True]
+    assert bounded.vectors.any(axis=1)[rows].tolist() == [False, True, True, True]
+    boat, fish, wheel = (bounded.encode(word).total for word in ("boat", "fish", "wheel"))
+    assert boat @ fish > 0.9
+    assert abs(boat @ wheel) < 0.1
+    assert not len(bounded.encode("rudder"))
 
 
 def test_a_key_is_its_columns_sum_at_length_1_and_its_pieces_add_up_to_it():

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qkvsearch.query.language import MAX_OPERATORS, MOST_WORDS, parse_query
+from qkvsearch.query.language import MAX_OPERATORS, MAX_WORDS, parse_query
 
 COLUMNS = {"title", "genre", "c"}
 
@@ -55,7 +55,7 @@ def test_a_boost_is_a_factor_within_limits():
 
 
 def test_what_a_sentence_has_in_quotation_marks_is_text():
-    few, many = "in " * (MOST_WORDS - 1), "in " * (MOST_WORDS + 1)
+    few, many = "in " * (MAX_WORDS - 1), "in " * (MAX_WORDS + 1)
     assert parse_query(f'{few}"so and so"').clauses[-1].kind == "phrase"
     assert not any(clause.is_condition for clause in parse_query(f'{many}"so and so"').clauses)
     assert [c.excluded for c in parse_query(f"{many} -word").clauses] == [False, True]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qkvsearch.errors import QkvError
-from qkvsearch.text.encoded_text import COSINE_SCALE, MASKS, self_attend
+from qkvsearch.text.encoded_text import COSINE_SCALE, MASKS, attend_without_layers
 from qkvsearch.text.labelled import LabelledVectors
 from qkvsearch.text.text_encoder import PADDING
 
@@ -19,6 +19,10 @@ def text_of(labels):
     rng = np.random.default_rng(7)
     vectors = np.array([rng.normal(size=3) * (label != PADDING) for label in labels])
     return LabelledVectors(list(labels), vectors.reshape(len(labels), 3))
+
+
+def self_attend(text, mask="none"):
+    return attend_without_layers(text, mask, [], "corpus").map()
 
 
 labels = st.lists(st.sampled_from(["a", "b", "c", PADDING]), max_size=7)
@@ -59,10 +63,6 @@ def test_the_length_of_a_vector_gives_no_advantage():
     text = text_of("abc")
     longer = LabelledVectors(text.labels, text.vectors * np.array([[1], [50], [1]]))
     np.testing.assert_allclose(self_attend(longer).weights, self_attend(text).weights)
-
-
-def test_left_out_words_are_passed_on():
-    assert self_attend(text_of("ab"), left_out=["the"]).left_out == ["the"]
 
 
 def test_an_unknown_mask_names_the_known_ones():

@@ -21,12 +21,8 @@ import qkvsearch
 
 pytest.importorskip("fastapi", reason="needs qkvsearch[web]")
 
-# The app imports these in threads. Python 3.11 fails where two threads parse Python at once, and of
-# plugins, such as these, pytest parses what is imported.
-import anyio._backends._asyncio  # noqa: F401
 from starlette.testclient import TestClient
 
-import qkvsearch.web.api
 from qkvsearch.web.app import make_app
 from qkvsearch.web.settings import Settings
 

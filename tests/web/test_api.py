@@ -7,7 +7,8 @@ import time
 import pytest
 from pydantic import ValidationError
 
-from qkvsearch.web.api.search import SearchQuestion
+from qkvsearch.web.api import responses
+from qkvsearch.web.api.ranking_routes import SearchParameters
 from qkvsearch.web.service import Service
 
 
@@ -125,20 +126,43 @@ def test_the_queries_of_a_batch_have_a_limit_together(client):
 
 def test_of_many_wrong_filters_the_first_is_reported():
     with pytest.raises(ValidationError) as refused:
-        SearchQuestion(q="bread", filter=[1] * 50)
+        SearchParameters(q="bread", filter=[1] * 50)
     assert refused.value.error_count() == 1
 
 
-@pytest.mark.parametrize("name", ["search", "similar", "recommend"])
-def test_explanations_have_threads_of_their_own(client, monkeypatch, name):
-    asked = {"search": "q=bread", "similar": "items=v018", "recommend": "user=w001"}[name]
-    explained = []
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ("explain/search?q=bread", True),
+        ("explain/similar?items=v018", True),
+        ("explain/recommend?user=w001", True),
+        ("search?q=bread&explain=true", True),
+        ("search?q=bread&snippet=true", True),
+        ("search?q=bread&matches=true", True),
+        ("search?q=bread", False),
+    ],
+)
+def test_answers_that_take_long_have_threads_of_their_own(client, monkeypatch, asked, expected):
+    slow = []
     ask = Service.ask
 
-    async def watched(service, answer, explain=False):
-        explained.append(explain)
-        return await ask(service, answer, explain)
+    async def watched(service, answer, is_slow=False):
+        slow.append(is_slow)
+        return await ask(service, answer, is_slow)
 
     monkeypatch.setattr(Service, "ask", watched)
-    assert client.get(f"/api/v1/explain/{name}?{asked}").status_code == 200
-    assert explained == [True]
+    assert client.get(f"/api/v1/{asked}").status_code == 200
+    assert slow == [expected]
+
+
+def test_an_answer_has_a_limit_of_bytes_alone_and_in_a_batch(client, monkeypatch):
+    monkeypatch.setattr(responses, "MAX_ANSWER", 3_000)
+    one = {"q": "bread", "k": 4}
+    assert client.post("/api/v1/search", json={"searches": [one]}).status_code == 200
+    for answer in (
+        client.post("/api/v1/search", json={"searches": [one] * 20}),
+        client.get("/api/v1/search?q=a&anyway=true&k=100"),
+        client.get("/api/v1/items?k=100"),
+    ):
+        assert answer.status_code == 400
+        assert "at most 3,000 bytes" in answer.json()["detail"]

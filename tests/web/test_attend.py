@@ -9,7 +9,7 @@ import pytest
 
 from qkvsearch.text.encoded_text import compare
 from qkvsearch.text.encoders import pretrained
-from qkvsearch.web.api import attend
+from qkvsearch.web.api import attend_routes
 
 SENTENCE = "deep season didn't redder sea"
 
@@ -19,9 +19,9 @@ def installed(tiny_bert, tmp_path, monkeypatch):
     """The random transformer as what is installed under the name of minilm."""
     shutil.copytree(tiny_bert, tmp_path / "minilm")
     monkeypatch.setenv("QKVSEARCH_MODELS", str(tmp_path))
-    attend._read.cache_clear()
+    attend_routes._read.cache_clear()
     yield pretrained("minilm")
-    attend._read.cache_clear()
+    attend_routes._read.cache_clear()
 
 
 @pytest.fixture
@@ -105,7 +105,7 @@ def test_of_no_words_there_are_no_weights(asked, installed):
 def test_an_answer_stays_under_a_megabyte_and_says_what_is_too_long(asked, client, monkeypatch):
     fits = client.get("/api/v1/attend", params={"text": "guitar " * 280})
     assert fits.status_code == 200
-    monkeypatch.setattr(attend, "MOST_WEIGHTS", 280 * 280 - 1)
+    monkeypatch.setattr(attend_routes, "MAX_WEIGHTS", 280 * 280 - 1)
     refused = asked(text="guitar " * 280, status=400)["detail"]
     assert refused == (
         "`text`: 280 words have 78,400 weights, and an answer 78,399 at most: shorten it"
@@ -115,7 +115,7 @@ def test_an_answer_stays_under_a_megabyte_and_says_what_is_too_long(asked, clien
 
 
 def test_many_heads_are_fewer_words(asked, installed, monkeypatch):
-    monkeypatch.setattr(attend, "MOST_WEIGHTS", 16 * 5)
+    monkeypatch.setattr(attend_routes, "MAX_WEIGHTS", 16 * 5)
     refused = asked(text="deep sea", encoder="minilm", status=400)["detail"]
     assert refused.endswith("shorten it, or ask for one `layer`")
     assert "4 words in 6 heads have 96 weights" in refused
@@ -134,7 +134,7 @@ def test_many_heads_are_fewer_words(asked, installed, monkeypatch):
     ],
 )
 def test_what_cannot_be_asked(asked, asks, status, says):
-    attend._read.cache_clear()
+    attend_routes._read.cache_clear()
     assert says in asked(status=status, **asks)["detail"]
 
 

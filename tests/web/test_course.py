@@ -11,7 +11,7 @@ import pytest
 from qkvsearch.lessons import LESSONS, language, lesson
 from qkvsearch.lessons.exports.page import FILES, SCRIPTS, STYLES
 from qkvsearch.lessons.exports.page.article import article
-from qkvsearch.web import course
+from qkvsearch.web import lesson_pages
 
 QUICK = "self-attention"
 
@@ -91,7 +91,7 @@ def test_a_lesson_is_computed_once_for_each_language(asking, videos_path, monkey
         computed.append(name)
         return lesson(name)
 
-    monkeypatch.setattr(course, "lesson", counted)
+    monkeypatch.setattr(lesson_pages, "lesson", counted)
     with asking(videos_path) as client:
         for _ in range(3):
             client.get("/learn/masks")
@@ -105,7 +105,7 @@ def test_one_that_failed_is_tried_again(asking, videos_path, monkeypatch):
 
     with asking(videos_path) as client:
         with monkeypatch.context() as patched:
-            patched.setattr(course, "lesson", broken)
+            patched.setattr(lesson_pages, "lesson", broken)
             assert client.get("/learn/masks").status_code == 500
         assert client.get("/learn/masks").status_code == 200
 
@@ -117,7 +117,7 @@ def test_one_that_takes_too_long_is_there_when_asked_again(asking, videos_path, 
         go_on.wait(300)
         return lesson(name)
 
-    monkeypatch.setattr(course, "lesson", slow)
+    monkeypatch.setattr(lesson_pages, "lesson", slow)
     with asking(videos_path, seconds=0.2) as client:
         late = client.get("/learn/masks")
         assert late.status_code == 503

@@ -8,8 +8,7 @@ import logging
 import pytest
 
 from qkvsearch.errors import QkvError
-from qkvsearch.web.settings import Settings, origin_of
-from qkvsearch.web.token import BearerToken
+from qkvsearch.web.settings import BearerToken, Settings, origin_of
 
 TOKEN = "0123456789abcdef0123456789abcdef"
 
@@ -96,10 +95,10 @@ MANY_ERRORS = {
 def test_many_errors_are_one(body):
     from pydantic import ValidationError
 
-    from qkvsearch.web.api.search import SearchQuestions
+    from qkvsearch.web.api.ranking_routes import SearchBatch
 
     with pytest.raises(ValidationError) as refused:
-        SearchQuestions.model_validate(body)
+        SearchBatch.model_validate(body)
     assert refused.value.error_count() == 1
 
 

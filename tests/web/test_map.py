@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import qkvsearch
-from qkvsearch.web.colours import MOST_VALUES
+from qkvsearch.web.api.map_routes import MAX_COLOURS
 
 MARKUP = "<img src=x onerror=alert(1)> bread flour"
 
@@ -52,7 +52,7 @@ def test_colours_are_the_most_frequent_values(asked, movies):
     assert colour["column"] == found["columns"][0] == "genres"
     lists = [str(cells[id_]).split("|") for id_ in found["items"]["ids"]]
     total = Counter(entry for entries in lists for entry in entries)
-    ranked = sorted(total, key=lambda value: (-total[value], value))[:MOST_VALUES]
+    ranked = sorted(total, key=lambda value: (-total[value], value))[:MAX_COLOURS]
     assert (colour["kind"], colour["labels"]) == ("values", ranked)
     assert colour["codes"] == [
         min((ranked.index(entry) for entry in entries if entry in ranked), default=-1)
@@ -92,14 +92,14 @@ def test_a_query_and_a_user_have_a_place_and_lines_to_their_best(asked, movies):
             {k: hit[k] for k in record} for hit, record in zip(point["hits"], records, strict=True)
         ] == records
         places = [[hit["x"], hit["y"]] for hit in point["hits"]]
-        np.testing.assert_allclose(places, wanted.places, atol=6e-5)
+        np.testing.assert_allclose(places, wanted.hit_positions, atol=6e-5)
 
 
 @pytest.mark.parametrize(
     ("asks", "status", "says"),
     [
         ({"query": "a", "user": "u001"}, 400, "leave out"),
-        ({"query": "a", "head": "collaborative"}, 400, "no place"),
+        ({"query": "a", "head": "collaborative"}, 400, "choose another"),
         ({"user": "nobody"}, 404, "nobody"),
         ({"head": "none"}, 400, "no head 'none'"),
         ({"k": 101}, 400, "`k`"),
@@ -112,7 +112,7 @@ def test_what_cannot_be_asked(asked, asks, status, says):
 def test_nothing_known_of_a_query_is_said(asked):
     found = asked(query="qwxyz", items="false")
     assert found["point"] is None
-    assert found["notes"] == ["Nothing of it is known by lsa."]
+    assert found["notes"] == ["lsa knows nothing about it."]
 
 
 @pytest.fixture(scope="module")

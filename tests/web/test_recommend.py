@@ -105,15 +105,6 @@ def test_the_page_says_everything_and_holds_nothing_of_the_workspace(rated):
     assert 'aria-controls="box-list"' in page.text
 
 
-def test_the_pages_files_are_small(rated):
-    from qkvsearch.web.pages import FILES
-
-    shared = ("base.css", "api.js", "dom.js", "shell.js", "token.js", "words.js", "picker.js")
-    own = [FILES / "recommend.js", FILES / "recommend.css", *(FILES / "recommend").iterdir()]
-    total = sum(path.stat().st_size for path in [*own, *(FILES / name for name in shared)])
-    assert total + len(rated.get("/recommend").content) <= 150_000
-
-
 def test_ids_with_slashes_are_found(asking, tmp_path):
     import pandas as pd
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from qkvsearch.retrieval import Components, ScoreComponent
-from qkvsearch.web.api.word_map import MOST_KEYS, MOST_QUERY, word_map
+from qkvsearch.web.api.explain_routes import MAX_KEYS, MAX_QUERY, word_table
 
 
 @pytest.fixture(scope="module")
@@ -112,10 +112,10 @@ def test_a_map_of_many_words_adds_up_those_that_it_does_not_name():
         for i in range(30)
         for j in range(50)
     ]
-    found = word_map(Components.of(parts))
-    assert found["cut"] == {"query": 30 - MOST_QUERY, "keys": 50 - MOST_KEYS}
+    found = word_table(Components.of(parts))
+    assert found["cut"] == {"query": 30 - MAX_QUERY, "keys": 50 - MAX_KEYS}
     values = np.array(found["values"])
-    assert values.shape == (1, MOST_QUERY + 1, MOST_KEYS + 1)
+    assert values.shape == (1, MAX_QUERY + 1, MAX_KEYS + 1)
     assert values.sum() == pytest.approx(sum(part.value for part in parts))
     table = np.array([part.value for part in parts]).reshape(30, 50)
     i, j = int(found["query"][0][1:]), int(found["keys"][0][1:])

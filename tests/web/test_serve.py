@@ -19,9 +19,9 @@ from types import SimpleNamespace
 import pytest
 
 import qkvsearch
-from qkvsearch.web import metrics
+from qkvsearch.web import prometheus
 from qkvsearch.web.server import shared_folder
-from qkvsearch.web.slow_clients import MAX_WAITING, BoundedProtocol
+from qkvsearch.web.slow_clients import MAX_WAITING, MIN_READ_RATE, SECONDS, BoundedProtocol
 
 # Servers are processes: `make test-all` starts them.
 pytestmark = pytest.mark.slow
@@ -175,22 +175,21 @@ def test_bodies_that_never_end_make_room_for_others(serving, videos_path):
         assert server.get("/api/v1/search?q=bread")[0] == 200
 
 
-@pytest.mark.parametrize(("left", "goes_on"), [([90_000, 10_000], True), ([99_999], False)])
-def test_an_answer_may_be_read_slowly_but_not_never(left, goes_on):
-    """left: bytes that are still to be read, after each of the looks."""
-    connection, later, aborted = BoundedProtocol.__new__(BoundedProtocol), [], []
-    sizes = iter([100_000, *left])
-    connection.transport = SimpleNamespace(
-        get_write_buffer_size=lambda: next(sizes), abort=lambda: aborted.append(True)
-    )
-    connection.loop = SimpleNamespace(call_later=lambda _, do, *of: later.append((do, of)))
-    connection.flow = SimpleNamespace(pause_writing=lambda: None)
+def test_a_client_that_reads_no_answer_is_hung_up_on():
+    timers = []
+    connection = BoundedProtocol.__new__(BoundedProtocol)
+    connection.transport = SimpleNamespace(get_write_buffer_size=lambda: 500_000, abort="abort")
+    connection.flow = SimpleNamespace(pause_writing=lambda: None, resume_writing=lambda: None)
+
+    def call_later(seconds, action):
+        timers.append((seconds, action))
+        return SimpleNamespace(cancel=timers.clear)
+
+    connection.loop = SimpleNamespace(call_later=call_later)
     connection.pause_writing()
-    for _ in left:
-        do, of = later.pop()
-        do(*of)
-    assert bool(later) == goes_on
-    assert bool(aborted) == (not goes_on)
+    assert timers == [(SECONDS + 500_000 / MIN_READ_RATE, "abort")]
+    connection.resume_writing()
+    assert timers == []
 
 
 def test_folders_of_killed_servers_are_removed(monkeypatch, tmp_path):
@@ -274,7 +273,7 @@ def test_requests_of_a_killed_worker_are_running_no_more(tmp_path):
     files = [tmp_path / f"gauge_livesum_{pid}.db" for pid in (ended.pid, os.getpid())]
     for file in files:
         file.touch()
-    metrics._forget_ended(tmp_path)
+    prometheus._forget_ended(tmp_path)
     assert [file.exists() for file in files] == [False, True]
 
 

@@ -29,7 +29,7 @@ Initializer = Callable[[Shape, Rng], Array]
 
 
 def gaussian(shape: Shape, rng: Rng, deviation: float = 0.02) -> Array:
-    """Normal, of a deviation that does not depend on the shape.
+    """Draw normal weights with a deviation that does not depend on the shape.
 
     Any shape. 0.02 as in Radford et al. 2018 (GPT), section 4.1.
 
@@ -41,7 +41,7 @@ def gaussian(shape: Shape, rng: Rng, deviation: float = 0.02) -> Array:
 
 
 def xavier_normal(shape: Shape, rng: Rng) -> Array:
-    """Normal, of variance 2 / (fan_in + fan_out): for tanh, and for layers without activation.
+    """Draw normal weights of variance 2 / (fan_in + fan_out), for tanh or no activation.
 
     (d_out, d_in). Raises ValueError for another number of axes.
     Glorot & Bengio 2010, section 4.2.1, equation 12.
@@ -54,7 +54,7 @@ def xavier_normal(shape: Shape, rng: Rng) -> Array:
 
 
 def xavier_uniform(shape: Shape, rng: Rng) -> Array:
-    """Uniform, of variance 2 / (fan_in + fan_out): within ±√(6 / (fan_in + fan_out)).
+    """Draw uniform weights of variance 2 / (fan_in + fan_out), up to ±√(6 / (fan_in + fan_out)).
 
     (d_out, d_in). Raises ValueError for another number of axes.
     Glorot & Bengio 2010, section 4.2.1, equation 16.
@@ -67,7 +67,7 @@ def xavier_uniform(shape: Shape, rng: Rng) -> Array:
 
 
 def kaiming_normal(shape: Shape, rng: Rng) -> Array:
-    """Normal, of variance 2 / fan_in: for layers before a ReLU, which halves the variance.
+    """Draw normal weights of variance 2 / fan_in, for layers before a ReLU, which halves it.
 
     (d_out, d_in). Raises ValueError for another number of axes.
     He et al. 2015, section 2.2, equation 10.
@@ -80,7 +80,7 @@ def kaiming_normal(shape: Shape, rng: Rng) -> Array:
 
 
 def kaiming_uniform(shape: Shape, rng: Rng) -> Array:
-    """Uniform, of variance 2 / fan_in: within ±√(6 / fan_in).
+    """Draw uniform weights of variance 2 / fan_in, up to ±√(6 / fan_in).
 
     (d_out, d_in). Raises ValueError for another number of axes.
     He et al. 2015, section 2.2, equation 10.
@@ -93,7 +93,7 @@ def kaiming_uniform(shape: Shape, rng: Rng) -> Array:
 
 
 def fans(shape: Shape) -> tuple[int, int]:
-    """How many inputs an output sums over, and how many outputs an input feeds.
+    """Return the number of inputs of an output, and the number of outputs of an input.
 
     (d_out, d_in) -> (fan_in, fan_out). Raises ValueError for another number of axes, or none.
 
@@ -107,7 +107,7 @@ def fans(shape: Shape) -> tuple[int, int]:
 
 
 def _uniform(shape: Shape, rng: Rng, variance: float) -> Array:
-    """Uniform around 0; between ±bound the variance is bound² / 3."""
+    """Draw uniform weights around 0; between ±bound the variance is bound² / 3."""
     bound = np.sqrt(3 * variance)
     return np.random.default_rng(rng).uniform(-bound, bound, shape)
 
@@ -116,7 +116,7 @@ def _uniform(shape: Shape, rng: Rng, variance: float) -> Array:
 
 
 def relu(x: Array) -> Array:
-    """max(0, x). Any shape -> the same shape.   Nair & Hinton 2010, section 2.
+    """Compute max(0, x). Any shape -> the same shape.   Nair & Hinton 2010, section 2.
 
     >>> relu(np.array([-1.0, 2.0]))
     array([0., 2.])
@@ -125,7 +125,7 @@ def relu(x: Array) -> Array:
 
 
 def gelu(x: Array) -> Array:
-    """x · Φ(x), Φ the normal distribution, ½ (1 + erf(x / √2)). Any shape -> the same shape.
+    """Compute x · Φ(x), with Φ(x) = ½ (1 + erf(x / √2)). Any shape -> the same shape.
 
     Hendrycks & Gimpel 2016, section 2.
 
@@ -138,7 +138,7 @@ def gelu(x: Array) -> Array:
 
 
 def gelu_tanh(x: Array) -> Array:
-    """GELU with Φ approximated by a tanh. Any shape -> the same shape.
+    """Compute GELU with Φ approximated by a tanh. Any shape -> the same shape.
 
     ½ x (1 + tanh(√(2/π) (x + 0.044715 x³))).   Hendrycks & Gimpel 2016, section 2.
 
@@ -172,7 +172,7 @@ ERF_DENOMINATOR = np.array(
 
 
 def gelu_in_place(x: Array) -> None:
-    """x = ½x (1 + erf(x / √2)), float32 of any shape, to 3e-7 · max(1, |x|).
+    """Compute ½x (1 + erf(x / √2)) in place, float32 of any shape, to 3e-7 · max(1, |x|).
 
     >>> x = np.array([-1.0, 0.0, 1.0], np.float32)
     >>> gelu_in_place(x)
@@ -189,7 +189,7 @@ def gelu_in_place(x: Array) -> None:
 
 
 def _polynomial(coefficients: Array, s: Array) -> Array:
-    """Horner's rule, the lowest coefficient first."""
+    """Evaluate a polynomial by Horner's rule, lowest coefficient first."""
     value = s * coefficients[-1]
     for coefficient in coefficients[-2:0:-1]:
         value += coefficient
@@ -203,7 +203,7 @@ def _polynomial(coefficients: Array, s: Array) -> Array:
 
 @dataclass(eq=False)
 class Linear:
-    """x·Wᵀ + b, each output a weighted sum of the inputs.
+    """A linear layer, x·Wᵀ + b: each output is a weighted sum of the inputs.
 
     weight (d_out, d_in), bias (d_out,) or None; x (..., d_in) -> (..., d_out). Raises ValueError
     where the width of x is not d_in.
@@ -226,7 +226,7 @@ class Linear:
         bias: bool = True,
         dtype: npt.DTypeLike = np.float32,
     ) -> Linear:
-        """A random weight, and a bias of zeros.
+        """Create a random weight, and a bias of zeros.
 
         >>> Linear.create(2, 3, rng=0).weight.shape
         (3, 2)
@@ -247,18 +247,18 @@ class Linear:
 
 
 def as_rows(x: Array) -> Array:
-    """All the vectors, whatever the leading axes, as one matrix: (..., d) -> (n, d).
+    """Reshape vectors with any leading axes to one matrix: (..., d) -> (n, d).
 
     >>> as_rows(np.ones((0, 5, 8))).shape
     (0, 8)
     """
-    # Not −1: an array without entries does not tell how many rows it has.
+    # Not −1: the number of rows of an array without entries would be unknown.
     return x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
 
 
 @dataclass(eq=False)
 class LayerNorm:
-    """Every vector at mean 0 and variance 1, then stretched and shifted.
+    """Layer norm: each vector at mean 0 and variance 1, then scaled and shifted.
 
     weight (d,), bias (d,); x (..., d) -> (..., d). Raises ValueError where the width of x is not
     d.   Ba et al. 2016, section 3.
@@ -275,14 +275,14 @@ class LayerNorm:
     def create(
         cls, d: int, *, epsilon: float = 1e-5, dtype: npt.DTypeLike = np.float32
     ) -> LayerNorm:
-        """A weight of ones and a bias of zeros."""
+        """Create a weight of ones and a bias of zeros."""
         return cls(np.ones(d, dtype), np.zeros(d, dtype), epsilon)
 
     def __call__(self, x: Array) -> Array:
         return self.stretch(standardize(x, self.epsilon)[0])
 
     def stretch(self, standardized: Array) -> Array:
-        """Vectors at mean 0 and variance 1 (..., d), at the mean and variance learned.
+        """Scale and shift standardized vectors (..., d) by the weight and the bias.
 
         >>> LayerNorm(weight=np.array([2.0, 2.0]), bias=np.ones(2)).stretch(np.array([-1.0, 1.0]))
         array([-1.,  3.])
@@ -297,7 +297,7 @@ class LayerNorm:
 
 
 def standardize(x: Array, epsilon: float) -> tuple[Array, Array]:
-    """Every vector at mean 0 and variance 1, and the deviation it had.
+    """Bring each vector to mean 0 and variance 1, and return the deviation that it had, too.
 
     x (..., d) -> (..., d), (..., 1). `epsilon` is added to the variance: a constant vector gives 0.
     Ba et al. 2016, section 3.
@@ -334,7 +334,7 @@ class FeedForward:
     def create(
         cls, d_model: int, d_feedforward: int, rng: Rng, *, activation: str = "relu", **linear: Any
     ) -> FeedForward:
-        """Two random layers; `linear` (initializer, bias, dtype) goes to `Linear.create`."""
+        """Create two random layers; `linear` (initializer, bias, dtype) is for `Linear.create`."""
         rng = np.random.default_rng(rng)
         hidden = Linear.create(d_model, d_feedforward, rng, **linear)
         return cls(hidden, Linear.create(d_feedforward, d_model, rng, **linear), activation)
@@ -345,7 +345,7 @@ class FeedForward:
 
 @dataclass(eq=False)
 class RowTable:
-    """A vector in each row: weight (n, d)."""
+    """A table of vectors, one in each row: weight (n, d)."""
 
     weight: Array
 
@@ -359,7 +359,7 @@ class RowTable:
         initializer: Initializer = gaussian,
         dtype: npt.DTypeLike = np.float32,
     ) -> Self:
-        """A random table.
+        """Create a random table.
 
         >>> Embedding.create(10, 4, rng=0)([[1, 2, 3]]).shape
         (1, 3, 4)
@@ -382,18 +382,18 @@ class Embedding(RowTable):
         return self.weight[self.rows(ids)]
 
     def rows(self, ids: npt.ArrayLike) -> npt.NDArray[np.integer]:
-        """The ids as an array, checked."""
+        """Return the ids as an array, after checking them."""
         rows, n = whole_numbers("ids", ids), len(self.weight)
         if rows.size and not 0 <= rows.min() <= rows.max() < n:
             raise ValueError(f"ids must lie in 0 … {n - 1}, got {rows.min()} to {rows.max()}")
         return rows
 
 
-# --- positions: where in the text a token stands, as a vector to add to the token's own ---
+# --- positions: vectors that are added to those of the tokens ---
 
 
 def sinusoidal_positions(n: int, d: int, dtype: npt.DTypeLike = np.float32) -> Array:
-    """Sines (even columns) and cosines (odd ones) of the position, each pair of columns slower.
+    """Compute sines (even columns) and cosines (odd ones) of the positions, in ever slower pairs.
 
     -> (n, d): sin(i / 10000^(2j/d)) in column 2j, the cosine in column 2j + 1; an odd d ends in a
     sine. Vaswani et al. 2017, section 3.5.
@@ -412,8 +412,8 @@ def sinusoidal_positions(n: int, d: int, dtype: npt.DTypeLike = np.float32) -> A
 class LearnedPositions(RowTable):
     """A learned vector for each position, added to the token there.
 
-    weight (n, d); x (..., L, d) -> (..., L, d). places: int (L,), the position of each token, by
-    default 0 … L − 1. Raises ValueError where L is above n, or the width of x is not d.
+    weight (n, d); x (..., L, d) -> (..., L, d). positions: int (L,), of the tokens, by default
+    0 … L − 1. Raises ValueError where L is above n, or the width of x is not d.
     Gehring et al. 2017, section 3.1; Devlin et al. 2019 (BERT), section 3.
 
     >>> LearnedPositions(np.array([[0.5], [0.0]]))(np.ones((2, 1)))
@@ -421,12 +421,12 @@ class LearnedPositions(RowTable):
            [1. ]])
     """
 
-    def __call__(self, x: Array, places: Array | None = None) -> Array:
+    def __call__(self, x: Array, positions: Array | None = None) -> Array:
         (n, d), length = self.weight.shape, x.shape[-2]
         if x.shape[-1] != d:
             raise ValueError(f"a weight (n, d) = {(n, d)} does not fit x {x.shape}")
-        if places is not None:
-            return x + self.weight[places]
+        if positions is not None:
+            return x + self.weight[positions]
         if length > n:
             raise ValueError(f"a text of {length} tokens is longer than the {n} positions learned")
         return x + self.weight[:length]

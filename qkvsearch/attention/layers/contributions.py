@@ -16,21 +16,21 @@ from qkvsearch.attention.layers.basic import (
 )
 from qkvsearch.attention.layers.transformer import Encoder, EncoderLayer, MultiHeadAttention
 
-# Shares (L, n, d): vector i is the sum of n addends, the last of them what no token brought.
+# Shares (L, n, d): vector i is the sum of n addends, the last of which no token adds.
 Shares = Array
-EVERY = slice(None)
+ALL_ROWS = slice(None)
 
 
-def contributions(encoder: Encoder, x: Array, rows: slice = EVERY, **options: Any) -> Shares:
-    """Each output of an encoder as a sum over the tokens of its input.
+def contributions(encoder: Encoder, x: Array, rows: slice = ALL_ROWS, **options: Any) -> Shares:
+    """Split each output of an encoder into a sum over the tokens of its input.
 
     x (L, d) -> (L, L + 1, d), or fewer outputs, those of `rows`: [i, j] is what token j adds to
     output i, and [i, L] what the biases add. Over j they add up to encoder(x, **options)[i].
 
-    Three things are held at what they are for this x: the attention weights, each norm's
-    deviation, and how much of its input each activation lets through. An encoder is then a sum of
-    products of matrices, and what a token adds is what those products make of it alone. Exact
-    for this x; with another token in its place, what is held would change too.
+    Three things are held fixed at their values for this x: the attention weights, the deviation of
+    each norm, and the share of its input that each activation passes on. The encoder is then a
+    sum of matrix products, and a token adds what these products give for it alone. This is exact
+    for this x; with another token, the fixed values would change, too.
     For attention by itself: Kobayashi et al. 2020, "Attention is not only a weight", section 3;
     with residuals and norms: Kobayashi et al. 2021.
 
@@ -45,7 +45,7 @@ def contributions(encoder: Encoder, x: Array, rows: slice = EVERY, **options: An
     shares[np.arange(length), np.arange(length)] = x
     for number, layer in enumerate(encoder.layers, 1):
         is_last = number == len(encoder.layers)
-        shares = _through_layer(layer, shares, rows if is_last else EVERY, options)
+        shares = _through_layer(layer, shares, rows if is_last else ALL_ROWS, options)
     if not encoder.layers:
         shares = shares[rows]
     return shares if encoder.norm is None else _through_norm(encoder.norm, shares)
@@ -54,7 +54,7 @@ def contributions(encoder: Encoder, x: Array, rows: slice = EVERY, **options: An
 def _through_layer(
     layer: EncoderLayer, shares: Shares, rows: slice, options: dict[str, Any]
 ) -> Shares:
-    """The shares of a layer's outputs in `rows`, of those of its inputs."""
+    """Return the shares of a layer's outputs in `rows` from those of its inputs."""
     if layer.norm_first:
         normed = _through_norm(layer.attention_norm, shares)
         shares = shares[rows] + _through_attention(layer.attention, normed, rows, options)
@@ -69,7 +69,7 @@ def _through_layer(
 def _through_attention(
     layer: MultiHeadAttention, shares: Shares, rows: slice, options: dict[str, Any]
 ) -> Shares:
-    """The values' shares mixed by the weights of each head, side by side, then the output."""
+    """Mix the shares of the values by the weights of each head, then apply the output layer."""
     weights = layer(shares.sum(axis=1), return_weights=True, **options)[1][:, rows]
     values = _through_linear(layer.value, shares)
     length, n, d_value = values.shape
@@ -82,7 +82,7 @@ def _through_attention(
 
 
 def _through_feed_forward(layer: FeedForward, shares: Shares) -> Shares:
-    """Each activation as the factor that it is for this input: for a ReLU 0 or 1."""
+    """Replace each activation by its factor for this input: for a ReLU 0 or 1."""
     hidden = _through_linear(layer.hidden, shares)
     total = hidden.sum(axis=1, keepdims=True)
     active = ACTIVATIONS[layer.activation](total)
@@ -92,7 +92,7 @@ def _through_feed_forward(layer: FeedForward, shares: Shares) -> Shares:
 
 
 def _through_norm(norm: LayerNorm, shares: Shares) -> Shares:
-    """Centred and stretched addend by addend, over the deviation of their sum."""
+    """Centre and scale each addend, and divide it by the deviation of their sum."""
     _, deviation = standardize(shares.sum(axis=1, keepdims=True), norm.epsilon)
     shares = shares - shares.mean(axis=-1, keepdims=True)
     shares *= norm.weight / deviation
@@ -101,7 +101,7 @@ def _through_norm(norm: LayerNorm, shares: Shares) -> Shares:
 
 
 def _through_linear(layer: Linear, shares: Shares) -> Shares:
-    """Multiplied addend by addend; the bias is no token's."""
+    """Multiply each addend by the weight; the bias belongs to no token."""
     shares = Linear(layer.weight)(shares)
     if layer.bias is not None:
         shares[:, -1] += layer.bias

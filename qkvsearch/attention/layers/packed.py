@@ -1,8 +1,8 @@
-"""Sequences through an encoder at once: their vectors end to end in one matrix, no padding.
+"""Encode many sequences at once: their vectors are in one matrix, without padding.
 
-What `transformer.Encoder` computes, for answering: every linear layer is one product for all
-vectors of a chunk; attention runs over groups of sequences of equal length. What lies between the
-products happens in place, compiled where there are many sequences.
+The results are those of `transformer.Encoder`. Each linear layer is one product for all vectors of
+a chunk; attention runs over groups of sequences of equal length. The operations between the
+products work in place, compiled if there are many sequences.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from qkvsearch.attention.layers.transformer import (
 )
 from qkvsearch.attention.masks import look_ahead_mask
 
-# A vector between the feed-forward layers is the widest, 6 kB in MiniLM: this many of them fit the
+# The vectors between the feed-forward layers are the widest, 6 kB in MiniLM. This many fit into the
 # cache beside the weights.
 CHUNK_TOKENS = 1024
 # Scores of attention that stay in the cache from the product to the softmax.
 SCORES = 1 << 18
-# BLAS multiplies so many vectors at once; with one to three more, a product takes a sixth longer.
+# BLAS multiplies this many vectors at once; one to three more take a sixth longer.
 ROWS = 4
-# So many multiplications take longer than to find out whether other cores are idle.
+# This many multiplications take longer than finding out whether other cores are idle.
 LARGE = 1 << 25
 
 
@@ -43,8 +43,8 @@ LARGE = 1 << 25
 class Chunk:
     """Sequences that go through the layers together.
 
-    members: which, shortest first. groups: (first vector, number of sequences, their length).
-    n_tokens: the vectors of all of them.
+    members: their numbers, shortest first. groups: (first vector, number of sequences, length).
+    n_tokens: the number of vectors.
     """
 
     members: Array
@@ -52,23 +52,23 @@ class Chunk:
     n_tokens: int
 
     @cached_property
-    def places(self) -> Array:
-        """Where in its sequence each vector stands, int64 (n_tokens,)."""
+    def positions(self) -> Array:
+        """The position of each vector in its sequence, int64 (n_tokens,)."""
         return np.concatenate([np.tile(np.arange(n), count) for _, count, n in self.groups])
 
-    def squares(self, x: Array) -> Iterator[Array]:
-        """Vectors (n_tokens, d) of each group as (number of sequences, their length, d)."""
+    def groups_of(self, x: Array) -> Iterator[Array]:
+        """Yield the vectors (n_tokens, d) of each group as (number of sequences, length, d)."""
         for start, count, length in self.groups:
             yield x[start : start + count * length].reshape(count, length, -1)
 
-    def each(self, x: Array) -> Iterator[tuple[int, Array]]:
-        """Which sequence, and its vectors (length, d), of all vectors (n_tokens, d)."""
-        vectors = (one for group in self.squares(x) for one in group)
+    def sequences(self, x: Array) -> Iterator[tuple[int, Array]]:
+        """Yield the number of each sequence, and its vectors (length, d) out of (n_tokens, d)."""
+        vectors = (sequence for group in self.groups_of(x) for sequence in group)
         return zip(self.members.tolist(), vectors, strict=True)
 
 
 def chunks_of(lengths: Array) -> Iterator[Chunk]:
-    """Sequences by length, in chunks of about `CHUNK_TOKENS`; empty ones are left out.
+    """Yield chunks of about `CHUNK_TOKENS`, sequences sorted by length, without empty ones.
 
     >>> [(chunk.members.tolist(), chunk.groups) for chunk in chunks_of(np.array([3, 0, 2, 3]))]
     [([2, 0, 3], [(0, 1, 2), (2, 2, 3)])]
@@ -80,16 +80,16 @@ def chunks_of(lengths: Array) -> Iterator[Chunk]:
     while first < len(order):
         before = ends[first - 1] if first else 0
         last = max(first + 1, int(np.searchsorted(ends, before + CHUNK_TOKENS, "right")))
-        found, counts = np.unique(lengths[order[first:last]], return_counts=True)
-        starts = np.cumsum(found * counts) - found * counts
-        groups = list(zip(starts.tolist(), counts.tolist(), found.tolist(), strict=True))
+        unique_lengths, counts = np.unique(lengths[order[first:last]], return_counts=True)
+        starts = np.cumsum(unique_lengths * counts) - unique_lengths * counts
+        groups = list(zip(starts.tolist(), counts.tolist(), unique_lengths.tolist(), strict=True))
         yield Chunk(order[first:last], groups, int(ends[last - 1] - before))
         first = last
 
 
 def encode_one(encoder: Encoder, x: Array, *, is_causal: bool = False) -> Array:
-    """`encoder(x)` of one sequence (L, d), float32: without compiled code, whose libraries take
-    longer to import than a text to encode.
+    """Return `encoder(x)` of one sequence (L, d), float32, without compiled code: importing its
+    libraries takes longer than encoding a text.
 
     >>> encoder, x = Encoder.create(2, 8, 2, 16, rng=0), np.ones((5, 8), np.float32)
     >>> np.allclose(encode_one(encoder, x), encoder(x), atol=1e-6)
@@ -107,7 +107,7 @@ def encode_one(encoder: Encoder, x: Array, *, is_causal: bool = False) -> Array:
 
 
 def _whole_rows(n: int) -> int:
-    """n or the next multiple of `ROWS`."""
+    """Round n up to a multiple of `ROWS`."""
     return -(-n // ROWS) * ROWS
 
 
@@ -120,11 +120,11 @@ def encode_packed(
     is_causal: bool = False,
     compiled: bool = True,
 ) -> None:
-    """What `encoder` makes of many sequences, a chunk of them at a time, in several threads.
+    """Encode many sequences, a chunk at a time, in several threads.
 
-    lengths: int (n,), of each sequence. embed: called with a chunk, gives what the first layer
-    reads, float32 (n_tokens, d), an array of its own. take: called with a chunk and its final
-    vectors (n_tokens, d), from any thread and in no certain order. is_causal: as for `attention`.
+    lengths: int (n,), of each sequence. embed: called with a chunk, returns the input of the first
+    layer, a new array, float32 (n_tokens, d). take: called with a chunk and its final vectors
+    (n_tokens, d), from any thread and in any order. is_causal: as for `attention`.
 
     Raises ValueError for layers that are not packed: another score than "dot", or fewer key heads.
     """
@@ -146,31 +146,31 @@ def encode_packed(
 def _through(
     encoder: Encoder, n_tokens: int, longest: int, passes: Any, is_causal: bool
 ) -> Callable[[Chunk, Array], Array]:
-    """What takes a chunk's vectors through the layers, in place, with room of its own for
-    intermediate results.
+    """Return a function that takes a chunk's vectors through the layers, in place, with its own
+    buffers.
     """
     for layer in encoder.layers:
         if layer.attention.score != "dot" or layer.attention.n_key_heads != layer.attention.n_heads:
             raise ValueError('packed layers have the score "dot" and a key head for each head')
-    rooms = Buffers(encoder, n_tokens, longest)
+    buffers = Buffers(encoder, n_tokens, longest)
 
     def run(chunk: Chunk, x: Array) -> Array:
         for layer in encoder.layers:
-            _run_layer(layer, x, chunk, rooms, passes, is_causal)
+            _run_layer(layer, x, chunk, buffers, passes, is_causal)
         return x if encoder.norm is None else encoder.norm(x)
 
     return run
 
 
-def _n_weights(layer: EncoderLayer) -> int:
-    """Of its products."""
-    attention, forward = layer.attention, layer.feed_forward
+def _n_weights(encoder_layer: EncoderLayer) -> int:
+    """Return the number of weights in the matrix products of a layer."""
+    attention, forward = encoder_layer.attention, encoder_layer.feed_forward
     linear = (attention.query, attention.key, attention.value, attention.output)
-    return sum(each.weight.size for each in (*linear, forward.hidden, forward.output))
+    return sum(layer.weight.size for layer in (*linear, forward.hidden, forward.output))
 
 
 class Buffers:
-    """Room for one chunk's intermediate results, used again for the next."""
+    """Arrays for a chunk's intermediate results, reused for the next chunk."""
 
     def __init__(self, encoder: Encoder, n_tokens: int, longest: int) -> None:
         def width(of: Callable[[EncoderLayer], Linear]) -> int:
@@ -180,7 +180,7 @@ class Buffers:
         self.query, self.key, self.value, self.added = (
             np.empty((n_tokens, d), np.float32) for _ in range(4)
         )
-        # Vectors of no sequence stay 0 in it: what is left in memory may not be a number.
+        # Padding vectors stay 0 in it: uninitialized memory may contain NaNs.
         self.mixed = np.zeros((n_tokens, d), np.float32)
         self.hidden = np.empty((n_tokens, d_hidden), np.float32)
         self.scores = np.empty(max(SCORES, longest**2) if encoder.layers else 0, np.float32)
@@ -189,7 +189,7 @@ class Buffers:
 def _run_layer(
     layer: EncoderLayer, x: Array, chunk: Chunk, buffers: Buffers, passes: Any, is_causal: bool
 ) -> None:
-    """One layer on the packed vectors x (n_tokens, d), in place."""
+    """Apply one layer to the packed vectors x (n_tokens, d), in place."""
     added, hidden = buffers.added[: len(x)], buffers.hidden[: len(x)]
 
     def add(linear: Linear, inputs: Array, norm: LayerNorm) -> None:
@@ -223,34 +223,36 @@ def _attend(
     passes: Any,
     is_causal: bool,
 ) -> Array:
-    """softmax(QKᵀ/√d)·V of each sequence: `attention`, to rounding, which a test compares."""
+    """Compute softmax(QKᵀ/√d)·V of each sequence, like `attention` up to rounding."""
     mixed, n_heads = buffers.mixed[: len(x)], layer.n_heads
-    rooms = (layer.query, buffers.query), (layer.key, buffers.key), (layer.value, buffers.value)
-    parts = [_project(linear, x, room[: len(x)]) for linear, room in rooms]
+    pairs = (layer.query, buffers.query), (layer.key, buffers.key), (layer.value, buffers.value)
+    projected = [_project(linear, x, buffer[: len(x)]) for linear, buffer in pairs]
     scale = np.float32(1 / math.sqrt(len(layer.query.weight) // n_heads))
-    for groups in zip(*map(chunk.squares, (*parts, mixed)), strict=True):
+    for groups in zip(*map(chunk.groups_of, (*projected, mixed)), strict=True):
         q, k, v, out = (split_heads(group, n_heads) for group in groups)
         keys, (count, _, length, _) = k.swapaxes(-1, -2), q.shape
-        n_some = max(1, SCORES // (n_heads * length * length))
-        n_heads_some = min(n_heads, max(1, SCORES // (length * length)))
-        for first, head in product(range(0, count, n_some), range(0, n_heads, n_heads_some)):
-            some = slice(first, first + n_some), slice(head, head + n_heads_some)
-            shape = (*q[some].shape[:3], length)
+        n_sequences = max(1, SCORES // (n_heads * length * length))
+        n_heads_at_once = min(n_heads, max(1, SCORES // (length * length)))
+        for first, head in product(
+            range(0, count, n_sequences), range(0, n_heads, n_heads_at_once)
+        ):
+            block = slice(first, first + n_sequences), slice(head, head + n_heads_at_once)
+            shape = (*q[block].shape[:3], length)
             scores = buffers.scores[: math.prod(shape)].reshape(shape)
-            np.matmul(q[some], keys[some], out=scores)
+            np.matmul(q[block], keys[block], out=scores)
             passes.softmax_rows(scores.reshape(-1, length), scale, is_causal)
-            np.matmul(scores, v[some], out=out[some])
+            np.matmul(scores, v[block], out=out[block])
     return mixed
 
 
-def _project(linear: Linear, x: Array, room: Array) -> Array:
-    np.matmul(x, linear.weight.T, out=room)
+def _project(linear: Linear, x: Array, buffer: Array) -> Array:
+    np.matmul(x, linear.weight.T, out=buffer)
     if linear.bias is not None:
-        room += linear.bias
-    return room
+        buffer += linear.bias
+    return buffer
 
 
-# --- what lies between the products, in NumPy: as `kernels`, which are compiled ---
+# --- operations between the products, in NumPy; `kernels` has compiled ones ---
 
 
 def _add_gelu(x: Array, bias: Array) -> None:

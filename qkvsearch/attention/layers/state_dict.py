@@ -1,8 +1,8 @@
-"""A layer's weights by name: out of it, into it, "layers.0.attention.query.weight" as in files.
+"""Weights of a layer by name, such as "layers.0.attention.query.weight": get and set them.
 
-A layer is any dataclass: its arrays are its weights; dataclasses, and lists, tuples and dicts of
-them, are the layers inside it; anything else, and any field that its `__init__` does not take, is
-a setting. So a layer needs no code of its own to be saved or trained.
+A layer is any dataclass. Its arrays are its weights; dataclasses, and lists, tuples and dicts of
+them, are the layers inside it. Everything else, and any field that its `__init__` does not take, is
+a setting. So a layer needs no further code to be saved or trained.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ Layer = TypeVar("Layer")
 
 
 def state(layer: Any) -> dict[str, Array]:
-    """The weights of a layer and of the layers inside it, under dotted names.
+    """Return the weights of a layer and of the layers inside it, under dotted names.
 
-    They are the layer's own arrays, not copies: to write into them is to change the layer.
-    `safetensors.numpy.save_file(state(layer), path)` saves them. Raises TypeError for what is not
-    a dataclass.
+    They are the arrays of the layer, not copies: writing into them changes the layer.
+    `safetensors.numpy.save_file(state(layer), path)` saves them. Raises TypeError unless the layer
+    is a dataclass.
 
     >>> from qkvsearch.attention.layers.basic import FeedForward
     >>> {name: array.shape for name, array in state(FeedForward.create(2, 8, rng=0)).items()}
@@ -36,25 +36,25 @@ def state(layer: Any) -> dict[str, Array]:
 
 
 def load(layer: Layer, weights: Mapping[str, npt.ArrayLike]) -> Layer:
-    """A layer with these weights and the same settings; the layer given stays as it is.
+    """Return a layer with these weights and the same settings; the original does not change.
 
-    weights: dotted name -> array, exactly the names and shapes of `state(layer)`. Arrays are kept
-    as they are, dtype included, and not copied: a pretrained model costs no second memory, and
-    training the layer changes them or, where they are read-only, is refused. Raises ValueError
-    that lists the names that are missing, unknown or of another shape.
+    weights: dotted name -> array, exactly the names and shapes of `state(layer)`. Arrays keep their
+    dtype and are not copied: a pretrained model is in memory once, and training changes them, or is
+    refused if they are read-only. Raises ValueError that lists the names that are missing, unknown
+    or of another shape.
 
     >>> from qkvsearch.attention.layers.basic import Linear
     >>> doubler = load(Linear.create(1, 1, rng=0), {"weight": [[2.0]], "bias": [0.0]})
     >>> doubler(np.array([4.0]))
     array([8.])
     """
-    found = {name: np.asarray(array) for name, array in weights.items()}
-    _check(state(layer), found)
-    return _filled("", layer, found)
+    arrays = {name: np.asarray(array) for name, array in weights.items()}
+    _check(state(layer), arrays)
+    return _filled("", layer, arrays)
 
 
 def prefixed(name: str, weights: Mapping[str, Array]) -> dict[str, Array]:
-    """The weights of a part, under the names that they have in the whole.
+    """Prefix the names of weights with that of the layer that contains them.
 
     >>> list(prefixed("query", {"weight": np.eye(2), "bias": np.ones(2)}))
     ['query.weight', 'query.bias']
@@ -66,54 +66,56 @@ def _dotted(name: str, inner: Any) -> str:
     return f"{name}.{inner}" if name else str(inner)
 
 
-def _is_layer(part: Any) -> bool:
-    return is_dataclass(part) and not isinstance(part, type)
+def _is_layer(value: Any) -> bool:
+    return is_dataclass(value) and not isinstance(value, type)
 
 
-def _inside(part: Any) -> dict[Any, Any]:
-    """What a layer, list, tuple or dict holds, by field, place or key; a setting holds nothing."""
-    if isinstance(part, list | tuple):
-        return dict(enumerate(part))
-    if isinstance(part, dict):
-        return part
-    if _is_layer(part):
-        return {field.name: getattr(part, field.name) for field in fields(part) if field.init}
+def _inside(value: Any) -> dict[Any, Any]:
+    """Return what a layer, list, tuple or dict contains, by field, index or key."""
+    if isinstance(value, list | tuple):
+        return dict(enumerate(value))
+    if isinstance(value, dict):
+        return value
+    if _is_layer(value):
+        return {field.name: getattr(value, field.name) for field in fields(value) if field.init}
     return {}
 
 
-def _weights(name: str, part: Any) -> Iterator[tuple[str, Array]]:
-    """The arrays of the part of that name, all the way down."""
-    if isinstance(part, np.ndarray):
-        yield name, part
-    for key, inner in _inside(part).items():
+def _weights(name: str, value: Any) -> Iterator[tuple[str, Array]]:
+    """Yield all arrays inside a value of that name."""
+    if isinstance(value, np.ndarray):
+        yield name, value
+    for key, inner in _inside(value).items():
         yield from _weights(_dotted(name, key), inner)
 
 
-def _filled(name: str, part: Any, weights: Mapping[str, Array]) -> Any:
-    """The part of that name with its weights replaced, all the way down."""
-    if isinstance(part, np.ndarray):
+def _filled(name: str, value: Any, weights: Mapping[str, Array]) -> Any:
+    """Return the value of that name with all weights inside it replaced."""
+    if isinstance(value, np.ndarray):
         return weights[name]
-    if next(_weights(name, part), None) is None:
-        return part
-    inside = {key: _filled(_dotted(name, key), x, weights) for key, x in _inside(part).items()}
-    if isinstance(part, list | tuple):
-        return getattr(part, "_make", type(part))(inside.values())  # _make: a named tuple's
-    if isinstance(part, dict):
+    if next(_weights(name, value), None) is None:
+        return value
+    inside = {key: _filled(_dotted(name, key), x, weights) for key, x in _inside(value).items()}
+    if isinstance(value, list | tuple):
+        return getattr(value, "_make", type(value))(inside.values())  # _make: a named tuple's
+    if isinstance(value, dict):
         return inside
-    return replace(part, **inside)
+    return replace(value, **inside)
 
 
-def _check(expected: Mapping[str, Array], found: Mapping[str, Array]) -> None:
-    """Refuse weights that are not those of the layer, saying which."""
+def _check(expected: Mapping[str, Array], arrays: Mapping[str, Array]) -> None:
+    """Raise ValueError for weights that are not those of the layer."""
     problems = {
-        "missing": [name for name in expected if name not in found],
-        "unknown": [name for name in found if name not in expected],
+        "missing": [name for name in expected if name not in arrays],
+        "unknown": [name for name in arrays if name not in expected],
         "of another shape": [
-            f"{name} {found[name].shape}, not {array.shape}"
+            f"{name} {arrays[name].shape}, not {array.shape}"
             for name, array in expected.items()
-            if name in found and found[name].shape != array.shape
+            if name in arrays and arrays[name].shape != array.shape
         ],
     }
     if any(problems.values()):
-        said = "; ".join(f"{what}: {', '.join(names)}" for what, names in problems.items() if names)
-        raise ValueError(f"these are not the layer's weights: {said}")
+        message = "; ".join(
+            f"{what}: {', '.join(names)}" for what, names in problems.items() if names
+        )
+        raise ValueError(f"these are not the layer's weights: {message}")

@@ -38,7 +38,7 @@ class MultiHeadAttention:
     score: str | AdditiveScore = "dot"
 
     def __post_init__(self) -> None:
-        d_query, *widths = (len(part.weight) for part in (self.query, self.key, self.value))
+        d_query, *widths = (len(x.weight) for x in (self.query, self.key, self.value))
         if self.n_heads < 1 or d_query % self.n_heads or not self._heads_fit(*widths):
             raise ValueError(
                 f"a query, key and value of widths {(d_query, *widths)} do not divide into "
@@ -46,14 +46,14 @@ class MultiHeadAttention:
             )
 
     def _heads_fit(self, d_key: int, d_value: int) -> bool:
-        """Each key head is as wide as a query head and serves a whole number of them."""
+        """Return whether key heads are as wide as query heads and serve equally many of them."""
         n = self.n_key_heads
         d_head = len(self.query.weight) // self.n_heads
         return n > 0 and d_key == n * d_head and self.n_heads % n == 0 and d_value % n == 0
 
     @property
     def n_key_heads(self) -> int:
-        """How many heads key and value have.
+        """The number of heads of key and value.
 
         >>> MultiHeadAttention.create(8, n_heads=4, rng=0, n_key_heads=2).n_key_heads
         2
@@ -71,7 +71,7 @@ class MultiHeadAttention:
         score: str | AdditiveScore = "dot",
         **linear: Any,
     ) -> MultiHeadAttention:
-        """Random projections; `linear` (initializer, bias, dtype) goes to `Linear.create`.
+        """Create random projections; `linear` (initializer, bias, dtype) is for `Linear.create`.
 
         The weights of an `AdditiveScore` are copied, so that no two layers share them.
         """
@@ -89,15 +89,15 @@ class MultiHeadAttention:
     def __call__(
         self, x: Array, memory: Array | None = None, *, return_weights: bool = False, **options: Any
     ) -> Any:
-        """x (..., L, d), and for cross-attention memory (..., S, d) -> (..., L, d).
+        """Attend from x (..., L, d) to itself or to a memory (..., S, d) -> (..., L, d).
 
         With `return_weights`, (output, weights (..., n_heads, L, S)). The options and errors are
         those of `attention` (mask, bias, is_causal, window, ...). mask and bias broadcast to
         (..., L, S) for all heads; one with an axis more than x does to (..., n_heads, L, S).
 
         So a mask of two axes is one matrix (L, S) for all texts. A row for each text, such as a
-        `padding_mask` (n, S), goes in as mask[:, None, :]: as it is, it would be taken for that
-        matrix, and where n = L nobody could tell.
+        `padding_mask` (n, S), must be passed as mask[:, None, :]; otherwise it would be taken for
+        that matrix.
 
         >>> layer, x = MultiHeadAttention.create(8, n_heads=2, rng=0), np.ones((2, 3, 8))
         >>> kept = np.array([[True, True, False], [True, True, True]])
@@ -114,7 +114,7 @@ class MultiHeadAttention:
         return self.output(join_heads(mixed[0])), mixed[1]
 
     def heads(self, x: Array, memory: Array) -> tuple[Array, Array, Array]:
-        """Query heads of x (..., n_heads, L, d_head), key and value heads of the memory.
+        """Return query heads of x (..., n_heads, L, d_head), key and value heads of the memory.
 
         >>> layer = MultiHeadAttention.create(8, n_heads=4, rng=0, n_key_heads=2)
         >>> [head.shape for head in layer.heads(np.ones((5, 8)), np.ones((7, 8)))]
@@ -127,7 +127,7 @@ class MultiHeadAttention:
         )
 
     def attention_options(self, heads: tuple[Array, ...], **options: Any) -> dict[str, Any]:
-        """The options of `attention`: this layer's score; mask and bias with an axis for heads."""
+        """Return the options of `attention`: the score; mask and bias with an axis for heads."""
         n_axes = max(head.ndim for head in heads)
         for name in ("mask", "bias"):
             options[name] = over_heads(options.get(name), n_axes)
@@ -135,7 +135,7 @@ class MultiHeadAttention:
 
 
 def split_heads(x: Array, n_heads: int) -> Array:
-    """(..., L, n_heads · d_head) -> (..., n_heads, L, d_head), not copied.
+    """Split vectors into heads, without a copy: (..., L, h · d_head) -> (..., h, L, d_head).
 
     >>> split_heads(np.ones((7, 5, 8)), n_heads=2).shape
     (7, 2, 5, 4)
@@ -144,7 +144,7 @@ def split_heads(x: Array, n_heads: int) -> Array:
 
 
 def join_heads(x: Array) -> Array:
-    """(..., n_heads, L, d_head) -> (..., L, n_heads · d_head).
+    """Join heads to vectors: (..., n_heads, L, d_head) -> (..., L, n_heads · d_head).
 
     >>> join_heads(np.ones((7, 2, 5, 4))).shape
     (7, 5, 8)
@@ -154,24 +154,24 @@ def join_heads(x: Array) -> Array:
 
 
 def over_heads(mask: npt.ArrayLike | None, n_axes: int) -> Array | None:
-    """A mask or bias for scores of n_axes axes: (n, L, S) becomes (n, 1, L, S), for every head.
+    """Give a mask or bias an axis for heads: (n, L, S) becomes (n, 1, L, S), if n_axes is 4.
 
-    One of n_axes axes has its heads already; one row or one matrix serves every head as it is.
+    One of n_axes axes has its heads already; a row or a matrix serves all heads as it is.
 
     >>> over_heads(np.ones((7, 1, 5), dtype=bool), n_axes=4).shape
     (7, 1, 1, 5)
     """
-    found = None if mask is None else np.asarray(mask)
-    return found[..., None, :, :] if found is not None and 2 < found.ndim < n_axes else found
+    array = None if mask is None else np.asarray(mask)
+    return array[..., None, :, :] if array is not None and 2 < array.ndim < n_axes else array
 
 
 Layer = TypeVar("Layer", bound=Callable[..., Any])
-# Options of a layer that its attention knows nothing of.
+# Options of a layer that are not options of its attention.
 NOT_OF_ATTENTION = {"activation", "norm_first", "epsilon"}
 
 
 class LayerOutput(NamedTuple):
-    """What one layer gave: hidden states (..., L, d), attention weights (..., n_heads, L, S)."""
+    """The results of one layer: hidden states (..., L, d), weights (..., n_heads, L, S)."""
 
     hidden: Array
     weights: Array
@@ -181,7 +181,7 @@ class LayerOutput(NamedTuple):
 def residual(
     x: Array, sublayer: Callable[[Array], Any], norm: LayerNorm, norm_first: bool
 ) -> tuple[Array, Any]:
-    """x and what a sublayer adds to it, normed after the sum or, `norm_first`, before the sublayer.
+    """Add a sublayer to x, with the norm after the sum or, `norm_first`, before the sublayer.
 
     x (..., d) -> (..., d), and the sublayer's attention weights if it gave any, else None.
     After: Vaswani et al. 2017, section 3.1; before: Xiong et al. 2020, section 3.2.
@@ -196,7 +196,7 @@ def residual(
 
 @dataclass(eq=False)
 class EncoderLayer:
-    """Self-attention, then feed forward: every token in the light of the others.
+    """An encoder layer: self-attention, then feed forward.
 
     Normed after each residual sum, or before each sublayer with `norm_first`.
     Vaswani et al. 2017, section 3.1; `norm_first`: Xiong et al. 2020, section 3.2.
@@ -227,7 +227,7 @@ class EncoderLayer:
         score: str | AdditiveScore = "dot",
         **linear: Any,
     ) -> EncoderLayer:
-        """Random weights; `linear` (initializer, bias) goes to `Linear.create`.
+        """Create random weights; `linear` (initializer, bias) is for `Linear.create`.
 
         n_key_heads, score: as for `MultiHeadAttention.create`.
         """
@@ -242,7 +242,7 @@ class EncoderLayer:
         )
 
     def __call__(self, x: Array, *, return_weights: bool = False, **options: Any) -> Any:
-        """x (..., L, d) -> (..., L, d), or (output, weights (..., n_heads, L, L)) on request.
+        """Encode x (..., L, d) -> (..., L, d); on request, also weights (..., n_heads, L, L).
 
         `options` (mask, is_causal, window, ...) go to the attention.
         """
@@ -254,7 +254,7 @@ class EncoderLayer:
 
 @dataclass(eq=False)
 class DecoderLayer:
-    """Self-attention without looking ahead, attention to a memory, then feed forward.
+    """A decoder layer: causal self-attention, attention to a memory, then feed forward.
 
     Normed after each residual sum, or before each sublayer with `norm_first`.
     Vaswani et al. 2017, section 3.1; `norm_first`: Xiong et al. 2020, section 3.2.
@@ -276,7 +276,7 @@ class DecoderLayer:
     def create(
         cls, d_model: int, n_heads: int, d_feedforward: int, rng: Rng, **layer: Any
     ) -> DecoderLayer:
-        """Random weights; `layer` (activation, norm_first, epsilon and, for both attentions,
+        """Create random weights; `layer` (activation, norm_first, epsilon and, for both attentions,
         n_key_heads, score, dtype, initializer, bias) as for `EncoderLayer.create`.
 
         >>> layer = DecoderLayer.create(8, n_heads=4, d_feedforward=16, rng=0, n_key_heads=2)
@@ -302,7 +302,7 @@ class DecoderLayer:
         return_weights: bool = False,
         **options: Any,
     ) -> Any:
-        """x (..., L, d), memory (..., S, d) -> (..., L, d), or on request a `LayerOutput`.
+        """Decode x (..., L, d) with memory (..., S, d) -> (..., L, d), or a `LayerOutput`.
 
         mask hides tokens of x, broadcast to (..., L, L), in addition to what comes later, which
         only is_causal=False shows; memory_mask hides tokens of the memory, broadcast to
@@ -320,7 +320,7 @@ class DecoderLayer:
 
 @dataclass(eq=False)
 class Stack(Generic[Layer]):
-    """Layers one after the other, then a norm if there is one."""
+    """A stack of layers, with an optional norm at the end."""
 
     layers: list[Layer]
     norm: LayerNorm | None = None
@@ -330,7 +330,7 @@ class Stack(Generic[Layer]):
     def create(
         cls, n_layers: int, d_model: int, n_heads: int, d_feedforward: int, rng: Rng, **layer: Any
     ) -> Self:
-        """Random weights; `layer` as for the layers' own `create`. `norm_first` ends in a norm."""
+        """Create random weights; `layer` as for a layer's `create`. `norm_first` ends in a norm."""
         rng = np.random.default_rng(rng)
         sizes = (d_model, n_heads, d_feedforward)
         layers = [cls.layer_type.create(*sizes, rng, **layer) for _ in range(n_layers)]
@@ -341,8 +341,10 @@ class Stack(Generic[Layer]):
     def __call__(
         self, x: Array, *memory: Array, return_layers: bool = False, **options: Any
     ) -> Any:
-        """x (..., L, d), and for a decoder memory (..., S, d) -> (..., L, d), or on request
-        (output, a `LayerOutput` per layer). `options` (mask, is_causal, ...) as for the layers.
+        """Apply all layers to x (..., L, d), in a decoder with a memory (..., S, d) -> (..., L, d).
+
+        On request, return (output, a `LayerOutput` for each layer). `options` (mask, is_causal,
+        ...) as for the layers.
         """
         outputs = []
         for layer in self.layers:
@@ -356,7 +358,7 @@ class Stack(Generic[Layer]):
 
 
 class Encoder(Stack[EncoderLayer]):
-    """Encoder layers one after the other, then a norm if there is one.
+    """A stack of encoder layers, with an optional norm at the end.
 
     Vaswani et al. 2017, section 3.1.
 
@@ -370,7 +372,7 @@ class Encoder(Stack[EncoderLayer]):
 
 
 class Decoder(Stack[DecoderLayer]):
-    """Decoder layers one after the other, all with the same memory, then a norm if there is one.
+    """A stack of decoder layers with the same memory, and an optional norm at the end.
 
     Vaswani et al. 2017, section 3.1.
 
@@ -383,5 +385,5 @@ class Decoder(Stack[DecoderLayer]):
 
 
 def _norm_like(norm: LayerNorm) -> LayerNorm:
-    """A new norm, of the same width, epsilon and dtype."""
+    """Create a norm of the same width, epsilon and dtype."""
     return LayerNorm.create(len(norm.weight), epsilon=norm.epsilon, dtype=norm.weight.dtype)

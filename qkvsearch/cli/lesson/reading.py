@@ -66,7 +66,7 @@ def read(lessons: Iterable[Lesson], quizzes: bool, *, is_whole: bool, predict: b
 def remember(lesson: str) -> None:
     """Note that it is done; say where that is not possible, and go on."""
     if not progress.remember(lesson):
-        settings().say(say("That this lesson is done could not be kept on this machine."))
+        settings().message(say("That this lesson is done could not be kept on this machine."))
 
 
 def _read_one(lesson: Lesson, quizzes: bool, is_whole: bool, predict: bool) -> None:

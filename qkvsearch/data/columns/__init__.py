@@ -1,4 +1,4 @@
-"""The roles of columns: id, title, user and so on, as given or by their names in many languages."""
+"""The roles of columns, such as id, title and user: as the caller says, or by their names."""
 
 from __future__ import annotations
 
@@ -11,32 +11,18 @@ from pathlib import Path
 
 from qkvsearch.errors import DataError, listed_names, suggest
 
-# whole: for each role, whole names as `folded` writes them, in order of preference. words: for each
-# role, words that tell it within a longer name. text: names of columns that search reads beside the
-# title, in order. text_ends: last words of such names (Book-Author, long_description).
+# whole: for each role, whole names as `folded` writes them, in order of preference. words, beside:
+# for each role, words of longer names, of which one is in `words` and all others are in `beside`:
+# customer_email, ordered_at, minutes_watched. text: names of columns that search reads beside the
+# title, in order. text_ends: last words of such names: long_description.
 NAMES = json.loads(Path(__file__).with_name("names.json").read_text(encoding="utf-8"))
 WORDS: dict[str, list[str]] = NAMES["words"]
-NUMBERS, DEEDS, TEXT_ENDS = set(NAMES["numbers"]), set(NAMES["deeds"]), set(NAMES["text_ends"])
-# A name of several words plays a role where one of them is in WORDS and all others are in BESIDE:
-# customer_email, product_sku, ordered_at, minutes_watched.
-THINGS, PEOPLE = WORDS["item"], WORDS["user"]
-BESIDE = {
-    "user": NUMBERS | {"email", "mail", "e", "address", "name", "login", "unique", "external"},
-    "item": NUMBERS
-    | {"external", "unique", "parent", "ordered", "purchased", "title", "name", "line", "lineitem"}
-    | {"variant"},
-    "title": {*THINGS, "original", "full", "display", "line", "lineitem"},
-    "rating": {*THINGS, *PEOPLE, "review", "star", "value", "overall"},
-    "weight": DEEDS
-    | {"total", "sum", "item", "product", "line", "lineitem", "of", "in", "forever", "count"},
-    "time": DEEDS
-    | {"start", "end", "of", "in", "utc", "local", "unix", "epoch", "date", "time", "added", "and"},
-}
+NUMBERS, TEXT_ENDS = set(NAMES["numbers"]), set(NAMES["text_ends"])
 LETTERS = str.maketrans({"ł": "l", "Ł": "L", "ø": "o", "Ø": "O", "đ": "d", "ı": "i"})
 
 
 def words_of(name: str) -> list[str]:
-    """The words of a name without accents and case.
+    """Return the words of a name without accents and case.
 
     >>> words_of("customerEmail"), words_of("Qualität (max.)"), words_of("商品ID")
     (['customer', 'email'], ['qualitat', 'max'], ['商品id'])
@@ -48,7 +34,7 @@ def words_of(name: str) -> list[str]:
 
 
 def folded(name: str) -> str:
-    """A name without accents, case and all that is between its words.
+    """Return a name without accents, case and all that is between its words.
 
     >>> folded("Artikel-Nr.")
     'artikelnr'
@@ -57,17 +43,17 @@ def folded(name: str) -> str:
 
 
 def named(role: str, names: Sequence[str]) -> list[str]:
-    """The columns whose names tell that they play `role`, the surest first.
+    """Return the columns whose names tell that they play `role`, the surest first.
 
     >>> named("user", ["price", "customer_email", "User ID"])
     ['User ID', 'customer_email']
     """
-    common = {name: place for place, name in enumerate(map(folded, NAMES["whole"][role]))}
-    whole = {name: common[folded(name)] for name in names if folded(name) in common}
-    found = sorted(whole, key=lambda name: whole[name])
+    rank = {name: index for index, name in enumerate(map(folded, NAMES["whole"][role]))}
+    whole = {name: rank[folded(name)] for name in names if folded(name) in rank}
+    columns = sorted(whole, key=lambda name: whole[name])
     if role in WORDS:
-        found += [name for name in names if name not in whole and _tells(role, words_of(name))]
-    return found
+        columns += [name for name in names if name not in whole and _tells(role, words_of(name))]
+    return columns
 
 
 def _tells(role: str, words: Sequence[str]) -> bool:
@@ -75,18 +61,18 @@ def _tells(role: str, words: Sequence[str]) -> bool:
     return (
         len(words) > 1
         and any(word in telling for word in words)
-        and all(word in telling or word in BESIDE[role] for word in words)
+        and all(word in telling or word in NAMES["beside"][role] for word in words)
     )
 
 
 def named_as_text(names: Sequence[str]) -> list[str]:
-    """The columns whose names tell that search reads them, those it weighs most first.
+    """Return the columns whose names tell that search reads them, the most weighty first.
 
     >>> named_as_text(["price", "long_description", "Tags"])
     ['Tags', 'long_description']
     """
-    places = {name: place for place, name in enumerate(NAMES["text"])}
-    whole = {name: places[folded(name)] for name in names if folded(name) in places}
+    rank = {name: index for index, name in enumerate(NAMES["text"])}
+    whole = {name: rank[folded(name)] for name in names if folded(name) in rank}
     ends = [name for name in names if name not in whole and {*words_of(name)[-1:]} & TEXT_ENDS]
     return sorted(whole, key=lambda name: whole[name]) + ends
 
@@ -96,12 +82,11 @@ A_NUMBER = r"[+-]?\d+([.,]\d+)*"
 
 @dataclass(frozen=True)
 class Columns:
-    """Column names as the caller gives them, None is guessed; and how the columns are read.
+    """The columns that a caller names, and how they are read. None is inferred from the file.
 
-    types: of columns by name, "number", "date", "yes/no", "list" or "text", instead of inferred.
-    rating_scale: the lowest and the highest rating that can be given, instead of inferred.
-    fold_ids: ids that differ in case alone are one. strict: what would be a warning is an error.
-    delimiter: what is between the cells of a text file, instead of inferred.
+    types: by the name of a column, "number", "date", "yes/no", "list" or "text". rating_scale: the
+    lowest and the highest rating that can be given. fold_ids: ids that differ in case alone are
+    one. strict: a warning is an error. delimiter: the text between the cells of a text file.
     """
 
     id: str | None = None
@@ -119,57 +104,60 @@ class Columns:
     delimiter: str | None = None
 
     def refuse(self, roles: Sequence[str], file: str) -> None:
-        """Raise `DataError` for a column of a file that was not given."""
+        """Raise `DataError` for a column of a file that is not read."""
         for role in roles:
             if getattr(self, role) is not None:
                 column = "text_columns" if role == "text" else f"{role}_column"
                 raise DataError(f"`{column}` is a column of `{file}`, which were not given")
 
 
-def find_column(role: str, given: str | None, names: Sequence[str], file: str) -> str | None:
-    """The column that plays `role`, or None. Raises `DataError` where the given one does not exist.
+def find_column(role: str, requested: str | None, names: Sequence[str], file: str) -> str | None:
+    """Return the column that plays `role`, or None.
+
+    Raises `DataError` where the requested column does not exist.
 
     >>> find_column("user", None, ["movieId", "userId", "rating"], "ratings.csv")
     'userId'
     """
-    if given is not None:
-        return check_column(given, names, file, f"`{role}_column`")
+    if requested is not None:
+        return check_column(requested, names, file, f"`{role}_column`")
     return next(iter(named(role, names)), None)
 
 
 def require_column(
-    role: str, given: str | None, names: Sequence[str], file: str, listed: Sequence[str] = ()
+    role: str, requested: str | None, names: Sequence[str], file: str, listed: Sequence[str] = ()
 ) -> str:
-    """As `find_column`, but a column that cannot be guessed is an error that lists the columns,
-    or those of `listed`.
+    """Return the column that plays `role`. Raises `DataError` that lists the columns, or those of
+    `listed`, where there is none.
     """
-    found = find_column(role, given, names, file)
-    if found is None:
+    column = find_column(role, requested, names, file)
+    if column is None:
         raise DataError(
             f"{file}: cannot tell which column is the {role}; name it with `{role}_column` "
             f"{_listing(listed or names)}"
         )
-    return found
+    return column
 
 
 def find_text_columns(
-    given: Sequence[str] | None, title: str, names: Sequence[str], file: str
+    requested: Sequence[str] | None, title: str, names: Sequence[str], file: str
 ) -> list[str]:
-    """The columns that search reads: as given, else the title and usual columns of prose."""
-    if given is not None:
-        return [check_column(name, names, file, "`text_columns`") for name in given]
+    """Return the columns that search reads; by default the title and those named as text."""
+    if requested is not None:
+        return [check_column(name, names, file, "`text_columns`") for name in requested]
     return [title, *named_as_text([name for name in names if name != title])]
 
 
-def check_column(given: str, names: Sequence[str], file: str, option: str) -> str:
-    """`given` as the file spells it; upper and lower case count as equal."""
-    if given in names:
-        return given
+def check_column(requested: str, names: Sequence[str], file: str, option: str) -> str:
+    """Return a column as the file spells it; case does not matter. Raises `DataError`."""
+    if requested in names:
+        return requested
     for name in names:
-        if name.casefold() == given.strip().casefold():
+        if name.casefold() == requested.strip().casefold():
             return name
     raise DataError(
-        f"{file}: no column {given!r} ({option}){suggest(given, list(names))} {_listing(names)}"
+        f"{file}: no column {requested!r} ({option}){suggest(requested, list(names))} "
+        f"{_listing(names)}"
     )
 
 

@@ -1,4 +1,4 @@
-"""What is known of a column, and its cells as one type reads them."""
+"""What is known of a column: its name, role and type, and its cells as one type reads them."""
 
 from __future__ import annotations
 
@@ -13,17 +13,22 @@ if TYPE_CHECKING:
 
 ColumnType = Literal["number", "date", "yes/no", "list", "text"]
 TYPES: tuple[ColumnType, ...] = get_args(ColumnType)
-
-LONGEST_EXAMPLE = 80
-
-
-# Between the entries of a list, as it is kept.
+# Between the entries of a stored list.
 LIST_SEPARATOR = "|"
+MAX_EXAMPLE = 80
+# What programs and people write for an empty cell, without case and brackets around it.
+MISSING_SIGNS = frozenset(
+    "- -- --- – — − . .. ? ?? n/a n.a. n.a #n/a nan null none nil \\n #ref! #value! #name? "
+    "#div/0! #null! #num!".split()
+) | {""}
+MISSING_WORDS = frozenset(
+    "na #na nothing missing unknown undefined unset empty blank tbd tba".split()
+) | {"not available", "not applicable", "no data"}  # fmt: skip
 
 
 def text_read(cell: Any, column_type: str) -> str:
-    """What search reads of a cell: all of it, with blanks between the entries of a list. Pretrained
-    encoders have a vector for the separator as well, and it means nothing here.
+    """Return what search reads of a cell: a list with spaces between its entries, since pretrained
+    encoders have a vector for the separator.
 
     >>> text_read("Rain|Snow", "list"), text_read("a|b", "text"), text_read(None, "text")
     ('Rain Snow', 'a|b', '')
@@ -34,12 +39,14 @@ def text_read(cell: Any, column_type: str) -> str:
 
 @dataclass(frozen=True)
 class ColumnFacts:
-    """name: as the file spells it. role: "id", "title", "text", "user", "item", "rating", "weight",
+    """The facts about a column that a build shows and stores.
+
+    name: as the file spells it. role: "id", "title", "text", "user", "item", "rating", "weight",
     "time", or "" for a column that only filters. empty: the share of its cells, 0 to 1, that are
-    empty, those emptied included. example: a cell as it is kept. changed: what was done to cells,
-    and to how many: {"currency removed": 1503, "emptied: no number": 2}. stored: what the
-    workspace calls the column, where that is another name. convention: how cells were read that
-    can be read in two ways: the decimal separator, or "day first".
+    empty, emptied ones included. example: a stored cell. changed: how many cells were changed, by
+    the kind of change: {"currency removed": 1503, "emptied: no number": 2}. stored: the column's
+    name in the workspace, if another one. convention: how ambiguous cells were read: the decimal
+    separator, or "day first".
 
     >>> ColumnFacts("Price", "", "number", empty=0.01, example="12.5").to_record()["type"]
     'number'
@@ -54,38 +61,28 @@ class ColumnFacts:
     stored: str = ""
     convention: str = ""
 
-    def of_cells(self, cells: Any) -> ColumnFacts:
-        """With the share of gaps among `cells`, a pandas Series, and an example of them."""
-        there = cells.dropna()
-        return self.of(len(there), len(cells), "" if there.empty else str(there.iloc[0]))
+    def of_cells(self, cells: pd.Series) -> ColumnFacts:
+        """Return the facts with the share of empty cells, and an example."""
+        filled = cells.dropna()
+        return self.of(len(filled), len(cells), "" if filled.empty else str(filled.iloc[0]))
 
     def of(self, n_filled: int, n_cells: int, example: str) -> ColumnFacts:
-        """The same where these numbers are known."""
+        """Return the facts with these numbers."""
         empty = round(1 - n_filled / max(n_cells, 1), 4)
-        return replace(self, empty=empty, example=example[:LONGEST_EXAMPLE])
+        return replace(self, empty=empty, example=example[:MAX_EXAMPLE])
 
     def to_record(self) -> dict[str, Any]:
-        """As `info` shows it, and as a build keeps it."""
+        """Return the facts as `info` shows them and a build stores them."""
         return asdict(self)
 
 
-# What programs write where there is nothing, and what people do; without case, and brackets around.
-SIGNS = frozenset(
-    "- -- --- – — − . .. ? ?? n/a n.a. n.a #n/a nan null none nil \\n #ref! #value! #name? "
-    "#div/0! #null! #num!".split()
-) | {""}
-WORDS = frozenset("na #na nothing missing unknown undefined unset empty blank tbd tba".split()) | {
-    "not available", "not applicable", "no data"
-}  # fmt: skip
-
-
 @dataclass
-class Reading:
+class ParsedCells:
     """The distinct cells of a column as one type reads them.
 
-    values: one for each distinct cell, missing where it does not fit. changed: what was done, and
-    to which of them (bool). doubts: what speaks against this type though the cells fit it.
-    convention: how cells that can be read in two ways were read, to be kept for cells to come.
+    values: one for each distinct cell, missing where it does not fit. changed: which cells were
+    changed (bool), by the kind of change. doubts: what speaks against this type though the cells
+    fit it. convention: how ambiguous cells were read, so that later ones are read alike.
     """
 
     type: ColumnType
@@ -96,23 +93,23 @@ class Reading:
 
     @property
     def fits(self) -> np.ndarray:
-        """Which of the distinct cells are of this type."""
+        """Which of the distinct cells are of this type, bool."""
         return self.values.notna().to_numpy(bool)
 
     def change(self, what: str, cells: ArrayLike) -> None:
-        """Note what was done to those of `cells` (bool) that fit."""
+        """Note a change of those of `cells` (bool) that fit."""
         fitting = np.asarray(cells, dtype=bool) & self.fits
         if fitting.any():
             self.changed[what] = fitting
 
 
-def say_nothing(texts: pd.Series, words: bool = True) -> np.ndarray:
-    """Which cells only say that there is nothing, by a sign, or also by a word that may as well be
-    an entry of a list.
+def are_missing(texts: pd.Series, words: bool = True) -> np.ndarray:
+    """Return which cells stand for an empty one, by a sign, or by a word unless `words` is False:
+    a word may as well be an entry of a list.
 
     >>> import pandas as pd
-    >>> say_nothing(pd.Series(["N/A", "(null)", "Nile", "unknown"])).tolist()
+    >>> are_missing(pd.Series(["N/A", "(null)", "Nile", "unknown"])).tolist()
     [True, True, False, True]
     """
     bare = texts.str.strip().str.casefold().str.replace(r"^[(<\[](.*)[)>\]]$", r"\1", regex=True)
-    return bare.isin(SIGNS | WORDS if words else SIGNS).to_numpy(bool)
+    return bare.isin(MISSING_SIGNS | MISSING_WORDS if words else MISSING_SIGNS).to_numpy(bool)

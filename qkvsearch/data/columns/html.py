@@ -1,57 +1,46 @@
-"""Texts with HTML in them to what a person would read."""
+"""Texts with HTML to plain text."""
 
 from __future__ import annotations
 
 import html
+import json
 import re
 from html.entities import html5
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-BLOCKS = frozenset(
-    "address article aside blockquote body br button caption center col colgroup dd details dialog "
-    "dir div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 head header hr html "
-    "iframe img input legend li main menu nav ol optgroup option p pre section select summary "
-    "table tbody td textarea tfoot th thead title tr ul video audio".split()
-)
-INLINE = frozenset(
-    "a abbr acronym b base bdi bdo big canvas cite code data del dfn em embed font i ins kbd label "
-    "link mark meta meter nobr noscript object output param picture progress q rp rt ruby s samp "
-    "script small source span strike strong style sub sup svg template time track tt u var "
-    "wbr".split()
+# The tags that divide a text, those that do not, and the attributes without a value.
+BLOCKS, INLINE, FLAGS = map(
+    frozenset, json.loads(Path(__file__).with_name("html_tags.json").read_text("utf-8")).values()
 )
 TAGS = BLOCKS | INLINE
 UNSEEN = "script", "style"
-FLAGS = frozenset(
-    "allowfullscreen async autoplay checked compact controls default defer disabled hidden ismap "
-    "itemscope loop multiple muted noshade novalidate nowrap open readonly required reversed "
-    "selected".split()
-)
 MAY_BE_HTML = r"<[A-Za-z/!?]|&(?:#[0-9]+|#[xX][0-9a-fA-F]+|[A-Za-z][A-Za-z0-9]*);"
 ENTITY = re.compile(r"&(?:#[0-9]+|#[xX][0-9a-fA-F]+|([A-Za-z][A-Za-z0-9]*));")
 CLOSING = re.compile(rf"</(?:{'|'.join(sorted(TAGS))})\s*>|<br\s*/?>", re.IGNORECASE)
-MOST_PASSES = 3  # text that was escaped twice on its way
+MAX_PASSES = 3  # some texts were escaped twice
 
 
 def without_html(texts: pd.Series) -> pd.Series:
-    """Texts as a person would read them; most have no HTML and are looked at only once."""
-    found = texts.str.contains(MAY_BE_HTML, regex=True).to_numpy(bool)
-    if not found.any():
+    """Return texts without HTML. Most have none and are looked at only once."""
+    may_be = texts.str.contains(MAY_BE_HTML, regex=True).to_numpy(bool)
+    if not may_be.any():
         return texts
-    return texts.where(~found, texts[found].map(plain_text))
+    return texts.where(~may_be, texts[may_be].map(plain_text))
 
 
 def plain_text(text: str) -> str:
-    """`text` without tags and entities; what only looks like them stays.
+    """Return a text without tags and entities; what only looks like them stays.
 
     >>> plain_text("<p>Rock&nbsp;&amp; roll</p><ul><li>AT&T</li></ul>")
     'Rock & roll AT&T'
     >>> plain_text("C++ <vector>, a < b and <3")
     'C++ <vector>, a < b and <3'
     """
-    for _ in range(MOST_PASSES):
+    for _ in range(MAX_PASSES):
         text = _without_tags(text)
         if not CLOSING.search(text) and not any(map(_is_entity, ENTITY.finditer(text))):
             break
@@ -83,7 +72,7 @@ def _escape_others(text: str) -> str:
 
 
 class _Reader(HTMLParser):
-    """The text between known tags; others are text themselves."""
+    """A parser that collects the text between known tags; unknown tags are text."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -99,7 +88,7 @@ class _Reader(HTMLParser):
     def parse_marked_section(self, i: int, report: bool = True) -> int:
         try:
             return super().parse_marked_section(i, report)
-        except AssertionError:  # by which some versions say that it is no section
+        except AssertionError:  # some versions say so that it is no section
             self.handle_data("<![")
             return i + 3
 

@@ -1,4 +1,4 @@
-"""Cells of text to lists of entries, with one separator throughout."""
+"""Cells of text to lists of entries, with one separator in the whole column."""
 
 from __future__ import annotations
 
@@ -12,66 +12,64 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from qkvsearch.data.columns.facts import LIST_SEPARATOR, Reading
+from qkvsearch.data.columns.facts import LIST_SEPARATOR, ParsedCells
 
 QUOTED = re.compile(r"^(['\"])(.*)\1$")
 SEPARATORS = "|;,"
-# Of the entries, at most this share is longer than that.
-LONGEST_ENTRY, MOST_LONG = 60, 0.01
+# Characters of a long entry, and the largest share of the entries that are.
+LONG_ENTRY, MAX_LONG = 60, 0.01
 SAMPLE = 1000
-# Of the cells that say something, at least this share has more than one entry.
-LEAST_SHARE = 0.05
-# How often an entry stands in the distinct cells on average, where prose has such signs as well.
-LEAST_REPEATED = {"|": 0.0, ";": 1.2, ",": 2.0}
-# Or of the cells with several entries, up to so many, this share has those of another cell in it.
-LEAST_NESTED, MOST_NESTED = 0.5, 8
-# Python parses a list into 200 times as many bytes, so that longer ones are read as JSON alone.
-LONGEST_PYTHON = 100_000
+# At least this share of the cells has more than one entry.
+MIN_SHARE = 0.05
+# The lowest average number of distinct cells that an entry is in. Prose has ; and , as well.
+MIN_REPEATED = {"|": 0.0, ";": 1.2, ",": 2.0}
+# Or the lowest share of the cells with up to so many entries that contain all entries of another.
+MIN_NESTED, MAX_NESTED = 0.5, 8
+# Characters of a list that Python parses, into 200 times as many bytes; longer ones are JSON.
+MAX_PYTHON = 100_000
 
 
-def read_lists(texts: pd.Series, counts: np.ndarray) -> Reading:
-    """The distinct cells `texts`, of which there are `counts`, as entries joined by "|"; all are
-    missing where no separator makes lists of them.
+def read_lists(texts: pd.Series, counts: np.ndarray) -> ParsedCells:
+    """Parse the distinct cells `texts`, of which there are `counts`, to entries joined by "|"; all
+    are missing where no separator makes lists of them.
 
-    JSON arrays are lists, too. A comma stands in prose, in names and in places as well: its parts
-    are entries where they are short, recur in other cells, and are not as many in every cell.
+    JSON arrays are lists, too. Commas occur in prose, names and places as well: the texts between
+    them are entries if they are short, recur in other cells, and differ in number.
 
     >>> read_lists(pd.Series(["Rain | Snow", "Snow"]), np.ones(2)).values.tolist()
     ['Rain|Snow', 'Snow']
     """
     entries = _arrays(texts)
     if entries is not None:
-        return _reading(texts, entries, "array to list")
-    some = texts.iloc[:: max(1, len(texts) // SAMPLE)]
+        return _parsed_lists(texts, entries, "array to list")
+    sample = texts.iloc[:: max(1, len(texts) // SAMPLE)]
     for separator in SEPARATORS:
-        if (
-            _share_long(_split(some, separator)) > 5 * MOST_LONG
-        ):  # prose: to split it all takes long
-            continue
+        if _share_long(_split(sample, separator)) > 5 * MAX_LONG:
+            continue  # prose: splitting all of it takes long
         entries = _split(texts, separator)
         if _are_lists(entries, counts, separator):
-            return _by(separator, texts, entries)
-    return Reading("list", pd.Series(None, index=texts.index, dtype=object))
+            return _by_separator(separator, texts, entries)
+    return ParsedCells("list", pd.Series(None, index=texts.index, dtype=object))
 
 
-def read_told_lists(texts: pd.Series, counts: np.ndarray, convention: str = "") -> Reading:
-    """The same where the owner says so: by "|" if any cell has one, else by the separator that
-    the column had before (`convention`), else by the one that most cells have.
+def read_requested_lists(texts: pd.Series, counts: np.ndarray, convention: str = "") -> ParsedCells:
+    """Parse the cells of a column that the owner says are lists: by "|" if any cell has one, else
+    by the separator that the column had before (`convention`), else by the most common one.
     """
     entries = _arrays(texts)
     if entries is not None:
-        return _reading(texts, entries, "array to list")
+        return _parsed_lists(texts, entries, "array to list")
     usual = max(SEPARATORS, key=lambda sign: counts[_has(texts, sign)].sum())
     separator = LIST_SEPARATOR if _has(texts, LIST_SEPARATOR).any() else convention or usual
-    return _by(separator, texts, _split(texts, separator))
+    return _by_separator(separator, texts, _split(texts, separator))
 
 
-def _by(separator: str, texts: pd.Series, entries: pd.Series) -> Reading:
+def _by_separator(separator: str, texts: pd.Series, entries: pd.Series) -> ParsedCells:
     is_stored = separator == LIST_SEPARATOR
     what = "entries trimmed" if is_stored else f"separator {separator} to {LIST_SEPARATOR}"
-    reading = _reading(texts, entries, what)
-    reading.convention = separator
-    return reading
+    parsed = _parsed_lists(texts, entries, what)
+    parsed.convention = separator
+    return parsed
 
 
 def _has(texts: pd.Series, separator: str) -> np.ndarray:
@@ -83,14 +81,14 @@ def _split(texts: pd.Series, separator: str) -> pd.Series:
 
 
 def _trimmed(entries: Iterable[object]) -> list[str]:
-    """Without blanks and quotes around them, and without blank ones."""
+    """Return entries without blanks and quotes around them, and without blank ones."""
     bare = (QUOTED.sub(r"\2", str(entry).strip()).strip() for entry in entries)
     return [entry for entry in bare if entry]
 
 
 def _arrays(texts: pd.Series) -> pd.Series | None:
-    """Entries of lists as JSON or Python writes them, missing where a cell is none; None where
-    hardly any cell looks like one.
+    """Parse lists as JSON or Python writes them, missing where a cell is none; None where fewer
+    than half of the cells look like one.
     """
     looks = texts.str.fullmatch(r"\s*\[.*\]\s*", flags=re.DOTALL).astype(bool)
     if looks.mean() < 0.5:
@@ -102,13 +100,13 @@ def _arrays(texts: pd.Series) -> pd.Series | None:
 
 
 def _array(text: str) -> list[str] | None:
-    for parse in (json.loads, ast.literal_eval)[: 1 if len(text) > LONGEST_PYTHON else 2]:
+    for parse in (json.loads, ast.literal_eval)[: 1 if len(text) > MAX_PYTHON else 2]:
         try:
-            found = parse(text.strip())
+            array = parse(text.strip())
         except (ValueError, SyntaxError, RecursionError, MemoryError):
             continue
-        if all(isinstance(entry, str | int | float) for entry in found):
-            return _trimmed(found)
+        if all(isinstance(entry, str | int | float) for entry in array):
+            return _trimmed(array)
     return None
 
 
@@ -116,27 +114,27 @@ def _are_lists(entries: pd.Series, counts: np.ndarray, separator: str) -> bool:
     numbers = entries.str.len().to_numpy(np.int64)
     several = numbers > 1
     share = counts[several].sum() / counts.sum()
-    if share < LEAST_SHARE or (several.sum() < 2 and share < 0.5):
+    if share < MIN_SHARE or (several.sum() < 2 and share < 0.5):
         return False
-    if _share_long(entries) > MOST_LONG:
+    if _share_long(entries) > MAX_LONG:
         return False
     if separator == LIST_SEPARATOR:
         return True
     each = entries.explode().dropna()
     if each.str.contains(LIST_SEPARATOR, regex=False).any() or len(set(numbers)) < 2:
         return False
-    recur = len(each) >= LEAST_REPEATED[separator] * each.nunique()
-    return recur or _share_nested(entries) >= LEAST_NESTED
+    recur = len(each) >= MIN_REPEATED[separator] * each.nunique()
+    return recur or _share_nested(entries) >= MIN_NESTED
 
 
 def _share_nested(entries: pd.Series) -> float:
-    """Of the cells with several entries, the share that has all entries of another cell and more,
-    as "Outdoor, Rain" beside "Outdoor": names and places are not taken apart elsewhere.
+    """Return the share of the cells with several entries that contain all entries of another cell,
+    as "Outdoor, Rain" and "Outdoor": names and places do not.
     """
     cells = {frozenset(cell) for cell in entries if cell}
-    several = [cell for cell in cells if 1 < len(cell) <= MOST_NESTED]
+    several = [cell for cell in cells if 1 < len(cell) <= MAX_NESTED]
     nested = sum(
-        any(frozenset(part) in cells for n in range(1, len(cell)) for part in combinations(cell, n))
+        any(frozenset(few) in cells for n in range(1, len(cell)) for few in combinations(cell, n))
         for cell in several
     )
     return nested / len(several) if several else 0.0
@@ -144,15 +142,14 @@ def _share_nested(entries: pd.Series) -> float:
 
 def _share_long(entries: pd.Series) -> float:
     each = entries.explode().dropna()
-    return float((each.str.len() > LONGEST_ENTRY).mean()) if len(each) else 0.0
+    return float((each.str.len() > LONG_ENTRY).mean()) if len(each) else 0.0
 
 
-def _reading(texts: pd.Series, entries: pd.Series, what: str) -> Reading:
-    found = entries.dropna()
-    joined = found.map(
-        lambda cell: LIST_SEPARATOR.join(part.replace(LIST_SEPARATOR, "/") for part in cell)
+def _parsed_lists(texts: pd.Series, entries: pd.Series, what: str) -> ParsedCells:
+    joined = entries.dropna().map(
+        lambda cell: LIST_SEPARATOR.join(entry.replace(LIST_SEPARATOR, "/") for entry in cell)
     )
     values = joined.where(joined != "").reindex(texts.index)
-    reading = Reading("list", values)
-    reading.change(what, (values != texts).to_numpy(bool))
-    return reading
+    parsed = ParsedCells("list", values)
+    parsed.change(what, (values != texts).to_numpy(bool))
+    return parsed

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from qkvsearch.data.columns.facts import Reading
+from qkvsearch.data.columns.facts import ParsedCells
 
 SIGNS = dict.fromkeys("\u2212\u2012\u2013\u2014\ufe63\uff0d", "-") | {"\uff0b": "+"}
 SPACES = dict.fromkeys("\u00a0\u2002\u2003\u2007\u2008\u2009\u200a\u202f\u3000\t", " ")
@@ -35,8 +35,8 @@ NUMBER = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 PLAIN = re.compile(r"(?P<sign>[-+]?)(?P<digits>[0-9]+(?:\.[0-9]*)?)(?P<power>(?:[eE][-+]?[0-9]+)?)")
-# What the digits tell of the decimal separator: nothing, for there is none or it may be one of
-# thousands as well; that it is a dot; that it is a comma.
+# What the digits tell of the decimal separator: there is none (whole), it may be one of thousands
+# as well (either), it is a dot, it is a comma.
 SHAPES = re.compile(
     r"""(?P<whole>[0-9]+|[0-9]{1,3}(?:[ '][0-9]{3})+)
     |(?P<either>[1-9][0-9]{0,2}[.,][0-9]{3})
@@ -54,7 +54,7 @@ TO_DOT = {".": str.maketrans("", "", ", '"), ",": str.maketrans(",", ".", ". '")
 
 
 class NumberCell(NamedTuple):
-    """The parts of a cell that may be a number. shape: as in `SHAPES`."""
+    """A cell that may be a number. shape: the group of `SHAPES` that fits, "" for no number."""
 
     shape: str
     digits: str
@@ -65,35 +65,35 @@ class NumberCell(NamedTuple):
     brackets: bool = False
 
     def separator(self, decimal: str) -> str:
-        """The decimal one: `decimal` where the digits do not tell."""
+        """Return the decimal separator: `decimal` where the digits do not tell."""
         return {"dot": ".", "comma": ","}.get(self.shape, decimal)
 
     def has_thousands(self, decimal: str) -> bool:
-        """Whether there are separators of thousands among the digits."""
+        """Return whether there are separators of thousands among the digits."""
         others = {".": ", '", ",": ". '"}[self.separator(decimal)]
         return any(sign in self.digits for sign in others)
 
     def has_comma(self, decimal: str) -> bool:
-        """Whether decimals follow a comma."""
+        """Return whether decimals follow a comma."""
         return self.separator(decimal) == "," and bool(re.search(",[0-9]", self.digits))
 
     def text(self, decimal: str) -> str:
-        """As Python writes it."""
+        """Return the number as Python writes it."""
         digits = self.digits.translate(TO_DOT[self.separator(decimal)])
         return "-" * self.negative + digits + self.power
 
 
-# A longer cell is no number, but for digits alone.
-LONGEST = 64
+# A longer cell is no number, unless it has digits alone.
+MAX_LENGTH = 64
 NO_NUMBER = NumberCell("", "")
 
 
-def read_numbers(texts: pd.Series, counts: np.ndarray, convention: str = "") -> Reading:
-    """The distinct cells `texts`, of which there are `counts`, as numbers.
+def read_numbers(texts: pd.Series, counts: np.ndarray, convention: str = "") -> ParsedCells:
+    """Parse the distinct cells `texts`, of which there are `counts`, as numbers.
 
-    A cell that tells its decimal separator is read by it. For one that does not, such as 1.234,
-    the majority of those decides; then `convention`, "." or ","; and without that a comma stands
-    before thousands, and a dot as well where there are amounts of money.
+    Most cells tell their decimal separator. One that does not, such as 1.234, is read as most of
+    those are, else by `convention`, "." or ",". Without both, a comma separates thousands, and a
+    dot does in amounts of money.
 
     >>> read_numbers(pd.Series(["$1,299.00", "66,80 €", "(5)"]), np.ones(3)).values.tolist()
     [1299.0, 66.8, -5.0]
@@ -105,14 +105,14 @@ def read_numbers(texts: pd.Series, counts: np.ndarray, convention: str = "") -> 
     decimal = _decimal(dots, commas, list(compress(cells, either)), cells, convention)
     written = pd.Series([cell.text(decimal) for cell in cells], index=texts.index, dtype=object)
     values, doubts = _values(written, shapes != "")
-    reading = Reading("number", values, doubts=doubts or _doubts(texts, cells, counts))
-    reading.convention = decimal if set(shapes) & {"either", "dot", "comma"} else ""
-    _note_changes(reading, cells, decimal)
+    parsed = ParsedCells("number", values, doubts=doubts or _doubts(texts, cells, counts))
+    parsed.convention = decimal if set(shapes) & {"either", "dot", "comma"} else ""
+    _note_changes(parsed, cells, decimal)
     if either.any() and bool(dots) == bool(commas) and not (dots == commas and convention):
-        place = int(either.argmax())
-        example = f"{texts.iloc[place].strip()} read as {values.iloc[place]:g}"
-        reading.change(f"ambiguous: {example}", either)
-    return reading
+        first = int(either.argmax())
+        example = f"{texts.iloc[first].strip()} read as {values.iloc[first]:g}"
+        parsed.change(f"ambiguous: {example}", either)
+    return parsed
 
 
 def _cell(text: str) -> NumberCell:
@@ -120,7 +120,7 @@ def _cell(text: str) -> NumberCell:
     if plain:
         sign, digits, power = plain.groups()
         return NumberCell(_shape(digits), digits, power, sign == "-")
-    spelled = text.translate(ONE_SPELLING).strip() if len(text) <= LONGEST else ""
+    spelled = text.translate(ONE_SPELLING).strip() if len(text) <= MAX_LENGTH else ""
     match = NUMBER.fullmatch(spelled)
     if (
         match is None
@@ -146,7 +146,7 @@ def _shape(digits: str) -> str:
 def _decimal(
     dots: int, commas: int, either: list[NumberCell], cells: list[NumberCell], convention: str
 ) -> str:
-    """The decimal separator of cells that do not tell."""
+    """Return the decimal separator of cells that do not tell."""
     if dots != commas:
         return "." if dots > commas else ","
     if convention:
@@ -156,7 +156,7 @@ def _decimal(
 
 
 def _values(written: pd.Series, is_number: np.ndarray) -> tuple[pd.Series, str]:
-    """Numbers, whole ones exactly; and why they may be codes instead."""
+    """Return the numbers, whole ones exactly, and why they may be codes instead."""
     floats = pd.Series(np.nan, index=written.index)
     floats[is_number] = [float(text) for text in written[is_number]]
     floats = floats.where(np.isfinite(floats))
@@ -171,7 +171,7 @@ def _values(written: pd.Series, is_number: np.ndarray) -> tuple[pd.Series, str]:
 
 
 def stored_numbers(cells: pd.Series) -> pd.Series:
-    """Numbers with gaps as whole numbers where all are, else as floats.
+    """Return numbers with gaps as whole numbers if all are, else as floats.
 
     >>> stored_numbers(pd.Series([1.0, None, 3], dtype=object)).tolist()
     [1, <NA>, 3]
@@ -188,7 +188,7 @@ def stored_numbers(cells: pd.Series) -> pd.Series:
 
 
 def _doubts(texts: pd.Series, cells: list[NumberCell], counts: np.ndarray) -> str:
-    """Why the cells may be names that look like numbers."""
+    """Return why the cells may be codes that look like numbers, or ""."""
     if any(LEADING_ZERO.fullmatch(cell.digits) for cell in cells):
         return "codes with leading zeros"
     phones = [bool(PHONE.fullmatch(text.strip())) for text in texts]
@@ -203,9 +203,9 @@ def _doubts(texts: pd.Series, cells: list[NumberCell], counts: np.ndarray) -> st
     return ""
 
 
-def _note_changes(reading: Reading, cells: list[NumberCell], decimal: str) -> None:
+def _note_changes(parsed: ParsedCells, cells: list[NumberCell], decimal: str) -> None:
     for currency in dict.fromkeys(cell.currency for cell in cells if cell.currency):
-        reading.change(f"{currency} removed", [cell.currency == currency for cell in cells])
+        parsed.change(f"{currency} removed", [cell.currency == currency for cell in cells])
     changes: dict[str, Callable[[NumberCell], bool]] = {
         "% removed": lambda cell: cell.percent,
         "parentheses read as minus": lambda cell: cell.brackets,
@@ -214,4 +214,4 @@ def _note_changes(reading: Reading, cells: list[NumberCell], decimal: str) -> No
         "leading zeros removed": lambda cell: bool(LEADING_ZERO.fullmatch(cell.digits)),
     }
     for what, is_so in changes.items():
-        reading.change(what, list(map(is_so, cells)))
+        parsed.change(what, list(map(is_so, cells)))

@@ -17,74 +17,74 @@ from qkvsearch.data.files.frames import (
     cells_size,
     check_names,
     distinct,
-    picked,
+    pick_name,
     text_of_rows,
 )
-from qkvsearch.data.files.unpacking import Place
+from qkvsearch.data.files.unpacking import TableFile
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError, need
 
 URL = re.compile(r"[A-Za-z][A-Za-z0-9+._-]*://")
 WEB = ("http", "https", "ftp", "s3", "gs", "file")
 QUERY = re.compile(r"\s*(?:select|with)\b", re.IGNORECASE)
-# What a query may do: read.
+# The actions that a query may take.
 READS = {
     getattr(sqlite3, name)
     for name in ("SQLITE_SELECT", "SQLITE_READ", "SQLITE_FUNCTION", "SQLITE_RECURSIVE")
 }
 SQLITE = b"SQLite format 3\0"
-# Operations of SQLite's machine between two looks at the clock.
+# Operations of SQLite's machine between two checks of the time.
 OPERATIONS = 1_000
-# Bytes of a pattern of LIKE, of which each may be compared with each of a text.
+# Bytes of a pattern of LIKE: each may be compared with each byte of a text.
 MAX_PATTERN = 250
-# How operations of functions begin.
+# The operations of SQLite's machine that call functions begin with one of these.
 COMPUTING = ("Function", "PureFunc", "Agg")
 MAX_LETTER_BYTES = 4
 
 
 def is_url(source: str) -> bool:
-    """True for `postgresql://…`, False for a path."""
+    """Return True for `postgresql://…`, False for a path."""
     return URL.match(source) is not None
 
 
-def read_sqlite(place: Place) -> Iterator[Piece]:
-    """Read the table that `place.part` names, or its SELECT, or the only table. Raises `DataError`.
+def read_sqlite(file: TableFile) -> Iterator[Piece]:
+    """Read the named table, or a SELECT, or the only table. Raises `DataError`.
 
-    A view is a program of whoever made the file, so that it has limits of time and memory.
+    A view, or a column that is computed, is a program of whoever made the file: it has limits of
+    time and memory.
     """
     watch, longest = _Watch(), MAX_LETTER_BYTES * CELL.value
     try:
-        uri = f"{place.path.absolute().as_uri()}?mode=ro"
+        uri = f"{file.path.absolute().as_uri()}?mode=ro"
         with closing(sqlite3.connect(uri, uri=True)) as database:
-            _only_reading(database)
-            tables = dict(
-                database.execute(
-                    "SELECT name, type FROM sqlite_master WHERE type IN ('table', 'view') "
+            query, is_stored = file.fragment, False
+            if not QUERY.match(query):
+                names = database.execute(
+                    "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') "
                     "AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name"
                 )
-            )
-            query, is_table = place.part, False
-            if not QUERY.match(query):
-                table = picked(query, list(tables), "table", place.label)
-                is_table = tables[table] == "table"
+                table = pick_name(query, [name for (name,) in names], "table", file.label)
+                is_stored = _is_stored(database, table)
                 query = 'SELECT * FROM "{}"'.format(table.replace('"', '""'))
-            if not is_table:
+            if is_stored:
+                _only_reading(database)
+            else:
                 _limit(database, watch)
-            steps = [step for _, step, *_ in database.execute(f"EXPLAIN {query}")]
-            # One function of long texts may take hours, and nothing can stop it.
-            if any(step.startswith(COMPUTING) for step in steps):
-                longest = QUERY_TEXT.value
-                _limit(database, watch)  # a table may compute as well
+                steps = [step for _, step, *_ in database.execute(f"EXPLAIN {query}")]
+                # One function of long texts may take hours, and nothing can stop it.
+                if any(step.startswith(COMPUTING) for step in steps):
+                    longest = QUERY_TEXT.value
             database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, longest)
             database.setlimit(sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, MAX_PATTERN)
             cursor = database.execute(query)
-            names = [column[0] for column in cursor.description]
-            name = Path(place.label.partition("#")[0]).name
-            report = ReadReport(f"{name}#{place.part}".rstrip("#"))
-            yield from _pieces(cursor, names, place.label, report)
+            columns = [column[0] for column in cursor.description]
+            name = Path(file.label.partition("#")[0]).name
+            report = ReadReport(f"{name}#{file.fragment}".rstrip("#"))
+            yield from _pieces(cursor, columns, file.label, report)
     except MemoryError:
-        most = f"{QUERY_MEMORY.value:,} bytes of memory"
-        raise DataError(f"{place.label}: the query takes more than {most}") from None
+        raise DataError(
+            f"{file.label}: the query takes more than {QUERY_MEMORY.value:,} bytes of memory"
+        ) from None
     except (sqlite3.Error, sqlite3.Warning, OverflowError, ValueError) as error:
         if isinstance(error, DataError):
             raise
@@ -96,11 +96,23 @@ def read_sqlite(place: Place) -> Iterator[Piece]:
             )
         elif isinstance(error, sqlite3.DataError):
             reason = f"{error}: more than {longest:,} bytes"
-        raise DataError(f"{place.label}: {reason}") from None
+        raise DataError(f"{file.label}: {reason}") from None
+
+
+def _is_stored(database: sqlite3.Connection, table: str) -> bool:
+    """Return whether reading computes nothing: it is a table without generated columns."""
+    ((kind, sql),) = database.execute(
+        "SELECT type, sql FROM sqlite_master WHERE type IN ('table', 'view') AND name = ?", [table]
+    )
+    is_table = kind == "table" and not re.match(r"create\s+virtual", sql or "", re.IGNORECASE)
+    (n_generated,) = database.execute(
+        "SELECT count(*) FROM pragma_table_xinfo(?) WHERE hidden IN (2, 3)", [table]
+    ).fetchone()
+    return is_table and not n_generated
 
 
 class _Watch:
-    """The time that a query has."""
+    """The time limit of a query."""
 
     def __init__(self) -> None:
         self._end = time.monotonic() + QUERY_SECONDS.value
@@ -129,11 +141,11 @@ def _limit(database: sqlite3.Connection, watch: _Watch) -> None:
 
 
 def read_url(source: str) -> Iterator[Piece]:
-    """`dialect://user:password@host/database#table`, or `#SELECT …`. Raises `DataError`.
+    """Read `dialect://user:password@host/database#table`, or `#SELECT …`. Raises `DataError`.
 
-    Nothing but that SELECT runs, in a transaction that is rolled back. No message has the password.
+    Only that SELECT runs, in a transaction that is rolled back. No message has the password.
     """
-    address, _, part = source.partition("#")
+    address, _, fragment = source.partition("#")
     scheme = address.partition(":")[0]
     if scheme.lower() in WEB:
         raise DataError(f"{scheme}://…: not a database; download the file, and give its path")
@@ -150,14 +162,16 @@ def read_url(source: str) -> Iterator[Piece]:
         if not Path(url.database).is_file():
             raise DataError(f"{url.database}: no such file")
         path = Path(url.database)
-        yield from read_sqlite(Place(url.database, path.name, path, path.stat().st_size, part))
+        yield from read_sqlite(
+            TableFile(url.database, path.name, path, path.stat().st_size, fragment)
+        )
         return
     try:
         engine = sqlalchemy.create_engine(url, poolclass=sqlalchemy.pool.NullPool)
         with engine.connect() as plain:
             options = {"postgresql_readonly": True, "no_parameters": True}
-            cursor = _select(sqlalchemy, plain.execution_options(**options), part, label)
-            report = ReadReport(f"{label}#{part}".rstrip("#"))
+            cursor = _select(sqlalchemy, plain.execution_options(**options), fragment, label)
+            report = ReadReport(f"{label}#{fragment}".rstrip("#"))
             rows = (tuple(row) for row in cursor)
             yield from _pieces(rows, list(cursor.keys()), label, report)
     except DataError:
@@ -168,18 +182,18 @@ def read_url(source: str) -> Iterator[Piece]:
         raise DataError(f"{label}: {_without_secrets(error, url)}") from None
 
 
-def _select(sqlalchemy: Any, connection: Any, part: str, label: str) -> Any:
-    """The cursor of the query, or of all rows of the table."""
-    if QUERY.match(part):
-        query = part.strip().rstrip(";")
+def _select(sqlalchemy: Any, connection: Any, fragment: str, label: str) -> Any:
+    """Return the cursor of the query, or of all rows of the table."""
+    if QUERY.match(fragment):
+        query = fragment.strip().rstrip(";")
         if ";" in query:
             raise DataError(f"{label}: one SELECT, without `;` in it")
         return connection.exec_driver_sql(query)
     inspector = sqlalchemy.inspect(connection)
-    schema, _, name = part.rpartition(".")
-    if not (part and inspector.has_table(name, schema or None)):
+    schema, _, name = fragment.rpartition(".")
+    if not (fragment and inspector.has_table(name, schema or None)):
         tables = [*inspector.get_table_names(), *inspector.get_view_names()]
-        schema, name = "", picked(part, tables, "table", label)
+        schema, name = "", pick_name(fragment, tables, "table", label)
     table = sqlalchemy.table(name, schema=schema or None)
     return connection.execute(sqlalchemy.select(sqlalchemy.text("*")).select_from(table))
 
@@ -187,7 +201,7 @@ def _select(sqlalchemy: Any, connection: Any, part: str, label: str) -> Any:
 def _pieces(
     rows: Iterable[Sequence[Any]], names: Sequence[str], label: str, report: ReadReport
 ) -> Iterator[Piece]:
-    """Read rows some at a time: those of a view may never end."""
+    """Read rows in batches: those of a view may never end."""
     check_names(distinct(names), label)
     sized = ((number, row, cells_size(row)) for number, row in enumerate(rows, 1))
     for numbers, group in batched(sized):
@@ -196,9 +210,9 @@ def _pieces(
 
 
 def _without_secrets(error: Exception, url: Any) -> str:
-    """The first line of what the driver says."""
-    said = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
+    """Return the first line of the driver's message, without passwords."""
+    message = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
     secrets = [url.password, *(value for value in url.query.values() if isinstance(value, str))]
     for secret in filter(None, map(str, secrets)):
-        said = said.replace(secret, "***")
-    return said
+        message = message.replace(secret, "***")
+    return message

@@ -1,4 +1,4 @@
-"""Text with a delimiter between the cells to frames, piece by piece: CSV, TSV and the like."""
+"""Text with a delimiter between the cells to frames, batch by batch: CSV, TSV and the like."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from qkvsearch.data.files.frames import (
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError
 
-# Of delimiters that fit equally well, the first one.
+# The first of those that fit equally well is taken.
 DELIMITERS = ",;\t|"
 # A text of one column is split at a character that no text has.
 ONE_COLUMN = "\x1f"
-# So many characters of a file decide its delimiter and where its header is.
+# Characters that decide the delimiter and where the header is.
 SAMPLE = 100_000
-# Or so many lines, which may be longer.
+# Lines behind them, which may be longer.
 LINES = 10
 # Characters that are read at a time.
 BLOCK = 1 << 23
@@ -41,7 +41,7 @@ NOTHING = "not a table: no line has anything in it"
 
 
 class Layout(NamedTuple):
-    """How a text is divided. above: the lines above the header. width: the number of columns.
+    """The columns of a text. above: the lines above the header. width: the number of columns.
     others: delimiters that fit as well.
     """
 
@@ -65,10 +65,10 @@ def read_delimited(
     if delimiter is not None and (not delimiter or set(delimiter) & set('"\r\n')):
         raise DataError(f"`delimiter` is a sign such as ; or |, not {delimiter!r}")
     if names:
-        layout = Layout(delimiter or ",", [], len(names))
-    elif (found := find_layout(_sample(text), delimiter)) is not None:
-        layout = found
+        layout: Layout | None = Layout(delimiter or ",", [], len(names))
     else:
+        layout = find_layout(_sample(text), delimiter)
+    if layout is None:
         raise DataError(f"{label}: {NOTHING}")
     delimiter, above, width, others = layout
     check_width(width, label)
@@ -86,7 +86,7 @@ def read_delimited(
     too_long = np.empty(0, np.int64)
     # pandas accepts a first row of any length, so the header is read as a row. One column more
     # than the header has shows which rows are too long.
-    for frame, left_out in parse_rows(label, text, delimiter, quoted, width):
+    for frame, left_out in _parsed(label, text, delimiter, quoted, width):
         frame = frame.set_axis(frame.index + len(above)).dropna(how="all")
         too_long = np.append(too_long, left_out + len(above))
         if names is None:
@@ -112,7 +112,7 @@ def _sample(text: io.TextIOBase) -> str:
 
 
 def find_layout(sample: str, delimiter: str | None = None) -> Layout | None:
-    """Find how a text is divided by its first characters; None where no line has anything in it.
+    """Return the layout of a text by its first characters; None where all lines are blank.
 
     The delimiter is the one that each line from the header to the end has. Of several it is the
     one whose header comes first, then the one that divides the most lines into the same number of
@@ -163,9 +163,10 @@ class Record(NamedTuple):
 
 
 def _records(text: str, delimiters: Sequence[str]) -> list[Record]:
+    """Return the lines of a text, joined where a quoted cell goes on."""
     ends = "|".join(map(re.escape, [*delimiters, "\r", "\n"]))
     quoted = re.compile(rf'(^|{ends})( *"(?:[^"]++|"")*+(?:"(?=[ ]*(?:{ends}|\Z))|\Z))')
-    bare = quoted.sub(lambda found: found[1] + _blanked(found[2]), text)
+    bare = quoted.sub(lambda match: match[1] + _blanked(match[2]), text)
     records, start = [], 0
     for line in io.StringIO(bare, newline=""):
         records.append(Record(text[start : start + len(line)], line.rstrip("\r\n")))
@@ -181,25 +182,16 @@ def _blanked(cell: str) -> str:
 # --- rows ---
 
 
-def parse_rows(
-    label: str, text: io.TextIOBase, delimiter: str, quoted: bool, width: int
-) -> Iterator[tuple[pd.DataFrame, np.ndarray]]:
-    """Pieces of a text: rows with at most `width` cells and one more, those without anything too,
-    by their numbers from 1; and the numbers of those that are longer, which are left out. Raises
-    `DataError`.
-    """
-    return _numbered(_parsed(label, text, delimiter, quoted, width))
-
-
 def _parsed(
     label: str, text: io.TextIOBase, delimiter: str, quoted: bool, width: int
 ) -> Iterator[tuple[pd.DataFrame, np.ndarray]]:
-    """Some lines as rows, those without anything too, and the numbers of lines that are too long,
-    which are left out; then the next ones.
+    """Yield rows of at most `width` cells and one more, blank ones too, by their numbers from 1;
+    and the numbers of longer rows, which are left out. Raises `DataError`.
     """
     reader: Any = None
     blocks, max_rows = _Blocks(text), rows_at_once(width)
-    while True:
+    n_before, too_long, at_end = 0, np.empty(0, np.int64), False
+    while not at_end:
         n_lines = blocks.read_ahead()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", pd.errors.ParserWarning)
@@ -223,17 +215,18 @@ def _parsed(
                     )
                 frame = reader.get_chunk(min(n_lines or max_rows, max_rows))
             except StopIteration:
-                frame = None
+                frame, at_end = pd.DataFrame(columns=range(width + 1), dtype=str), True
             except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
                 raise DataError(f"{label}: not a table: {_in_words(error)}".rstrip()) from None
-        said = " ".join(str(warning.message) for warning in caught)
-        too_long = np.array(re.findall(r"Skipping line (\d+)", said), dtype=np.int64)
-        if frame is not None:
-            yield frame, too_long
-            continue
-        if len(too_long):  # and nothing else was left
-            yield pd.DataFrame(columns=range(width + 1), dtype=str), too_long
-        return
+        messages = " ".join(str(warning.message) for warning in caught)
+        skipped = np.array(re.findall(r"Skipping line (\d+)", messages), dtype=np.int64)
+        # pandas may warn of lines below those that it returns.
+        too_long = np.append(too_long[too_long > n_before], skipped)
+        rows = np.arange(n_before + 1, n_before + 1 + len(frame) + len(too_long))
+        rows = rows[~np.isin(rows, too_long)][: len(frame)]
+        n_before = int(rows[-1]) if len(rows) else n_before
+        if len(frame) or len(skipped):
+            yield frame.set_axis(rows), skipped
 
 
 class _Blocks(io.TextIOBase):
@@ -257,20 +250,8 @@ class _Blocks(io.TextIOBase):
         return self._block.readline(size) or self._text.readline(size)
 
 
-def _numbered(
-    pieces: Iterator[tuple[pd.DataFrame, np.ndarray]],
-) -> Iterator[tuple[pd.DataFrame, np.ndarray]]:
-    """The same, the numbers of the lines as index, which count those that were left out."""
-    done, left_out = 0, np.empty(0, np.int64)
-    for frame, too_long in pieces:
-        left_out = np.append(left_out[left_out > done], too_long)
-        lines = np.arange(done + 1, done + 1 + len(frame) + len(left_out))
-        lines = lines[~np.isin(lines, left_out)][: len(frame)]
-        done = int(lines[-1]) if len(lines) else done
-        yield frame.set_axis(lines), too_long
-
-
 def _in_words(error: Exception) -> str:
+    """Return the message of pandas, or a clearer one for a quote that is never closed."""
     unclosed = re.search(r"EOF inside string starting at row (\d+)", str(error))
     if unclosed is None:
         return str(error)
@@ -281,8 +262,8 @@ def _in_words(error: Exception) -> str:
 
 
 def _quotes_are_text(text: io.TextIOBase) -> bool:
-    """Return whether tabs alone make every line a row, and a cell opens a quote that is not closed
-    in its line: read as quotes, they would join lines.
+    """Return whether all lines of a text with tabs have as many cells, and a cell opens a quote
+    that its line does not close: read as quotes, they would join lines.
     """
     start = text.tell()
     try:

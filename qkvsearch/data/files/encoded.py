@@ -11,14 +11,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from qkvsearch._utils.scratch import GrowingArray, pieces_of, scratch_array
 from qkvsearch.data.files.frames import as_text
-from qkvsearch.data.files.scratch import GrowingArray, pieces_of, scratch_array
 from qkvsearch.data.ids import are_integers
 
-# What stands for an empty cell among whole numbers, by how many bytes each has.
+# The whole number of an empty cell, by the number of bytes.
 EMPTY = {4: int(np.iinfo(np.int32).min), 8: int(np.iinfo(np.int64).min)}
-# Distinct numbers that lie this close together, as a multiple of their rows, are told by a table.
-DENSE = 4
+# Distinct numbers are looked up in a table if its length is at most this multiple of the rows.
+MAX_TABLE = 4
+# Distinct numbers that are collected before they are joined with those before them.
+MAX_WAITING = 1 << 22
+
+
+# --- columns ---
 
 
 class Coded(NamedTuple):
@@ -31,40 +36,40 @@ class Coded(NamedTuple):
 
 
 class EncodedColumn(ABC):
-    """A column of cells of text, kept in fewer bytes than text."""
+    """A column of cells of text, stored in fewer bytes than text."""
 
     @abstractmethod
     def __len__(self) -> int: ...
 
     @abstractmethod
     def coded(self) -> Coded:
-        """Its cells by number. Distinct texts have distinct numbers."""
+        """Return the cells by number. Distinct texts have distinct numbers."""
 
     @abstractmethod
     def filled(self, rows: slice) -> np.ndarray:
-        """Which cells of a span are not empty, bool."""
+        """Return which cells of a span are not empty, bool."""
 
     @abstractmethod
     def texts(self, rows: slice | np.ndarray) -> np.ndarray:
-        """The texts of some cells, objects, NaN where empty."""
+        """Return the texts of some cells, objects, NaN where empty."""
 
     @cached_property
     def n_filled(self) -> int:
         return sum(int(np.count_nonzero(self.filled(rows))) for rows in pieces_of(len(self)))
 
-    def filled_places(self, step: int) -> np.ndarray:
-        """Of the cells that are not empty, where every so manyeth is."""
-        found, before = [np.empty(0, np.int64)], 0
-        for rows in pieces_of(len(self)):
-            places = np.flatnonzero(self.filled(rows)) + rows.start
-            found.append(places[-before % step :: step])
-            before += len(places)
-        return np.concatenate(found)
+    def filled_rows(self, step: int) -> np.ndarray:
+        """Return the row of every `step`th cell that is not empty, int64."""
+        sample, n_before = [np.empty(0, np.int64)], 0
+        for span in pieces_of(len(self)):
+            rows = np.flatnonzero(self.filled(span)) + span.start
+            sample.append(rows[-n_before % step :: step])
+            n_before += len(rows)
+        return np.concatenate(sample)
 
 
 @dataclass(frozen=True)
 class TextColumn(EncodedColumn):
-    """distinct: texts (m,), objects, in the order in which they occur first."""
+    """A column by its distinct texts (m,), objects, in the order in which they occur first."""
 
     codes: np.ndarray
     distinct: np.ndarray
@@ -84,8 +89,10 @@ class TextColumn(EncodedColumn):
 
 @dataclass(frozen=True)
 class NumberColumn(EncodedColumn):
-    """values: whole numbers, int32 or int64, `EMPTY` where a cell is; or float64, with NaN. moment:
-    the dtype of moments that are kept as whole numbers, such as "datetime64[us, UTC]".
+    """A column of numbers.
+
+    values: int32 or int64, `EMPTY` where a cell is; or float64, NaN where a cell is empty. moment:
+    the dtype of moments that are stored as whole numbers, such as "datetime64[us, UTC]".
     """
 
     values: np.ndarray
@@ -93,11 +100,6 @@ class NumberColumn(EncodedColumn):
 
     def __len__(self) -> int:
         return len(self.values)
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether the cells are whole numbers and nothing else."""
-        return self.values.dtype.kind == "i" and not self.moment
 
     def filled(self, rows: slice) -> np.ndarray:
         values = self.values[rows]
@@ -108,50 +110,50 @@ class NumberColumn(EncodedColumn):
     def texts(self, rows: slice | np.ndarray) -> np.ndarray:
         values = self.values[rows]
         filled = NumberColumn(values).filled(slice(None))
-        found = np.full(len(values), np.nan, dtype=object)
+        texts = np.full(len(values), np.nan, dtype=object)
         distinct, codes = np.unique(values[filled], return_inverse=True)
-        found[filled] = self.spelled(distinct)[codes]
-        return found
+        texts[filled] = self.texts_of(distinct)[codes]
+        return texts
 
-    def spelled(self, values: np.ndarray) -> np.ndarray:
-        """The texts (n,), objects, of values (n,) that are not empty."""
-        if self.is_whole:
+    def texts_of(self, values: np.ndarray) -> np.ndarray:
+        """Return the texts (n,), objects, of values (n,) that are not empty."""
+        if self.values.dtype.kind == "i" and not self.moment:
             return np.array([*map(str, values.tolist()), None], dtype=object)[:-1]
         cells = moments(values, self.moment) if self.moment else pd.Series(values)
         return as_text(cells.to_frame("cells"))["cells"].to_numpy(object)
 
     def coded(self) -> Coded:
-        """Numbered in their order."""
-        span = self._span()
+        """Return the cells by number, in the order of the values."""
+        table = self._table()
         codes = scratch_array(len(self), np.int32)
-        if span is not None:
-            lowest, there = span
-            distinct = np.flatnonzero(there) + lowest
-            place = np.cumsum(there, dtype=np.int32) - 1
+        if table is not None:
+            lowest, occurs = table
+            distinct = np.flatnonzero(occurs) + lowest
+            code_of = np.cumsum(occurs, dtype=np.int32) - 1
         else:
             distinct = self._distinct()
         for rows in pieces_of(len(self)):
             values, filled = self.values[rows], self.filled(rows)
-            if span is None:
+            if table is None:
                 codes[rows] = np.searchsorted(distinct, values)
             else:
-                codes[rows] = place[np.where(filled, values.astype(np.int64) - lowest, 0)]
+                codes[rows] = code_of[np.where(filled, values.astype(np.int64) - lowest, 0)]
             codes[rows][~filled] = -1
-        return Coded(codes, pd.Series(self.spelled(distinct), dtype=object))
+        return Coded(codes, pd.Series(self.texts_of(distinct), dtype=object))
 
     def _distinct(self) -> np.ndarray:
-        """The different values, ascending."""
-        found = np.empty(0, self.values.dtype)
+        """Return the distinct values, ascending."""
+        distinct = np.empty(0, self.values.dtype)
         waiting: list[np.ndarray] = []
         for rows in pieces_of(len(self)):
             waiting.append(np.unique(self.values[rows][self.filled(rows)]))
-            if sum(map(len, waiting)) > max(len(found), 1 << 22):
-                found, waiting = np.unique(np.concatenate([found, *waiting])), []
-        return np.unique(np.concatenate([found, *waiting]))
+            if sum(map(len, waiting)) > max(len(distinct), MAX_WAITING):
+                distinct, waiting = np.unique(np.concatenate([distinct, *waiting])), []
+        return np.unique(np.concatenate([distinct, *waiting]))
 
-    def _span(self) -> tuple[int, np.ndarray] | None:
-        """The lowest of whole numbers that lie close together, and which of those from there on
-        occur, bool; None for others.
+    def _table(self) -> tuple[int, np.ndarray] | None:
+        """Return the lowest whole number, and which of those from there on occur, bool; None for
+        fractions, and for numbers that are far apart.
         """
         if self.values.dtype.kind != "i" or not self.n_filled:
             return None
@@ -160,17 +162,17 @@ class NumberColumn(EncodedColumn):
             values = self.values[rows][self.filled(rows)]
             ends += [int(values.min()), int(values.max())] if len(values) else []
         lowest, width = min(ends), max(ends) - min(ends) + 1
-        if width > DENSE * len(self):
+        if width > MAX_TABLE * len(self):
             return None
-        there = np.zeros(width, dtype=bool)
+        occurs = np.zeros(width, dtype=bool)
         for rows in pieces_of(len(self)):
             values = self.values[rows][self.filled(rows)]
-            there[values.astype(np.int64) - lowest] = True
-        return lowest, there
+            occurs[values.astype(np.int64) - lowest] = True
+        return lowest, occurs
 
 
 def unit_of(dtype: str) -> str:
-    """Of a dtype of moments.
+    """Return the unit of a dtype of moments.
 
     >>> unit_of("datetime64[us, UTC]")
     'us'
@@ -179,33 +181,36 @@ def unit_of(dtype: str) -> str:
 
 
 def moments(values: np.ndarray, dtype: str) -> pd.Series:
-    """Moments (n,) that are kept as whole numbers.
+    """Return moments (n,) that are stored as whole numbers.
 
     >>> moments(np.array([90]), "datetime64[s, Europe/Berlin]").astype(str).tolist()
     ['1970-01-01 01:01:30+01:00']
     """
     zone = dtype.removesuffix("]").partition(", ")[2]
-    found = pd.Series(values.astype(np.int64).view(f"M8[{unit_of(dtype)}]"))
-    return found.dt.tz_localize("UTC").dt.tz_convert(zone) if zone else found
+    series = pd.Series(values.astype(np.int64).view(f"M8[{unit_of(dtype)}]"))
+    return series.dt.tz_localize("UTC").dt.tz_convert(zone) if zone else series
+
+
+# --- tables ---
 
 
 @dataclass(frozen=True)
 class RowNumbers:
-    """Which row of its file each row of a table is: numbers count on from `firsts`, int64 (runs,),
-    at the places `starts`, int64 (runs,).
+    """The rows of a file that the rows of a table are: numbers count on from `firsts`, int64
+    (runs,), at the rows `starts` of the table, int64 (runs,).
     """
 
     starts: np.ndarray
     firsts: np.ndarray
 
-    def __getitem__(self, place: int) -> int:
-        run = int(np.searchsorted(self.starts, place, side="right")) - 1
-        return int(self.firsts[run]) + place - int(self.starts[run])
+    def __getitem__(self, row: int) -> int:
+        run = int(np.searchsorted(self.starts, row, side="right")) - 1
+        return int(self.firsts[run]) + row - int(self.starts[run])
 
 
 @dataclass(frozen=True)
 class EncodedTable:
-    """columns: by their names, in their order. rows: their numbers in the file."""
+    """Columns by their names, in their order. rows: the numbers of the rows in the file."""
 
     columns: dict[str, EncodedColumn]
     rows: RowNumbers
@@ -218,51 +223,55 @@ class EncodedTable:
         return name in self.columns
 
     def frame(self, names: Sequence[str] | None = None, rows: slice | None = None) -> pd.DataFrame:
-        """Some of it, all by default, as cells of text."""
+        """Return columns and rows, all by default, as cells of text."""
         span = rows or slice(0, self.n_rows)
         start, stop, _ = span.indices(self.n_rows)
         numbers = np.arange(start, max(start, stop))
         if len(numbers):
             run = np.searchsorted(self.rows.starts, numbers, side="right") - 1
             numbers = self.rows.firsts[run] + numbers - self.rows.starts[run]
-        wanted = list(self.columns) if names is None else names
-        cells = {name: self.columns[name].texts(span) for name in wanted}
-        return pd.DataFrame(cells, index=numbers, columns=wanted, dtype=object)
+        names = list(self.columns) if names is None else names
+        cells = {name: self.columns[name].texts(span) for name in names}
+        return pd.DataFrame(cells, index=numbers, columns=names, dtype="str")
 
     def filled(self, name: str) -> tuple[int, int, str]:
-        """How many cells of a column are not empty, of how many, and the first that is not."""
+        """Return how many cells of a column are not empty, of how many, and the first of them."""
         column = self.columns[name]
-        first = column.filled_places(max(column.n_filled, 1))
+        first = column.filled_rows(max(column.n_filled, 1))
         return column.n_filled, len(column), str(column.texts(first)[0]) if len(first) else ""
 
-    def some_cells(self, name: str, about: int) -> pd.Series:
-        """Every so manyeth of a column's cells that are not empty: `about` so many, or twice."""
+    def sample(self, name: str, n_cells: int) -> pd.Series:
+        """Return about `n_cells` cells of a column that are not empty, evenly spread."""
         column = self.columns[name]
-        places = column.filled_places(max(1, column.n_filled // about))
-        index = [self.rows[place] for place in places.tolist()]
-        return pd.Series(column.texts(places), index=index, name=name, dtype=object)
+        rows = column.filled_rows(max(1, column.n_filled // n_cells))
+        index = [self.rows[row] for row in rows.tolist()]
+        return pd.Series(column.texts(rows), index=index, name=name, dtype=object)
 
     def is_unique(self, name: str) -> bool:
-        """Whether no two cells of a column are alike, empty ones included."""
+        """Return whether no two cells of a column are equal, empty ones included."""
         codes, texts = self.columns[name].coded()
         n_empty = len(codes) - self.columns[name].n_filled
         return len(texts) + n_empty == len(codes) and n_empty < 2
 
 
 def different_rows(table: EncodedTable, names: Sequence[str]) -> pd.DataFrame:
-    """Some columns as a frame of text, of rows that are alike in them the last one."""
+    """Return columns as a frame of text, without the rows that a later one repeats."""
     coded = {name: table.columns[name].coded() for name in names}
-    kept = pd.DataFrame({name: np.empty(0, np.int32) for name in names})
+    distinct = pd.DataFrame({name: np.empty(0, np.int32) for name in names})
     for rows in pieces_of(len(table)):
-        piece = {name: column.codes[rows] for name, column in coded.items()}
-        some = pd.DataFrame(piece, index=np.arange(rows.start, rows.stop))
-        kept = pd.concat([kept, some.drop_duplicates(keep="last")]).drop_duplicates(keep="last")
+        codes = {name: column.codes[rows] for name, column in coded.items()}
+        piece = pd.DataFrame(codes, index=np.arange(rows.start, rows.stop))
+        distinct = pd.concat([distinct, piece.drop_duplicates(keep="last")])
+        distinct = distinct.drop_duplicates(keep="last")
     cells = {
-        name: np.append(column.texts.to_numpy(object), np.nan)[kept[name].to_numpy()]
+        name: np.append(column.texts.to_numpy(object), np.nan)[distinct[name].to_numpy()]
         for name, column in coded.items()
     }
-    numbers = [table.rows[place] for place in kept.index.tolist()]
+    numbers = [table.rows[row] for row in distinct.index.tolist()]
     return pd.DataFrame(cells, index=numbers, columns=list(names), dtype=object)
+
+
+# --- pieces of a table to an encoded one ---
 
 
 class ColumnEncoder:
@@ -272,11 +281,13 @@ class ColumnEncoder:
         self._numbers: GrowingArray | None = None
         self._moment = ""
         self._codes: GrowingArray | None = None
-        self._known: dict[str, int] = {}
+        self._code_of: dict[str, int] = {}
         self._n_empty = n_empty  # before the first cell that is not empty
 
     def add_texts(self, codes: np.ndarray, texts: list[str]) -> None:
-        """codes (n,), −1 where a cell is empty; texts: the distinct ones, perhaps repeated."""
+        """Add cells by number: codes (n,), −1 where a cell is empty, and the texts of the numbers,
+        which may be repeated.
+        """
         if not texts:
             self.add_empty(len(codes))
         elif self._codes is None and are_integers(texts):
@@ -284,31 +295,33 @@ class ColumnEncoder:
             self.add_numbers(numbers[codes], codes >= 0)
         else:
             self._to_texts()
-            self._add_texts(codes, texts)
+            self._add_codes(codes, texts)
 
     def add_numbers(self, values: np.ndarray, filled: np.ndarray, moment: str = "") -> None:
-        """values (n,), int64 or float64, of which those that are `filled` (bool) count. moment: as
-        in `NumberColumn`.
+        """Add values (n,), int64 or float64, that are empty where `filled` (bool) is False.
+
+        moment: as in `NumberColumn`.
         """
-        there = values[filled]
-        if not len(there):
+        numbers = values[filled]
+        if not len(numbers):
             return self.add_empty(len(values))
         is_float = values.dtype.kind == "f"
-        if self._codes is not None or (not is_float and there.min() == EMPTY[8]):
+        if self._codes is not None or (not is_float and numbers.min() == EMPTY[8]):
             self._to_texts()
-            distinct, codes = np.unique(there, return_inverse=True)
-            places = np.full(len(values), -1)
-            places[filled] = codes
-            return self._add_texts(places, NumberColumn(distinct, moment).spelled(distinct))
+            distinct, inverse = np.unique(numbers, return_inverse=True)
+            codes = np.full(len(values), -1)
+            codes[filled] = inverse
+            return self._add_codes(codes, NumberColumn(distinct, moment).texts_of(distinct))
         if self._numbers is None:
             self._moment = moment
-            self._numbers = GrowingArray(values.dtype if is_float else f"i{_width(there)}")
+            self._numbers = GrowingArray(values.dtype if is_float else f"i{_n_bytes(numbers)}")
             self._numbers.fill(_empty(self._numbers.dtype), self._n_empty)
-        elif not is_float and _width(there) > self._numbers.dtype.itemsize:
+        elif not is_float and _n_bytes(numbers) > self._numbers.dtype.itemsize:
             self._widen()
         self._numbers.append(np.where(filled, values, _empty(self._numbers.dtype)))
 
     def add_empty(self, count: int) -> None:
+        """Add empty cells."""
         if self._codes is not None:
             self._codes.fill(-1, count)
         elif self._numbers is not None:
@@ -317,32 +330,33 @@ class ColumnEncoder:
             self._n_empty += count
 
     def column(self) -> EncodedColumn:
+        """Return the whole column; nothing can be added any more."""
         if self._numbers is not None:
             return NumberColumn(self._numbers.whole(), self._moment)
         self._to_texts()
         assert self._codes is not None
-        texts = np.array([*self._known, None], dtype=object)[:-1]
+        texts = np.array([*self._code_of, None], dtype=object)[:-1]
         return TextColumn(self._codes.whole(), texts)
 
-    def _add_texts(self, codes: np.ndarray, texts: Iterable[str]) -> None:
+    def _add_codes(self, codes: np.ndarray, texts: Iterable[str]) -> None:
         assert self._codes is not None
-        known = self._known
-        places = np.array([*(known.setdefault(t, len(known)) for t in texts), -1], np.int32)
-        self._codes.append(places[codes])
+        code_of = self._code_of
+        own = np.array([*(code_of.setdefault(t, len(code_of)) for t in texts), -1], np.int32)
+        self._codes.append(own[codes])
 
     def _to_texts(self) -> None:
-        """From here on by texts; so is what there is already."""
+        """Change the column into one of texts."""
         if self._codes is not None:
             return
         self._codes = GrowingArray(np.int32)
         if self._numbers is None:
             return self._codes.fill(-1, self._n_empty)
-        former, self._numbers = NumberColumn(self._numbers.whole(), self._moment), None
-        for rows in pieces_of(len(former)):
-            codes, cells = pd.factorize(former.texts(rows))
-            self._add_texts(codes, cells)
+        column, self._numbers = NumberColumn(self._numbers.whole(), self._moment), None
+        for rows in pieces_of(len(column)):
+            self._add_codes(*pd.factorize(column.texts(rows)))
 
     def _widen(self) -> None:
+        """Change the column into one of 8 bytes a number."""
         assert self._numbers is not None
         narrow, self._numbers = self._numbers.whole(), GrowingArray(np.int64)
         for rows in pieces_of(len(narrow)):
@@ -360,7 +374,7 @@ class TableEncoder:
         self._next: int | None = None
 
     def add(self, frame: pd.DataFrame) -> None:
-        """A piece of text, as `read_table` gives it, with the numbers of its rows as index."""
+        """Add a frame of text, as `read_table` returns it, with the rows of the file as index."""
         for name in frame:
             codes, texts = pd.factorize(frame[name])
             self.encoder(name).add_texts(codes, [str(text) for text in texts])
@@ -369,13 +383,13 @@ class TableEncoder:
         self.add_rows(frame.index.to_numpy(np.int64))
 
     def encoder(self, name: Any) -> ColumnEncoder:
-        """Of a column, which is a new one where nothing was added to it."""
+        """Return the encoder of a column, a new one for a new column."""
         if name not in self._columns:
             self._columns[name] = ColumnEncoder(self.n_rows)
         return self._columns[name]
 
     def add_rows(self, numbers: np.ndarray) -> None:
-        """The numbers of a piece's rows, once all its columns are added."""
+        """Add the numbers of a piece's rows, once all its columns are added."""
         if len(numbers):
             breaks = np.flatnonzero(np.diff(numbers, prepend=numbers[0] - 2) != 1)
             if self._next == numbers[0]:
@@ -386,20 +400,21 @@ class TableEncoder:
         self.n_rows += len(numbers)
 
     def table(self) -> EncodedTable:
+        """Return the whole table; nothing can be added any more."""
         columns = {name: encoder.column() for name, encoder in self._columns.items()}
         rows = RowNumbers(self._starts.whole(), self._firsts.whole())
         return EncodedTable(columns, rows, self.n_rows)
 
 
 def encoded(frame: pd.DataFrame) -> EncodedTable:
-    """A frame of text, as `as_text` makes it."""
+    """Encode a frame of text, as `as_text` returns it."""
     encoder = TableEncoder()
     encoder.add(frame)
     return encoder.table()
 
 
-def _width(values: np.ndarray) -> int:
-    """Of whole numbers, in bytes."""
+def _n_bytes(values: np.ndarray) -> int:
+    """Return the bytes that the widest of whole numbers takes."""
     info = np.iinfo(np.int32)
     return 4 if values.min() > info.min and values.max() <= info.max else 8
 

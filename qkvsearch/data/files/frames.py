@@ -1,4 +1,4 @@
-"""Cells of any kind to a frame of text, as all tables are read."""
+"""Cells of any kind to a frame of text: what the readers of all formats share."""
 
 from __future__ import annotations
 
@@ -12,27 +12,28 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import infer_dtype
 
+from qkvsearch._utils import scratch
 from qkvsearch._utils.limits import CELL, CELL_BYTES, COLUMNS, NAME
-from qkvsearch.data.files import scratch
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError, listed_names, suggest
 
-# Some rows of a file as text, and the report on all rows that were read up to them.
+# A batch of rows as text, and the report on all rows up to its end.
 Piece: TypeAlias = tuple[pd.DataFrame, ReadReport]
-# What is above a table, such as its name and date, has so many rows at most; of the rows below
-# its header at least such a share has as many cells.
-MAX_ABOVE, MIN_ALIKE = 20, 0.75
+# A title above a table has at most so many rows. Of the rows below the header, at least this share
+# has as many cells as the header.
+MAX_ABOVE, MIN_SAME_WIDTH = 20, 0.75
 # Bytes of cells that are read at a time.
 BATCH_BYTES = 1 << 25
+TOO_LONG = f"with a cell of more than {CELL.value:,} characters"
 _BYTES = bytes | bytearray | memoryview
 Row = TypeVar("Row")
 A_NUMBER = r"[+-]?[\d.,]+"
-# Ends of lines, tabs and the like: a name is written in one line, and in SQL.
+# Line ends, tabs and the like, which a column's name may not have: it is written in SQL.
 CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
 
 def as_text(frame: pd.DataFrame, report: ReadReport | None = None) -> pd.DataFrame:
-    """Return a frame in memory as if it was read from a file: columns of text, blanks missing.
+    """Return a frame as a file with the same cells is read: columns of text, blanks missing.
 
     The columns in which a cell is a list or an object are noted in `report`.
     """
@@ -77,7 +78,7 @@ def batched(rows: Iterable[tuple[int, Row, int]]) -> Iterator[tuple[list[int], l
 
 
 def cells_size(cells: Iterable[Any]) -> int:
-    """Return the bytes that the cells of a row take; of what is no text, a number's.
+    """Return the bytes that the cells of a row take, 8 for a value that is no text.
 
     >>> cells_size(["Tent", 9.5, None])
     28
@@ -85,18 +86,19 @@ def cells_size(cells: Iterable[Any]) -> int:
     return sum(CELL_BYTES + (len(c) if isinstance(c, str | bytes) else 0) for c in cells)
 
 
-def picked(part: str, names: Sequence[str], kind: str, label: str) -> str:
-    """The one of a file's parts that is called `part`, in upper or lower case, or the only one.
-    kind: what they are, such as "table". Raises `DataError` that lists them.
+def pick_name(name: str, names: Sequence[str], kind: str, label: str) -> str:
+    """Return the name that `name` spells in any case, or the only name where it is empty.
+
+    kind: what is named, such as "table". Raises `DataError` that lists the names.
     """
     listed = f"({kind}s: {listed_names(names)})"
-    if part:
-        alike = [name for name in names if name.casefold() == part.casefold()]
-        if part not in names and not alike:
+    if name:
+        in_any_case = [each for each in names if each.casefold() == name.casefold()]
+        if name not in names and not in_any_case:
             raise DataError(
-                f"{label}: no {kind} {part!r} in it{suggest(part, list(names))} {listed}"
+                f"{label}: no {kind} {name!r} in it{suggest(name, list(names))} {listed}"
             )
-        return part if part in names else alike[0]
+        return name if name in names else in_any_case[0]
     if not names:
         raise DataError(f"{label}: there is no {kind} in it")
     if len(names) > 1:
@@ -136,9 +138,9 @@ def header_row(n_cells: Sequence[int], n_filled: Sequence[int]) -> int:
     """Return which of the rows that are not blank has the names of the columns.
 
     It is the first one with at least as many cells as most rows have. It is row 0 where that is
-    doubtful: more than `MAX_ABOVE` rows are above it, or fewer than `MIN_ALIKE` of the rows below
-    have as many cells. n_cells: the number of cells of each row; n_filled: without empty ones at
-    the end.
+    doubtful: more than `MAX_ABOVE` rows are above it, or fewer than `MIN_SAME_WIDTH` of the rows
+    below have as many cells. n_cells: the cells of each row; n_filled: without empty ones at the
+    end.
 
     >>> header_row([1, 3, 3, 3], [1, 3, 2, 3])
     1
@@ -150,7 +152,7 @@ def header_row(n_cells: Sequence[int], n_filled: Sequence[int]) -> int:
     fits = (n >= usual and filled >= usually_filled for n, filled in pairs)
     row = next((row for row, fit in enumerate(fits) if fit), 0)
     below = n_cells[row + 1 :]
-    is_table = len(below) > 0 and below.count(n_cells[row]) >= MIN_ALIKE * len(below)
+    is_table = len(below) > 0 and below.count(n_cells[row]) >= MIN_SAME_WIDTH * len(below)
     return row if is_table and row <= MAX_ABOVE else 0
 
 
@@ -185,16 +187,16 @@ def without_long_cells(
     too_long = (lengths > CELL.value).any(axis=1)
     if not too_long.any():
         return frame
-    report.skip(f"with a cell of more than {CELL.value:,} characters", frame.index[too_long])
+    report.skip(TOO_LONG, frame.index[too_long])
     return frame[~too_long]
 
 
 def distinct(names: Iterable[Any]) -> list[str]:
-    """Names without spaces around them; repeated ones get a number: tag, tag.1."""
+    """Return names without spaces around them; repeated ones get a number: tag, tag.1."""
     taken: dict[str, None] = {}
-    for place, name in enumerate(names):
+    for index, name in enumerate(names):
         text = "" if name is None or name != name else _whole(str(name))
-        text, number = CONTROLS.sub(" ", text).strip() or f"Unnamed: {place}", 0
+        text, number = CONTROLS.sub(" ", text).strip() or f"Unnamed: {index}", 0
         new = text
         while new in taken:
             number += 1
@@ -204,7 +206,7 @@ def distinct(names: Iterable[Any]) -> list[str]:
 
 
 def _readable(value: Any) -> str:
-    """Raises `DataError` for a value that has no text, such as a whole number of 5,000 digits."""
+    """Return a value as text. Raises `DataError` for one without, such as 5,000 digits."""
     try:
         return _cell(value)
     except Exception as error:  # of a stranger's class
@@ -224,9 +226,9 @@ def _cell(value: Any) -> str:
     if isinstance(value, str) or not hasattr(value, "__iter__"):
         whole = isinstance(value, float) and value.is_integer()
         return _whole(str(int(value) if whole else value))
-    return "|".join(_cell(part) for part in value)
+    return "|".join(_cell(entry) for entry in value)
 
 
 def _whole(text: str) -> str:
-    """Half an emoji cannot be stored."""
-    return text.encode(errors="replace").decode()
+    """Write half an emoji, which cannot be stored, as its number: \\ud83d."""
+    return text.encode(errors="backslashreplace").decode()

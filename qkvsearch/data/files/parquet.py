@@ -1,10 +1,9 @@
-"""Parquet, some rows at a time, to frames of text or to an encoded table."""
+"""Parquet, batch by batch, to an encoded table."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,13 +14,12 @@ from qkvsearch._utils.limits import CELL, CELL_BYTES, Limit, check_unpacked
 from qkvsearch.data.files.encoded import ColumnEncoder, TableEncoder
 from qkvsearch.data.files.frames import (
     BATCH_BYTES,
+    TOO_LONG,
     as_text,
     check_names,
     check_width,
     distinct,
     rows_at_once,
-    text_lengths,
-    without_long_cells,
 )
 from qkvsearch.data.files.parquet_pages import (
     column_chunks,
@@ -29,7 +27,7 @@ from qkvsearch.data.files.parquet_pages import (
     pages_of,
     shared_size,
 )
-from qkvsearch.data.files.unpacking import Place
+from qkvsearch.data.files.unpacking import TableFile
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError, need
 
@@ -39,86 +37,68 @@ if TYPE_CHECKING:
 MARK = b"PAR1"
 
 
-@dataclass(frozen=True)
-class ArrowPiece:
-    """Some rows; first: the number of the first of them, counted from 1."""
-
-    names: Sequence[str]
-    arrays: Sequence[pa.Array]
-    first: int
-    report: ReadReport
-    label: str
-
-    def __len__(self) -> int:
-        return len(self.arrays[0]) if self.arrays else 0
-
-    @property
-    def numbers(self) -> np.ndarray:
-        return np.arange(self.first, self.first + len(self))
-
-    def frame(self) -> pd.DataFrame:
-        """Return cells of text, without rows that have too long ones."""
-        with _readable(self.label):
-            columns = {
-                name: pd.array(texts, dtype="str").take(codes, allow_fill=True)
-                for name, (codes, texts) in zip(self.names, map(_coded, self.arrays), strict=True)
-            }
-            frame = pd.DataFrame(columns, index=self.numbers)
-        return without_long_cells(frame, text_lengths(frame), self.report)
-
-    def encode(self, encoder: TableEncoder) -> None:
-        """Add the rows to an encoded table."""
-        with _readable(self.label):
-            coded = [None if _is_number(array) else _coded(array) for array in self.arrays]
-            if any(len(text) > CELL.value for column in coded if column for text in column[1]):
-                return encoder.add(self.frame())
-            for name, array, column in zip(self.names, self.arrays, coded, strict=True):
-                if column is None:
-                    _add_numbers(encoder.encoder(name), array)
-                else:
-                    encoder.encoder(name).add_texts(*column)
-        encoder.add_rows(self.numbers)
-
-
-def read_parquet(place: Place, most: Limit) -> Iterator[tuple[ArrowPiece, ReadReport]]:
-    """Read at least one piece. Raises `DataError`.
+def read_parquet(file: TableFile, limit: Limit, encoder: TableEncoder) -> ReadReport:
+    """Add the rows of a file to an encoded table. Raises `DataError`.
 
     Texts are read as dictionaries, so that a text that many rows share is in memory once.
     """
-    parquet = need("pyarrow.parquet", "parquet", f"{place.label}: reading Parquet", error=DataError)
-    report = ReadReport(place.name)
-    with _readable(place.label):
-        metadata = parquet.read_metadata(place.path)
+    parquet = need("pyarrow.parquet", "parquet", f"{file.label}: reading Parquet", error=DataError)
+    report = ReadReport(file.name)
+    with _readable(file.label):
+        metadata = parquet.read_metadata(file.path)
         # A file of a few bytes may have any number of rows.
-        most.check(metadata.num_rows, place.label)
-        check_width(len(metadata.schema.to_arrow_schema().names), place.label)
-        rows, texts = _plan(place, metadata)
-        with parquet.ParquetFile(place.path, read_dictionary=texts) as file:
-            schema = file.schema_arrow
-            kept = [i for i, name in enumerate(schema.names) if name not in _indexes(schema)]
-            names = distinct([schema.names[i] for i in kept])
-            check_names(names, place.label)
+        limit.check(metadata.num_rows, file.label)
+        check_width(len(metadata.schema.to_arrow_schema().names), file.label)
+        rows, texts = _plan(file, metadata)
+        with parquet.ParquetFile(file.path, read_dictionary=texts) as content:
+            schema = content.schema_arrow
+            indices = [i for i, name in enumerate(schema.names) if name not in _indexes(schema)]
+            names = distinct([schema.names[i] for i in indices])
+            check_names(names, file.label)
+            empty = schema.empty_table().combine_chunks()
+            _add(encoder, names, [empty.column(i).combine_chunks() for i in indices], report)
             size = 0
             groups = range(metadata.num_row_groups)
-            batches = (file.iter_batches(rows, [group], use_threads=False) for group in groups)
+            batches = (content.iter_batches(rows, [group], use_threads=False) for group in groups)
             for batch in chain.from_iterable(batches):
-                most.check(report.read + batch.num_rows, place.label)
+                limit.check(report.read + batch.num_rows, file.label)
                 batch.validate(full=True)
-                arrays = [batch.column(i) for i in kept]
+                arrays = [batch.column(i) for i in indices]
                 _note_nested(names, arrays, report)
-                now = sum(map(_size, arrays))
-                size += now
-                check_unpacked(size, place.size, place.label)
-                step = max(1, batch.num_rows // (now // BATCH_BYTES + 1))
+                batch_size = sum(map(_size, arrays))
+                size += batch_size
+                check_unpacked(size, file.size, file.label)
+                step = max(1, batch.num_rows // (batch_size // BATCH_BYTES + 1))
                 for start in range(0, batch.num_rows, step):
-                    some = [array.slice(start, step) for array in arrays]
-                    first = report.read + 1
-                    report.read += min(step, batch.num_rows - start)
-                    yield ArrowPiece(names, some, first, report, place.label), report
-            if not report.read:
-                empty = schema.empty_table().combine_chunks()
-                arrays = [empty.column(i).combine_chunks() for i in kept]
-                yield ArrowPiece(names, arrays, 1, report, place.label), report
+                    _add(encoder, names, [array.slice(start, step) for array in arrays], report)
+    return report
+
+
+def _add(
+    encoder: TableEncoder, names: Sequence[str], arrays: Sequence[pa.Array], report: ReadReport
+) -> None:
+    """Add the next rows to an encoded table, without those that have too long cells."""
+    import pyarrow as pa
+
+    rows = np.arange(report.read + 1, report.read + 1 + len(arrays[0])) if arrays else np.empty(0)
+    report.read += len(rows)
+    coded = [None if _is_number(array) else _coded(array) for array in arrays]
+    too_long = np.zeros(len(rows), dtype=bool)
+    for codes, texts in filter(None, coded):
+        too_long |= np.array([*map(len, texts), 0])[codes] > CELL.value
+    if too_long.any():
+        report.skip(TOO_LONG, rows[too_long])
+        rows, arrays = rows[~too_long], [array.filter(pa.array(~too_long)) for array in arrays]
+        coded = [
+            None if column is None else _coded(array)
+            for column, array in zip(coded, arrays, strict=True)
+        ]
+    for name, array, column in zip(names, arrays, coded, strict=True):
+        if column is None:
+            _add_numbers(encoder.encoder(name), array)
+        else:
+            encoder.encoder(name).add_texts(*column)
+    encoder.add_rows(rows)
 
 
 @contextmanager
@@ -136,12 +116,12 @@ def _readable(label: str) -> Iterator[None]:
 
 
 def _indexes(schema: Any) -> set[str]:
-    """The columns that are the index of the frame that was written, which no frame read has."""
-    told = (schema.pandas_metadata or {}).get("index_columns", [])
-    return {name for name in told if isinstance(name, str)}
+    """Return the columns that were the index of a pandas frame."""
+    columns = (schema.pandas_metadata or {}).get("index_columns", [])
+    return {name for name in columns if isinstance(name, str)}
 
 
-def _plan(place: Place, metadata: Any) -> tuple[int, list[str]]:
+def _plan(file: TableFile, metadata: Any) -> tuple[int, list[str]]:
     """Return how many rows can be decoded at a time, and which columns as dictionaries.
 
     Each cell takes as many bytes as its type has; a text of a dictionary counts once. Raises
@@ -152,37 +132,37 @@ def _plan(place: Place, metadata: Any) -> tuple[int, list[str]]:
     n_rows = sum(metadata.row_group(j).num_rows for j in range(metadata.num_row_groups))
     arrow = metadata.schema.to_arrow_schema()
     sizes = [size for field in arrow for size in _list_sizes(field.type)]
-    with place.path.open("rb") as file:
-        groups = column_chunks(file)
+    with file.path.open("rb") as stream:
+        groups = column_chunks(stream)
         for j in range(metadata.num_columns):
             leaf, chunks = metadata.schema.column(j), [group[j] for group in groups]
             width = max(CELL_BYTES, leaf.length or 0)
             pages, n_values = [], 0
             for chunk in chunks:
-                pages.append(list(pages_of(file, chunk)))
+                pages.append(list(pages_of(stream, chunk)))
                 size += sum(page.size + width * page.n_values for page in pages[-1])
                 n_values += sum(page.n_values for page in pages[-1] if not page.is_dictionary)
-                check_unpacked(size, place.size, place.label)
+                check_unpacked(size, file.size, file.label)
             # A list of a fixed size that is empty is one value in the file, and in memory as many
             # cells as any other.
             n_cells = max(n_values, (n_values if sizes[j].repeated else n_rows) * sizes[j].n_cells)
             size += width * (n_cells - n_values)
             cells += n_cells
-            check_unpacked(size, place.size, place.label)
+            check_unpacked(size, file.size, file.label)
             if leaf.physical_type != "BYTE_ARRAY":
                 continue
             if leaf.logical_type.type != "DECIMAL" and all(
-                is_read_as_dictionary(some, is_nested=leaf.path != leaf.name) for some in pages
+                is_read_as_dictionary(each, is_nested=leaf.path != leaf.name) for each in pages
             ):
                 texts.append(leaf.path)
                 continue
             # Of others, a text may be as long as its page, and all those of a list are decoded at
             # a time.
-            together += max(page.size for some in pages for page in some)
+            together += max(page.size for each in pages for page in each)
             if leaf.max_repetition_level:
-                for chunk, some in zip(chunks, pages, strict=True):
-                    size += shared_size(file, chunk, some)
-                check_unpacked(size, place.size, place.label)
+                for chunk, each in zip(chunks, pages, strict=True):
+                    size += shared_size(stream, chunk, each)
+                check_unpacked(size, file.size, file.label)
     rows = rows_at_once(cells // max(1, n_rows))
     return min(rows, max(1, 4 * BATCH_BYTES // max(1, together))), texts
 
@@ -241,7 +221,7 @@ def _size(array: Any) -> int:
     if types.is_map(kind):
         start, end = (array.offsets[at].as_py() for at in (0, -1))
         return size + sum(
-            _size(part.slice(start, end - start)) for part in (array.keys, array.items)
+            _size(child.slice(start, end - start)) for child in (array.keys, array.items)
         )
     if types.is_nested(kind):
         return size + _size(array.flatten())
@@ -292,5 +272,5 @@ def _coded(array: Any) -> tuple[np.ndarray, list[str]]:
         cells = coded.dictionary.take(pa.array(used))
         codes = np.where(codes < 0, -1, np.searchsorted(used, codes))
     texts = as_text(pd.DataFrame({"cells": cells.to_pandas().astype(object)}))["cells"]
-    of_cell, different = pd.factorize(texts)
-    return np.append(of_cell, -1)[codes], list(different)
+    text_codes, distinct_texts = pd.factorize(texts)
+    return np.append(text_codes, -1)[codes], list(distinct_texts)

@@ -1,4 +1,4 @@
-"""Tables from anywhere to frames of text: told apart by what is in them, not by their names."""
+"""Tables of any format to frames of text. The format is told by the content, not by the name."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pathlib import Path
 import pandas as pd
 
 from qkvsearch._utils.limits import CELL_BYTES, LOG_ROWS, ROWS, Limit, check_unpacked
+from qkvsearch._utils.scratch import scratch_file
 from qkvsearch.data.files.databases import SQLITE, is_url, read_sqlite, read_url
 from qkvsearch.data.files.delimited import read_delimited
 from qkvsearch.data.files.encoded import EncodedTable, TableEncoder
 from qkvsearch.data.files.frames import Piece, text_lengths, without_long_cells
 from qkvsearch.data.files.json_rows import looks_like_json, read_json_rows
-from qkvsearch.data.files.parquet import MARK, ArrowPiece, read_parquet
-from qkvsearch.data.files.scratch import scratch_file
-from qkvsearch.data.files.unpacking import ZIP, Place, unpacked
+from qkvsearch.data.files.parquet import MARK, read_parquet
+from qkvsearch.data.files.unpacking import ZIP, TableFile, unpacked
 from qkvsearch.data.files.workbooks import read_workbook
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError
@@ -29,6 +29,7 @@ BYTE_ORDER_MARKS = {
     b"\xff\xfe": "utf-16",
     b"\xfe\xff": "utf-16",
 }
+# How files begin that have no table in them, and what they are.
 NO_TABLES = {
     b"\xd0\xcf\x11\xe0": "a workbook of an old Excel; save it as .xlsx or CSV",
     b"%PDF": "a PDF, not a table",
@@ -46,20 +47,16 @@ def read_table(
     names: Sequence[str] | None = None,
     encoding: str | None = None,
 ) -> tuple[pd.DataFrame, ReadReport]:
-    """All columns as text, so that the id 007 stays 007; blank cells are missing. The index counts
-    the rows of the file from 1, its header included.
+    """Read a table as text, so that the id 007 stays 007; blank cells are missing. The index is the
+    number of the row in the file, counted from 1 with the header.
 
     source: a path; "-", standard input; `archive.zip#orders.csv`, `book.xlsx#Sheet2`,
     `shop.db#orders` or `shop.db#SELECT …`; or the address of a database, with `#` and a table or a
-    SELECT. `delimiter` and `encoding` are guessed where not given; `names` are the columns of a
-    file without a header. Lists inside cells become `a|b|c`. Raises `DataError` naming the file
-    where it is missing, empty or not a table.
+    SELECT. delimiter, encoding: detected by default. names: the columns of a file without a header.
+    Lists inside cells become `a|b|c`. Raises `DataError` that names the file.
     """
-    frames: list[pd.DataFrame] = []
-    for piece, read in _pieces(source, ROWS, delimiter, names, encoding):
-        frames.append(piece if isinstance(piece, pd.DataFrame) else piece.frame())
-        report = read
-    return frames[0] if len(frames) == 1 else pd.concat(frames), report
+    table, report = _read(source, ROWS, delimiter, names, encoding)
+    return table.frame(), report
 
 
 def read_encoded(
@@ -69,40 +66,37 @@ def read_encoded(
     names: Sequence[str] | None = None,
     encoding: str | None = None,
 ) -> tuple[EncodedTable, ReadReport]:
-    """The same cells, of a table that may be longer than memory, some rows of it at a time."""
-    encoder = TableEncoder()
-    for piece, read in _pieces(source, LOG_ROWS, delimiter, names, encoding):
-        report = read
-        if isinstance(piece, pd.DataFrame):
-            encoder.add(piece)
-        else:
-            piece.encode(encoder)
-    return encoder.table(), report
+    """Read a table that may be larger than memory."""
+    return _read(source, LOG_ROWS, delimiter, names, encoding)
 
 
-def _pieces(
+def _read(
     source: str | Path,
-    most: Limit,
+    limit: Limit,
     delimiter: str | None,
     names: Sequence[str] | None,
     encoding: str | None,
-) -> Iterator[tuple[pd.DataFrame | ArrowPiece, ReadReport]]:
-    """At least one. Raises `DataError`."""
+) -> tuple[EncodedTable, ReadReport]:
+    """Read a table batch by batch. Raises `DataError`."""
+    encoder = TableEncoder()
     if is_url(str(source)):
-        yield from _within_limits(read_url(str(source)), most, None)
-        return
-    with unpacked(source) as place:
-        start = place.start()
-        if start.startswith(MARK) or (start and place.suffix == ".parquet"):
-            yield from read_parquet(place, most)
-            return
-        pieces = _by_kind(place, start) or _read_text(place, start, delimiter, names, encoding)
-        yield from _within_limits(pieces, most, place)
+        report = _add(read_url(str(source)), limit, None, encoder)
+        return encoder.table(), report
+    with unpacked(source) as file:
+        start = file.start()
+        if start.startswith(MARK) or (start and file.suffix == ".parquet"):
+            report = read_parquet(file, limit, encoder)
+        else:
+            pieces = _by_format(file, start) or _read_text(file, start, delimiter, names, encoding)
+            report = _add(pieces, limit, file, encoder)
+    return encoder.table(), report
 
 
-def _within_limits(pieces: Iterable[Piece], most: Limit, place: Place | None) -> Iterator[Piece]:
-    """Pieces without rows that have too long cells. Raises `DataError` for too many rows, and for
-    a table much larger than its file. place: None for a server's.
+def _add(
+    pieces: Iterable[Piece], limit: Limit, file: TableFile | None, encoder: TableEncoder
+) -> ReadReport:
+    """Add pieces to a table, without the rows that have too long cells. Raises `DataError` for too
+    many rows, and for a table much larger than its file. file: None for a server.
     """
     names: set[str] = set()
     n_rows = n_characters = 0
@@ -111,54 +105,58 @@ def _within_limits(pieces: Iterable[Piece], most: Limit, place: Place | None) ->
         n_rows += len(frame)
         lengths = text_lengths(frame)
         n_characters += int(lengths.sum())
-        most.check(n_rows, place.label if place else report.file)
-        if place is not None:
+        limit.check(n_rows, file.label if file else report.file)
+        if file is not None:
             size = n_characters + CELL_BYTES * n_rows * len(names)
-            check_unpacked(size, place.size, place.label)
-        yield without_long_cells(frame, lengths, report), report
+            check_unpacked(size, file.size, file.label)
+        encoder.add(without_long_cells(frame, lengths, report))
+    return report
 
 
-def _by_kind(place: Place, start: bytes) -> Iterable[Piece] | None:
-    """What says by its first bytes what it is; None for text."""
+def _by_format(file: TableFile, start: bytes) -> Iterable[Piece] | None:
+    """Read a format that the first bytes tell; None for text."""
     if not start:
-        raise DataError(f"{place.label}: the file is empty")
+        raise DataError(f"{file.label}: the file is empty")
     for mark, what in NO_TABLES.items():
         if start.startswith(mark):
-            raise DataError(f"{place.label}: {what}")
+            raise DataError(f"{file.label}: {what}")
     if start.startswith(SQLITE):
-        return read_sqlite(place)
+        return read_sqlite(file)
     if start.startswith(ZIP):
-        return [read_workbook(place)]
-    if place.part:
+        return [read_workbook(file)]
+    if file.fragment:
         raise DataError(
-            f"{place.label}: no archive, spreadsheet or database, so there is no part "
-            f"#{place.part} in it"
+            f"{file.label}: no archive, spreadsheet or database, so there is no part "
+            f"#{file.fragment} in it"
         )
     return None
 
 
+# --- text ---
+
+
 def _read_text(
-    place: Place,
+    file: TableFile,
     start: bytes,
     delimiter: str | None,
     names: Sequence[str] | None,
     encoding: str | None,
 ) -> Iterator[Piece]:
-    text, repaired = _open_text(place.path, start, encoding)
+    text, repaired = _open_text(file.path, start, encoding)
     with text:
-        told = delimiter is not None or names is not None
-        if place.suffix in JSON_SUFFIXES or (not told and looks_like_json(text)):
-            pieces = read_json_rows(place, text)
+        is_delimited = delimiter is not None or names is not None
+        if file.suffix in JSON_SUFFIXES or (not is_delimited and looks_like_json(text)):
+            pieces = read_json_rows(file, text)
         else:
-            delimiter = delimiter or ("\t" if place.suffix in TAB_SUFFIXES else None)
-            pieces = read_delimited(place.label, place.name, text, delimiter, names)
+            delimiter = delimiter or ("\t" if file.suffix in TAB_SUFFIXES else None)
+            pieces = read_delimited(file.label, file.name, text, delimiter, names)
         for frame, report in pieces:
             report.repaired = repaired
             yield frame, report
 
 
 def _open_text(path: Path, start: bytes, encoding: str | None) -> tuple[io.TextIOBase, int]:
-    """The decoded text, and how many lines were not valid in the file's main encoding.
+    """Open a decoded text, and count the lines that are not valid in the file's main encoding.
 
     Tools export UTF-8, UTF-16 or the Windows code page. Files joined from several exports mix
     them, so each line that is not UTF-8 is read as Windows-1252.
@@ -167,8 +165,8 @@ def _open_text(path: Path, start: bytes, encoding: str | None) -> tuple[io.TextI
     if encoding is not None:
         return path.open(encoding=encoding, errors="replace", newline=""), 0
     try:
-        with path.open(encoding="utf-8") as file_text:
-            while file_text.read(1 << 20):
+        with path.open(encoding="utf-8") as text:
+            while text.read(1 << 20):
                 pass
         return path.open(encoding="utf-8-sig", newline=""), 0
     except UnicodeDecodeError:
@@ -176,12 +174,12 @@ def _open_text(path: Path, start: bytes, encoding: str | None) -> tuple[io.TextI
 
 
 def _repaired(path: Path) -> tuple[io.TextIOBase, int]:
-    """The text in a file of its own, and how many lines were not valid UTF-8."""
-    file, repaired, encoding = scratch_file(), 0, "utf-8-sig"
+    """Copy a text as UTF-8, and count the lines that are not valid UTF-8."""
+    copy, repaired, encoding = scratch_file(), 0, "utf-8-sig"
     with path.open("rb") as content:
         while block := content.read(1 << 20) + content.readline():
             try:
-                file.write(block.decode(encoding).encode())
+                copy.write(block.decode(encoding).encode())
             except UnicodeDecodeError:
                 for line in io.BytesIO(block):
                     try:
@@ -189,20 +187,21 @@ def _repaired(path: Path) -> tuple[io.TextIOBase, int]:
                     except UnicodeDecodeError:
                         repaired += 1
                         text = line.decode("cp1252", errors="replace")
-                    file.write(text.encode())
+                    copy.write(text.encode())
                     encoding = "utf-8"
             encoding = "utf-8"
-    file.seek(0)
-    return io.TextIOWrapper(file, "utf-8", newline=""), repaired
+    copy.seek(0)
+    return io.TextIOWrapper(copy, "utf-8", newline=""), repaired
 
 
 def wide_encoding(start: bytes) -> str | None:
-    """Of a text in two or four bytes a letter: by its mark, or by where its zeros are."""
+    """Return the encoding of a text of two or four bytes a letter, by its byte order mark or by
+    where its zeros are; None for other texts.
+    """
     for mark, encoding in BYTE_ORDER_MARKS.items():
         if start.startswith(mark):
             return encoding
     low, high = start[::2].count(0), start[1::2].count(0)
-    most = len(start) // 4
-    if max(low, high) <= most or min(low, high) > 0:
+    if max(low, high) <= len(start) // 4 or min(low, high) > 0:
         return None
     return "utf-16-be" if low > high else "utf-16-le"

@@ -1,4 +1,4 @@
-"""Where a table is: a file, standard input, or a part of one; unpacked where it is packed."""
+"""The files that tables are in: paths and standard input, unpacked if they are packed."""
 
 from __future__ import annotations
 
@@ -16,40 +16,43 @@ from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
 
 from qkvsearch._utils.limits import PACKED_FILES, PACKED_LAYERS, WORKBOOK_PARTS, check_unpacked
-from qkvsearch.data.files.frames import picked
+from qkvsearch.data.files.frames import pick_name
 from qkvsearch.errors import DataError, need
 
 STDIN = "-"
+# How files begin, and what opens them.
 PACKERS: dict[bytes, Any] = {
     b"\x1f\x8b": gzip.open,
     b"BZh": bz2.open,
     b"\xfd7zXZ\x00": lzma.open,
 }
-PACKED_SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
 ZSTANDARD = b"\x28\xb5\x2f\xfd"
-# Of a workbook, what is read in pieces, and what is not read.
-IN_PIECES = ("xl/worksheets/", "xl/sharedStrings", "xl/media/", "xl/drawings/", "xl/embeddings/")
 ZIP, EMPTY_ZIP = b"PK\x03\x04", b"PK\x05\x06"
+PACKED_SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
+# The members of a workbook that are read in pieces, or not at all.
+IN_PIECES = ("xl/worksheets/", "xl/sharedStrings", "xl/media/", "xl/drawings/", "xl/embeddings/")
 
 
 @dataclass(frozen=True)
-class Place:
-    """label: as it was given. name: of the table's own file. size: the bytes of the file that was
-    given, packed as it was. part: what stands behind `#`.
+class TableFile:
+    """A file with a table in it, unpacked.
+
+    label: the file as the caller named it. name: of the unpacked file. size: the bytes of the
+    packed file. fragment: the text behind `#`, such as the name of a sheet.
     """
 
     label: str
     name: str
     path: Path
     size: int
-    part: str = ""
+    fragment: str = ""
 
     @property
     def suffix(self) -> str:
         return Path(self.name).suffix.lower()
 
     def start(self) -> bytes:
-        """The first bytes, which tell what a file is. Raises `DataError`."""
+        """Return the first bytes, which tell the format. Raises `DataError`."""
         try:
             with self.path.open("rb") as file:
                 return file.read(4096)
@@ -58,47 +61,47 @@ class Place:
 
 
 @contextmanager
-def unpacked(source: str | Path) -> Iterator[Place]:
-    """The file of a table, until the context ends. Raises `DataError` that names it.
+def unpacked(source: str | Path) -> Iterator[TableFile]:
+    """Open the file of a table, until the context ends. Raises `DataError` that names it.
 
     source: a path, or "-" for standard input; `archive.zip#orders.csv` picks a file of an archive.
     """
     with ExitStack() as stack:
-        place = _place(str(source), stack)
+        file = _open(str(source), stack)
         for _ in range(PACKED_LAYERS.value):
-            layer = _unpack(place, stack)
-            if layer is None:
+            inner = _unpack(file, stack)
+            if inner is None:
                 break
-            place = layer
+            file = inner
         else:
             raise DataError(
-                f"{place.label}: packed more than {PACKED_LAYERS.value} times; unpack it first"
+                f"{file.label}: packed more than {PACKED_LAYERS.value} times; unpack it first"
             )
-        yield place
+        yield file
 
 
-def _place(source: str, stack: ExitStack) -> Place:
+def _open(source: str, stack: ExitStack) -> TableFile:
     if source == STDIN:
         name = "standard input"
-        return _measured(name, name, _kept(_chunks(sys.stdin.buffer), stack))
-    path, part = Path(source), ""
+        return _measured(name, name, _write(_chunks(sys.stdin.buffer), stack))
+    path, fragment = Path(source), ""
     if not _exists(path) and "#" in source:
         before, _, after = source.partition("#")
         if _exists(Path(before)):
-            path, part = Path(before), after
+            path, fragment = Path(before), after
     if not _exists(path):
         raise DataError(f"{source}: no such file")
     if path.is_fifo():
         with path.open("rb") as pipe:
-            return _measured(source, path.name, _kept(_chunks(pipe), stack), part)
+            return _measured(source, path.name, _write(_chunks(pipe), stack), fragment)
     if not path.is_file():
         raise DataError(f"{source}: not a file")
-    return _measured(source, path.name, path, part)
+    return _measured(source, path.name, path, fragment)
 
 
-def _measured(label: str, name: str, path: Path, part: str = "") -> Place:
+def _measured(label: str, name: str, path: Path, fragment: str = "") -> TableFile:
     try:
-        return Place(label, name, path, path.stat().st_size, part)
+        return TableFile(label, name, path, path.stat().st_size, fragment)
     except OSError as error:
         raise DataError(f"{label}: cannot read: {error.strerror}") from None
 
@@ -110,78 +113,82 @@ def _exists(path: Path) -> bool:
         return False
 
 
-def _unpack(place: Place, stack: ExitStack) -> Place | None:
-    """What is inside, or None where the file is not packed."""
-    start = place.start()
-    inside = None
+def _unpack(file: TableFile, stack: ExitStack) -> TableFile | None:
+    """Return the file inside, or None where a file is not packed."""
+    start = file.start()
+    path = None
     if start.startswith(ZSTANDARD):
-        with place.path.open("rb") as packed:
-            inside = _copy(_from_zstandard(packed, place.label), place, stack)
+        with file.path.open("rb") as packed:
+            path = _copy(_from_zstandard(packed, file.label), file, stack)
     for mark, open_packed in PACKERS.items():
         if start.startswith(mark):
-            with open_packed(place.path) as file:
-                inside = _copy(_chunks(file), place, stack)
-    if inside is not None:
-        name = Path(place.name)
+            with open_packed(file.path) as packed:
+                path = _copy(_chunks(packed), file, stack)
+    if path is not None:
+        name = Path(file.name)
         name = name.with_suffix("") if name.suffix.lower() in PACKED_SUFFIXES else name
-        return replace(place, name=name.name, path=inside)
+        return replace(file, name=name.name, path=path)
     if start.startswith((ZIP, EMPTY_ZIP)):
-        return _from_archive(place, stack)
+        return _from_archive(file, stack)
     return None
 
 
-def _from_archive(place: Place, stack: ExitStack) -> Place | None:
-    """The only table of an archive, or the part that was asked for; None for a spreadsheet."""
+def _from_archive(file: TableFile, stack: ExitStack) -> TableFile | None:
+    """Return the named file of an archive, or its only one; None for a spreadsheet."""
     try:
-        with zipfile.ZipFile(place.path) as archive:
+        with zipfile.ZipFile(file.path) as archive:
             if "xl/workbook.xml" in archive.namelist():
-                _check_workbook(archive, place)
+                _check_workbook(archive, file)
                 return None
-            PACKED_FILES.check(len(archive.namelist()), place.label)
+            PACKED_FILES.check(len(archive.namelist()), file.label)
             names = [
                 name
                 for name in archive.namelist()
                 if not (name.endswith("/") or name.startswith("__MACOSX/"))
                 and not Path(name).name.startswith(".")
             ]
-            bare = [name for name in names if Path(name).name == place.part]
-            name = bare[0] if len(bare) == 1 else picked(place.part, names, "file", place.label)
+            same_name = [name for name in names if Path(name).name == file.fragment]
+            if len(same_name) == 1:
+                name = same_name[0]
+            else:
+                name = pick_name(file.fragment, names, "file", file.label)
             with archive.open(name) as member:
-                inside = _copy(_chunks(member), place, stack)
+                path = _copy(_chunks(member), file, stack)
     except (zipfile.BadZipFile, RuntimeError, zlib.error, EOFError, OSError) as error:
-        raise DataError(f"{place.label}: cannot be unpacked: {error}") from None
-    return replace(place, name=Path(name).name, path=inside, part="")
+        raise DataError(f"{file.label}: cannot be unpacked: {error}") from None
+    return replace(file, name=Path(name).name, path=path, fragment="")
 
 
-def _check_workbook(archive: zipfile.ZipFile, place: Place) -> None:
+def _check_workbook(archive: zipfile.ZipFile, file: TableFile) -> None:
     """Raise `DataError` for a workbook that would take too much memory or time."""
     sizes = {member.filename: member.file_size for member in archive.infolist()}
-    check_unpacked(sum(sizes.values()), place.size, place.label)
+    check_unpacked(sum(sizes.values()), file.size, file.label)
     others = [size for name, size in sizes.items() if not name.startswith(IN_PIECES)]
-    WORKBOOK_PARTS.check(sum(others), place.label)
+    WORKBOOK_PARTS.check(sum(others), file.label)
     # Any number of sheets may name the same part, and each would be read.
     content = archive.read("xl/workbook.xml").replace(b"\0", b"")
     if content.count(b"sheetId") > len(sizes) or b"<!ENTITY" in content:
-        raise DataError(f"{place.label}: not a spreadsheet, or damaged: sheets without a part")
+        raise DataError(f"{file.label}: not a spreadsheet, or damaged: sheets without a part")
 
 
-def _copy(chunks: Iterable[bytes], place: Place, stack: ExitStack) -> Path:
-    """A file of what is unpacked, as long as the context lasts."""
+def _copy(chunks: Iterable[bytes], file: TableFile, stack: ExitStack) -> Path:
+    """Write unpacked bytes to a temporary file. Raises `DataError` for too many of them."""
 
     def checked() -> Iterator[bytes]:
         total = 0
         for chunk in chunks:
             total += len(chunk)
-            check_unpacked(total, place.size, place.label)
+            check_unpacked(total, file.size, file.label)
             yield chunk
 
     try:
-        return _kept(checked(), stack)
+        return _write(checked(), stack)
     except (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile) as error:
-        raise DataError(f"{place.label}: damaged, or cut short: {error}") from None
+        raise DataError(f"{file.label}: damaged, or cut short: {error}") from None
 
 
-def _kept(chunks: Iterable[bytes], stack: ExitStack) -> Path:
+def _write(chunks: Iterable[bytes], stack: ExitStack) -> Path:
+    """Write bytes to a temporary file, and return its path."""
     path = Path(stack.enter_context(TemporaryDirectory(prefix="qkvsearch-"))) / "table"
     with path.open("wb") as file:
         file.writelines(chunks)
@@ -194,7 +201,7 @@ def _chunks(file: Any) -> Iterator[bytes]:
 
 
 def _from_zstandard(file: BinaryIO, label: str) -> Iterator[bytes]:
-    """Frame by frame, in small pieces: 2 KB may unpack to 64 MB."""
+    """Unpack frame by frame, in small pieces: 2 KB may unpack to 64 MB."""
     zstandard = need("zstandard", "zst", f"{label}: unpacking it", error=DataError)
     unpacker, rest = zstandard.ZstdDecompressor().decompressobj(), b""
     try:

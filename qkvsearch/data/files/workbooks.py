@@ -1,4 +1,4 @@
-"""Sheets of a spreadsheet (.xlsx) to a frame."""
+"""Sheets of spreadsheets (.xlsx) to frames."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import datetime, time
 from pathlib import Path
 from typing import Any
 
-from qkvsearch._utils.limits import check_unpacked
+from qkvsearch._utils.limits import SHEET_ROWS, check_unpacked
 from qkvsearch.data.files.frames import (
     Piece,
     begins_with_number,
@@ -19,27 +19,27 @@ from qkvsearch.data.files.frames import (
     distinct,
     header_row,
     note_above,
-    picked,
+    pick_name,
     text_of_rows,
 )
-from qkvsearch.data.files.unpacking import Place
+from qkvsearch.data.files.unpacking import TableFile
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError, need, quantity
 
 
-def read_workbook(place: Place) -> Piece:
-    """Read the sheet that `place.part` names, or the only one that has rows. Raises `DataError`."""
-    label = place.label
+def read_workbook(file: TableFile) -> Piece:
+    """Read the named sheet, or the only one that has rows. Raises `DataError`."""
+    label = file.label
     openpyxl = need("openpyxl", "xlsx", f"{label}: reading a spreadsheet", error=DataError)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of what a sheet has beside its cells
+            warnings.simplefilter("ignore")  # about what openpyxl does not read, such as images
             book = openpyxl.load_workbook(
-                place.path, read_only=True, data_only=True, keep_links=False
+                file.path, read_only=True, data_only=True, keep_links=False
             )
             with closing(book):
-                sheet = _picked(book, place)
-                rows = _rows(sheet, place)
+                sheet = _pick_sheet(book, file)
+                rows = _rows(sheet, file)
     except DataError:
         raise
     except Exception as error:  # a damaged file fails wherever the library first notices
@@ -70,20 +70,29 @@ def read_workbook(place: Place) -> Piece:
     return frame.drop(index=too_long), report
 
 
-def _picked(book: Any, place: Place) -> Any:
-    """The sheet of that name, or the only one that has rows, or the first where none has any."""
+def _pick_sheet(book: Any, file: TableFile) -> Any:
+    """Return the named sheet, or else the only one that has rows."""
     sheets = {sheet.title: sheet for sheet in book.worksheets}
     for sheet in sheets.values():
-        sheet.reset_dimensions()  # which some programs write wrong
-    if place.part:
-        return sheets[picked(place.part, list(sheets), "sheet", place.label)]
-    full = [name for name, sheet in sheets.items() if any(True for _ in _filled(sheet))]
-    return sheets[picked("", full or list(sheets)[:1], "sheet", place.label)]
+        sheet.reset_dimensions()  # some programs write them wrong
+    if file.fragment:
+        return sheets[pick_name(file.fragment, list(sheets), "sheet", file.label)]
+    with_rows = [
+        name for name, sheet in sheets.items() if any(True for _ in _filled_rows(sheet, file))
+    ]
+    return sheets[pick_name("", with_rows or list(sheets)[:1], "sheet", file.label)]
 
 
-def _filled(sheet: Any) -> Iterator[tuple[int, list[Any]]]:
-    """The rows that have a cell, without empty ones at the end, with their numbers."""
+def _filled_rows(sheet: Any, file: TableFile) -> Iterator[tuple[int, list[Any]]]:
+    """Yield rows that are not blank, by their numbers, up to the last filled cell. Raises
+    `DataError` for too many cells: openpyxl returns rows and cells that the file leaves out, too.
+    """
+    n_cells = 0
     for number, row in enumerate(sheet.iter_rows(values_only=True), 1):
+        n_cells += len(row)
+        if number % 1_000 == 0:
+            SHEET_ROWS.check(number, file.label)
+            check_unpacked(n_cells, file.size, file.label)
         cells = [_plain(cell) for cell in row]
         while cells and cells[-1] is None:
             del cells[-1]
@@ -91,21 +100,21 @@ def _filled(sheet: Any) -> Iterator[tuple[int, list[Any]]]:
             yield number, cells
 
 
-def _rows(sheet: Any, place: Place) -> list[tuple[int, list[Any]]]:
-    """All such rows. Raises `DataError` for too many cells."""
+def _rows(sheet: Any, file: TableFile) -> list[tuple[int, list[Any]]]:
+    """Return all rows that are not blank. Raises `DataError` for too many cells."""
     rows, size = [], 0
-    for number, cells in _filled(sheet):
-        check_width(len(cells), place.label)
+    for number, cells in _filled_rows(sheet, file):
+        check_width(len(cells), file.label)
         size += cells_size(cells)
         rows.append((number, cells))
         if len(rows) % 1_000 == 0:
-            check_unpacked(size, place.size, place.label)
-    check_unpacked(size, place.size, place.label)
+            check_unpacked(size, file.size, file.label)
+    check_unpacked(size, file.size, file.label)
     return rows
 
 
 def _plain(cell: Any) -> Any:
-    """A day, which a spreadsheet keeps as its midnight, as a day."""
+    """Return midnight as a day, as which a spreadsheet stores it, and an empty text as None."""
     if isinstance(cell, datetime) and cell.time() == time():
         return cell.date()
     return None if cell == "" else cell

@@ -1,5 +1,5 @@
-"""Keys in Milvus: a collection for each segment of a build, named by the build that it came with.
+"""Keys in Milvus: a collection for each segment of a build, named after the build that wrote it.
 
-Collections are written once and never changed, as segments are: whoever has a build open sees its
-own, and what interrupted writers left is dropped by the next one.
+Collections are never changed, like segments: an open build keeps its own, and the next writer drops
+those of interrupted writers.
 """

@@ -1,4 +1,4 @@
-"""A connection with Milvus: its address, and what goes wrong there as one line."""
+"""A connection to Milvus: its address, and its errors as one line."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from qkvsearch.errors import QkvError, WorkspaceError, need
 SCHEME, FILE = "milvus:", ".db"
 REMOTE = ("http://", "https://", "tcp://", "unix:")
 EXAMPLES = "milvus:keys.db for a file, or milvus:http://HOST:19530 for a server"
-# Of dense heads. FLAT looks at every key; the others are quicker, and miss some.
+# Indexes of dense heads. FLAT compares every key; the others are faster and miss some.
 INDEXES = ("FLAT", "HNSW", "IVF_FLAT", "DISKANN", "AUTOINDEX")
-# A server with users wants a token, `user:password` or an API key, which is stored nowhere. It is
-# sent to an address that the user named, here or as `keys`, never to one that a workspace names.
+# A server with users needs a token, `user:password` or an API key, which is not stored. It is sent
+# only to an address that the user named, in this variable or as `keys`.
 TOKEN, TOKEN_URI = "QKVSEARCH_MILVUS_TOKEN", "QKVSEARCH_MILVUS_URI"
 NO_ENV_FILE = "PYTHON_DOTENV_DISABLED"
 # Seconds after which a server counts as unreachable.
 TO_CONNECT = 10.0
-# A server hangs up on a client that asks too often whether it is there, as while a build works.
+# A server closes the connection of a client that sends keepalives too often, as during a build.
 QUIET = {"grpc.keepalive_time_ms": 300_000, "grpc.keepalive_permit_without_calls": False}
 
 _clients: dict[tuple[int, str], Any] = {}
 _lock = threading.Lock()
 
 
-def address(given: str) -> tuple[str, str]:
-    """What `milvus:URI` names: the URI of a server or the absolute path of a file, and the index
+def address(keys: str) -> tuple[str, str]:
+    """Parse `milvus:URI`: return the URI of a server or the absolute path of a file, and the index
     behind `?index=`, "" for none. Raises `QkvError` for anything else.
 
     >>> address("milvus:http://localhost:19530?index=HNSW")
     ('http://localhost:19530', 'HNSW')
     """
-    named = given.removeprefix(SCHEME)
-    if named == given or not named:
-        raise QkvError(f"`keys`: {given!r} is no place for keys; write {EXAMPLES}")
+    named = keys.removeprefix(SCHEME)
+    if named == keys or not named:
+        raise QkvError(f"`keys`: {keys!r} is no place for keys; write {EXAMPLES}")
     uri, _, option = named.partition("?")
     if "@" in uri and not is_file(uri):
         raise QkvError(f"`keys`: an address is stored, so it has no password; set {TOKEN}")
@@ -54,13 +54,15 @@ def address(given: str) -> tuple[str, str]:
 
 
 def is_file(uri: str) -> bool:
-    """Whether it is a file of Milvus Lite, and no server; the client decides the same way."""
+    """Return whether a URI is a file of Milvus Lite, by the same rule as the client."""
     return uri.endswith(FILE)
 
 
 def connect(uri: str, *, make: bool = False, is_trusted: bool = False) -> Any:
-    """A client, one a process and address. make: whether a file may be new. is_trusted: whether the
-    user named the address, not the workspace. Raises `WorkspaceError`.
+    """Return the client for an address, one for each process.
+
+    make: whether a file may be new. is_trusted: whether the user named the address, not the
+    workspace. Raises `WorkspaceError`.
     """
     if is_file(uri):
         folder = Path(uri).parent
@@ -74,12 +76,12 @@ def connect(uri: str, *, make: bool = False, is_trusted: bool = False) -> Any:
         need("milvus_lite", "milvus", "a file of keys", name="milvus-lite", error=WorkspaceError)
     elif not uri.startswith(REMOTE):
         raise WorkspaceError(f"{uri}: the workspace has its keys there, and it is no Milvus")
-    # What goes wrong is told once, by the error.
+    # Errors are reported once, by the exception.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     pymilvus = _import_pymilvus()
     logging.getLogger("pymilvus").setLevel(logging.CRITICAL)
     logging.getLogger("milvus_lite").setLevel(logging.CRITICAL)
-    with _lock, told(uri):
+    with _lock, one_line_errors(uri):
         key = os.getpid(), uri
         if key not in _clients:
             token = "" if is_file(uri) else os.environ.get(TOKEN, "")
@@ -116,8 +118,8 @@ def _import_pymilvus() -> Any:
 
 
 @contextmanager
-def told(uri: str, what: str = "") -> Iterator[None]:
-    """Whatever the client raises becomes a `WorkspaceError` of one line. what: was to be done."""
+def one_line_errors(uri: str, what: str = "") -> Iterator[None]:
+    """Raise the errors of the client as a `WorkspaceError` of one line. what: the failed task."""
     try:
         yield
     except QkvError:

@@ -10,23 +10,24 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from qkvsearch._utils.query_lock import released
-from qkvsearch.engines.milvus.collections import LEXICAL, ROW, check, dimension, fields_of
-from qkvsearch.engines.milvus.connection import connect, told
+from qkvsearch.engines.milvus.collections import ROW, check, fields_of
+from qkvsearch.engines.milvus.connection import connect, one_line_errors
 from qkvsearch.errors import WorkspaceError
-from qkvsearch.retrieval.remote_keys import Allowed, RemoteRows
+from qkvsearch.retrieval.approximate import Filter
+from qkvsearch.retrieval.remote_keys import RemoteRows
 
-# The most that Milvus finds in one search.
-MOST_FOUND = 16_384
-# So many items that are left are named one by one.
-MOST_NAMED = 8_192
+# The limit of hits of one search in Milvus.
+MAX_HITS = 16_384
+# The limit of items that a filter names one by one.
+MAX_NAMED = 8_192
 # Keys that are read at a time, some MB.
-KEYS_AT_A_TIME = 2_048
-# How many more are asked for where what was found is not all allowed.
+KEYS_PER_READ = 2_048
+# How many more hits are asked for where some of them are not allowed.
 FURTHER = 4
 
 
 class StoredPiece(NamedTuple):
-    """A segment: its collection, how many rows it has, and the first one's number among all."""
+    """A segment: its collection, its number of rows, and the number of its first row among all."""
 
     collection: str
     n_rows: int
@@ -35,16 +36,17 @@ class StoredPiece(NamedTuple):
 
 @dataclass(frozen=True)
 class MilvusKeys:
-    """uri: of the server, or of the file. parts: the segments, base first. place: int64
-    (n_stored,), the item row of each stored row, −1 for one that departed. stored: int64
-    (n_items,), the other way. widths: components of each dense head's keys. condition_of: of
-    a condition (`where`) and the fields of a collection, by type, the filter that says the same;
-    None where there is none.
+    """The keys of a build on a server, or in a file.
+
+    parts: the segments, base first. item_rows: int64 (n_stored,), the item of each stored row, −1
+    for a deleted one. stored: int64 (n_items,), the stored row of each item. widths: the length of
+    the keys of each head. condition_of(where, fields): the same condition as a filter for a
+    collection with these types of fields; None where Milvus has no equivalent.
     """
 
     uri: str
     parts: Sequence[StoredPiece]
-    place: np.ndarray
+    item_rows: np.ndarray
     stored: np.ndarray
     widths: Mapping[str, int]
     condition_of: Callable[[Any, Mapping[str, str]], str | None] = lambda where, fields: None
@@ -59,91 +61,78 @@ class MilvusKeys:
         return {part.collection: fields_of(self.uri, part.collection) for part in self.parts}
 
     def check(self) -> None:
-        """Raise `WorkspaceError` where a collection is gone or another one."""
+        """Raise `WorkspaceError` where a collection is missing or differs from the written one."""
         for part in self.parts:
             check(self.uri, part.collection, part.n_rows, self.widths)
 
-    def nearest(self, head: str, query: Any, k: int, allowed: Allowed) -> np.ndarray:
+    def nearest(self, head: str, query: np.ndarray, k: int, allowed: Filter) -> np.ndarray:
         if not allowed.is_all:
             assert allowed.mask is not None
-            left = np.flatnonzero(allowed.mask)
-            if len(left) <= k:
-                return left
+            items = np.flatnonzero(allowed.mask)
+            if len(items) <= k:
+                return items
         filters = self._filters(allowed)
         limit = k if allowed.is_all or filters is not None else FURTHER * k
         while True:
-            positions, scores, least = self._found(head, query, min(limit, MOST_FOUND), filters)
+            positions, scores, bound = self._search(head, query, min(limit, MAX_HITS), filters)
             if allowed.mask is not None:
-                kept = allowed.mask[positions]
-                positions, scores = positions[kept], scores[kept]
-            is_sure = least == -np.inf or np.count_nonzero(scores >= least) >= k
-            if not is_sure and limit >= MOST_FOUND and allowed.mask is not None:
+                is_allowed = allowed.mask[positions]
+                positions, scores = positions[is_allowed], scores[is_allowed]
+            is_sure = bound == -np.inf or np.count_nonzero(scores >= bound) >= k
+            if not is_sure and limit >= MAX_HITS and allowed.mask is not None:
                 positions, scores = self._among(head, query, k, np.flatnonzero(allowed.mask))
-            if is_sure or limit >= MOST_FOUND:
-                # Equal scores by row, as they are ranked here.
+            if is_sure or limit >= MAX_HITS:
+                # Equal scores by row, as in a ranking.
                 return positions[np.lexsort((positions, -scores))][:k]
             limit *= FURTHER
 
-    def _among(
-        self, head: str, query: Any, k: int, items: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Of these items, which are named some thousands at a time, the best, with their scores."""
-        found = []
-        for begin in range(0, len(items), MOST_NAMED):
-            named = self._named(items[begin : begin + MOST_NAMED])
-            found.append(self._found(head, query, k, named)[:2])
-        positions, scores = zip(*found, strict=True)
-        return np.concatenate(positions), np.concatenate(scores)
-
-    def above(self, head: str, query: Any, level: float) -> np.ndarray:
-        limit = KEYS_AT_A_TIME
+    def above(self, head: str, query: np.ndarray, threshold: float) -> np.ndarray:
+        limit = KEYS_PER_READ
         while True:
-            positions, scores, least = self._found(head, query, min(limit, MOST_FOUND), None)
-            if least <= level:
-                return positions[scores > level]
-            if limit >= MOST_FOUND:
+            positions, scores, bound = self._search(head, query, min(limit, MAX_HITS), None)
+            if bound <= threshold:
+                return positions[scores > threshold]
+            if limit >= MAX_HITS:
                 raise WorkspaceError(
-                    f"more than {MOST_FOUND:,} items match by {head}, and Milvus finds no more at "
-                    "a time: ask without facets, or for fewer items"
+                    f"more than {MAX_HITS:,} items match by {head}, and Milvus finds no more at a "
+                    "time: ask without facets, or for fewer items"
                 )
             limit *= FURTHER
 
     def rows(self, head: str, positions: np.ndarray) -> np.ndarray:
-        found = np.empty((len(positions), self.widths[head]), np.float32)
+        keys = np.empty((len(positions), self.widths[head]), np.float32)
         stored = self.stored[positions]
         for part in self.parts:
-            ours = np.flatnonzero((stored >= part.start) & (stored < part.start + part.n_rows))
-            for begin in range(0, len(ours), KEYS_AT_A_TIME):
-                some = ours[begin : begin + KEYS_AT_A_TIME]
-                found[some] = self._keys(head, part, stored[some] - part.start)
-        return found
+            in_part = np.flatnonzero((stored >= part.start) & (stored < part.start + part.n_rows))
+            for start in range(0, len(in_part), KEYS_PER_READ):
+                batch = in_part[start : start + KEYS_PER_READ]
+                keys[batch] = self._keys(head, part, stored[batch] - part.start)
+        return keys
 
     def _keys(self, head: str, part: StoredPiece, rows: np.ndarray) -> np.ndarray:
-        """Of a collection's rows (n,), in their order."""
-        wanted, numbers = np.unique(rows, return_inverse=True)
-        with told(self.uri, f"cannot read {part.collection}"), released():
+        """Return the keys of a collection's rows (n,), in their order."""
+        distinct, index = np.unique(rows, return_inverse=True)
+        with one_line_errors(self.uri, f"cannot read {part.collection}"), released():
             client = connect(self.uri)
-            answer = client.get(part.collection, wanted.tolist(), output_fields=[ROW, head])
-        if len(answer) != len(wanted):
+            answer = client.get(part.collection, distinct.tolist(), output_fields=[ROW, head])
+        if len(answer) != len(distinct):
             raise WorkspaceError(
                 f"{self.uri}: the collection {part.collection} has {len(answer):,} of "
-                f"{len(wanted):,} rows that were written: build the workspace again"
+                f"{len(distinct):,} rows that were written: build the workspace again"
             )
         order = np.argsort([row[ROW] for row in answer])
         keys = np.array([row[head] for row in answer], np.float32)
-        return np.asarray(keys[order][numbers])
+        return np.asarray(keys[order][index])
 
-    def _found(
-        self, head: str, query: Any, limit: int, filters: Sequence[str] | None
+    def _search(
+        self, head: str, query: np.ndarray, limit: int, filters: Sequence[str] | None
     ) -> tuple[np.ndarray, np.ndarray, float]:
-        """Items that are still there, (n,), with their scores, (n,), of each segment the best; and
-        what no other item scores more than.
+        """Return the best items of each segment that are not deleted, (n,), their scores, (n,), and
+        an upper bound of the scores of all other items.
         """
-        if head == LEXICAL:
-            query = {dimension(term.encode()): weight for term, weight in query.items()}
-        positions, scores, least = [], [], -np.inf
+        positions, scores, bound = [], [], -np.inf
         for i, part in enumerate(self.parts):
-            with told(self.uri, f"cannot search {part.collection}"), released():
+            with one_line_errors(self.uri, f"cannot search {part.collection}"), released():
                 [hits] = connect(self.uri).search(
                     part.collection,
                     data=[query],
@@ -153,44 +142,50 @@ class MilvusKeys:
                     search_params={"metric_type": "IP"},
                     output_fields=[ROW],
                 )
-                rows, values = _columns(hits)
+                # Without an object for each hit.
+                rows = np.array(hits.ids, np.int64)
+                values = np.array(hits.distances, np.float32)
             if len(rows) >= limit:
-                least = max(least, float(values.min()))
-            positions.append(self.place[rows + part.start])
+                bound = max(bound, float(values.min()))
+            positions.append(self.item_rows[rows + part.start])
             scores.append(values)
-        found, values = np.concatenate(positions), np.concatenate(scores)
-        return found[found >= 0], values[found >= 0], least
+        items, values = np.concatenate(positions), np.concatenate(scores)
+        return items[items >= 0], values[items >= 0], bound
 
-    def _filters(self, allowed: Allowed) -> list[str] | None:
-        """Of each segment, what is to be looked for alone; None where that is everything."""
+    def _among(
+        self, head: str, query: np.ndarray, k: int, items: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the best of many items, which are named in batches, and their scores."""
+        batches = [items[start : start + MAX_NAMED] for start in range(0, len(items), MAX_NAMED)]
+        found = [self._search(head, query, k, self._named(batch))[:2] for batch in batches]
+        positions, scores = zip(*found, strict=True)
+        return np.concatenate(positions), np.concatenate(scores)
+
+    def _filters(self, allowed: Filter) -> list[str] | None:
+        """Return a filter for each segment; None for no filter."""
         if allowed.is_all:
             return None
         if allowed.where is not None:
             fields = [self._fields[part.collection] for part in self.parts]
-            found = [self.condition_of(allowed.where, of_part) for of_part in fields]
-            if None not in found:
-                return list(filter(None, found))
+            filters = [self.condition_of(allowed.where, of_part) for of_part in fields]
+            if None not in filters:
+                return list(filter(None, filters))
         assert allowed.mask is not None
-        left = np.flatnonzero(allowed.mask)
-        return self._named(left) if len(left) <= MOST_NAMED else None
+        items = np.flatnonzero(allowed.mask)
+        return self._named(items) if len(items) <= MAX_NAMED else None
 
     def _named(self, items: np.ndarray) -> list[str]:
-        """Of each segment the filter that leaves these items alone."""
+        """Return for each segment the filter that names these items."""
         stored = self.stored[items]
         return [
-            f"{ROW} in {(ours - part.start).tolist()}"
+            f"{ROW} in {(rows - part.start).tolist()}"
             for part in self.parts
-            for ours in [stored[(stored >= part.start) & (stored < part.start + part.n_rows)]]
+            for rows in [stored[(stored >= part.start) & (stored < part.start + part.n_rows)]]
         ]
 
 
 def rows_of(uri: str, collection: str, head: str, n_rows: int, width: int) -> RemoteRows:
-    """The keys of a head in one collection, in the order of its rows."""
-    every = np.arange(n_rows)
-    store = MilvusKeys(uri, [StoredPiece(collection, n_rows, 0)], every, every, {head: width})
+    """Return the keys of a head in one collection, in the order of its rows."""
+    rows = np.arange(n_rows)
+    store = MilvusKeys(uri, [StoredPiece(collection, n_rows, 0)], rows, rows, {head: width})
     return RemoteRows(store, head, width)
-
-
-def _columns(hits: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and scores, (n,) each, without an object for each hit."""
-    return np.array(hits.ids, np.int64), np.array(hits.distances, np.float32)

@@ -249,12 +249,12 @@ class _Run:
 
     def _put(self, solved: DataFrame) -> None:
         """Take over the embeddings of all blocks of items."""
-        parts = _embeddings_of(solved)
-        if len(parts) != len(self.cuts) - 1:
+        arrays = _embeddings_of(solved)
+        if len(arrays) != len(self.cuts) - 1:
             raise QkvError(
-                f"Spark returned {len(parts):,} of {len(self.cuts) - 1:,} blocks: try again"
+                f"Spark returned {len(arrays):,} of {len(self.cuts) - 1:,} blocks: try again"
             )
-        self.items = np.concatenate(parts).reshape(self.items.shape)
+        self.items = np.concatenate(arrays).reshape(self.items.shape)
 
     def _broadcast(self, x: np.ndarray) -> Callable[[], np.ndarray]:
         """Return what gives an executor these embeddings. The driver keeps them, for blocks that

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from qkvsearch._utils.progress import Progress
+from qkvsearch._utils.callbacks import Progress
 from qkvsearch.engines.spark.blocks import Batches, array_of, arrow_schema, as_batch, each_row
 from qkvsearch.engines.spark.folder import SUCCESS, Folder
 from qkvsearch.engines.spark.session import spark_session
@@ -121,9 +121,9 @@ def encode_on(
         cores = spark.sparkContext.defaultParallelism
         n_texts = TEXTS_PER_BLOCK * min(MAX_TEXT_BLOCKS, TEXT_BLOCKS_PER_CORE * cores)
         for start in range(0, len(texts), n_texts):
-            some = list(texts[start : start + n_texts])
+            batch = list(texts[start : start + n_texts])
             blocks = [
-                some[at : at + TEXTS_PER_BLOCK] for at in range(0, len(some), TEXTS_PER_BLOCK)
+                batch[at : at + TEXTS_PER_BLOCK] for at in range(0, len(batch), TEXTS_PER_BLOCK)
             ]
             table = pa.table(
                 {
@@ -135,5 +135,5 @@ def encode_on(
             encoded = frame.mapInArrow(run, ENCODED).toArrow().sort_by("block")
             for block, cell in zip(blocks, encoded["vectors"], strict=True):
                 vectors.append(array_of(cell.as_py(), np.float32).reshape(len(block), -1))
-            progress("encoding", start + len(some), len(texts))
+            progress("encoding", start + len(batch), len(texts))
     return np.concatenate(vectors)

@@ -240,8 +240,8 @@ def solve_items_with_sent(
 
     def solve(block: pa.Table, sent: pa.Table) -> pa.Table:
         [row] = each_row(iter(block.to_batches()))
-        parts = each_row(iter(sent.sort_by("source").to_batches()))
-        users = np.concatenate([step.embeddings_of(part) for part in parts])
+        sent_blocks = each_row(iter(sent.sort_by("source").to_batches()))
+        users = np.concatenate([step.embeddings_of(sent_block) for sent_block in sent_blocks])
         x = step.solve(row, items()[slice(*cuts[row["block"] :][:2])], users)
         solved = as_batch([{"block": row["block"], "x": x}], SOLVED_SCHEMA)
         return pa.Table.from_batches([solved])

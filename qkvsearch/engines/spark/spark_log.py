@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qkvsearch import __version__
-from qkvsearch._utils.progress import Progress
+from qkvsearch._utils.callbacks import Progress
 from qkvsearch.collaborative.confidences import Feedback
 from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.collaborative.implicit_als import AlternatingLeastSquares
@@ -296,7 +296,7 @@ def _make_blocks(
     parts = rows.frame.repartitionByRange(n_blocks, "user")
     frame = persisted(parts.mapInArrow(make, HISTORIES))
     blocks = frame.select("block", "n_users", "n_pairs", "counts").collect()
-    sum((MergeCounts(**json.loads(row.counts)) for row in blocks), MergeCounts()).say(report)
+    sum((MergeCounts(**json.loads(row.counts)) for row in blocks), MergeCounts()).add_to(report)
     arrays = [f"{name}s" for name in ("rating", "time", "weight") if name in columns]
     sizes = {row.block: (row.n_users, row.n_pairs) for row in blocks}
     integer = columns["user"] == "bigint"

@@ -1,1 +1,1 @@
-"""The catalog on disk: written once a segment, looked up in all segments as one."""
+"""The catalog on disk: one file for each segment, read as one catalog."""

@@ -1,4 +1,4 @@
-"""The items of a segment, and the users of a base, as one SQLite file that is written once."""
+"""Write the items of a segment, and the users of a base, to one SQLite file."""
 
 from __future__ import annotations
 
@@ -19,16 +19,18 @@ if TYPE_CHECKING:
     from qkvsearch.storage.catalog.stored import StoredCatalog
 
 CATALOG = "items.db"
-# Nobody reads the file before it is whole, and a crash leaves a folder that belongs to no build.
+# Nobody reads the file before it is complete; after a crash its folder belongs to no build.
 WRITTEN_ONCE = ("journal_mode = OFF", "synchronous = OFF", "locking_mode = EXCLUSIVE")
-# The page size of a file of few rows: a table or an index has at least one page.
+# For files with few rows: each table and index has at least one page.
 SMALL_PAGES = "page_size = 1024"
 
 
 @dataclass(frozen=True)
 class CatalogRows:
-    """columns: name and SQL type of each, id and title first. rows: the cells of each item in that
-    order, None where blank, by ascending id. fold: ids that differ in case alone are one.
+    """Rows of a catalog to be written.
+
+    columns: name and SQL type of each, id and title first. rows: the cells of each item in that
+    order, None for a blank one, sorted by id. fold: ids that differ only in case are the same.
     """
 
     columns: Sequence[tuple[str, str]]
@@ -37,15 +39,15 @@ class CatalogRows:
 
     @classmethod
     def of(cls, catalog: Catalog) -> CatalogRows:
-        """Of a base, whose columns have the types that the catalog gives them."""
+        """Return the rows of a base, with column types from the catalog."""
         frame, id_type = catalog.frame, "INTEGER" if catalog.ids.integer else "TEXT"
         types = [(name, _sql_type(frame[name])) for name in frame.columns[1:]]
         return cls([("id", id_type), *types], _cells(catalog), catalog.ids.fold)
 
     @classmethod
     def of_segment(cls, catalog: Catalog, stored: StoredCatalog) -> CatalogRows:
-        """Of items that join those of `stored`, in columns of the same types; but ids may be text
-        where they were whole numbers. Raises `LookupError` where the columns are others.
+        """Return rows to add to those of `stored`, with the same column types, except that ids may
+        be text instead of whole numbers. Raises `LookupError` for other columns.
         """
         if list(catalog.frame.columns) != stored.columns:
             raise LookupError(f"columns {list(catalog.frame.columns)}, not {stored.columns}")
@@ -55,14 +57,14 @@ class CatalogRows:
 
     @classmethod
     def of_stored(cls, stored: StoredCatalog) -> CatalogRows:
-        """All items of a build, for one base; cell by cell as they are stored."""
+        """Return all items of a build as one base."""
         return cls(list(stored.sql_types.items()), stored.all_cells(), stored.fold_ids)
 
 
 def write_catalog(path: Path, contents: CatalogRows, users: Ids | None = None) -> None:
-    """Write the items in a new file, which is on disk when this returns; of a base the users too.
+    """Write items, and for a base the users, to a new file, synced to disk.
 
-    Raises `OSError` or `sqlite3.Error`; what is there of the file is then of no use.
+    Raises `OSError` or `sqlite3.Error`, and leaves an unusable file then.
     """
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         for setting in (*WRITTEN_ONCE, *([] if users is not None else [SMALL_PAGES])):
@@ -84,22 +86,22 @@ def fill_items(
     numbered: Iterable[Sequence[Any]],
     fold: bool,
 ) -> None:
-    """Create and fill the tables of items. numbered: row number and cells of each."""
+    """Create and fill the tables of items. numbered: row number and cells of each item."""
     (_, id_type), *others = columns
     declared = ", ".join(f"{quoted(name)} {sql_type}" for name, sql_type in others)
     db.execute(
         f"CREATE TABLE items (_position INTEGER PRIMARY KEY, id {id_type} NOT NULL UNIQUE, "
         f"{declared})"
     )
-    places = ", ".join("?" * (len(columns) + 1))
-    db.executemany(f"INSERT INTO items VALUES ({places})", numbered)
+    values = ", ".join("?" * (len(columns) + 1))
+    db.executemany(f"INSERT INTO items VALUES ({values})", numbered)
 
     db.create_function("qkv_title_key", 1, lambda title: title_key(str(title)), deterministic=True)
     db.execute("CREATE TABLE titles (key TEXT NOT NULL, position INTEGER PRIMARY KEY)")
     db.execute("INSERT INTO titles SELECT qkv_title_key(title), _position FROM items")
     db.execute("CREATE INDEX titles_key ON titles (key)")
     if fold:
-        # By which ids are found whose case is another.
+        # To find ids in another case.
         db.execute(
             "CREATE TABLE folded (kind TEXT, key TEXT, position INTEGER, "
             "PRIMARY KEY (kind, key)) WITHOUT ROWID"

@@ -1,4 +1,4 @@
-"""Look-ups in the catalog of one segment, by its own row numbers."""
+"""Look up rows in the catalog of one segment."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from qkvsearch.query.where.guarded import numbers_in
 from qkvsearch.storage.catalog.file import fill_items
 
 Kind = Literal["items", "users"]
-# What texts are joined by that SQLite gives as one, and of how many rows.
-BETWEEN, TOGETHER = "\x1f", 1 << 16
-# In bytes, more than SQLite takes.
+# SQLite joins the texts of this many rows into one, with this separator.
+SEPARATOR, BATCH = "\x1f", 1 << 16
+# Memory-map the whole file: more bytes than SQLite allows.
 MAPPED = 1 << 40
 NO_NUMBERS = np.zeros(0, dtype=np.int64)
 IMMUTABLE = "mode=ro&immutable=1"
@@ -39,9 +39,8 @@ class SegmentCatalog:
         self.path, self.uri = path, f"{path.absolute().as_uri()}?{IMMUTABLE}"
         self._db: sqlite3.Connection | None = None
         self._is_closed = False
-        # Set where the catalog is a part of a build: the item row of each of its rows, int64, −1
-        # for a deleted one, and None where they are the same; and whether ids are read as text,
-        # because other segments have ids that are no whole numbers.
+        # Set by `StoredCatalog`: the item row of each row, int64, −1 for a deleted one, None where
+        # they are the same; and whether numbers as ids are read as text, as in other segments.
         self.item_rows: np.ndarray | None = None
         self.ids_as_text = False
 
@@ -88,29 +87,29 @@ class SegmentCatalog:
 
     @property
     def db(self) -> sqlite3.Connection:
-        """A connection that all threads share."""
+        """The connection that all threads share."""
         if self._db is None:
             self._db = self.separate()
         return self._db
 
     def separate(self) -> sqlite3.Connection:
-        """A connection for one question alone, which closes it."""
+        """Open another connection, which the caller closes."""
         if self._is_closed:
             raise WorkspaceError(f"{self.path}: closed; open the workspace again")
         return self.connect()
 
     def connect(self) -> sqlite3.Connection:
-        """Open the file once more."""
+        """Open a connection."""
         try:
             db = sqlite3.connect(self.uri, uri=True, check_same_thread=False)
-            # As arrays are: page by page a scan would take three times as long.
+            # Reading page by page would make a scan three times as slow.
             db.execute(f"PRAGMA mmap_size = {MAPPED}")
             return db
         except sqlite3.Error as error:
             raise self._unread(error) from None
 
     def close(self) -> None:
-        """Close the shared connection: all that is asked from then on is a `WorkspaceError`."""
+        """Close the shared connection; later queries raise `WorkspaceError`."""
         self._is_closed = True
         db, self._db = self._db, None
         if db is not None:
@@ -118,7 +117,7 @@ class SegmentCatalog:
 
     @cached_property
     def columns(self) -> dict[str, str]:
-        """The SQL types of the items' columns, by their names; id and title first."""
+        """SQL types of the items' columns by name, id and title first."""
         return self._columns_of("items")
 
     @property
@@ -133,108 +132,108 @@ class SegmentCatalog:
 
     @cached_property
     def folds(self) -> bool:
-        """Whether ids that differ in case alone are one."""
+        """Whether ids that differ only in case are the same."""
         return bool(self._columns_of("folded"))
 
     def cells(self, columns: Sequence[str], rows: Iterable[int]) -> list[tuple[Any, ...]]:
-        """Row number and these columns of those of the rows that are there, in no order."""
-        some = "WHERE _position IN (SELECT value FROM json_each(?))"
-        return self.select(f"{self._picked(columns)} {some}", json.dumps(list(rows)))
+        """Return row number and these columns of the given rows that exist, in any order."""
+        among = "WHERE _position IN (SELECT value FROM json_each(?))"
+        return self.select(f"{self._select(columns)} {among}", json.dumps(list(rows)))
 
     def all_cells(
         self, columns: Sequence[str], where: str = "1", *values: Any
     ) -> Iterator[tuple[Any, ...]]:
-        """Row number and these columns of the items for which `where` (SQL) holds, in order."""
-        return self.stream(f"{self._picked(columns)} WHERE {where} ORDER BY _position", *values)
+        """Yield row number and these columns of the items for which `where` (SQL) holds, sorted."""
+        return self.stream(f"{self._select(columns)} WHERE {where} ORDER BY _position", *values)
 
     def keyed_titles(self, where: str = "1", *values: Any) -> Iterator[tuple[int, str, str]]:
-        """Row number, key and title of the items for which `where` (SQL) holds, in order."""
+        """Yield row number, key and title of the items for which `where` (SQL) holds, sorted."""
         joined = "titles AS keyed CROSS JOIN items ON _position = position"
         return self.stream(
             f"SELECT position, key, title FROM {joined} WHERE {where} ORDER BY keyed.rowid", *values
         )
 
     def cells_by_code(self, column: str) -> tuple[list[Any], np.ndarray, np.ndarray]:
-        """The different cells of a column, None where blank; which one each row has, int64; and the
-        rows, int64, ascending.
+        """Return the distinct cells of a column, None for blank ones; the index of each row's cell,
+        int64; and the row numbers, int64, ascending.
         """
-        found = self.stream(f"SELECT {self._named(column)} FROM items ORDER BY _position")
+        cells = self.stream(f"SELECT {self._expression(column)} FROM items ORDER BY _position")
         code: defaultdict[Any, int] = defaultdict(count().__next__)
-        codes = np.fromiter(map(code.__getitem__, chain.from_iterable(found)), np.int64)
+        codes = np.fromiter(map(code.__getitem__, chain.from_iterable(cells)), np.int64)
         ((rows,),) = self.select("SELECT group_concat(_position) FROM items")
         return list(code), codes, np.sort(numbers_in(rows))
 
     def texts(self, kind: Literal["title", "id"]) -> tuple[list[str], np.ndarray]:
-        """Keys of titles, or ids as text, and the row of each, int64."""
+        """Return keys of titles, or ids as text, and the row of each, int64."""
         of_titles, of_items = ("titles", "position", "key"), ("items", "_position", "id")
         table, row, text = of_titles if kind == "title" else of_items
         texts: list[str] = []
         rows = [NO_NUMBERS]
-        for found, some in self._joined(table, row, f"CAST({text} AS TEXT)"):
-            texts += found
-            rows.append(some)
+        for batch, batch_rows in self._text_batches(table, row, f"CAST({text} AS TEXT)"):
+            texts += batch
+            rows.append(batch_rows)
         return texts, np.concatenate(rows)
 
-    def _joined(self, table: str, row: str, text: str) -> Iterator[tuple[list[str], np.ndarray]]:
-        """A text (SQL) of each row, and the rows, int64, some at a time: joined to one text by
-        SQLite, for to be given one row after the other takes thrice as long.
+    def _text_batches(
+        self, table: str, row: str, text: str
+    ) -> Iterator[tuple[list[str], np.ndarray]]:
+        """Yield batches of texts (SQL) and their rows, int64. SQLite joins each batch into one
+        text, because single rows take three times as long.
         """
         ((last,),) = self.select(f"SELECT max({row}) FROM {table}")
-        for first in range(0, -1 if last is None else last + 1, TOGETHER):
-            some = f"FROM {table} WHERE {row} BETWEEN {first} AND {first + TOGETHER - 1}"
+        for first in range(0, -1 if last is None else last + 1, BATCH):
+            batch = f"FROM {table} WHERE {row} BETWEEN {first} AND {first + BATCH - 1}"
             try:
-                joined, rows = self.db.execute(
-                    f"SELECT group_concat({text}, char({ord(BETWEEN)})), group_concat({row}) {some}"
-                ).fetchone()
-                found, numbers = (joined or "").split(BETWEEN), numbers_in(rows)
+                concat = f"group_concat({text}, char({ord(SEPARATOR)})), group_concat({row})"
+                joined, rows = self.db.execute(f"SELECT {concat} {batch}").fetchone()
+                texts, numbers = (joined or "").split(SEPARATOR), numbers_in(rows)
             except (sqlite3.DatabaseError, UnicodeDecodeError):  # too long, or damaged
-                found, numbers = [], NO_NUMBERS
-            if len(found) != len(numbers) or not found:  # a text has the sign between them
-                pairs = self.select(f"SELECT {text}, {row} {some}")
-                found = [text for text, _ in pairs]
+                texts, numbers = [], NO_NUMBERS
+            if len(texts) != len(numbers) or not texts:  # a text contains the separator
+                pairs = self.select(f"SELECT {text}, {row} {batch}")
+                texts = [text for text, _ in pairs]
                 numbers = np.array([number for _, number in pairs], dtype=np.int64)
-            yield found, numbers
+            yield texts, numbers
 
     def filled(self, rows: Sequence[int] | None = None) -> list[int]:
-        """How many cells of each column are not blank, in all rows or in these."""
+        """Count the cells of each column that are not blank, in all rows or in these."""
         counts = ", ".join(f"count({quoted(name)})" for name in self.columns)
         sql = f"SELECT {counts} FROM items"
         if rows is None:
             return list(self.select(sql)[0])
-        some = "WHERE _position IN (SELECT value FROM json_each(?))"
-        return list(self.select(f"{sql} {some}", json.dumps(list(rows)))[0])
+        among = "WHERE _position IN (SELECT value FROM json_each(?))"
+        return list(self.select(f"{sql} {among}", json.dumps(list(rows)))[0])
 
-    def ids(self, kind: Kind = "items", most: int | None = None) -> list[Id]:
-        """The first `most` ids, all where it is None, in the order of their rows."""
+    def ids(self, kind: Kind = "items", limit: int = -1) -> list[Id]:
+        """Return the first ids in the order of their rows; all without a limit."""
         if kind == "users" and not self._user_columns:
             return []
         table = kind
-        limit = -1 if most is None else most
-        found = self.select(f"SELECT id FROM {table} ORDER BY _position LIMIT ?", limit)
-        return [id_ for (id_,) in found]
+        rows = self.select(f"SELECT id FROM {table} ORDER BY _position LIMIT ?", limit)
+        return [id_ for (id_,) in rows]
 
     @property
     def n_rows(self) -> int:
-        """How many items it has."""
+        """The number of rows of items."""
         sql = "SELECT coalesce(max(_position) + 1, 0) FROM items"
         return int(self.select(sql)[0][0])
 
     def rows_before(self, ids: Ids) -> np.ndarray:
-        """How many items have a smaller id than each of `ids`, int64 (n,). Text is behind all whole
-        numbers.
+        """Count the items with a smaller id than each of `ids`, int64 (n,). Texts are greater than
+        whole numbers.
         """
         n_rows = self.n_rows
         first = "SELECT _position FROM items WHERE id >= ? ORDER BY id LIMIT 1"
-        found = (self.select(first, text) for text in ids.texts)
-        return np.array([rows[0][0] if rows else n_rows for rows in found], dtype=np.int64)
+        results = (self.select(first, text) for text in ids.texts)
+        return np.array([rows[0][0] if rows else n_rows for rows in results], dtype=np.int64)
 
     def user_text(self, row: int) -> str:
-        """The id of the user in a row."""
+        """Return the id of the user in a row."""
         return str(self.select("SELECT id FROM users WHERE _position = ?", row)[0][0])
 
     def find(self, kind: Kind, ids: Iterable[str]) -> dict[str, int]:
-        """Row numbers by the text of each id that is there; whole numbers are found as they are
-        stored, 7 and not 007.
+        """Return row numbers by the text of each known id. Whole numbers are known as stored, 7 and
+        not 007.
         """
         if kind == "users" and not self._user_columns:
             return {}
@@ -244,24 +243,24 @@ class SegmentCatalog:
         else:
             table = kind
             sql = f"SELECT CAST(id AS TEXT), _position FROM {table} WHERE id"
-        wanted = set(keys.values())
-        # A text ends in SQLite's JSON where its first NUL is.
-        uncommon = [key for key in wanted if "\0" in key]
-        common = json.dumps([key for key in wanted if "\0" not in key])
-        found = dict(self.select(f"{sql} IN (SELECT value FROM json_each(?))", common))
-        for key in uncommon:
-            found.update(self.select(f"{sql} = ?", key))
-        return {text: found[key] for text, key in keys.items() if key in found}
+        unique = set(keys.values())
+        # SQLite's JSON cuts a text at its first NUL.
+        plain = json.dumps([key for key in unique if "\0" not in key])
+        rows = dict(self.select(f"{sql} IN (SELECT value FROM json_each(?))", plain))
+        for key in unique:
+            if "\0" in key:
+                rows.update(self.select(f"{sql} = ?", key))
+        return {text: rows[key] for text, key in keys.items() if key in rows}
 
     def select(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
-        """The rows of a query."""
+        """Return the rows of a query."""
         return list(self.stream(sql, *values))
 
     def stream(self, sql: str, *values: Any) -> Iterator[tuple[Any, ...]]:
-        """The same, each row when it is asked for."""
+        """Yield the rows of a query."""
         try:
             yield from self.db.execute(sql, values)
-        except UnicodeEncodeError:  # no file holds half a character
+        except UnicodeEncodeError:  # lone surrogates are in no file
             return
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             raise self._unread(error) from None
@@ -271,15 +270,15 @@ class SegmentCatalog:
         return self._columns_of("users")
 
     def _columns_of(self, table: str) -> dict[str, str]:
-        """SQL types by name, but for row numbers; nothing of a table that is not there."""
+        """Return SQL types by name, without row numbers; none for a missing table."""
         info = self.select(f"PRAGMA table_info({table})")
         return {name: sql_type for _, name, sql_type, *_ in info if name != "_position"}
 
-    def _picked(self, columns: Sequence[str]) -> str:
-        named = ["_position", *map(self._named, columns)]
-        return f"SELECT {', '.join(named)} FROM items"
+    def _select(self, columns: Sequence[str]) -> str:
+        expressions = ["_position", *map(self._expression, columns)]
+        return f"SELECT {', '.join(expressions)} FROM items"
 
-    def _named(self, column: str) -> str:
+    def _expression(self, column: str) -> str:
         return "CAST(id AS TEXT)" if column == "id" and self.ids_as_text else quoted(column)
 
     def _unread(self, error: Exception) -> DamagedError:
@@ -287,7 +286,7 @@ class SegmentCatalog:
 
 
 class CatalogInMemory(SegmentCatalog):
-    """Rows of several segments in one database, for as many connections would cost more."""
+    """Rows of several segments in one database in memory, which is faster than many files."""
 
     def __init__(
         self, columns: Mapping[str, str], numbered: Iterable[Sequence[Any]], fold: bool
@@ -299,7 +298,7 @@ class CatalogInMemory(SegmentCatalog):
         self._db.commit()
 
     def connect(self) -> sqlite3.Connection:
-        """To a copy, for there is no second one to a database in memory."""
+        """Connect to a copy: a database in memory has only one connection."""
         copy = sqlite3.connect(":memory:", check_same_thread=False)
         self.db.backup(copy)
         return copy

@@ -1,4 +1,4 @@
-"""Fuzzy titles: items by a title without its year or article, and near matches of a wrong one."""
+"""Compare titles without year and article, and find titles similar to an unknown one."""
 
 from __future__ import annotations
 
@@ -10,25 +10,26 @@ from operator import itemgetter
 ARTICLES = "The|A|An|Le|La|Les|El|Los|Las|Der|Die|Das|Il|Un|Une"
 FIRST_ARTICLE = re.compile(rf"^({ARTICLES})\s+(?=\S)", re.IGNORECASE)
 MAX_SHOWN = 3
-# Zeros that an id may have before what was typed.
+# How many leading zeros an id may have in addition to those that were typed.
 MAX_ZEROS = 30
-# In hundredths.
+# In percent.
 MIN_SIMILARITY = 60
 
 
 def split_prefix(name: str) -> tuple[str, str]:
-    """How a name of an item is to be read, "id", "title" or "" for either; and what is named.
+    """Return the prefix of an item's name, "id", "title" or "", and the name without it.
 
     >>> split_prefix("id:300"), split_prefix("Title: Heat"), split_prefix("Alien: Covenant")
     (('id', '300'), ('title', 'Heat'), ('', 'Alien: Covenant'))
     """
-    form, _, named = name.partition(":")
-    form, named = form.strip().casefold(), named.strip()
-    return (form, named) if form in ("id", "title") and named else ("", name)
+    prefix, _, rest = name.partition(":")
+    prefix, rest = prefix.strip().casefold(), rest.strip()
+    return (prefix, rest) if prefix in ("id", "title") and rest else ("", name)
 
 
 def title_key(title: str) -> str:
-    """A title without case, without the year or other brackets at its end, and without its article.
+    """Return a title in lower case, without brackets at its end, such as the year, and without its
+    article.
 
     >>> title_key("Matrix, The (1999)") == title_key("the matrix")
     True
@@ -42,12 +43,11 @@ def title_key(title: str) -> str:
 
 
 def near_names(name: str, titles: Sequence[str], ids: Sequence[str]) -> list[tuple[str, int]]:
-    """Titles that contain it, then titles and ids that are spelled much like it: of each whether it
-    is a "title" or an "id", and its place.
+    """Return titles that contain a name, then titles and ids with a similar spelling: "title" or
+    "id", and the index in that list.
 
-    titles: keys, as `title_key` makes them. Both are in the order of the ids. How much two names
-    are alike is the share of their characters that they have in common, in order (`fuzz.ratio` of
-    RapidFuzz); at least 0.6.
+    titles: keys from `title_key`. The similarity of two names is the share of characters that they
+    have in common, in order (`fuzz.ratio` of RapidFuzz), at least 0.6.
 
     >>> near_names("the matrx", ["heat", "matrix"], ["m1", "m2"])
     [('title', 1)]

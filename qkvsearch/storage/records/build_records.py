@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from qkvsearch.collaborative.user_history import Interaction
 from qkvsearch.data.ids import id_text
-from qkvsearch.storage.records.changes import is_user
 from qkvsearch.storage.records.database import RecordsDatabase
-from qkvsearch.storage.records.record_rows import RECORD, Record
+from qkvsearch.storage.records.record_rows import RECORD, Record, is_user
 
 if TYPE_CHECKING:
     from qkvsearch.storage import StoredCatalog

@@ -14,16 +14,28 @@ import stat
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
-from qkvsearch.errors import DamagedError, WorkspaceError
+from qkvsearch.errors import DamagedError, QkvError, WorkspaceError
 from qkvsearch.storage.checksums import checksum, read_checksummed, write_checksummed
 from qkvsearch.storage.locks import exclusive, lock
-from qkvsearch.storage.records.record_rows import PAGE_SIZE, create, is_empty, require_whole
+from qkvsearch.storage.records.record_rows import (
+    PAGE_SIZE,
+    RECORD,
+    Record,
+    Recorded,
+    create,
+    delete,
+    insert,
+    is_empty,
+    is_user,
+    require_whole,
+    totals,
+)
 
 NAME = "records.db"
 CASEFOLD = "casefold"
@@ -69,6 +81,62 @@ class RecordsDatabase:
                 raise self.damaged(str(error)) from None
             except OSError as error:
                 raise WorkspaceError(f"{self.path}: cannot read: {error}") from None
+
+    def append(
+        self, rows: Iterable[Recorded], after: int | None = None, learned: int = 0
+    ) -> list[Record]:
+        """Write interactions, all or none, to the disk, and return their records. One `undo`
+        deletes them together. Raises `WorkspaceError`.
+
+        An interaction without a time gets the present time, or a later one if the clock was set
+        back: after the time `after`, and not before the last record. learned: number of the last
+        record that a build learned from. New numbers are greater, even if earlier records were
+        lost.
+        """
+        moment = max(int(time.time()), -1 if after is None else after + 1)
+        last = "SELECT time FROM recorded ORDER BY number DESC LIMIT 1"
+        with self.writing("record") as db:
+            moment = max([moment, *(before for (before,) in db.execute(last))])
+            batch = max(totals(db).last, learned) + 1
+            records = [
+                Record(
+                    number, _text(row.user), row.item, _number(row.rating), _number(row.weight),
+                    moment if row.time is None else int(row.time), batch,
+                )
+                for number, row in enumerate(rows, batch)
+            ]  # fmt: skip
+            insert(db, records)
+        return records
+
+    def undo(self, learned: int = 0) -> list[Record]:
+        """Delete the records of the last `append`, if any, and return them.
+
+        learned: the number of the last record that the current build learned from. Raises
+        `QkvError` where these records are among them, `WorkspaceError` where nothing can be
+        written.
+        """
+        last = f"SELECT {RECORD} FROM recorded WHERE batch = (SELECT batch FROM recorded "
+        last += "ORDER BY number DESC LIMIT 1) ORDER BY number"
+        with self.writing("undo") as db:
+            records = [Record(*row) for row in db.execute(last)]
+            if records and records[0].number <= learned:
+                raise QkvError(
+                    f"{self.path.parent}: the build has learned from the last records; rollback "
+                    "returns to the previous build, in which they can be undone"
+                )
+            delete(db, records)
+        return records
+
+    def forget(self, user: str, *, fold: bool) -> int:
+        """Delete the records of a user by the text of the id, and every trace of them in the file.
+        Return how many there were. fold: ids that differ only in case are the same. Raises
+        `WorkspaceError`.
+        """
+        with self.writing("forget", vacuum=True) as db:
+            rows = db.execute(f"SELECT {RECORD} FROM recorded WHERE {is_user(fold)}", (user,))
+            records = [Record(*row) for row in rows]
+            delete(db, records)
+        return len(records)
 
     @contextmanager
     def writing(self, what: str, vacuum: bool = False) -> Iterator[sqlite3.Connection]:
@@ -315,3 +383,16 @@ class RecordsDatabase:
         with file:
             lock(file, shared=True)
             yield
+
+
+def _text(user: str) -> str:
+    try:
+        user.encode()
+    except UnicodeEncodeError:
+        raise QkvError(f"a user's id is text in UTF-8, not {user!r}") from None
+    return user
+
+
+def _number(value: float | None) -> float | None:
+    # SQLite stores −0 as 0, and the checksum would differ.
+    return None if value is None else float(value) + 0.0

@@ -77,6 +77,11 @@ def is_whole(cells: Sequence[Any]) -> bool:
         return False
 
 
+def is_user(fold: bool) -> str:
+    """Return the SQL condition for a user's records by the text of the id; it uses the index."""
+    return "user_key = casefold(?1)" + ("" if fold else " AND user = ?1")
+
+
 def create(db: sqlite3.Connection) -> None:
     """Create the tables, in an open transaction, if there are none yet."""
     if not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:

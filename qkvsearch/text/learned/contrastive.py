@@ -28,15 +28,15 @@ from qkvsearch.text.learned.svd import (
 from qkvsearch.text.token_encoder import TokenEncoder
 from qkvsearch.text.vocabulary import Vocabulary
 
-# The most terms of a text that a step sees.
-MOST_TERMS = 32
-# Cosines this near are equal: equal texts must not be told apart by how a machine rounds.
+# The maximal number of terms of a text in a training step.
+MAX_TERMS = 32
+# Cosines that differ by less are equal, so that rounding does not rank equal texts.
 ROUNDING = 1e-5
 
 
 @dataclass(eq=False)
 class Pooling:
-    """A text's vector: the vectors of its terms, weighted, added up, at length 1.
+    """The model: a text's vector is the weighted sum of its terms' vectors, scaled to length 1.
 
     vectors: (n_terms, d). log_weights: (n_terms,), logarithms, so that training keeps weights
     positive.
@@ -46,18 +46,19 @@ class Pooling:
     log_weights: Array
 
     def __call__(self, shares: csr_matrix) -> Array:
-        """How much each term counts in each text, sparse (n, n_terms) -> (n, d)."""
+        """Encode texts, given as the shares of their terms: sparse (n, n_terms) -> (n, d)."""
         return unit_rows(shares @ (np.exp(self.log_weights)[:, None] * self.vectors))
 
     def of(self, terms: Array) -> Pooling:
-        """Of these terms alone, copied."""
+        """Return a copy with these terms only."""
         return Pooling(self.vectors[terms], self.log_weights[terms])
 
 
 @dataclass(frozen=True, eq=False)
 class ItemShares:
-    """The texts of n items, column after column: sparse (n_columns · n, n_terms), of each term in a
-    text 1 + ln of how often it occurs.
+    """The texts of n items, column after column: sparse (n_columns · n, n_terms).
+
+    A term that occurs k times in a text has the share 1 + ln k.
     """
 
     shares: csr_matrix
@@ -73,19 +74,19 @@ class ItemShares:
         return int(self.shares.shape[0]) // self.n_columns
 
     def lengths(self) -> Array:
-        """How many terms each text has, (n_columns, n)."""
+        """Return the number of terms of each text, (n_columns, n)."""
         return np.diff(self.shares.indptr).reshape(self.n_columns, -1)
 
     def halved(self, rng: np.random.Generator) -> ItemShares:
-        """Of one column two: each term of a text in one of them."""
+        """Split the texts of a single column into two columns, each term into one of them."""
         first = halves(self.shares, rng)
-        parts = [kept(self.shares, which) for which in (first, ~first)]
+        parts = [selected(self.shares, which) for which in (first, ~first)]
         return ItemShares(vstack(parts, format="csr"), 2)
 
 
 @dataclass(eq=False)
 class Training:
-    """What changes from step to step; rng decides the order, the pairs and the words dropped."""
+    """The state of a training; rng decides the order, the pairs and the dropped words."""
 
     model: Pooling
     items: ItemShares
@@ -96,68 +97,68 @@ class Training:
     rng: np.random.Generator
 
     def epoch(self) -> None:
-        """A step for each batch of the items, in a new order."""
-        # The others have no two words to tell apart.
+        """Take a step for each batch of the items, in a new order."""
+        # An item with a single word makes no pair.
         able = np.flatnonzero(self.items.lengths().sum(axis=0) > 1)
         for batch in Minibatches(len(able), self.batch_size, self.rng):
             self.step(self.dropped(self.pairs(able[batch])))
 
     def step(self, texts: csr_matrix) -> None:
-        """One step by texts and, in the same order, their partners, in the terms that they have."""
-        terms, places = np.unique(texts.indices, return_inverse=True)
+        """Take a step from texts and then their partners, in the same order; change their terms."""
+        terms, inverse = np.unique(texts.indices, return_inverse=True)
         shape = texts.shape[0], len(terms)
-        # Of another type than `indptr`, all would be read to find one that fits both.
-        places = places.astype(texts.indptr.dtype)
-        own = csr_matrix((texts.data, places, texts.indptr), shape=shape)
+        # With another dtype than that of `indptr`, SciPy would read all to find a common one.
+        inverse = inverse.astype(texts.indptr.dtype)
+        own = csr_matrix((texts.data, inverse, texts.indptr), shape=shape)
         gradients = batch_gradients(self.model.of(terms), own, self.temperature)[1]
         self.optimizer.step(state(self.model), gradients, terms)
 
     def pairs(self, items: Array) -> csr_matrix:
-        """Of each item two of its texts that have terms, or two halves of its only one: one text of
+        """Draw two texts with terms of each item, or two halves of its only one. Return one text of
         each item, then the others.
         """
-        there = self.items.lengths()[:, items] > 0
-        order = np.argsort(np.where(there, self.rng.random(there.shape), 2), axis=0)
-        is_alone = there.sum(axis=0) == 1
+        has_terms = self.items.lengths()[:, items] > 0
+        order = np.argsort(np.where(has_terms, self.rng.random(has_terms.shape), 2), axis=0)
+        is_alone = has_terms.sum(axis=0) == 1
         other = order[0] if len(order) == 1 else np.where(is_alone, order[0], order[1])
         texts = self.items.shares[np.append(order[0], other) * len(self.items) + np.tile(items, 2)]
         if not is_alone.any():
             return texts
-        # A text that is alone is there twice.
+        # The only text of an item occurs twice.
         first = halves(texts[: len(items)], self.rng)
         in_halves = np.repeat(np.tile(is_alone, 2), np.diff(texts.indptr))
         stays = ~in_halves
         own = first[in_halves[: len(first)]]
         stays[in_halves] = np.append(own, ~own)
-        return kept(texts, stays)
+        return selected(texts, stays)
 
     def dropped(self, texts: csr_matrix) -> csr_matrix:
-        """Texts without some of their terms, but never without all."""
+        """Drop some terms of each text, but never all."""
         draws = self.rng.random(texts.nnz)
         ranks = ranks_in_rows(texts, draws)
-        stays = (draws < 1 - self.dropout) & (ranks < MOST_TERMS)
-        return kept(texts, stays | (ranks == 0))
+        stays = (draws < 1 - self.dropout) & (ranks < MAX_TERMS)
+        return selected(texts, stays | (ranks == 0))
 
 
 def halves(texts: csr_matrix, rng: np.random.Generator) -> Array:
-    """Which entries of each text are of its first half, in any order: bool (nnz,)."""
+    """Draw the entries of each text that are its first half: bool (nnz,)."""
     lengths = np.diff(texts.indptr)
     return ranks_in_rows(texts, rng.random(texts.nnz)) < np.repeat(lengths // 2, lengths)
 
 
 def ranks_in_rows(texts: csr_matrix, draws: Array) -> Array:
-    """The place of each entry among those of its row, by these numbers, from 0: int64 (nnz,)."""
+    """Rank the entries of each row by these numbers, from 0: int64 (nnz,)."""
     rows = np.repeat(np.arange(texts.shape[0]), np.diff(texts.indptr))
     ranks = np.empty(len(draws), np.int64)
     ranks[np.lexsort((draws, rows))] = np.arange(len(draws)) - texts.indptr[rows]
     return ranks
 
 
-def kept(texts: csr_matrix, which: Array) -> csr_matrix:
-    """The entries for which is True, bool (nnz,)."""
-    n_kept = np.zeros(len(which) + 1, texts.indptr.dtype)
-    np.cumsum(which, out=n_kept[1:])
-    indptr = n_kept[texts.indptr]
+def selected(texts: csr_matrix, which: Array) -> csr_matrix:
+    """Return the texts with only the entries where `which` (nnz,) is True."""
+    n_selected = np.zeros(len(which) + 1, texts.indptr.dtype)
+    np.cumsum(which, out=n_selected[1:])
+    indptr = n_selected[texts.indptr]
     return csr_matrix((texts.data[which], texts.indices[which], indptr), shape=texts.shape)
 
 
@@ -167,7 +168,7 @@ def kept(texts: csr_matrix, which: Array) -> csr_matrix:
 def batch_gradients(
     model: Pooling, texts: csr_matrix, temperature: float
 ) -> tuple[float, dict[str, Array]]:
-    """The loss of texts and of their partners, which follow in the same order, and its gradients.
+    """Compute the loss of texts and of their partners, in the same order, and its gradients.
 
     With z = Σ sᵢ exp(wᵢ) xᵢ and u = z / |z|: by xᵢ it is sᵢ exp(wᵢ) g, by wᵢ sᵢ exp(wᵢ) xᵢ·g, with
     g the gradient by z.
@@ -181,10 +182,10 @@ def batch_gradients(
 
 
 def info_nce(queries: Array, keys: Array, temperature: float) -> tuple[float, Array, Array]:
-    """How badly each query tells its own key from the others', and each key its query: the mean
-    cross entropy of softmax(QKᵀ / temperature) along rows and along columns; gradients by both.
+    """Compute the mean cross entropy of softmax(QKᵀ / temperature) by row and by column: how well
+    each query finds its own key among all, and each key its query; and the gradients.
 
-    queries, keys (n, d), those of one row belonging together -> loss, (n, d), (n, d).
+    queries, keys (n, d), equal rows belonging together -> loss, (n, d), (n, d).
     van den Oord et al. 2018, section 2.3, equation 4; both ways: Radford et al. 2021, section 2.3.
 
     >>> loss, by_queries, by_keys = info_nce(np.eye(2), np.eye(2), temperature=1.0)
@@ -198,34 +199,34 @@ def info_nce(queries: Array, keys: Array, temperature: float) -> tuple[float, Ar
     return (by_row[0] + by_column[0]) / 2, by_logits @ keys, by_logits.T @ queries
 
 
-# --- how good it is ---
+# --- evaluation ---
 
 
 def mean_reciprocal_rank(model: Pooling, items: ItemShares) -> float:
-    """Of items asked for by each of their columns, by what their other columns say; 0 if none can
-    be. Of equal scores, the item's own counts as the last."""
+    """Return the mean reciprocal rank of items that are searched by each of their columns in the
+    sum of the other columns; 0 if there are none. Among equal scores, the item is the last."""
     columns = model(items.shares).reshape(items.n_columns, len(items), -1)
     total, ranks = sum(columns), []
     for queries in columns:
         keys = total - queries
         lengths = np.linalg.norm(keys, axis=1)
-        known = queries.any(axis=1) & (lengths > NEGLIGIBLE)
-        if known.any():
-            scores = queries[known] @ (keys[known] / lengths[known, None]).T
+        has_query = queries.any(axis=1) & (lengths > NEGLIGIBLE)
+        if has_query.any():
+            scores = queries[has_query] @ (keys[has_query] / lengths[has_query, None]).T
             ranks.append((scores >= np.diagonal(scores)[:, None] - ROUNDING).sum(axis=1))
     return float(np.mean(1 / np.concatenate(ranks))) if ranks else 0.0
 
 
 INITS = {"lsa": latent_semantic_encoder, "ppmi": cooccurrence_encoder}
-# The most and the fewest items that are held out to tell how long to train; fewer say nothing sure.
-MOST_HELD_OUT, FEWEST_HELD_OUT = 500, 10
-# Epochs without a better one after which the search for the best ends.
+# The maximal and the minimal number of items held out to choose the number of epochs.
+MAX_HELD_OUT, MIN_HELD_OUT = 500, 10
+# The search for the best epoch ends after this many epochs without improvement.
 PATIENCE = 3
 
 
 @dataclass(eq=False, repr=False)
 class ContrastiveLearning:
-    """How `ContrastiveEncoder` learns, and its parameters, without scikit-learn."""
+    """The implementation of `ContrastiveEncoder` without scikit-learn."""
 
     n_components: int = 128
     init: str = "ppmi"
@@ -240,9 +241,9 @@ class ContrastiveLearning:
     language: str = ENGLISH
 
     def learn(self, columns: Sequence[AnalyzedTexts], near: Directions | None = None) -> Directions:
-        """As `ContrastiveEncoder.fit`, of columns with the same runs, but for `embeddings_`; the
-        directions of the start. near: those of nearly the same texts, from which the search for
-        these begins.
+        """Fit `encoder_` to columns with shared runs, and return the directions of the start.
+
+        near: the directions of nearly the same texts, from which the iteration starts.
         """
         self._check_parameters()
         # One BLAS thread: the bits must not depend on how many there are.
@@ -251,10 +252,10 @@ class ContrastiveLearning:
             sample = self._sample(columns)
             self._choose_epochs(sample)
             items = ItemShares.of(start.vocabulary, sample)
-            # Each step costs as much as there are terms.
-            used, places = np.unique(items.shares.indices, return_inverse=True)
+            # The cost of a step grows with the number of terms.
+            used, inverse = np.unique(items.shares.indices, return_inverse=True)
             shape = items.shares.shape[0], len(used)
-            shares = csr_matrix((items.shares.data, places, items.shares.indptr), shape=shape)
+            shares = csr_matrix((items.shares.data, inverse, items.shares.indptr), shape=shape)
             narrow = replace(start, vectors=start.vectors[used], weights=start.weights[used])
             training = self._training(narrow, ItemShares(shares, items.n_columns))
             for _ in range(self.n_epochs_):
@@ -263,7 +264,7 @@ class ContrastiveLearning:
         return directions
 
     def _sample(self, columns: Sequence[AnalyzedTexts]) -> Sequence[AnalyzedTexts]:
-        """The items to train on, in their order."""
+        """Return the items to train on, in their order."""
         n_items = len(columns[0])
         if n_items <= self.max_items:
             return columns
@@ -272,23 +273,23 @@ class ContrastiveLearning:
         return [column.take(chosen) for column in columns]
 
     def _choose_epochs(self, columns: Sequence[AnalyzedTexts]) -> None:
-        """Train without some items for as long as that helps to find them."""
+        """Choose the number of epochs after which held-out items are found best."""
         self.n_epochs_, self.reciprocal_ranks_ = 0, np.zeros(0)
         if not self.held_out:
             self.n_epochs_ = self.epochs
             return
         rng, n_items = np.random.default_rng(self.random_state), len(columns[0])
         order = rng.permutation(n_items)
-        n_held_out = min(int(self.held_out * n_items), MOST_HELD_OUT)
-        if not self.epochs or n_held_out < FEWEST_HELD_OUT:
+        n_held_out = min(int(self.held_out * n_items), MAX_HELD_OUT)
+        if not self.epochs or n_held_out < MIN_HELD_OUT:
             return
-        asked, rest = (
+        query_items, rest = (
             [column.take(rows) for column in columns]
             for rows in (order[:n_held_out], order[n_held_out:])
         )
-        # Learned without them: a word that one item alone has would give it away.
+        # The start is learned without them: a word that only one item has would reveal it.
         start, _ = self._start(rest)
-        held_out = ItemShares.of(start.vocabulary, asked)
+        held_out = ItemShares.of(start.vocabulary, query_items)
         if len(columns) == 1:
             held_out = held_out.halved(rng)
         training = self._training(start, ItemShares.of(start.vocabulary, rest))
@@ -331,13 +332,13 @@ class ContrastiveLearning:
 
 
 def _even(vectors: np.ndarray) -> np.ndarray:
-    """Vectors of length 1 in the mean: one learning rate then suits every start."""
+    """Scale vectors to a mean length of 1, so that one learning rate suits every start."""
     size = float(np.sqrt(np.square(vectors).sum() / max(len(vectors), 1))) or 1.0
     return vectors / np.float32(size)
 
 
 def _encoder(start: TokenEncoder, model: Pooling, trained: np.ndarray | None) -> TokenEncoder:
-    """The start with what was learned of its terms in the rows `trained`; None for nothing."""
+    """Return the start with the learned vectors and weights in the rows `trained`."""
     if trained is None:
         return start
     vectors, weights = _even(start.vectors), start.weights.copy()

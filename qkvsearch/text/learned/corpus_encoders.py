@@ -21,19 +21,19 @@ from qkvsearch.text.token_encoder import TokenEncoder
 
 
 class LearnedEncoder(TransformerMixin, BaseEstimator):
-    """An estimator that fits `encoder_` and `embeddings_`, the vectors of the texts given."""
+    """An estimator that fits `encoder_`, and `embeddings_`, the vectors of the texts."""
 
     encoder_: TokenEncoder
     embeddings_: np.ndarray
     fit: Any
 
     def transform(self, texts: Iterable[str]) -> np.ndarray:
-        """Embeddings (n, d); a text of unknown words is all zeros."""
+        """Encode texts: float32 (n, d), zeros for a text without a known word."""
         check_is_fitted(self)
         return self.encoder_.encode_many(list(texts))
 
     def fit_transform(self, texts: Any, y: Any = None) -> np.ndarray:
-        """`embeddings_`, one row an item."""
+        """Fit, and return `embeddings_`."""
         self.fit(texts)
         return self.embeddings_
 
@@ -60,19 +60,15 @@ class CorpusEncoder(LearnedEncoder):
         self.embeddings_ = self.encoder_.encode_many(read)
         return self
 
-    def transform(self, texts: Iterable[str]) -> np.ndarray:
-        """Embeddings (n, d); a text of unknown words is all zeros."""
-        check_is_fitted(self)
-        return np.array([self.encoder_.encode(text).total for text in texts], dtype=np.float32)
-
 
 @dataclass(eq=False, repr=False)
 class CooccurrenceEncoder(LearnedEncoder):
-    """Term vectors from an SVD of the positive pointwise mutual information between terms, which
-    is how much more often two stand in one text than if they were independent.
+    """Term vectors from an SVD of the positive pointwise mutual information between terms: how much
+    more often two occur in one text than if they were independent.
 
-    A text counts 1/n for each pair of its n terms, so that long ones do not decide alone; context
+    A text counts 1/n for each pair of its n terms, so that long texts do not decide alone; context
     frequencies are smoothed by the power .75 (Levy, Goldberg & Dagan 2015, sections 2.1 and 3.1).
+    If texts have more than 2²⁸ pairs of terms, only the 16,384 most frequent terms get vectors.
     `language`: as in `Analyzer`.
     Fitted: `encoder_`, a `TokenEncoder` whose weights are the roots of the inverse document
     frequencies; `embeddings_` (n_texts, d) float32, rows of length 1.
@@ -101,23 +97,24 @@ Columns = Sequence[Sequence[str]]
 
 @dataclass(eq=False, repr=False)
 class ContrastiveEncoder(ContrastiveLearning, LearnedEncoder):
-    """Token vectors and weights trained to tell which texts belong to one item.
+    """Term vectors and weights trained to recognize which texts belong to one item.
 
-    Training starts from those of `init`, "ppmi" or "lsa". A batch holds two columns' texts of each
-    of its items, a share `dropout` of their words dropped at random; the softmax over the batch's
-    cosines / `temperature` should give each text its partner, both ways (InfoNCE; van den Oord et
-    al. 2018, section 2.3). An item with one text is cut into two halves. Attention between the
-    words before they are added up has been measured, and adds nothing: docs/ablation.md.
+    Training starts from those of `init`, "ppmi" or "lsa". A batch contains the texts of two columns
+    for each of its items, without a random share `dropout` of their words. In the softmax over the
+    batch's cosines / `temperature`, each text should find its partner (InfoNCE; van den Oord et al.
+    2018, section 2.3). A single text is split into two halves. Attention between the words before
+    they are added up does not help: docs/ablation.md.
 
-    How long to train is measured without a share `held_out` of the items, by how well each of their
-    columns finds the item by its other columns. If no epoch, of at most `epochs`, finds them better
-    than the start does, or the items are too few to tell, vectors and weights stay those of `init`.
-    Where nothing is held out, all `epochs` are trained. Of a larger catalog a random sample of
-    `max_items` is trained on, and the words that they have. `language`: as in `Analyzer`.
+    The number of epochs, at most `epochs`, is the one after which a share `held_out` of the items
+    is found best, each by one of its columns among the others. If none is better than the start, or
+    there are too few items, the encoder is that of `init`. With `held_out=0`, all `epochs` are
+    trained. From a larger catalog, a random sample of `max_items` is trained on. `language`: as in
+    `Analyzer`.
 
     Fitted: `encoder_`, a `TokenEncoder`; `embeddings_` (n_items, d) float32, rows of length 1;
-    `n_epochs_`, the epochs chosen; `reciprocal_ranks_` (epochs tried + 1,), the held-out items'
-    mean, the start's first. One seed gives the same bits, whatever the number of threads.
+    `n_epochs_`, the chosen number; `reciprocal_ranks_` (epochs tried + 1,), the mean of the
+    held-out items, first that of the start. The same seed gives the same bits for any number of
+    threads.
 
     >>> titles, tags = ["deep sea", "fast car"] * 60, ["ocean water", "road engine"] * 60
     >>> model = ContrastiveEncoder(n_components=2).fit([titles, tags])
@@ -127,9 +124,9 @@ class ContrastiveEncoder(ContrastiveLearning, LearnedEncoder):
     """
 
     def fit(self, fields: Columns | Sequence[str], y: Any = None) -> ContrastiveEncoder:
-        """fields: columns of texts, one text an item each; or the texts of a single column.
+        """Learn from columns of texts, each with one text for each item, or from a single column.
 
-        Raises `DataError` for columns of different lengths, and for a parameter that cannot work.
+        Raises `DataError` for columns of different lengths, and for invalid parameters.
         """
         columns = as_columns(fields)
         self.learn(AnalyzedTexts.of_columns(columns, Analyzer(self.language)))
@@ -138,7 +135,7 @@ class ContrastiveEncoder(ContrastiveLearning, LearnedEncoder):
 
 
 def as_columns(fields: Columns | Sequence[str]) -> list[list[str]]:
-    """Columns of one length. Raises `DataError`."""
+    """Return columns of equal length. Raises `DataError`."""
     columns = [[each] if isinstance(each, str) else list(each) for each in fields]
     if not columns or isinstance(fields[0], str):
         return [[text for column in columns for text in column]]

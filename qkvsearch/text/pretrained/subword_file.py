@@ -1,7 +1,8 @@
-"""A tokenizer's file of which a short text needs a few lines: all of it takes a fifth of a search.
+"""A tokenizer's file, read only in part for short texts: reading all takes a tenth of a search.
 
-Byte-pair encoding merges neighbours, so whatever becomes of a text is a stretch of it, and without
-all other subwords and merges it is cut alike: Sennrich, Haddow and Birch 2016, section 3.2.
+Byte-pair encoding merges neighbours, so each subword is a substring of the text, and without all
+other subwords and merges the text is split in the same way: Sennrich, Haddow
+and Birch 2016, section 3.2.
 """
 
 from __future__ import annotations
@@ -23,24 +24,24 @@ from qkvsearch.text.pretrained.model_files import (
     named,
 )
 
-# A process that asks for more texts than these has the whole file read: the one by which an encoder
-# is known again, and a query with what it may be changed to.
+# After this many texts the whole file is read: a command encodes one text to compare the encoder
+# with the build's, and a query with its corrections.
 FEW = 4
-# Characters of a text that is looked up alone.
+# The maximal length of such a text.
 SHORT = 200
-# As `tokenizers` writes a file, a line each. No string in JSON has a line break in it, so nothing
-# within one is taken for any of these.
+# `tokenizers` writes each entry on its own line. Strings in JSON contain no line breaks, so these
+# patterns match nothing inside a string.
 LINE = b'\n      "'
 SUBWORDS, MERGES, END = b'\n    "vocab": {', b'\n    },\n    "merges": [', b"\n    ]\n"
-ESCAPED = re.compile(rb"\\(?=u)")  # is a character in another way
+ESCAPED = re.compile(rb"\\(?=u)")  # a character written in another way
 BYTE = rb"<0x[0-9A-F]{2}>"
-# With one of these, a subword is more than the characters of the text, or is not always taken.
+# With one of these options, a subword is not just a substring of the text.
 UNUSUAL = ("dropout", "continuing_subword_prefix", "end_of_word_suffix")
 
 
 class SubwordFile(TokenizerFile):
-    """A `TokenizerFile` that reads for the first short texts what they need, where that can be told
-    from the file; else the whole, at once.
+    """A `TokenizerFile` that reads only the lines that the first short texts need, if the file has
+    the usual layout; otherwise the whole file, at once.
     """
 
     def __init__(self, path: Path) -> None:
@@ -51,7 +52,7 @@ class SubwordFile(TokenizerFile):
         with named(f"{path}: cannot be read"):
             self._lines = SubwordLines.of(path)
         if self._lines is None:
-            self._tokenizer  # noqa: B018  (a file that is no tokenizer's raises now)
+            self._tokenizer  # noqa: B018  (raises now if it is no tokenizer)
 
     @cached_property
     def _tokenizer(self) -> Any:
@@ -62,19 +63,19 @@ class SubwordFile(TokenizerFile):
         self._n_texts += 1
         lines = self._lines
         if lines is not None and self._n_texts <= FEW and 0 < len(text) <= SHORT:
-            # Whatever fails here is told of by the whole.
+            # If this fails, the whole file reports the error.
             with suppress(QkvError), named(""):
-                part = lines.tokenizer_for(text)
-                if part is not None:
-                    return part.encode(text, **options)
+                tokenizer = lines.tokenizer_for(text)
+                if tokenizer is not None:
+                    return tokenizer.encode(text, **options)
         return super().encode(text, **options)
 
 
 class SubwordLines:
-    """The lines of a file of byte-pair encoding in which spaces are no borders.
+    """The lines of a file of byte-pair encoding that does not split texts at spaces.
 
-    data: the file. marks: where its subwords and its merges begin, and where they end.
-    names: the special tokens, and the one for what is unknown.
+    data: the file. marks: where its subwords and its merges begin, and where the merges end.
+    names: the special tokens, and the one for unknown text.
     """
 
     def __init__(self, data: mmap, marks: list[int], names: list[str]) -> None:
@@ -83,8 +84,8 @@ class SubwordLines:
 
     @classmethod
     def of(cls, path: Path) -> SubwordLines | None:
-        """None for a file of which more than the lines with a text's characters may matter."""
-        with path.open("rb") as file, suppress(ValueError):  # nothing can be mapped of no bytes
+        """Open a file; None if more than the lines with a text's characters may matter."""
+        with path.open("rb") as file, suppress(ValueError):  # an empty file cannot be mapped
             return cls._of_lines(mmap(file.fileno(), 0, access=ACCESS_READ))
         return None
 
@@ -107,8 +108,8 @@ class SubwordLines:
         return cls(data, marks, names) if is_usual else None
 
     def tokenizer_for(self, text: str) -> Any | None:
-        """A `tokenizers.Tokenizer` that cuts this text as one of the whole file does, or None where
-        the text has a special token in it, or what is not written as itself.
+        """Return a `tokenizers.Tokenizer` that splits this text as the whole file would; None if
+        the text contains a special token, or characters that JSON escapes.
         """
         normalizer = _tokenizer(_file(self.data, self.marks)).normalizer
         read = text if normalizer is None else normalizer.normalize_str(text)
@@ -116,14 +117,14 @@ class SubwordLines:
         is_special = re.search(b"|".join(self.names), text.encode() + b"\n" + letters)
         if is_special or not _is_plain(read):
             return None
-        some = b"[" + re.escape(bytes(sorted(set(letters)))) + b"]++"
-        subword = b"|".join([some, *self.names, BYTE])
+        letters_class = b"[" + re.escape(bytes(sorted(set(letters)))) + b"]++"
+        subword = b"|".join([letters_class, *self.names, BYTE])
         lines = self._lines(b"(" + subword + rb')": \d+', 0)
         named = re.compile(b"|".join([*self.names, BYTE]))
         subwords = {
             line[1]: line[0] for line in lines if line[1] in letters or named.fullmatch(line[1])
         }
-        pairs = self._lines(b"(" + some + b") (" + some + b')"', 1)
+        pairs = self._lines(b"(" + letters_class + b") (" + letters_class + b')"', 1)
         merges = [
             pair[0] for pair in pairs if {pair[1], pair[2], pair[1] + pair[2]} <= subwords.keys()
         ]
@@ -136,7 +137,7 @@ class SubwordLines:
 def _file(
     data: mmap, marks: list[int], subwords: Iterable[bytes] = (), merges: Iterable[bytes] = ()
 ) -> bytes:
-    """The same file with other lines."""
+    """Return the file with these subwords and merges only."""
     before, behind = data[: marks[0]], data[marks[2] :]
     return b"".join([before, SUBWORDS, b",".join(subwords), MERGES, b",".join(merges), behind])
 
@@ -151,7 +152,7 @@ def _tokenizer(data: bytes) -> Any:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether JSON writes it as it is; without a space, by which a merge is divided, and a slash,
-    which may be written in two ways.
+    """Return whether JSON writes the text unchanged. Spaces are excluded, since they separate the
+    two halves of a merge, and slashes, which can be written in two ways.
     """
     return json.dumps(text, ensure_ascii=False) == f'"{text}"' and not set(text) & set(" /")

@@ -1,4 +1,4 @@
-"""Subword pieces and their words: what a tokenizer says of a text, so that reasons can be read."""
+"""Subword pieces and the words that they belong to, so that people can read reasons."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ WORDS = TextPattern(r"[^\W_]+(?:'[^\W_]+)*", rf"[{CJK}]|{LETTER}+(?:['’]{LETTE
 VISIBLE = re.compile(
     r"[^\s\x00-\x1f\x7f-\x9f\xad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufe0f\ufeff]"
 )
-# Where a piece of spaces stands.
-UNPLACED = -1
-# Words of more pieces are added up one column after the other.
-MOST_PIECES = 4
+# The word of a piece that consists of spaces.
+NO_WORD = -1
+# Words with more pieces on average are summed by `np.add.reduceat`.
+MAX_PIECES = 4
 # The special token that stands for padding in a BERT vocabulary.
 PAD_TOKEN = "[PAD]"
 # A piece that continues the word before it.
@@ -30,7 +30,7 @@ CONTINUES = "##"
 
 
 def is_blank(text: str) -> bool:
-    """Whether there is nothing to see.
+    """Return whether a text has no visible character.
 
     >>> is_blank(" \\t\\u200b"), is_blank("!")
     (True, False)
@@ -39,7 +39,7 @@ def is_blank(text: str) -> bool:
 
 
 def whole(text: str) -> str:
-    """The text with half of a surrogate pair, which no tokenizer takes, as "?".
+    """Replace halves of surrogate pairs, which no tokenizer accepts, by "?".
 
     >>> whole("deep\\ud800")
     'deep?'
@@ -48,7 +48,7 @@ def whole(text: str) -> str:
 
 
 def join_pieces(text: str, spans: Sequence[tuple[int, int]]) -> tuple[list[str], np.ndarray]:
-    """The words of a text that was cut into pieces, and of each piece the word it belongs to.
+    """Return the words of a text that was split into pieces, and the word of each piece.
 
     spans: (start, end) of each piece in the text, in order -> labels (n_words) as written, and
     int64 (n_spans,). A space alone belongs to the word that follows.
@@ -56,24 +56,24 @@ def join_pieces(text: str, spans: Sequence[tuple[int, int]]) -> tuple[list[str],
     >>> join_pieces("It didn't 注意", [(0, 2), (2, 7), (7, 8), (8, 9), (10, 11), (11, 12)])
     (['It', "didn't", '注', '意'], array([0, 1, 1, 1, 2, 3]))
     """
-    homes = list(range(len(text)))
+    start_of = list(range(len(text)))
     for word in WORDS.finditer(text):
         start, end = word.span()
-        homes[start:end] = [start] * (end - start)
-    places = []
+        start_of[start:end] = [start] * (end - start)
+    word_starts = []
     for start, end in spans:
         if start < end and text[start].isspace():
             start = end - len(text[start:end].lstrip())
-        places.append(homes[start] if start < end else UNPLACED)
-    if UNPLACED in places:
+        word_starts.append(start_of[start] if start < end else NO_WORD)
+    if NO_WORD in word_starts:
         for i in range(len(spans) - 2, -1, -1):
-            if places[i] == UNPLACED:
-                places[i] = places[i + 1]
+            if word_starts[i] == NO_WORD:
+                word_starts[i] = word_starts[i + 1]
         for i in range(1, len(spans)):
-            if places[i] == UNPLACED:
-                places[i] = places[i - 1]
+            if word_starts[i] == NO_WORD:
+                word_starts[i] = word_starts[i - 1]
 
-    firsts = [i for i, place in enumerate(places) if not i or place != places[i - 1]]
+    firsts = [i for i, index in enumerate(word_starts) if not i or index != word_starts[i - 1]]
     labels: list[str] = []
     owners: list[int] = []
     for first, last in pairwise([*firsts, len(spans)]):
@@ -83,19 +83,19 @@ def join_pieces(text: str, spans: Sequence[tuple[int, int]]) -> tuple[list[str],
 
 
 def sum_rows(vectors: np.ndarray, owners: np.ndarray, n: int) -> np.ndarray:
-    """vectors (n_pieces, d), owners ascending (n_pieces,) -> (n, d), the sum of each owner's.
+    """Sum the vectors (n_pieces, d) of each owner, ascending (n_pieces,) -> (n, d).
 
     >>> sum_rows(np.array([[1.0], [2.0], [3.0]]), np.array([0, 0, 1]), 2)
     array([[3.],
            [3.]])
     """
     starts = owners.searchsorted(np.arange(n))
-    if len(owners) > MOST_PIECES * n:
+    if len(owners) > MAX_PIECES * n:
         return np.add.reduceat(vectors, starts, axis=0)
-    place = np.arange(len(owners)) - starts[owners]  # of each piece in its word
-    total = vectors[place == 0]
-    for i in range(1, int(place.max(initial=0)) + 1):
-        later = (place == i).nonzero()[0]
+    position = np.arange(len(owners)) - starts[owners]  # of each piece in its word
+    total = vectors[position == 0]
+    for i in range(1, int(position.max(initial=0)) + 1):
+        later = (position == i).nonzero()[0]
         total[owners[later]] += vectors[later]
     return total
 
@@ -104,13 +104,14 @@ def sum_rows(vectors: np.ndarray, owners: np.ndarray, n: int) -> np.ndarray:
 
 
 def words_of(text: str, encoding: Any) -> tuple[list[str], np.ndarray]:
-    """The words of a text, and the one of each piece, −1 for a special token."""
+    """Return the words of a text, and the word of each piece, −1 for a special token."""
     return _joined(text, encoding.offsets, np.array(encoding.special_tokens_mask, dtype=bool))
 
 
 def attended_words(text: str, tokens: list[str], encoding: Any) -> tuple[list[str], np.ndarray]:
-    """The words of a text that attend to one another, and the one of each piece, int64: a token
-    that stands nowhere in the text, and padding, are words of their own.
+    """Return the words of a text that attend to one another, and the word of each piece, int64.
+
+    A token that does not occur in the text, and padding, are words themselves.
 
     tokens: the `piece_labels` of the encoding.
     """
@@ -122,18 +123,18 @@ def attended_words(text: str, tokens: list[str], encoding: Any) -> tuple[list[st
 def _joined(
     text: str, spans: Sequence[tuple[int, int]], alone: np.ndarray
 ) -> tuple[list[str], np.ndarray]:
-    """The words of a text, and the one of each token, −1 for those that stand `alone` (bool, n)."""
+    """Return the words of a text, and the word of each token, −1 for those `alone` (bool, n)."""
     placed = [span for span, is_alone in zip(spans, alone.tolist(), strict=True) if not is_alone]
     words, owners = join_pieces(text, placed)
-    every = np.full(len(alone), -1, dtype=np.int64)
-    every[~alone] = owners
-    return words, every
+    all_owners = np.full(len(alone), -1, dtype=np.int64)
+    all_owners[~alone] = owners
+    return words, all_owners
 
 
 def with_tokens(
     tokens: Sequence[str], words: Sequence[str], owners: np.ndarray
 ) -> tuple[list[str], np.ndarray]:
-    """Labels of words and of tokens that belong to none, and of each token the one it belongs to.
+    """Return the labels of words and of tokens without a word, and the label of each token.
 
     owners: int64 (n_tokens,), the word of each, −1 for none.
 
@@ -150,13 +151,13 @@ def with_tokens(
 
 
 def _spans(encoding: Any) -> list[tuple[int, int]]:
-    """Where the pieces of the text itself stand in it."""
+    """Return the spans of the pieces, without special tokens."""
     pairs = zip(encoding.offsets, encoding.special_tokens_mask, strict=True)
     return [span for span, is_added in pairs if not is_added]
 
 
 def words_beyond(text: str, encoding: Any) -> list[str]:
-    """The words that begin, or go on, beyond the limit."""
+    """Return the words that begin or continue beyond the limit."""
     if not encoding.overflowing:
         return []
     read = max((end for _, end in _spans(encoding)), default=0)
@@ -165,7 +166,9 @@ def words_beyond(text: str, encoding: Any) -> list[str]:
 
 
 def piece_labels(text: str, encoding: Any) -> list[str]:
-    """Pieces as written, "##" before those that continue a word; `<PAD>` and the special tokens."""
+    """Return the pieces as written, with "##" before those that continue a word, `<PAD>`, and the
+    special tokens.
+    """
     labels = []
     for token, (start, end), is_added in zip(
         encoding.tokens, encoding.offsets, encoding.special_tokens_mask, strict=True

@@ -1,4 +1,4 @@
-"""`filter=column:value`: values that facets show, as a condition, so that pages write no SQL."""
+"""`filter=column:value`: a condition made of values that facets show, without SQL."""
 
 from __future__ import annotations
 
@@ -19,55 +19,57 @@ Filters = Annotated[
     Field(
         max_length=100,
         fail_fast=True,  # a million errors take seconds
+        exclude=True,
         description="COLUMN:VALUE as in a facet, or COLUMN:LEAST..MOST of numbers and dates; "
         "repeatable. An item has one of the values of each column that is named.",
     ),
 ]
-# A piece of a condition with `?`, and the values of these.
+# An expression with `?` placeholders, and their values.
 Clause = tuple[str, list[Any]]
 
 
 def condition(
     engine: Engine, filters: Sequence[str], where: str | None, without: str | None = None
 ) -> Where | None:
-    """What filters and `where` demand together, None for nothing; `without` the filters of one
-    column. Raises `Problem` and `QkvError`.
+    """Return the condition of filters and `where` together, None for none. without: a column whose
+    filters are left out. Raises `Problem` and `QkvError`.
     """
-    found: list[Clause] = []
+    clauses: list[Clause] = []
     for column, values in by_column(engine, filters).items():
         if column.name != without:
-            pieces = [_clause(engine, column, value) for value in values]
-            either = " OR ".join(expression for expression, _ in pieces)
-            found.append((f"({either})", [value for _, those in pieces for value in those]))
-    if not found:
+            alternatives = [_clause(engine, column, value) for value in values]
+            either = " OR ".join(expression for expression, _ in alternatives)
+            bound = [value for _, those in alternatives for value in those]
+            clauses.append((f"({either})", bound))
+    if not clauses:
         return where
-    expression = " AND ".join(expression for expression, _ in found)
+    expression = " AND ".join(expression for expression, _ in clauses)
     if where is not None:
         build = engine.index  # one, though another may be published meanwhile
         build.catalog.mask(where)  # refused as it is, before it is put in brackets
         expression += f" AND (\n{where}\n)"
-    return expression, [value for _, values in found for value in values]
+    return expression, [value for _, values in clauses for value in values]
 
 
 def by_column(engine: Engine, filters: Sequence[str]) -> dict[StoredColumn, list[str]]:
-    """The values that are wanted of each column. Raises `Problem` for what names no column."""
-    found: dict[StoredColumn, list[str]] = {}
+    """Return the values requested of each column. Raises `Problem` for an unknown column."""
+    columns: dict[StoredColumn, list[str]] = {}
     for text in filters:
         column, value = _split(engine, text)
-        found.setdefault(column, []).append(value)
-    return found
+        columns.setdefault(column, []).append(value)
+    return columns
 
 
 def _split(engine: Engine, text: str) -> tuple[StoredColumn, str]:
-    """A column's name may have colons itself: the longest that is one counts."""
+    """Split COLUMN:VALUE. A column's name may contain colons: the longest known name counts."""
     columns = engine.catalog.catalog_columns
-    places = [place for place, letter in enumerate(text) if letter == ":"]
-    for place in reversed(places):
-        if columns.has(text[:place]):
-            return columns.find(text[:place]), text[place + 1 :]
-    if not places:
+    colons = [index for index, letter in enumerate(text) if letter == ":"]
+    for index in reversed(colons):
+        if columns.has(text[:index]):
+            return columns.find(text[:index]), text[index + 1 :]
+    if not colons:
         raise Problem(400, f"`filter`: a column, a colon and a value, not {text!r}")
-    return columns.find(text[: places[0]], "filter"), ""
+    return columns.find(text[: colons[0]], "filter"), ""
 
 
 def _clause(engine: Engine, column: StoredColumn, value: str) -> Clause:
@@ -88,7 +90,7 @@ def _clause(engine: Engine, column: StoredColumn, value: str) -> Clause:
 
 
 def _range(name: str, value: str, until: str, read: Callable[[str], Any]) -> Clause:
-    """Either end of `least..most` may be left out."""
+    """Return the clause of LEAST..MOST, either of which may be left out, or of one value."""
     least, dots, most = value.partition("..")
     if not dots:
         return f"{name} = ?", [read(value)]

@@ -9,6 +9,17 @@ import { byId, el, text } from "./dom.js";
 import { announce, begin, onKey, remember, state } from "./shell.js";
 import { count, facts, say, share } from "./words.js";
 
+// What there is to see at once, and what it shows: which word, looking at which.
+const EXAMPLES = [
+  { text: "the animal did not cross the street because it was too tired", word: "it", at: "animal" },
+  {
+    text: "we walked along the bank of the river",
+    word: "bank",
+    at: "river",
+    against: "she opened an account at the bank",
+  },
+  { text: "deep learning with attention <PAD> <PAD>", word: "attention", at: "learning", mask: "padding" },
+];
 const MASKS = ["none", "padding", "causal"];
 const VIEWS = ["one", "mean", "spread"];
 const given = state();
@@ -273,7 +284,7 @@ function take(example) {
 function start() {
   for (const name of facts.encoders) byId("encoder").append(el("option", { value: name }, name));
   byId("encoders").hidden = facts.encoders.length < 2;
-  facts.examples.forEach((example, place) => {
+  EXAMPLES.forEach((example, place) => {
     const use = () => {
       take(example);
       asks();

@@ -56,7 +56,7 @@ def test_numbers_are_those_of_the_answer_word_by_word(page):
         page.locator("#lines ol").first.locator("button").nth(i).hover()
         for shown, weight in zip(percents(page), chosen["weights"][i], strict=True):
             assert shown == pytest.approx(100 * weight, abs=0.051)
-        assert f"“{word}” reads most from" in page.text_content("#sentence")
+        assert f"“{word}” attends most to" in page.text_content("#sentence")
         row = page.locator("table.map tbody tr").nth(i)
         assert row.get_attribute("class") == "chosen"
         numbers = [int(cell) for cell in row.locator("td").all_text_contents()]
@@ -71,7 +71,7 @@ def test_keys_alone_go_through_words_heads_and_layers(page, expect):
     assert page.evaluate(current) == "deep"
     page.keyboard.press("ArrowRight")
     assert page.evaluate(current) == "season"
-    assert "“season” reads most from" in page.text_content("#said")
+    assert "“season” attends most to" in page.text_content("#said")
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("ArrowLeft")
     assert page.evaluate(current) == "[CLS]"
@@ -86,7 +86,7 @@ def test_keys_alone_go_through_words_heads_and_layers(page, expect):
     page.keyboard.press("ArrowLeft")
     assert page.text_content("#place") == "layer 0, head 1"
     page.keyboard.press("?")
-    assert "the head before, the next head" in page.text_content("dialog")
+    assert "previous, next head" in page.text_content("dialog")
     page.keyboard.press("Escape")
     expect(page.locator("dialog")).to_have_count(0)
 

@@ -3,12 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-from pathlib import Path
-
-import pytest
-
-ROOT = Path(__file__).parents[3]
 
 
 def test_facts_heads_columns_and_builds_are_shown(visit, site, videos):
@@ -100,43 +94,3 @@ def test_the_token_is_asked_for(visit, serving, videos_path, tmp_path, chromium)
         assert "0123456789abcdef" not in page.locator("#info .result").inner_text()
         page.goto(f"{server.url}/inside")
         page.locator(".facts").wait_for()
-
-
-AXE = Path(os.environ.get("AXE_CORE") or ROOT / "node_modules/axe-core/axe.min.js")
-PLACES = {
-    "/learn": "[data-lesson]",
-    "/learn/self-attention": ".read",
-    "/inside": ".facts",
-    "/docs?ask=search&q=bread&explain=true": ".told",
-}
-
-
-@pytest.mark.skipif(not AXE.is_file(), reason="no axe-core: npm install axe-core, or AXE_CORE")
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("language", ["en", "zh"])
-@pytest.mark.parametrize("path", PLACES)
-def test_axe_finds_nothing_serious(visit, site, path, language, scheme):
-    address = f"{path}{'&' if '?' in path else '?'}lang={language}"
-    with visit(site, address, color_scheme=scheme) as page:
-        page.locator(PLACES[path]).first.wait_for()
-        page.evaluate("for (const d of document.querySelectorAll('details')) d.open = true")
-        page.wait_for_load_state("networkidle")
-        page.evaluate(AXE.read_text(encoding="utf-8"))
-        found = page.evaluate("axe.run({resultTypes: ['violations']})")
-    bad = [
-        (violation["id"], node["html"][:200], node["failureSummary"])
-        for violation in found["violations"]
-        for node in violation["nodes"]
-        if violation["impact"] in ("serious", "critical")
-    ]
-    assert not bad
-    assert found["passes"], "axe looked at nothing"
-
-
-@pytest.mark.parametrize("width", [360, 768, 1440])
-def test_nothing_is_wider_than_the_window(visit, site, width):
-    for path, part in (("/inside", ".facts"), ("/docs?ask=search&q=bread&explain=true", ".told")):
-        with visit(site, path, viewport={"width": width, "height": 800}) as page:
-            page.locator(part).wait_for()
-            wide = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
-            assert page.evaluate(wide)

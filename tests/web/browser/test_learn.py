@@ -7,7 +7,6 @@ import pytest
 from qkvsearch.lessons import lesson
 
 QUICK = "self-attention"
-WIDTHS = (360, 768, 1440)
 
 
 @pytest.fixture(scope="module")
@@ -124,14 +123,6 @@ def test_storage_that_is_damaged_or_forbidden_stops_nothing(visit, site):
         page.locator(f"#{QUICK}-1 .read").click()
         assert told(page).startswith("1 of")
         assert "keeps nothing" in told(page)
-
-
-@pytest.mark.parametrize("width", WIDTHS)
-def test_nothing_is_wider_than_the_window(visit, site, width):
-    for path in ("/learn", f"/learn/{QUICK}"):
-        with visit(site, path, viewport={"width": width, "height": 800}) as page:
-            wide = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
-            assert page.evaluate(wide)
 
 
 def test_it_looks_as_in_the_file(visit, site, browsing, taught, tmp_path):

@@ -189,10 +189,10 @@ def test_an_item_is_not_overtaken_by_the_query_before_it(page, until, rested):
     with page.expect_response("**/api/v1/map?**"):
         held[0].continue_()
     page.wait_for_function(
-        "() => document.querySelector('#near-title').textContent.includes('Like')"
+        "() => document.querySelector('#near-title').textContent.includes('Similar')"
     )
     rested(page)
-    assert page.inner_text("#near-title").startswith(f"Like “{name}")
+    assert page.inner_text("#near-title").startswith(f"Similar to “{name}")
     assert page.input_value("#query") == ""
     assert "item=" in page.url
 

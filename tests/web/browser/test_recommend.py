@@ -163,9 +163,8 @@ def test_sliders_change_the_list_at_once_and_are_reset(at):
         assert ids(page) != before
         page.locator("#recent").focus()
         page.keyboard.press("End")
-        assert (
-            page.locator("#recent").get_attribute("aria-valuetext") == "half for every 1 later ones"
-        )
+        said = page.locator("#recent").get_attribute("aria-valuetext")
+        assert said == "half for every 1 later interactions"
         page.locator("#reset").click()
         rescored(page)
         assert page.url.endswith(LIKED)
@@ -237,7 +236,7 @@ def test_where_nothing_is_rated_and_nothing_may_be_recorded(at, site):
     with at("/recommend?user=w001", server=site) as page:
         page.locator("#hits .title").first.focus()
         page.keyboard.press("3")
-        assert "Nothing is rated" in page.locator("#said").inner_text()
+        assert "no ratings here" in page.locator("#said").inner_text()
         first = ids(page)[0]
         page.keyboard.press("-")
         rescored(page)
@@ -340,15 +339,6 @@ def test_answers_do_not_overtake_each_other(at, until, rested):
         held[0].continue_()
         page.locator("#box-list [role=option]", has_text="Toy").first.wait_for()
         assert ["q=toy&" in url for url in asked_for] == [True]
-
-
-@pytest.mark.parametrize("width", [360, 768, 1440])
-def test_nothing_is_wider_than_the_window(at, width):
-    size = {"width": width, "height": 800}
-    with at(f"{LIKED}&user=u001&without=m001", viewport=size) as page:
-        page.locator("#hits .title").first.click()
-        page.locator("#hits .sum").wait_for()
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_chinese(at):

@@ -128,7 +128,7 @@ def test_where_nothing_is_found_the_nearest_are_a_press_away(visit, site):
     with visit(site, None) as page:
         page.route("**/api/v1/search?*", silent)
         page.goto(site.url + "/?q=bread")
-        press = page.get_by_role("button", name="Show the nearest all the same")
+        press = page.get_by_role("button", name="Show the nearest items anyway")
         press.click()
         page.wait_for_function(f"() => {FIRST}")
         assert "anyway=true" in page.url
@@ -292,12 +292,12 @@ def test_values_of_a_facet_are_alternatives(visit, site):
             page.wait_for_function("value => location.search.includes(value)", arg=value)
             loaded(page)
             assert page.evaluate("document.activeElement.dataset.filter") == f"category:{value}"
-        assert "71 items fit" in page.inner_text("#status")
+        assert "71 items match" in page.inner_text("#status")
         assert page.get_by_label("Nature").count() == 1
-        page.get_by_role("button", name="category: Cooking, a filter").click()
+        page.get_by_role("button", name="Remove the filter category: Cooking").click()
         page.wait_for_function("() => !location.search.includes('Cooking')")
         loaded(page)
-        assert "41 items fit" in page.inner_text("#status")
+        assert "41 items match" in page.inner_text("#status")
 
 
 def test_one_head_alone_and_a_taste(visit, site):
@@ -308,7 +308,7 @@ def test_one_head_alone_and_a_taste(visit, site):
         page.wait_for_function("() => location.search.includes('heads=lexical')")
         loaded(page)
         assert len(titles(page)) == 3
-        page.get_by_role("button", name="All together").click()
+        page.get_by_role("button", name="All heads").click()
         page.locator("#user").type("w001")
         page.wait_for_function("() => location.search.includes('user=w001')")
         loaded(page)

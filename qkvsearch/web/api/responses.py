@@ -1,4 +1,4 @@
-"""What the routes share: answers as JSON, and how OpenAPI describes them."""
+"""What the routes share: JSON responses, batches, and how OpenAPI describes them."""
 
 from __future__ import annotations
 
@@ -13,17 +13,20 @@ from pydantic import BaseModel
 from starlette.responses import Response
 
 from qkvsearch._utils.deadline import deadline
+from qkvsearch.engine import Engine
 from qkvsearch.retrieval import Ranking
 from qkvsearch.search.listing import Listing
 from qkvsearch.web.problems import MEDIA_TYPE, Problem
 from qkvsearch.web.service import Service, service_of
 
-Asked = Annotated[Service, Depends(service_of)]
+RequestService = Annotated[Service, Depends(service_of)]
 
 # How many times the hits of one question a batch may ask for.
 HITS_OF_A_BATCH = 10
 # Characters of all queries of a batch.
 MAX_BATCH_TEXT = 40_000
+# Bytes of an answer: a column may hold texts of a book's length.
+MAX_ANSWER = 10_000_000
 _DETAILS = {
     "type": "object",
     "required": ["type", "title", "status", "detail"],
@@ -52,7 +55,7 @@ ANY_ERROR: dict[int | str, dict[str, Any]] = {
 
 
 class RankedItem(BaseModel, extra="allow"):
-    """One ranked item; columns named by `fields` come beside, and what only some questions add."""
+    """A ranked item. It also has the columns named by `fields`, and what only some routes add."""
 
     rank: int
     id: str | int
@@ -61,15 +64,15 @@ class RankedItem(BaseModel, extra="allow"):
     weight: float
 
 
-class Ranked(BaseModel):
+class RankedItems(BaseModel):
     """An answer with hits, best first."""
 
     notes: list[str]
     hits: list[RankedItem]
 
 
-class Listed(BaseModel):
-    """Rows from place `offset` on, of `total`."""
+class Rows(BaseModel):
+    """Rows from `offset` on, of `total`."""
 
     total: int
     offset: int
@@ -77,25 +80,36 @@ class Listed(BaseModel):
     rows: list[dict[str, Any]]
 
 
-def shown(model: Any) -> dict[int | str, dict[str, Any]]:
-    """How OpenAPI describes the answer of a route that writes its JSON itself."""
+def described_by(model: Any) -> dict[int | str, dict[str, Any]]:
+    """Describe the answer of a route that writes its JSON itself."""
     return {200: {"model": model, "description": "The answer."}}
 
 
-def as_json(value: Any, status: int = 200) -> Response:
-    """With UTF-8 as it is; numbers unrounded."""
+def as_json(value: Any) -> Response:
+    """Return a JSON response: characters as UTF-8, numbers unrounded. Raises `Problem` for one that
+    is too long.
+    """
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return Response(text.encode("utf-8", "replace"), status, media_type="application/json")
+    content = text.encode("utf-8", "replace")
+    check_size(len(content))
+    return Response(content, media_type="application/json")
 
 
-def ranked(ranking: Ranking, explain: bool) -> dict[str, Any]:
-    """Notes and hits; with `explain` the parts of each score, and the reasons in plain words."""
+def check_size(n_bytes: int) -> None:
+    """Raise `Problem` for an answer of more than `MAX_ANSWER` bytes."""
+    if n_bytes > MAX_ANSWER:
+        detail = f"an answer has at most {MAX_ANSWER:,} bytes: ask for fewer hits or `fields`"
+        raise Problem(400, detail)
+
+
+def ranking_fields(ranking: Ranking, explain: bool) -> dict[str, Any]:
+    """Return notes and hits; with `explain` also the parts of each score, and reasons in words."""
     hits = ranking.explained_records() if explain else ranking.to_records()
     return {"notes": list(ranking.notes), "hits": hits}
 
 
-def listed(listing: Listing) -> dict[str, Any]:
-    """A page of rows."""
+def listing_fields(listing: Listing) -> dict[str, Any]:
+    """Return the fields of `Rows`."""
     return {
         "total": listing.total,
         "offset": listing.offset,
@@ -105,17 +119,17 @@ def listed(listing: Listing) -> dict[str, Any]:
 
 
 def check_count(service: Service, k: int) -> None:
-    """Raise `Problem` for more than the server gives at once."""
-    if k > service.settings.hits:
-        most = f"`k`: this server gives at most {service.settings.hits} at once; `offset` goes on"
-        raise Problem(400, most)
+    """Raise `Problem` for more hits than the server gives at once."""
+    limit = service.settings.hits
+    if k > limit:
+        raise Problem(400, f"`k`: this server gives at most {limit} at once; `offset` goes on")
 
 
-async def answer_each(
+async def answer_batch(
     service: Service, questions: Sequence[Any], answer: Callable[..., Any]
 ) -> Response:
-    """The answers to a batch, each in its turn, so that others are answered between them. Raises
-    `Problem` for too many hits, and where they are not all there in time.
+    """Answer the questions one after another, so that others are answered between them. Raises
+    `Problem` for too many hits, and where the answers are not complete in time.
     """
     limits = service.settings
     for question in questions:
@@ -123,17 +137,23 @@ async def answer_each(
     n_characters = sum(len(getattr(question, "q", "")) for question in questions)
     if n_characters > MAX_BATCH_TEXT:
         raise Problem(400, f"`q`: at most {MAX_BATCH_TEXT:,} characters in a batch")
-    most = HITS_OF_A_BATCH * limits.hits
-    if sum(question.k for question in questions) > most:
-        raise Problem(400, f"`k`: at most {most:,} hits in a batch")
+    max_hits = HITS_OF_A_BATCH * limits.hits
+    if sum(question.k for question in questions) > max_hits:
+        raise Problem(400, f"`k`: at most {max_hits:,} hits in a batch")
+
+    def json_answer(engine: Engine, question: Any) -> bytes:
+        return bytes(as_json(answer(engine, question)).body)
+
+    answers: list[bytes] = []
     try:
         async with asyncio.timeout(limits.seconds):
             with deadline(limits.seconds):
-                found = [
-                    await service.ask(partial(answer, question=question), question.explain)
-                    for question in questions
-                ]
+                for question in questions:
+                    ask = partial(json_answer, question=question)
+                    answers.append(await service.ask(ask, question.is_slow))
+                    check_size(sum(map(len, answers)))
     except TimeoutError:
         late = f"no answers within {limits.seconds:g} seconds: ask fewer at once"
         raise Problem(503, late) from None
-    return await service.ask(lambda _: as_json({"answers": found}))
+    content = b'{"answers":[%b]}' % b",".join(answers)
+    return Response(content, media_type="application/json")

@@ -1,4 +1,4 @@
-"""Counts and times of requests, of all worker processes together, as Prometheus reads them."""
+"""Counts and times of requests of all worker processes, in the format of Prometheus."""
 
 from __future__ import annotations
 
@@ -17,51 +17,54 @@ SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.
 
 
 class Metrics:
-    """Of this process, kept where the others' are."""
+    """Metrics of this process, stored beside those of the others."""
 
     def __init__(self) -> None:
-        own = CollectorRegistry()
+        registry = CollectorRegistry()
         labels = ("route", "method", "status")
         self._requests = Counter(
-            "qkvsearch_requests", "Requests answered, by route and status.", labels, registry=own
+            "qkvsearch_requests",
+            "Requests answered, by route and status.",
+            labels,
+            registry=registry,
         )
         self._seconds = Histogram(
             "qkvsearch_request_seconds",
             "From a request's first line to its last byte.",
             ("route",),
-            registry=own,
+            registry=registry,
             buckets=SECONDS,
         )
         self._running = Gauge(
             "qkvsearch_requests_running",
             "Requests that are being answered.",
-            registry=own,
+            registry=registry,
             multiprocess_mode="livesum",
         )
-        self._own = own
+        self._registry = registry
 
-    def began(self) -> None:
-        """A request came."""
+    def begin(self) -> None:
+        """Count a request that begins."""
         self._running.inc()
 
-    def ended(self, route: str, method: str, status: int, seconds: float) -> None:
-        """And was answered."""
+    def end(self, route: str, method: str, status: int, seconds: float) -> None:
+        """Count a request that was answered."""
         self._running.dec()
         self._requests.labels(route, method, str(status)).inc()
         self._seconds.labels(route).observe(seconds)
 
     def text(self) -> bytes:
-        """Of all workers, where they share a folder."""
+        """Return the metrics of all workers, where they share a folder."""
         if METRICS not in os.environ:
-            return text_of(self._own)
+            return text_of(self._registry)
         _forget_ended(Path(os.environ[METRICS]))
-        every = CollectorRegistry()
-        MultiProcessCollector(every)
-        return text_of(every)
+        together = CollectorRegistry()
+        MultiProcessCollector(together)
+        return text_of(together)
 
 
 def _forget_ended(folder: Path) -> None:
-    """A worker that was killed answers nothing any more, whatever it had begun."""
+    """Remove the running requests of workers that were killed."""
     for path in folder.glob("gauge_live*.db"):
         number = re.search(r"_(\d+)\.db$", path.name)
         if number and not _is_running(int(number[1])):

@@ -1,4 +1,4 @@
-"""An engine that follows what is published without a question that waits for it."""
+"""An engine that opens new builds beside the current one, so that no request waits for them."""
 
 from __future__ import annotations
 
@@ -17,74 +17,73 @@ from qkvsearch.engine.index import Index
 from qkvsearch.errors import DamagedError, QkvError
 
 log = logging.getLogger("qkvsearch.web")
-# Seconds between two looks at which build is current, and after one that could not be opened.
-EVERY, AGAIN = 0.25, 5.0
-# So many questions a build answers before it is asked by others, each of a title's first letters.
-QUESTIONS, LETTERS = 8, 100
+# Seconds between two looks at which build is current, and after a build that could not be opened.
+INTERVAL, RETRY_INTERVAL = 0.25, 5.0
+# Searches that warm a build up, and characters of the titles that they are made of.
+N_WARM_UP, MAX_TITLE = 8, 100
 
 
-class FollowingEngine(Engine):
-    """Answers from the build that it has until a newer one is open beside it and has answered a few
-    questions made of its own titles, so that nobody waits for files and what is made of them at
-    first. A build that is not there any more, as after somebody was deleted, answers nothing: then
-    a question waits until the newer one is open. What is recorded is seen at once by all builds.
+class HotReloadEngine(Engine):
+    """An engine that answers from its build until a newer one is open and warm.
 
-    One that cannot be opened is told in the log, and tried again; the former one answers.
+    A new build answers a few searches made of its own titles first, so that no request waits for
+    files to be read. A build that the workspace no longer has, as after a user was erased, answers
+    nothing: a request then waits until the newer one is open. Records count at once in all builds.
+
+    A build that cannot be opened is logged and tried again; the previous one answers.
     """
 
     def __init__(self, path: str | Path, *, wait: float | None = None) -> None:
         super().__init__(path, wait=wait)
         self._ends, self._checked = Event(), self._state
-        self._whole_until = 0.0
+        self._checked_until = 0.0
         self._follower = Thread(target=self._follow, name="follow", daemon=True)
 
     def follow(self) -> None:
-        """From now on, in a thread, until it is closed; the build that is open answers a few
-        questions first, too.
-        """
+        """Follow in a thread until the engine is closed, and warm the open build up first."""
         with self._lock:
             if not self._ends.is_set():
                 self._follower.start()
 
     @property
     def index(self) -> Index:
-        """The build that a question asked now is answered from."""
+        """Return the build that answers now."""
         state = self.workspace.state()
         if state not in (self._state, self._checked):
             with self._lock:
-                if not self._is_there(self._index):
+                if not self._is_published(self._index):
                     self._open()
                 self._checked = state
-        if time.monotonic() > self._whole_until:
+        if time.monotonic() > self._checked_until:
             require_whole(self._index)
-            self._whole_until = time.monotonic() + EVERY
+            self._checked_until = time.monotonic() + INTERVAL
         return self._index
 
     def close(self) -> None:
-        """Follow no more, and let go of the workspace's files, which nothing may read any more."""
+        """Stop following, and release the workspace's files."""
         with self._lock:
             self._ends.set()
         if self._follower.is_alive():
             self._follower.join()
         super().close()
 
-    def _is_there(self, build: Index) -> bool:
-        """Whether the workspace still has it; of a list that cannot be read it may be one."""
+    def _is_published(self, build: Index) -> bool:
+        """Return whether the workspace still has the build, or its list of builds is damaged."""
         with suppress(DamagedError):
             return any(entry.name == build.snapshot.name for entry in self.workspace.builds())
         return True
 
     def _follow(self) -> None:
-        """What the thread does."""
-        self._tried(lambda: warm(self._index, self._ends))
-        pause = EVERY
+        """Open newer builds, until the engine is closed."""
+        self._succeeds(lambda: warm(self._index, self._ends))
+        pause = INTERVAL
         while not self._ends.wait(pause):
             is_new = self.workspace.state() != self._state
-            pause = EVERY if not is_new or self._tried(self._open_ahead) else AGAIN
+            pause = INTERVAL if not is_new or self._succeeds(self._open_ahead) else RETRY_INTERVAL
 
-    def _tried(self, do: Callable[[], None]) -> bool:
+    def _succeeds(self, action: Callable[[], None]) -> bool:
         try:
-            do()
+            action()
         except Exception as error:
             if not self._ends.is_set():
                 log.error("the newest build cannot be opened: %s", error)
@@ -96,36 +95,36 @@ class FollowingEngine(Engine):
         build = Index(self.workspace)
         warm(build, self._ends)
         with self._lock:
-            # A question, or a change by this engine, may have opened a newer one meanwhile.
-            if self._state == before and self._is_there(build):
+            # A request, or a change by this engine, may have opened a newer one meanwhile.
+            if self._state == before and self._is_published(build):
                 self._index, self._state = build, state
 
 
 def warm(build: Index, ends: Event) -> None:
-    """Have a build answer what it is asked most, of itself, until `ends`; nobody who asks waits for
-    that. Raises `DamagedError`.
+    """Have a build answer frequent kinds of requests until `ends` is set. Other requests do not
+    wait for it. Raises `DamagedError`.
     """
-    positions = np.unique(np.linspace(0, build.n_items - 1, QUESTIONS).astype(int))
+    positions = np.unique(np.linspace(0, build.n_items - 1, N_WARM_UP).astype(int))
     ids, titles = build.catalog.names(positions)
     columns = [name for name in build.items.facet_columns() if "," not in name]
-    asked: list[Callable[[], object]] = [
-        lambda: build.items.list(k=QUESTIONS),
+    requests: list[Callable[[], object]] = [
+        lambda: build.items.list(k=N_WARM_UP),
         lambda: build.recommend(likes=ids[:1]),
         lambda: build.similar(ids[:1]),
         *(
             lambda title=title: build.search(
-                title[:LETTERS], facets=columns, snippet=True, explain=True
+                title[:MAX_TITLE], facets=columns, snippet=True, explain=True
             )
             for title in titles
         ),
     ]
     with without_query_lock():
-        for ask in asked:
+        for request in requests:
             if ends.is_set():
                 return
             require_whole(build)
             try:
-                ask()
+                request()
             except DamagedError:
                 raise
             except QkvError:  # not every build can answer all of it

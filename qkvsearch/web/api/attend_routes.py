@@ -1,4 +1,4 @@
-"""`attend` and `encode`: a text's own attention, and the vectors of texts."""
+"""`attend` and `encode`: the attention within a text, and the vectors of texts."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from qkvsearch.errors import QkvError, suggest
 from qkvsearch.text.encoded_text import EncodedText, compare
 from qkvsearch.text.encoders import pretrained
 from qkvsearch.text.text_encoder import TextEncoder
-from qkvsearch.web.api.answers import Asked, as_json, shown
-from qkvsearch.web.api.questions import BATCH, QueryParameters, Text
+from qkvsearch.web.api.parameters import BATCH, Parameters, Text
+from qkvsearch.web.api.responses import RequestService, as_json, described_by
 from qkvsearch.web.problems import Problem
 
 router = APIRouter(tags=["attend"])
 # Weights in an answer, of seven characters each: less than a megabyte.
-MOST_WEIGHTS = 140_000
+MAX_WEIGHTS = 140_000
 DECIMALS = 4
 # Beside the encoder of the build.
 INSTALLED = ["minilm", "static"]
 Head = Annotated[Text | None, Field(description="A dense head; by default the main one.")]
 
 
-class AttendQuestion(QueryParameters):
+class AttendParameters(Parameters):
     """Which text, through which encoder, and which of its heads."""
 
     text: Annotated[
         Text,
         Field(
-            description=f"Of an answer's maps, words × words × heads, at most {MOST_WEIGHTS:,} "
+            description=f"Of an answer's maps, words × words × heads, at most {MAX_WEIGHTS:,} "
             "weights are given: of 72 heads those of 44 words.",
             examples=["the bank of the river"],
         ),
@@ -47,7 +47,7 @@ class AttendQuestion(QueryParameters):
     layer: Annotated[int | None, Field(ge=0, description="One layer, from 0; else all.")] = None
     head: Annotated[int | None, Field(ge=0, description="One head, from 0; else all.")] = None
     against: Annotated[
-        Text, Field(description="Another text: how alike the words of both are to themselves.")
+        Text, Field(description="Another text: how similar the words of both are to themselves.")
     ] = ""
     encoder: Annotated[
         Text | None,
@@ -74,7 +74,7 @@ class Cosines(BaseModel):
     cosines: list[list[float]]
 
 
-class Attended(BaseModel):
+class Attention(BaseModel):
     """What an encoder's attention makes of a text. tokens: the pieces that it reads; owners: the
     word of each. layers, heads: how many there are, 0 where there are none to choose from.
     """
@@ -91,74 +91,76 @@ class Attended(BaseModel):
     against: Cosines | None
 
 
-@router.get("/attend", responses=shown(Attended), summary="A text's own attention")
-async def attend(service: Asked, question: Annotated[AttendQuestion, Query()]) -> Response:
+@router.get("/attend", responses=described_by(Attention), summary="A text's own attention")
+async def attend(
+    service: RequestService, parameters: Annotated[AttendParameters, Query()]
+) -> Response:
     """Word by word: a word's row is the mean of its pieces', its column their sum."""
-    return await service.ask(lambda engine: as_json(attended(engine, question)))
+    return await service.ask(lambda engine: as_json(attend_within(engine, parameters)))
 
 
-def attended(engine: Engine, question: AttendQuestion) -> dict[str, Any]:
-    """The answer. Raises `QkvError` for a layer or head that is not there, and for too many words;
-    `Problem` for too many weights.
+def attend_within(engine: Engine, parameters: AttendParameters) -> dict[str, Any]:
+    """Return the fields of `Attention`. Raises `QkvError` for an unknown layer or head, and for too
+    many words; `Problem` for too many weights.
     """
     models = engine.models
-    name = models.main_head if question.encoder is None else question.encoder
+    name = models.main_head if parameters.encoder is None else parameters.encoder
     encoder = models.encoder(name) if name == models.main_head else _installed(name)
-    reading = encoder.attend(question.text, question.mask)
-    maps = _maps(reading, question.layer, question.head)
+    reading = encoder.attend(parameters.text, parameters.mask)
+    maps = _maps(reading, parameters.layer, parameters.head)
     notes = _missing(reading)
     return {
         "encoder": name,
-        "mask": question.mask,
+        "mask": parameters.mask,
         "words": reading.words,
         "tokens": reading.tokens,
         "owners": reading.owners.tolist(),
         "layers": len(reading.weights) if reading.has_layers else 0,
         "heads": reading.weights.shape[1] if reading.has_layers else 0,
         "maps": maps,
-        "against": _cosines(encoder, reading, question, notes),
+        "against": _cosines(encoder, reading, parameters, notes),
         "notes": notes,
     }
 
 
 def _installed(name: str) -> TextEncoder:
-    """By name alone, for a folder is nothing that a client may name."""
+    """Return a pretrained encoder by its name; clients may not name a folder."""
     if name not in INSTALLED:
-        known = ", ".join(INSTALLED)
+        available = ", ".join(INSTALLED)
         raise QkvError(
-            f"`encoder`: no encoder {name!r}{suggest(name, INSTALLED)} (there is {known})"
+            f"`encoder`: no encoder {name!r}{suggest(name, INSTALLED)} (there is {available})"
         )
     return _read(name)
 
 
 @cache
 def _read(name: str) -> TextEncoder:
-    """Once a process, since its files do not change."""
+    """Read an encoder once a process, since its files do not change."""
     return pretrained(name)
 
 
 def _maps(reading: EncodedText, layer: int | None, head: int | None) -> list[dict[str, Any]]:
     if reading.has_layers or (layer, head) != (None, None):
-        places = reading.head_indices(layer, head)
+        indices = reading.head_indices(layer, head)
     else:
-        places = [(0, 0)]
+        indices = [(0, 0)]
     m = len(reading.words)
-    if len(places) * m * m > MOST_WEIGHTS:
-        heads = f" in {len(places)} heads" if len(places) > 1 else ""
+    if len(indices) * m * m > MAX_WEIGHTS:
+        heads = f" in {len(indices)} heads" if len(indices) > 1 else ""
         raise Problem(
             400,
-            f"`text`: {m} words{heads} have {len(places) * m * m:,} weights, and an answer "
-            f"{MOST_WEIGHTS:,} at most: shorten it{', or ask for one `layer`' if heads else ''}",
+            f"`text`: {m} words{heads} have {len(indices) * m * m:,} weights, and an answer "
+            f"{MAX_WEIGHTS:,} at most: shorten it{', or ask for one `layer`' if heads else ''}",
         )
     weights = reading.word_weights().astype(np.float64).round(DECIMALS)
     # A word is as visible as its first piece.
     firsts = np.searchsorted(reading.owners, np.arange(m))
-    given = weights.astype(object)
-    given[..., ~reading.mask[np.ix_(firsts, firsts)]] = None
-    names = places if reading.has_layers else [(None, None)]
+    masked = weights.astype(object)
+    masked[..., ~reading.mask[np.ix_(firsts, firsts)]] = None
+    names = indices if reading.has_layers else [(None, None)]
     return [
-        {"layer": named[0], "head": named[1], "weights": given[place].tolist()}
-        for named, place in zip(names, places, strict=True)
+        {"layer": name[0], "head": name[1], "weights": masked[index].tolist()}
+        for name, index in zip(names, indices, strict=True)
     ]
 
 
@@ -171,31 +173,31 @@ def _missing(reading: EncodedText) -> list[str]:
 
 
 def _cosines(
-    encoder: TextEncoder, reading: EncodedText, question: AttendQuestion, notes: list[str]
+    encoder: TextEncoder, reading: EncodedText, parameters: AttendParameters, notes: list[str]
 ) -> dict[str, Any] | None:
-    if not question.against.strip():
+    if not parameters.against.strip():
         return None
-    other = encoder.attend(question.against, question.mask)
+    other = encoder.attend(parameters.against, parameters.mask)
     try:
-        found = compare(reading, other)
+        comparison = compare(reading, other)
     except QkvError as error:
         notes.append(str(error))
         return None
-    cosines = found.cosines.astype(np.float64).round(DECIMALS)
-    return {"words": found.words, "cosines": cosines.tolist()}
+    cosines = comparison.cosines.astype(np.float64).round(DECIMALS)
+    return {"words": comparison.words, "cosines": cosines.tolist()}
 
 
 # --- vectors ---
 
 
-class EncodeQuestion(QueryParameters):
+class EncodeParameters(Parameters):
     """Which text, and by which head's encoder."""
 
     text: Annotated[Text, Field(description="What to encode.", examples=["the bank of the river"])]
     head: Head = None
 
 
-class EncodeQuestions(QueryParameters):
+class EncodeBatch(Parameters):
     """Which texts."""
 
     texts: Annotated[
@@ -204,35 +206,37 @@ class EncodeQuestions(QueryParameters):
     head: Head = None
 
 
-class Encoded(BaseModel):
-    """A vector a text, of length 1, or zeros for a text of which the head knows nothing."""
+class Vectors(BaseModel):
+    """A vector for each text, of length 1, or zeros for a text that the head knows nothing of."""
 
     head: str
     components: int
     vectors: list[list[float]]
 
 
-@router.get("/encode", responses=shown(Encoded), summary="The vector of a text")
-async def encode(service: Asked, question: Annotated[EncodeQuestion, Query()]) -> Response:
+@router.get("/encode", responses=described_by(Vectors), summary="The vector of a text")
+async def encode(
+    service: RequestService, parameters: Annotated[EncodeParameters, Query()]
+) -> Response:
     """By the encoder of a dense head; items' keys of this head are compared with it."""
-    asked = EncodeQuestions(texts=[question.text], head=question.head)
-    return await service.ask(lambda engine: as_json(encoded(engine, asked)))
+    texts, head = [parameters.text], parameters.head
+    return await service.ask(lambda engine: as_json(encode_texts(engine, texts, head)))
 
 
-@router.post("/encode", responses=shown(Encoded), summary="The vectors of several texts")
-async def encode_batch(service: Asked, questions: EncodeQuestions) -> Response:
+@router.post("/encode", responses=described_by(Vectors), summary="The vectors of several texts")
+async def encode_batch(service: RequestService, batch: EncodeBatch) -> Response:
     """In their order."""
-    return await service.ask(lambda engine: as_json(encoded(engine, questions)))
+    return await service.ask(lambda engine: as_json(encode_texts(engine, batch.texts, batch.head)))
 
 
-def encoded(engine: Engine, questions: EncodeQuestions) -> dict[str, Any]:
-    """The answer. Raises `QkvError` for a head that is not there."""
+def encode_texts(engine: Engine, texts: list[str], head: str | None) -> dict[str, Any]:
+    """Return the fields of `Vectors`. Raises `QkvError` for an unknown head."""
     build = engine.index  # one build for the name and for the vectors
-    head = dense_head(build.models, questions.head)
-    vectors = build.encode(questions.texts, head=head)
-    return {"head": head, "components": vectors.shape[1], "vectors": _shortest(vectors)}
+    name = dense_head(build.models, head)
+    vectors = build.encode(texts, head=name)
+    return {"head": name, "components": vectors.shape[1], "vectors": _shortest(vectors)}
 
 
 def _shortest(vectors: np.ndarray) -> list[list[float]]:
-    """With the fewest digits that float32 needs, half of what float64 would write."""
+    """Return numbers with the fewest digits that float32 needs, half of what float64 would need."""
     return [[float(str(x)) for x in row] for row in vectors]

@@ -125,7 +125,7 @@ def draw(n: int, seed: int, only: str) -> list[Mutant]:
     return [rng.choice(by_line[line]) for line in rng.sample(list(by_line), min(n, len(by_line)))]
 
 
-# --- which tests run which functions: a pytest plugin, `-p tests.mutants` ---
+# --- which tests run which functions: a pytest plugin, `-p benchmarks.mutants` ---
 
 
 class Recorder:
@@ -218,7 +218,7 @@ def run_tests(tree: Path, *arguments: str, timeout: float | None = None, **env: 
 def functions_of_tests(tests: list[str]) -> dict[str, tuple[list[str], float]]:
     """Return the functions and the seconds of each test that passes."""
     tree = copy_tree(WORK / "map")
-    how = ["-p", "tests.mutants", "-n", str(AT_ONCE), "--dist", "loadgroup"]
+    how = ["-p", "benchmarks.mutants", "-n", str(AT_ONCE), "--dist", "loadgroup"]
     run_tests(tree, *how, *tests, MUTANTS_MAP=str(tree / "build"))
     found = {}
     for part in (tree / "build").glob("gw*.json"):

@@ -1,4 +1,4 @@
-"""Arrays that may be larger than memory: in a file without a name while they are worked on."""
+"""Arrays that may be larger than memory: large ones are in temporary files without a name."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from qkvsearch.errors import DataError
 LARGE = 1 << 26
 # Rows of a long array that are worked on at a time.
 ROWS_AT_ONCE = 1 << 18
-# Where large files belong that nobody keeps; what is usual elsewhere may be in memory.
+# The folder for large temporary files; Python's usual one may be in memory.
 LARGE_TEMPORARY = Path("/var/tmp")
 
 
 def scratch_folder() -> str | None:
-    """What TMPDIR names; without it /var/tmp, which is on a disk, or else what Python chooses."""
+    """Return /var/tmp, mask is on a disk; None where TMPDIR is set or it cannot be written to."""
     named = any(os.environ.get(name) for name in ("TMPDIR", "TEMP", "TMP"))
     usable = LARGE_TEMPORARY.is_dir() and os.access(LARGE_TEMPORARY, os.W_OK)
     return str(LARGE_TEMPORARY) if usable and not named else None
 
 
 def scratch_file() -> IO[bytes]:
-    """A file without a name, which goes with what is mapped of it, or with the process."""
+    """Open a file without a name, mask is gone with its arrays, or with the process."""
     return tempfile.TemporaryFile(dir=scratch_folder())
 
 
 @contextmanager
 def _room(size: int) -> Iterator[None]:
-    """Raises `DataError` where so many bytes cannot be written."""
+    """Raise `DataError` where `size` bytes cannot be written."""
     try:
         yield
     except OSError as error:
@@ -47,7 +47,7 @@ def _room(size: int) -> Iterator[None]:
 
 
 def scratch_array(shape: int | tuple[int, ...], dtype: Any, large: int | None = None) -> np.ndarray:
-    """An array of zeros to write to, in a file where it has `large` bytes or more.
+    """Return an array of zeros to write to, in a file if it has `large` bytes or more.
 
     >>> scratch_array(3, np.int32)
     array([0, 0, 0], dtype=int32)
@@ -57,7 +57,7 @@ def scratch_array(shape: int | tuple[int, ...], dtype: Any, large: int | None = 
     if size < (LARGE if large is None else large):
         return np.zeros(shape, dtype)
     with _room(size), scratch_file() as file:
-        # A full disk is told now: in the middle, the system would end the process.
+        # A full disk is an error now: later, the system would end the process.
         if hasattr(os, "posix_fallocate"):
             os.posix_fallocate(file.fileno(), 0, size)
         file.truncate(size)
@@ -65,7 +65,7 @@ def scratch_array(shape: int | tuple[int, ...], dtype: Any, large: int | None = 
 
 
 class GrowingArray:
-    """An array (n,) that is written piece after piece, in a file once it is large.
+    """An array (n,) that is written piece by piece, in a file once it is large.
 
     >>> grown = GrowingArray(np.int32)
     >>> grown.append(np.array([7, 8])), grown.append(np.array([9])), len(grown)
@@ -92,20 +92,18 @@ class GrowingArray:
         with _room(self._length * self.dtype.itemsize):
             if self._file is None:
                 self._file = scratch_file()
-                for kept in self._pieces:
-                    self._file.write(kept.data)
+                for earlier in self._pieces:
+                    self._file.write(earlier.data)
                 self._pieces = []
             self._file.write(piece.data)
 
     def fill(self, value: Any, count: int) -> None:
-        """Append `count` times a value."""
+        """Append a value `count` times."""
         for start in range(0, count, ROWS_AT_ONCE):
             self.append(np.full(min(ROWS_AT_ONCE, count - start), value, self.dtype))
 
     def whole(self) -> np.ndarray:
-        """All of it; nothing is appended any more. What was written is not in memory until it is
-        read.
-        """
+        """Return the array; nothing can be appended any more. A file stays on disk until read."""
         if self._file is None:
             return np.concatenate([np.empty(0, self.dtype), *self._pieces])
         with _room(self._length * self.dtype.itemsize), self._file as file:
@@ -114,7 +112,7 @@ class GrowingArray:
 
 
 def pieces_of(length: int, size: int | None = None) -> Iterator[slice]:
-    """Spans of a long array, one after the other.
+    """Yield spans of a long array.
 
     >>> [(span.start, span.stop) for span in pieces_of(5, 2)]
     [(0, 2), (2, 4), (4, 5)]
@@ -123,79 +121,79 @@ def pieces_of(length: int, size: int | None = None) -> Iterator[slice]:
     return (slice(start, min(start + size, length)) for start in range(0, length, size))
 
 
-def counts_of(codes: np.ndarray, count: int, which: np.ndarray | None = None) -> np.ndarray:
-    """How often each of the numbers below `count` is in `codes` (n,), int64 (count,). which: bool
-    (n,), the places that are looked at.
+def counts_of(codes: np.ndarray, count: int, mask: np.ndarray | None = None) -> np.ndarray:
+    """Return how often each number below `count` is in `codes` (n,), int64 (count,). mask: bool
+    (n,), the rows that count.
 
     >>> counts_of(np.array([1, -1, 1, 0]), 3).tolist()
     [1, 2, 0]
     """
-    found = np.zeros(count + 1, np.int64)
+    counts = np.zeros(count + 1, np.int64)
     for rows in pieces_of(len(codes)):
-        piece = codes[rows] if which is None else codes[rows][which[rows]]
-        found += np.bincount(piece + 1, minlength=count + 1)
-    return found[1:]
+        piece = codes[rows] if mask is None else codes[rows][mask[rows]]
+        counts += np.bincount(piece + 1, minlength=count + 1)
+    return counts[1:]
 
 
-def first_places(codes: np.ndarray, count: int, which: np.ndarray | None = None) -> np.ndarray:
-    """Where each of the numbers below `count` is first in `codes` (n,), int64 (count,); n where it
-    is not.
+def first_rows(codes: np.ndarray, count: int, mask: np.ndarray | None = None) -> np.ndarray:
+    """Return the first row of each number below `count` in `codes` (n,), int64 (count,); n for a
+    number without a row.
 
-    >>> first_places(np.array([1, -1, 1, 0]), 3).tolist()
+    >>> first_rows(np.array([1, -1, 1, 0]), 3).tolist()
     [3, 0, 4]
     """
-    found = np.full(count + 1, len(codes), np.int64)
+    first = np.full(count + 1, len(codes), np.int64)
     for rows in reversed(list(pieces_of(len(codes)))):
-        places = np.arange(rows.stop - 1, rows.start - 1, -1)
-        if which is not None:
-            places = places[which[places]]
-        found[codes[places]] = places
-    return found[:count]
+        descending = np.arange(rows.stop - 1, rows.start - 1, -1)
+        if mask is not None:
+            descending = descending[mask[descending]]
+        first[codes[descending]] = descending
+    return first[:count]
 
 
-def taken(array: np.ndarray, which: np.ndarray) -> np.ndarray:
-    """The entries of `array` (n,) where `which` (bool, n) is True; itself where all are."""
-    if which.all():
+def filtered(array: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    """Return the entries of `array` (n,) where `mask` (bool, n) is True; itself where all are."""
+    if mask.all():
         return array
-    found = GrowingArray(array.dtype)
+    entries = GrowingArray(array.dtype)
     for rows in pieces_of(len(array)):
-        found.append(array[rows][which[rows]])
-    return found.whole()
+        entries.append(array[rows][mask[rows]])
+    return entries.whole()
 
 
 def spread(values: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """values[codes] (n,), where codes (n,) of −1 are for the last of the values.
+    """Return values[codes] (n,), where the code −1 stands for the last value.
 
     >>> spread(np.array([7.0, np.nan]), np.array([0, -1, 0])).tolist()
     [7.0, nan, 7.0]
     """
-    found = scratch_array(len(codes), values.dtype)
+    cells = scratch_array(len(codes), values.dtype)
     for rows in pieces_of(len(codes)):
-        found[rows] = values[codes[rows]]
-    return found
+        cells[rows] = values[codes[rows]]
+    return cells
 
 
 def grouped(codes: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """The places of `codes` (n,) by number, and of one number in their order: where those of each
-    number below `count` begin, int64 (count + 1,), and the places, (n,) without those of −1.
+    """Sort the rows of `codes` (n,) by number, stably: return where the rows of each number below
+    `count` begin, int64 (count + 1,), and the rows, without those of −1.
 
     A counting sort (Knuth, The Art of Computer Programming 3, section 5.2, algorithm D).
 
-    >>> starts, places = grouped(np.array([1, 0, -1, 1]), 2)
-    >>> starts.tolist(), places.tolist()
+    >>> starts, order = grouped(np.array([1, 0, -1, 1]), 2)
+    >>> starts.tolist(), order.tolist()
     ([0, 1, 3], [1, 0, 3])
     """
     starts = np.concatenate([[0], np.cumsum(counts_of(codes, count))])
-    places = scratch_array(int(starts[-1]), np.int32 if len(codes) < 2**31 else np.int64)
+    order = scratch_array(int(starts[-1]), np.int32 if len(codes) < 2**31 else np.int64)
     free = starts[:-1].copy()
     for rows in pieces_of(len(codes)):
         piece = codes[rows]
-        order = np.argsort(piece, kind="stable")
-        order = order[np.searchsorted(piece, 0, sorter=order) :]
-        numbers = piece[order]
+        by_number = np.argsort(piece, kind="stable")
+        by_number = by_number[np.searchsorted(piece, 0, sorter=by_number) :]
+        numbers = piece[by_number]
         begins = np.flatnonzero(np.diff(numbers, prepend=-1))
         lengths = np.diff(begins, append=len(numbers))
         rank = np.arange(len(numbers)) - np.repeat(begins, lengths)
-        places[free[numbers] + rank] = order + rows.start
+        order[free[numbers] + rank] = by_number + rows.start
         free[numbers[begins]] += lengths
-    return starts, places
+    return starts, order

@@ -1,4 +1,4 @@
-"""What the questions have in common: their parameters, each with what it means."""
+"""Parameters that several routes share, with their limits and descriptions."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pydantic_core import PydanticCustomError
 from qkvsearch.search.options import OPTIONS
 
 # Characters of a text, and of a condition; how far a listing goes.
-LONGEST, FARTHEST = 2000, 2**31 - 1
-# Items that a question names, and questions in one request.
+MAX_LENGTH, MAX_OFFSET = 2000, 2**31 - 1
+# Items that a request names, and questions in a batch.
 MAX_NAMES, MAX_BATCH = 1000, 100
 # Of many items that cannot be read the first alone is reported: a million reports take seconds.
 NAMES = Field(max_length=MAX_NAMES, fail_fast=True)
 BATCH = Field(max_length=MAX_BATCH, fail_fast=True)
-Text = Annotated[str, Field(max_length=LONGEST)]
-Name = Annotated[str, Field(max_length=LONGEST, description="An id or a title.")]
+Text = Annotated[str, Field(max_length=MAX_LENGTH)]
+Name = Annotated[str, Field(max_length=MAX_LENGTH, description="An id or a title.")]
 Names = Annotated[tuple[Name, ...], NAMES]
 # Where a body is JSON, an id that is a number may be sent as one.
 AnyId = Name | Annotated[int, Field(strict=True, ge=-(2**63), lt=2**63)]
@@ -27,7 +27,7 @@ AnyIds = Annotated[tuple[AnyId, ...], NAMES]
 
 def option(name: str, default: Any = None, **more: Any) -> Any:
     """Return the field of an option that Python and the command line have as well, with `default`
-    in place of theirs where it is not None. more: what the API alone says of it.
+    in place of theirs where it is not None. more: arguments of the field that only the API has.
     """
     shared = OPTIONS[name]
     limits = {"gt" if shared.is_open else "ge": shared.minimum, "le": shared.maximum}
@@ -39,16 +39,16 @@ def option(name: str, default: Any = None, **more: Any) -> Any:
 
 
 Count = Annotated[int, option("k")]
-Offset = Annotated[int, option("offset", le=FARTHEST)]
+Offset = Annotated[int, option("offset", le=MAX_OFFSET)]
 Where = Annotated[Text | None, option("where")]
 Fields = Annotated[Text, option("fields", "")]
 
 
-def example_of(place: str) -> dict[str, str]:
-    """What OpenAPI says of a parameter of which only the catalog has examples: "items.id" is the
-    column `id` of the listing at `items`. /docs asks for it there.
+def example_of(column: str) -> dict[str, str]:
+    """Say in OpenAPI where the catalog has an example of a parameter: "items.id" is the column `id`
+    of the listing at `items`. /docs asks for it there.
     """
-    return {"x-example-of": place}
+    return {"x-example-of": column}
 
 
 ItemPath = Annotated[
@@ -59,36 +59,38 @@ UserPath = Annotated[
 ]
 
 
-class QueryParameters(BaseModel):
-    """The parameters of one question, by the names that the engine has for them."""
+class Parameters(BaseModel):
+    """Parameters by the names that the engine has for them. Fields with `exclude=True` are only for
+    the API.
+    """
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
     @model_validator(mode="before")
     @classmethod
     def _refuse_many(cls, data: Any) -> Any:
-        """More keys than there are parameters are one error, not one each."""
+        """Report more keys than there are parameters as one error, not one each."""
         if isinstance(data, dict) and len(data) > len(cls.model_fields):
             unknown = next(name for name in data if name not in cls.model_fields)
             raise PydanticCustomError("unknown", "unknown parameter {name}", {"name": unknown})
         return data
 
-    def options(self, *without: str) -> dict[str, Any]:
-        """As they are handed to the engine."""
-        return self.model_dump(exclude=set(without))
+    def options(self) -> dict[str, Any]:
+        """Return the arguments for the engine."""
+        return self.model_dump()
 
 
-def _few(given: Any) -> Any:
-    if isinstance(given, dict) and len(given) > MAX_NAMES:
+def _check_size(value: Any) -> Any:
+    if isinstance(value, dict) and len(value) > MAX_NAMES:
         raise PydanticCustomError("too_long", "at most {n} items", {"n": MAX_NAMES})
-    return given
+    return value
 
 
 # pydantic reads all of an object before it counts its keys.
-Few = BeforeValidator(_few)
+LimitedSize = BeforeValidator(_check_size)
 
 
-class RankedQuestion(QueryParameters):
+class RankingParameters(Parameters):
     """Which of the hits, and what is shown of them."""
 
     k: Count = 10
@@ -101,8 +103,13 @@ class RankedQuestion(QueryParameters):
         bool, Field(description="Each score's parts, which add up to it, and reasons in words.")
     ] = False
 
+    @property
+    def is_slow(self) -> bool:
+        """Whether the answer takes the time of an explanation."""
+        return self.explain
 
-class ListedQuestion(QueryParameters):
+
+class ListParameters(Parameters):
     """Which rows of a listing."""
 
     where: Where = None

@@ -1,4 +1,4 @@
-"""`record` and deleting a user: what changes the workspace, where that is allowed."""
+"""`record` interactions, and erase a user: the routes that change the workspace."""
 
 from __future__ import annotations
 
@@ -11,8 +11,14 @@ from starlette.responses import Response
 
 from qkvsearch.engine import Engine
 from qkvsearch.recommend.recording import Recording
-from qkvsearch.web.api.answers import Asked, Listed, as_json, listed, shown
-from qkvsearch.web.api.questions import BATCH, AnyId, QueryParameters, UserPath
+from qkvsearch.web.api.parameters import BATCH, AnyId, Parameters, UserPath
+from qkvsearch.web.api.responses import (
+    RequestService,
+    Rows,
+    as_json,
+    described_by,
+    listing_fields,
+)
 from qkvsearch.web.idempotency import IdempotencyKeys
 
 router = APIRouter(tags=["record"])
@@ -28,7 +34,7 @@ Key = Annotated[
 ]
 
 
-class Met(QueryParameters):
+class Interaction(Parameters):
     """One interaction."""
 
     user: Annotated[AnyId, Field(description="A user; a new one is created.", examples=["w001"])]
@@ -38,22 +44,22 @@ class Met(QueryParameters):
     ] = None
 
 
-class ManyMet(QueryParameters):
+class Interactions(Parameters):
     """Several, all of which are recorded, or none."""
 
-    interactions: Annotated[list[Met], Field(min_length=1), BATCH]
+    interactions: Annotated[list[Interaction], Field(min_length=1), BATCH]
 
 
-def _form(body: Any) -> str:
-    many = isinstance(body, ManyMet) or (isinstance(body, dict) and "interactions" in body)
+def _kind(body: Any) -> str:
+    many = isinstance(body, Interactions) or (isinstance(body, dict) and "interactions" in body)
     return "many" if many else "one"
 
 
-Bodies = Annotated[Met, Tag("one")] | Annotated[ManyMet, Tag("many")]
-Sent = Annotated[Bodies, Discriminator(_form), Body()]
+Kinds = Annotated[Interaction, Tag("one")] | Annotated[Interactions, Tag("many")]
+RecordBody = Annotated[Kinds, Discriminator(_kind), Body()]
 
 
-class Deleted(BaseModel):
+class Erased(BaseModel):
     """How many interactions of the log and how many records went, and how many former builds that
     may have held them. notes: what stays.
     """
@@ -64,11 +70,13 @@ class Deleted(BaseModel):
     notes: list[str]
 
 
-@router.post("/record", responses=shown(Listed), summary="Record that a user met items")
-async def record(service: Asked, sent: Sent, idempotency_key: Key = None) -> Response:
+@router.post("/record", responses=described_by(Rows), summary="Record that a user met items")
+async def record(
+    service: RequestService, body: RecordBody, idempotency_key: Key = None
+) -> Response:
     """On disk when this answers; the next recommendation knows it. What was recorded comes back."""
-    met = sent.interactions if isinstance(sent, ManyMet) else [sent]
-    rows = [(one.user, one.item, one.rating) for one in met]
+    interactions = body.interactions if isinstance(body, Interactions) else [body]
+    rows = [(row.user, row.item, row.rating) for row in interactions]
 
     def do(engine: Engine) -> Any:
         recording = Recording(engine.workspace, engine.index.histories)
@@ -76,15 +84,15 @@ async def record(service: Asked, sent: Sent, idempotency_key: Key = None) -> Res
         return keys.run_once(
             idempotency_key,
             rows,
-            lambda: listed(recording.record_each(rows)),
-            lambda: listed(recording.listed_again(rows)),
+            lambda: listing_fields(recording.record_each(rows)),
+            lambda: listing_fields(recording.listed_again(rows)),
         )
 
     return as_json(await service.ask(do))
 
 
-@router.delete("/users/{user:path}", responses=shown(Deleted), summary="Delete a user")
-async def forget(service: Asked, user: UserPath) -> Response:
+@router.delete("/users/{user:path}", responses=described_by(Erased), summary="Delete a user")
+async def forget(service: RequestService, user: UserPath) -> Response:
     """Their part of the log, what was recorded of them, and every former build; the notes say what
     stays.
     """

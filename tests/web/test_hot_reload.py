@@ -14,8 +14,8 @@ pytest.importorskip("fastapi", reason="needs qkvsearch[web]")
 from qkvsearch import Engine, build
 from qkvsearch.engine.index import Index
 from qkvsearch.errors import DamagedError
-from qkvsearch.web import following
-from qkvsearch.web.following import FollowingEngine, warm
+from qkvsearch.web import hot_reload
+from qkvsearch.web.hot_reload import HotReloadEngine, warm
 
 LOG = pd.DataFrame({"user": [7, 7, 8, 8], "item": [1, 2, 2, 3]})
 MORE = pd.DataFrame({"id": [4], "title": ["green kite"]})
@@ -31,8 +31,8 @@ def path(tmp_path):
 
 @pytest.fixture
 def engine(path, monkeypatch):
-    monkeypatch.setattr(following, "EVERY", 0.01)
-    with FollowingEngine(path) as engine:
+    monkeypatch.setattr(hot_reload, "INTERVAL", 0.01)
+    with HotReloadEngine(path) as engine:
         engine.follow()
         yield engine
 
@@ -60,7 +60,7 @@ def test_nobody_waits_until_it_is_open_and_has_answered(engine, path, monkeypatc
         asked.append(build)
         assert may_go_on.wait(WITHIN)
 
-    monkeypatch.setattr(following, "warm", slowly)
+    monkeypatch.setattr(hot_reload, "warm", slowly)
     with Engine(path) as writer:
         writer.add(MORE)
     until(lambda: asked)
@@ -73,7 +73,7 @@ def test_nobody_waits_until_it_is_open_and_has_answered(engine, path, monkeypatc
 
 
 def test_a_question_waits_where_its_build_was_deleted(path):
-    with FollowingEngine(path) as engine, Engine(path) as writer:
+    with HotReloadEngine(path) as engine, Engine(path) as writer:
         writer.add(MORE)
         assert engine.n_items == 3  # nobody has looked
         writer.forget(7)
@@ -82,7 +82,7 @@ def test_a_question_waits_where_its_build_was_deleted(path):
 
 
 def test_what_is_recorded_is_seen_at_once(path):
-    with FollowingEngine(path) as engine, Engine(path) as other:
+    with HotReloadEngine(path) as engine, Engine(path) as other:
         other.record(7, 3)
         assert next(row["id"] for row in engine.history(7)) == 3
 
@@ -94,13 +94,13 @@ def test_its_own_change_is_not_undone_by_what_was_being_opened(engine, path, mon
         is_open.set()
         assert may_go_on.wait(WITHIN)
 
-    monkeypatch.setattr(following, "warm", slowly)
+    monkeypatch.setattr(hot_reload, "warm", slowly)
     with Engine(path) as writer:
         writer.add(MORE)
     assert is_open.wait(WITHIN)
     engine.remove([1, 2])
     may_go_on.set()
-    monkeypatch.setattr(following, "warm", warm)
+    monkeypatch.setattr(hot_reload, "warm", warm)
     time.sleep(0.2)
     assert list(engine.items) == [3, 4]
 
@@ -111,20 +111,20 @@ def test_one_that_cannot_be_opened_is_told_of_and_the_former_answers(
     def broken(workspace):
         raise OSError("disk on fire")
 
-    monkeypatch.setattr(following, "AGAIN", 0.01)
+    monkeypatch.setattr(hot_reload, "RETRY_INTERVAL", 0.01)
     with caplog.at_level(logging.ERROR, "qkvsearch.web"):
-        monkeypatch.setattr(following, "Index", broken)
+        monkeypatch.setattr(hot_reload, "Index", broken)
         with Engine(path) as writer:
             writer.add(MORE)
         until(lambda: "disk on fire" in caplog.text)
     assert {hit.id for hit in engine.search("kite")} == {1, 2}
-    monkeypatch.setattr(following, "Index", Index)
+    monkeypatch.setattr(hot_reload, "Index", Index)
     until(lambda: engine.n_items == 4)
 
 
 def test_a_truncated_file_is_damage_and_a_removed_one_can_be_read_on(path, monkeypatch):
-    monkeypatch.setattr(following, "EVERY", 0)
-    with FollowingEngine(path) as engine:
+    monkeypatch.setattr(hot_reload, "INTERVAL", 0)
+    with HotReloadEngine(path) as engine:
         engine.search("kite")
         file = next(file.path for file in engine.index.snapshot.files if file.path.suffix == ".npy")
         content = file.read_bytes()
@@ -143,8 +143,8 @@ def test_it_closes_once_nothing_reads_its_files(path, monkeypatch):
         time.sleep(0.1)
         ended.append(build.search("kite"))
 
-    monkeypatch.setattr(following, "warm", slowly)
-    with FollowingEngine(path) as engine:
+    monkeypatch.setattr(hot_reload, "warm", slowly)
+    with HotReloadEngine(path) as engine:
         engine.follow()
     assert ended
 

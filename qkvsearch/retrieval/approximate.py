@@ -1,0 +1,157 @@
+"""Exact scores of the candidates alone, where to score all items would read too many keys."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from qkvsearch.retrieval.fusion import Scores
+from qkvsearch.retrieval.topk import top_k
+from qkvsearch.text.labelled import LabelledVectors
+
+# Each head names so many times as many candidates as there are hits.
+SPARE = 2
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Which items a query may find, and how many.
+
+    mask: bool (n_items,), None for all items. where: the condition in the mask, for a server that
+    can filter by it. k: the number of hits.
+    """
+
+    mask: np.ndarray | None = None
+    where: Any = None
+    k: int = 0
+
+    @property
+    def is_all(self) -> bool:
+        """Whether all items are allowed."""
+        return self.mask is None or bool(self.mask.all())
+
+    def only(self, items: np.ndarray) -> Filter:
+        """Return a filter that allows, of these items, bool (n_items,), those that it allows."""
+        return replace(self, mask=items if self.mask is None else self.mask & items)
+
+
+ALL_ITEMS = Filter()
+
+
+class ApproximateQuery(ABC):
+    """The query of a head whose scores are exact for candidates, and estimates for other items.
+
+    min_candidates: how many candidates each head names at least.
+    """
+
+    min_candidates: ClassVar[int]
+
+    @abstractmethod
+    def nearest(self, k: int, allowed: Filter) -> np.ndarray:
+        """Return the rows of the k best allowed items, and perhaps of more, in any order."""
+
+    @abstractmethod
+    def scores(self, candidates: np.ndarray) -> Scores:
+        """Return scores of all items, exact for the candidates, int64 (n,)."""
+
+
+class ItemKeys(Protocol):
+    """The keys of all items in a dense head."""
+
+    @property
+    def vectors(self) -> Any:
+        """An array, or the like, (n_items, d)."""
+
+    def head(
+        self,
+        name: str,
+        query: LabelledVectors,
+        pieces_of: Callable[[int], LabelledVectors] | None = None,
+    ) -> Scores | ApproximateQuery | None:
+        """Return the scores of all items, or the query to be scored with other heads; None for an
+        empty query.
+
+        pieces_of(position): an item's key as a sum of labelled vectors, to explain a score.
+        """
+
+    def above(self, query: LabelledVectors, threshold: float) -> np.ndarray:
+        """Return the items whose exact score is above a threshold, bool (n_items,)."""
+
+
+def fuse_candidates(
+    heads: Mapping[str, Scores | ApproximateQuery],
+    fuse: Callable[[Mapping[str, Scores]], Scores],
+    allowed: Filter = ALL_ITEMS,
+    preferred: np.ndarray | None = None,
+) -> tuple[Mapping[str, Scores], Scores]:
+    """Return the scores of each head, and of all heads fused.
+
+    Exact scores are fused as they are. Otherwise the candidates are the best items of each head,
+    allowed ones and all, and then what is best by the fused scores. In the fused scores no estimate
+    is among those of the best candidates, so hits are always candidates.
+
+    preferred: bool (n_items,), items the best of which are candidates as well.
+    """
+    approximate = [head for head in heads.values() if isinstance(head, ApproximateQuery)]
+    if not approximate:
+        exact: Mapping[str, Scores] = heads  # type: ignore[assignment]
+        return exact, fuse(exact)
+    n = max(SPARE * allowed.k, *(head.min_candidates for head in approximate))
+    rows = [_nearest(head, n, allowed) for head in heads.values()]
+    if not allowed.is_all:
+        rows += [_nearest(head, 1, ALL_ITEMS) for head in heads.values()]
+    if preferred is not None:
+        rows += [_nearest(head, n, allowed.only(preferred)) for head in heads.values()]
+    candidates = np.unique(np.concatenate(rows))
+    scored = _scored(heads, candidates)
+    fused = fuse(scored)
+    best = top_k(fused.scores, SPARE * allowed.k or n, fused.allowed(allowed.mask))
+    estimates = np.setdiff1d(best, candidates)
+    if len(estimates):
+        candidates = np.union1d(candidates, estimates)
+        scored = _scored(heads, candidates)
+        fused = fuse(scored)
+    return scored, replace(fused, scores=_limited(fused, candidates, allowed.mask, n))
+
+
+def _limited(fused: Scores, candidates: np.ndarray, mask: np.ndarray | None, n: int) -> np.ndarray:
+    """Return the scores, with the estimates that may be ranked below the n best candidates."""
+    is_allowed = fused.allowed(mask)
+    is_candidate = np.zeros(len(fused.scores), dtype=bool)
+    is_candidate[candidates] = True
+    best = top_k(fused.scores, n, is_allowed & is_candidate)
+    estimates = np.flatnonzero(is_allowed & ~is_candidate)
+    if not len(best) or not len(estimates):
+        return fused.scores
+    limit = np.nextafter(fused.scores[best[-1]], np.float32(-np.inf))
+    scores = fused.scores.copy()
+    scores[estimates] = np.minimum(scores[estimates], limit)
+    return scores
+
+
+def score_candidates(
+    head: Scores | ApproximateQuery | None, allowed: Filter = ALL_ITEMS
+) -> Scores | None:
+    """Return the scores of one head, as `fuse_candidates` does; None for None."""
+    if head is None:
+        return None
+    return fuse_candidates({"": head}, lambda heads: heads[""], allowed)[1]
+
+
+def _nearest(head: Scores | ApproximateQuery, k: int, allowed: Filter) -> np.ndarray:
+    if isinstance(head, Scores):
+        return top_k(head.scores, k, head.allowed(allowed.mask))
+    return head.nearest(k, allowed)
+
+
+def _scored(
+    heads: Mapping[str, Scores | ApproximateQuery], candidates: np.ndarray
+) -> dict[str, Scores]:
+    return {
+        name: head if isinstance(head, Scores) else head.scores(candidates)
+        for name, head in heads.items()
+    }

@@ -1,0 +1,196 @@
+"""`items`, `facets` and `users`: what the catalog and the log contain."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, Field
+from starlette.responses import Response
+
+from qkvsearch._utils.deadline import check_deadline
+from qkvsearch.data.ids import id_text
+from qkvsearch.engine import Engine
+from qkvsearch.search.listing import Listing, own_columns
+from qkvsearch.web.api.filters import Filters, condition
+from qkvsearch.web.api.parameters import (
+    Count,
+    Fields,
+    ItemPath,
+    ListParameters,
+    Offset,
+    Parameters,
+    Text,
+    UserPath,
+    Where,
+)
+from qkvsearch.web.api.responses import (
+    RequestService,
+    Rows,
+    as_json,
+    check_count,
+    described_by,
+    listing_fields,
+)
+from qkvsearch.web.problems import Problem
+
+router = APIRouter()
+
+
+class ItemsParameters(ListParameters):
+    """Which items, and which of their columns."""
+
+    fields: Fields = ""
+    filter: Filters = ()
+    sort: Annotated[
+        Text | None,
+        Field(description="A column, -COLUMN for the greatest first, or users for the most met."),
+    ] = None
+
+
+@router.get("/items", tags=["items"], responses=described_by(Rows), summary="List the items")
+async def items(
+    service: RequestService, parameters: Annotated[ItemsParameters, Query()]
+) -> Response:
+    """In the order of their ids, or by `sort`."""
+    check_count(service, parameters.k)
+    return await service.ask(lambda engine: as_json(list_items(engine, parameters)))
+
+
+def list_items(engine: Engine, parameters: ItemsParameters) -> dict[str, Any]:
+    """Return a page of rows."""
+    where = condition(engine, parameters.filter, parameters.where)
+    return listing_fields(engine.items.list(**{**parameters.options(), "where": where}))
+
+
+@router.get(
+    "/items/{item:path}",
+    tags=["items"],
+    responses=described_by(dict[str, Any]),
+    summary="One item",
+)
+async def item(service: RequestService, item: ItemPath) -> Response:
+    """All its columns, and how many users met it; by id or title."""
+    return await service.ask(lambda engine: as_json(engine.show(item)))
+
+
+# --- facets ---
+
+
+class FacetsParameters(Parameters):
+    """Which columns, and which items."""
+
+    columns: Annotated[
+        Fields, Field(description="With commas between them; by default those worth counting.")
+    ] = ""
+    where: Where = None
+    filter: Filters = ()
+
+
+class CountedColumn(BaseModel):
+    """A column that was counted."""
+
+    name: str
+    type: str
+
+
+class FacetCounts(BaseModel):
+    """columns: the columns counted. facets: for each column, how many items have which value.
+    newest: the column that says when an item came, if there is one.
+    """
+
+    columns: list[CountedColumn]
+    facets: dict[str, dict[str, int]]
+    newest: str | None
+
+
+@router.get(
+    "/facets",
+    tags=["items"],
+    responses=described_by(FacetCounts),
+    summary="Count the values of columns",
+)
+async def facets(
+    service: RequestService, parameters: Annotated[FacetsParameters, Query()]
+) -> Response:
+    """The most frequent values, numbers in ranges. Of a column that is filtered the other values
+    are counted as well, so that they can be chosen.
+    """
+    return await service.ask(lambda engine: as_json(count_values(engine, parameters)))
+
+
+def count_values(engine: Engine, parameters: FacetsParameters) -> dict[str, Any]:
+    """Count the values of each column among the items that pass the filters of all others."""
+    items = engine.items
+    # A name with a comma in it cannot be told from two where several are named.
+    default = [name for name in items.facet_columns() if "," not in name]
+    columns = own_columns(engine.catalog, parameters.columns or default, "columns")
+    counts: dict[str, dict[str, int]] = {}
+    for column in columns:
+        check_deadline()
+        where = condition(engine, parameters.filter, parameters.where, column.name)
+        counts |= items.facets([column.name], where=where)
+    return {
+        "columns": [{"name": column.name, "type": column.type} for column in columns],
+        "facets": counts,
+        "newest": items.newest_column(),
+    }
+
+
+# --- users ---
+
+
+class UsersParameters(ListParameters):
+    """Which users."""
+
+    begins: Annotated[Text, Field(description="Those whose id begins so, in either case.")] = ""
+
+
+class HistoryParameters(Parameters):
+    """Which rows of the history."""
+
+    k: Count = 20
+    offset: Offset = 0
+
+
+@router.get("/users", tags=["users"], responses=described_by(Rows), summary="List the users")
+async def users(
+    service: RequestService, parameters: Annotated[UsersParameters, Query()]
+) -> Response:
+    """With how many items each one interacted. `where` is over id, interactions and recorded."""
+    check_count(service, parameters.k)
+    if parameters.begins and parameters.where is not None:
+        raise Problem(400, "`begins`: not together with `where`")
+    return await service.ask(lambda engine: as_json(list_users(engine, parameters)))
+
+
+def list_users(engine: Engine, parameters: UsersParameters) -> dict[str, Any]:
+    """Return a page of rows."""
+    options = parameters.options()
+    prefix, users = options.pop("begins").casefold(), engine.users
+    if not prefix:
+        return listing_fields(users.list(**options))
+    matches = [id_ for id_ in users if id_text(id_).casefold().startswith(prefix)]
+    page = matches[parameters.offset : parameters.offset + parameters.k]
+    return listing_fields(
+        Listing(
+            [users[id_] for id_ in page], len(matches), ("id", "interactions"), parameters.offset
+        )
+    )
+
+
+@router.get(
+    "/users/{user:path}/history",
+    tags=["users"],
+    responses=described_by(Rows),
+    summary="What a user did",
+)
+async def history(
+    service: RequestService, user: UserPath, parameters: Annotated[HistoryParameters, Query()]
+) -> Response:
+    """The latest first."""
+    check_count(service, parameters.k)
+    options = parameters.options()
+    return await service.ask(
+        lambda engine: as_json(listing_fields(engine.history(user, **options)))
+    )

@@ -1,0 +1,262 @@
+"""`map`: the items in two dimensions, coloured by a column, with a query or a user among them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import numpy as np
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, Field
+from starlette.responses import Response
+
+from qkvsearch.data.catalog_columns import StoredColumn
+from qkvsearch.data.columns.facts import LIST_SEPARATOR
+from qkvsearch.engine.index import Index
+from qkvsearch.engine.projection import ItemMap, MapPoint
+from qkvsearch.recommend.recommend import HEAD as COLLABORATIVE
+from qkvsearch.storage import StoredCatalog
+from qkvsearch.terminal import shorten
+from qkvsearch.web.api.parameters import Count, Parameters, Text
+from qkvsearch.web.api.responses import (
+    RankedItem,
+    RequestService,
+    as_json,
+    check_count,
+    described_by,
+)
+
+router = APIRouter(tags=["map"])
+DECIMALS = 4
+# Characters of a title: the map of a large catalog is mostly titles.
+MAX_TITLE = 100
+NO_COLOUR = "-"
+# Colours that people tell apart, whatever their eyes; characters of their labels.
+MAX_COLOURS, MAX_LABEL = 6, 40
+# The code of an item without a colour.
+NO_CODE = -1
+# Characters of a date: a day is as exact as a range of dates needs.
+DAY = len("2024-01-01")
+
+
+class MapParameters(Parameters):
+    """By which head, coloured by what, and who is placed on it."""
+
+    head: Annotated[
+        Text | None,
+        Field(description="A dense head, or collaborative; by default the main one."),
+    ] = None
+    colour: Annotated[
+        Text | None,
+        Field(description="A column; - for none; by default the one most worth counting."),
+    ] = None
+    query: Annotated[Text, Field(description="A text to place.", examples=["bread"])] = ""
+    user: Annotated[Text, Field(description="A user to place.")] = ""
+    k: Count = 10
+    items: Annotated[
+        bool, Field(description="Without them there is only the place that was asked for.")
+    ] = True
+
+
+class ColourCodes(BaseModel):
+    """What the items' colours mean. codes: of each item, from 0, which label it has, -1 for none of
+    them. kind: "values", the most frequent first, or "ranges" of about as many items each.
+    """
+
+    column: str
+    kind: str
+    labels: list[str]
+    codes: list[int]
+
+
+class PlacedHit(RankedItem):
+    """An item near by, and where it is."""
+
+    x: float
+    y: float
+
+
+class MapPosition(BaseModel):
+    """Where a query or a user is, and the items whose keys it weighs most, by this head alone."""
+
+    x: float
+    y: float
+    hits: list[PlacedHit]
+
+
+class PlacedItems(BaseModel):
+    """One entry an item in each list. x, y: the farthest is 1 from the middle."""
+
+    ids: list[str | int]
+    titles: list[str]
+    x: list[float]
+    y: list[float]
+
+
+class MappedItems(BaseModel):
+    """The items on the first two principal components of their keys. explained: the share of the
+    variance that each axis keeps.
+    """
+
+    head: str
+    heads: list[str]
+    columns: list[str]
+    built: str
+    notes: list[str]
+    explained: list[float]
+    n: int
+    items: PlacedItems | None
+    colour: ColourCodes | None
+    point: MapPosition | None
+
+
+@router.get("/map", responses=described_by(MappedItems), summary="The items in two dimensions")
+async def item_map(
+    service: RequestService, parameters: Annotated[MapParameters, Query()]
+) -> Response:
+    """What lies apart differs; what lies close together need not be alike."""
+    check_count(service, parameters.k)
+    return await service.ask(lambda engine: as_json(map_items(engine.index, parameters)))
+
+
+def map_items(build: Index, parameters: MapParameters) -> dict[str, Any]:
+    """Return the fields of `MappedItems`. Raises `QkvError`."""
+    query, user = parameters.query.strip() or None, parameters.user.strip() or None
+    item_map = build.map(parameters.head, query=query, user=user, k=parameters.k)
+    names = list(build.models.head_weights)[1:]
+    heads = [*names, COLLABORATIVE] if build.models.implicit is not None else names
+    columns = build.items.facet_columns()
+    wants_items = parameters.items
+    return {
+        "head": item_map.head,
+        "heads": heads,
+        "columns": columns,
+        "built": build.snapshot.created,
+        "notes": list(item_map.notes),
+        "explained": _rounded(item_map.explained),
+        "n": len(item_map.items),
+        "items": _items(build, item_map) if wants_items else None,
+        "colour": _colour(build, item_map, columns, parameters.colour) if wants_items else None,
+        "point": None if item_map.point is None else _point(item_map.point),
+    }
+
+
+def _items(build: Index, item_map: ItemMap) -> dict[str, Any]:
+    ids, titles = build.catalog.names(item_map.items)
+    return {
+        "ids": ids,
+        "titles": [shorten(title, MAX_TITLE) for title in titles],
+        "x": _rounded(item_map.positions[:, 0]),
+        "y": _rounded(item_map.positions[:, 1]),
+    }
+
+
+def _point(point: MapPoint) -> dict[str, Any]:
+    x, y = _rounded(point.position)
+    hits = [
+        {**hit, "title": shorten(hit["title"], MAX_TITLE), "x": position[0], "y": position[1]}
+        for hit, position in zip(
+            point.hits.to_records(), _rounded(point.hit_positions), strict=True
+        )
+    ]
+    return {"x": x, "y": y, "hits": hits}
+
+
+def _rounded(numbers: np.ndarray) -> list[Any]:
+    rounded: list[Any] = numbers.astype(np.float64).round(DECIMALS).tolist()
+    return rounded
+
+
+# --- colours ---
+
+
+def _colour(
+    build: Index, item_map: ItemMap, columns: list[str], name: str | None
+) -> dict[str, Any] | None:
+    if name is None and columns:
+        name = columns[0]
+    if name is None or (name == NO_COLOUR and not build.catalog.catalog_columns.has(name)):
+        return None
+    column = build.catalog.catalog_columns.find(name, "colour")
+    return {"column": column.name, **colour_codes(build.catalog, column, item_map.items)}
+
+
+def colour_codes(catalog: StoredCatalog, column: StoredColumn, items: np.ndarray) -> dict[str, Any]:
+    """Return how a column colours items. `kind`: "values" for its most frequent values, or "ranges"
+    of numbers and dates. `labels`: their names. `codes`: for each item its index among the labels,
+    -1 for another value or none.
+    """
+    cells = catalog.column_cells(column.stored)
+    codes = cells.codes[items]
+    counts = np.bincount(codes, minlength=len(cells.distinct))
+    is_ordered = column.type in ("number", "date")
+    group = _by_ranges if is_ordered else _by_values
+    labels, code_of_cell = group(cells.distinct, counts, _reader(column))
+    return {
+        "kind": "ranges" if is_ordered else "values",
+        "labels": labels,
+        "codes": code_of_cell[codes].tolist(),
+    }
+
+
+def _reader(column: StoredColumn) -> Callable[[Any], Any]:
+    """Return what reads a cell: the number or date in it, or else the list of its entries."""
+    if column.type == "number":
+        return float
+    if column.type == "date":
+        return lambda cell: str(cell)[:DAY]
+    if column.type == "list":
+        return lambda cell: list(dict.fromkeys(str(cell).split(LIST_SEPARATOR)))
+    if column.type == "yes/no":
+        return lambda cell: ["yes" if cell else "no"]
+    return lambda cell: [str(cell)]
+
+
+def _by_values(
+    cells: Any, counts: np.ndarray, read: Callable[[Any], list[str]]
+) -> tuple[list[str], np.ndarray]:
+    """Return labels of the most frequent values, and the code of each cell: of a list, the code of
+    its most frequent value.
+    """
+    entries_of = [[] if cell is None else read(cell) for cell in cells]
+    total: Counter[str] = Counter()
+    for entries, n in zip(entries_of, counts.tolist(), strict=True):
+        for entry in entries:
+            total[entry] += n
+    ranked = sorted((-n, value) for value, n in total.items() if n)[:MAX_COLOURS]
+    code_of = {value: code for code, (_, value) in enumerate(ranked)}
+    codes = [
+        min((code_of[entry] for entry in entries if entry in code_of), default=NO_CODE)
+        for entries in entries_of
+    ]
+    labels = [shorten(value, MAX_LABEL) for value in code_of]
+    return labels, np.array(codes, dtype=np.int64)
+
+
+def _by_ranges(
+    cells: Any, counts: np.ndarray, read: Callable[[Any], Any]
+) -> tuple[list[str], np.ndarray]:
+    """Return labels of ranges with about as many items each, and the code of each cell."""
+    used = [index for index, cell in enumerate(cells) if cell is not None and counts[index]]
+    codes = np.full(len(cells), NO_CODE, dtype=np.int64)
+    if not used:
+        return [], codes
+    order = sorted(used, key=lambda index: read(cells[index]))
+    # For each cell, the share of the items that come before the middle of its own.
+    sizes = counts[order]
+    middles = (np.cumsum(sizes) - sizes / 2) / sizes.sum()
+    ranges = np.minimum((middles * MAX_COLOURS).astype(np.int64), MAX_COLOURS - 1)
+    # Equal cells stay together, so that some ranges may be empty.
+    _, ranges = np.unique(ranges, return_inverse=True)
+    codes[order] = ranges
+    texts = [_label(read(cells[index])) for index in order]
+    labels = []
+    for code in range(int(ranges.max()) + 1):
+        inside = [text for text, its in zip(texts, ranges, strict=True) if its == code]
+        labels.append(inside[0] if inside[0] == inside[-1] else f"{inside[0]} – {inside[-1]}")
+    return labels, codes
+
+
+def _label(value: Any) -> str:
+    return value if isinstance(value, str) else f"{value:.10g}"

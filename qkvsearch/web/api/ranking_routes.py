@@ -1,0 +1,298 @@
+"""`search`, `recommend` and `similar`, each for one question; the first two also for a batch."""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, Field
+from starlette.responses import Response
+
+from qkvsearch.engine import Engine
+from qkvsearch.retrieval import Ranking
+from qkvsearch.retrieval.score_components import MAX_LISTED
+from qkvsearch.web.api.filters import Filters, by_column, condition
+from qkvsearch.web.api.parameters import (
+    BATCH,
+    NAMES,
+    AnyId,
+    AnyIds,
+    LimitedSize,
+    Name,
+    Names,
+    Parameters,
+    RankingParameters,
+    Text,
+    example_of,
+    option,
+)
+from qkvsearch.web.api.responses import (
+    RankedItems,
+    RequestService,
+    answer_batch,
+    as_json,
+    check_count,
+    described_by,
+    ranking_fields,
+)
+from qkvsearch.web.problems import Problem
+
+router = APIRouter()
+
+
+# --- search ---
+
+
+class SearchParameters(RankingParameters):
+    """One search."""
+
+    q: Annotated[
+        Text,
+        Field(
+            description='Words; "a phrase", -word, field:word and word* must match.',
+            examples=["sourdough bread"],
+            json_schema_extra=example_of("items.title"),
+            exclude=True,
+        ),
+    ]
+    heads: Text | None = option("heads")
+    fusion: Literal["scores", "ranks"] = option("fusion")
+    user: Text | None = option("user")
+    prefix: bool = option("prefix")
+    facets: Text = option("facets", "")
+    filter: Filters = ()
+    snippet: bool = option("snippet")
+    matches: Annotated[
+        bool,
+        Field(description="Of each column the words in which the query's are found.", exclude=True),
+    ] = False
+    anyway: bool = option("anyway")
+
+    @property
+    def is_slow(self) -> bool:
+        """Snippets and matches read the whole texts of the hits, as explanations do."""
+        return self.explain or self.snippet or self.matches
+
+
+class SearchBatch(Parameters):
+    """Several searches, answered in their order."""
+
+    searches: Annotated[list[SearchParameters], BATCH]
+
+
+class SearchResults(RankedItems):
+    """The answer to a search. corrections: words that were read as others. facets: by column, how
+    many of the items that match have which value; of a column that is filtered all values are
+    counted.
+    """
+
+    query: str
+    corrections: list[dict[str, Any]]
+    facets: dict[str, dict[str, int]]
+
+
+class SearchAnswers(BaseModel):
+    """An answer for each search."""
+
+    answers: list[SearchResults]
+
+
+def rank_for_query(engine: Engine, parameters: SearchParameters, **instead: Any) -> Ranking:
+    """Search. instead: other values of the engine's parameters."""
+    options = parameters.options()
+    options["where"] = condition(engine, parameters.filter, parameters.where)
+    options["explain"] |= parameters.matches
+    return engine.search(parameters.q, **{**options, **instead})
+
+
+def answer_search(engine: Engine, question: SearchParameters) -> dict[str, Any]:
+    """Return the envelope that the command line writes as well."""
+    ranking = rank_for_query(engine, question)
+    results = ranking.envelope(ranking_fields(ranking, question.explain)["hits"])
+    for column in by_column(engine, question.filter):
+        if column.name in results["facets"]:
+            others = condition(engine, question.filter, question.where, column.name)
+            again = {"where": others, "facets": [column.name], "k": 0, "offset": 0}
+            results["facets"] |= rank_for_query(engine, question, **again).facets
+    return results
+
+
+@router.get(
+    "/search",
+    tags=["search"],
+    responses=described_by(SearchResults),
+    summary="Rank the items for a query",
+)
+async def search(
+    service: RequestService, parameters: Annotated[SearchParameters, Query()]
+) -> Response:
+    """Hits for one query, and what of it was read otherwise than it was typed."""
+    check_count(service, parameters.k)
+    return await service.ask(
+        lambda engine: as_json(answer_search(engine, parameters)), parameters.is_slow
+    )
+
+
+@router.post(
+    "/search",
+    tags=["search"],
+    responses=described_by(SearchAnswers),
+    summary="Several searches at once",
+)
+async def search_batch(service: RequestService, batch: SearchBatch) -> Response:
+    """An answer for each; one that cannot be asked refuses them all."""
+    return await answer_batch(service, batch.searches, answer_search)
+
+
+# --- recommend ---
+
+Rating = Annotated[str, Field(max_length=2100, examples=["m042=4.5"])]
+
+
+class RecommendOptions(RankingParameters):
+    """What counts, and how the hits are shown."""
+
+    seen: bool = option("seen")
+    model: Literal["preferences", "next-item"] = option("model")
+    recent: float | None = option("recent", le=1e9)
+    damping: float = option("damping")
+    diversity: float = option("diversity")
+    because: int = option("because", MAX_LISTED, le=50)
+
+
+class RecommendParameters(RecommendOptions):
+    """For whom, and from which of their interactions."""
+
+    user: Text | None = option("user", json_schema_extra=example_of("users.id"))
+    likes: Names = option("likes")
+    rate: Annotated[
+        tuple[Rating, ...],
+        NAMES,
+        Field(description="ITEM=RATING, as if recorded now; repeatable.", exclude=True),
+    ] = ()
+    without: Names = option("without")
+    exclude: Names = option("exclude")
+
+    def options(self) -> dict[str, Any]:
+        return {**super().options(), "ratings": ratings_of(self.rate)}
+
+
+class RecommendBody(RecommendOptions):
+    """The same as JSON, where ids may be numbers, and ratings are an object."""
+
+    user: AnyId | None = option("user", json_schema_extra=example_of("users.id"))
+    likes: AnyIds = option("likes")
+    ratings: Annotated[
+        dict[Name, float],
+        LimitedSize,
+        Field(description="Of items the rating, as if recorded now."),
+    ] = Field(default_factory=dict)
+    without: AnyIds = option("without")
+    exclude: AnyIds = option("exclude")
+
+
+class RecommendBatch(Parameters):
+    """Several questions, answered in their order."""
+
+    questions: Annotated[list[RecommendBody], BATCH]
+
+
+class RecommendAnswers(BaseModel):
+    """An answer for each question."""
+
+    answers: list[RankedItems]
+
+
+def ratings_of(pairs: tuple[str, ...]) -> dict[str, float]:
+    """Parse ITEM=RATING pairs. Raises `Problem` for a malformed pair, and for an item rated twice.
+
+    >>> ratings_of(("m042=4.5", "a=b=1"))
+    {'m042': 4.5, 'a=b': 1.0}
+    """
+    ratings: dict[str, float] = {}
+    for pair in pairs:
+        item, _, text = pair.rpartition("=")
+        try:
+            rating = float(text)
+        except ValueError:
+            rating = float("nan")
+        if not item or not isfinite(rating):
+            raise Problem(400, f"`rate`: an item, = and a number, such as m042=4.5, not {pair!r}")
+        if item in ratings:
+            raise Problem(400, f"`rate`: {item!r} is there twice")
+        ratings[item] = rating
+    return ratings
+
+
+def answer_recommend(engine: Engine, question: RecommendOptions) -> dict[str, Any]:
+    """Return notes and hits."""
+    return ranking_fields(engine.recommend(**question.options()), question.explain)
+
+
+@router.get(
+    "/recommend", tags=["recommend"], responses=described_by(RankedItems), summary="Recommend items"
+)
+async def recommend(
+    service: RequestService, parameters: Annotated[RecommendParameters, Query()]
+) -> Response:
+    """An exact solve on the current history; with `explain`, what each item of it adds."""
+    check_count(service, parameters.k)
+    return await service.ask(
+        lambda engine: as_json(answer_recommend(engine, parameters)), parameters.is_slow
+    )
+
+
+@router.post(
+    "/recommend",
+    tags=["recommend"],
+    responses=described_by(RecommendAnswers),
+    summary="Several recommendations at once",
+)
+async def recommend_batch(service: RequestService, batch: RecommendBatch) -> Response:
+    """An answer for each; one that cannot be asked refuses them all."""
+    return await answer_batch(service, batch.questions, answer_recommend)
+
+
+# --- similar ---
+
+
+class SimilarParameters(RankingParameters):
+    """To which items."""
+
+    items: Annotated[
+        Names,
+        Field(
+            min_length=1,
+            description="To these; repeatable.",
+            json_schema_extra=example_of("items.id"),
+        ),
+    ]
+    exclude: Names = option("exclude")
+    filter: Filters = ()
+
+
+def rank_similar(engine: Engine, parameters: SimilarParameters) -> Ranking:
+    """Rank the neighbours of items. Their scores always have components."""
+    options = parameters.options()
+    del options["explain"]
+    options["where"] = condition(engine, parameters.filter, parameters.where)
+    return engine.similar(**options)
+
+
+def answer_similar(engine: Engine, parameters: SimilarParameters) -> dict[str, Any]:
+    """Return notes and hits."""
+    return ranking_fields(rank_similar(engine, parameters), parameters.explain)
+
+
+@router.get(
+    "/similar", tags=["similar"], responses=described_by(RankedItems), summary="Neighbours of items"
+)
+async def similar(
+    service: RequestService, parameters: Annotated[SimilarParameters, Query()]
+) -> Response:
+    """By who met them, and by what they are called and tagged."""
+    check_count(service, parameters.k)
+    return await service.ask(
+        lambda engine: as_json(answer_similar(engine, parameters)), parameters.is_slow
+    )

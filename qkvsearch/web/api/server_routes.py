@@ -1,0 +1,82 @@
+"""`health`, `metrics`, `info` and `builds`: the state of the server and of its workspace."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+from fastapi import APIRouter, Request
+from pydantic import BaseModel
+from starlette.responses import PlainTextResponse, Response
+
+from qkvsearch.engine import Engine
+from qkvsearch.web import prometheus
+from qkvsearch.web.api.responses import (
+    RequestService,
+    Rows,
+    as_json,
+    described_by,
+    listing_fields,
+)
+
+log = logging.getLogger("qkvsearch.web")
+router = APIRouter(tags=["state"])
+
+
+class Health(BaseModel):
+    """The server answers, and from which build. Without its token a server tells no more."""
+
+    status: str
+    items: int | None = None
+    built: str | None = None
+
+
+@router.get("/health", responses=described_by(Health), summary="Whether it answers")
+async def health(service: RequestService, request: Request) -> Response:
+    """From which build, and of how many items; of a server with a token without it neither."""
+    build = await asyncio.to_thread(lambda: service.engine.index)  # which may have to be opened
+    if service.token and not service.token.is_in(request.headers.get("authorization", "")):
+        return as_json({"status": "ok"})
+    return as_json({"status": "ok", "items": build.n_items, "built": build.snapshot.created})
+
+
+@router.get(
+    "/metrics",
+    response_class=PlainTextResponse,
+    summary="Counts and times, as Prometheus reads them",
+)
+async def all_metrics(service: RequestService) -> Response:
+    """Of all worker processes together."""
+    return Response(await asyncio.to_thread(service.metrics.text), media_type=prometheus.MEDIA_TYPE)
+
+
+@router.get(
+    "/info", responses=described_by(dict[str, Any]), summary="What was built, when, from what"
+)
+async def info(service: RequestService) -> Response:
+    """Counts, columns, heads and their weights; without the folder's name."""
+    return as_json(await service.ask(public_info))
+
+
+@router.get("/builds", responses=described_by(Rows), summary="Which builds there are")
+async def builds(service: RequestService) -> Response:
+    """The latest first; `megabytes` is what each one added on disk."""
+    return as_json(await service.ask(list_builds))
+
+
+def public_info(engine: Engine) -> dict[str, Any]:
+    """Return the facts of the build without the workspace's path."""
+    info = engine.info()
+    info.pop("workspace")
+    return info
+
+
+def list_builds(engine: Engine) -> dict[str, Any]:
+    """Return the builds; the notes name damaged ones, and the log says which files are damaged."""
+    builds = listing_fields(engine.builds())
+    damaged = [row["id"] for row in builds["rows"] if row["segments"] is None]
+    if damaged:
+        log.error("%s", " ".join(builds["notes"]))
+        builds["notes"] = [f"damaged: {', '.join(damaged)}; the server's log names the files"]
+    return builds

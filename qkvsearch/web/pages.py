@@ -1,0 +1,173 @@
+"""The pages of the site: the template, style, script and words of each, and where it is served."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from qkvsearch.lessons import LESSONS, outline
+from qkvsearch.lessons.exports.page import STYLES
+from qkvsearch.lessons.exports.page.article import welcome
+from qkvsearch.lessons.exports.page.markup import prose
+from qkvsearch.lessons.messages import LANGUAGES, language, say, spoken
+from qkvsearch.text.pretrained.fetch import MINILM, find
+from qkvsearch.web.api.parameters import MAX_BATCH
+from qkvsearch.web.service import Service
+
+HERE = Path(__file__).parent
+FILES, WORDS = HERE / "static", HERE / "words"
+# Each page by its address, in the order of the menu.
+PAGES = {
+    "/": "search",
+    "/recommend": "recommend",
+    "/map": "map",
+    "/attend": "attend",
+    "/learn": "learn",
+    "/inside": "inside",
+    "/docs": "docs",
+}
+TAGS = {"en": "en", "zh": "zh-Hans"}
+
+
+def routes(service: Service) -> list[BaseRoute]:
+    """Return the routes of the pages and of their files."""
+
+    def route(path: str, name: str) -> Route:
+        async def page(request: Request) -> Response:
+            with language(language_of(request)):
+                facts = await asyncio.to_thread(facts_of, service, name)
+                more = contents_of_the_course(request) if name == "learn" else {}
+                return render(
+                    service, name, path=path, title=words("titles")[name], facts=facts, **more
+                )
+
+        return Route(path, page, name=name)
+
+    files = Mount("/static", StaticFiles(directory=FILES), name="static")
+    return [files, *(route(path, name) for path, name in PAGES.items())]
+
+
+def facts_of(service: Service, name: str) -> dict[str, Any]:
+    """Return what a page's script must know at once."""
+    if name == "search":
+        return {"most": service.settings.hits}
+    if name == "recommend":
+        return {"most": service.settings.hits, "batch": MAX_BATCH}
+    if name == "map":
+        return {"users": bool(service.engine.snapshot.facts.get("n_users"))}
+    if name == "attend":
+        main = service.engine.models.main_head
+        # A transformer has more to show, so it is first.
+        installed = [MINILM] if find(MINILM) is not None and main != MINILM else []
+        return {"encoders": [*installed, main]}
+    if name == "learn":
+        return {"lessons": list(LESSONS)}
+    if name == "docs":
+        return {"hasToken": service.token is not None}
+    return {}
+
+
+def contents_of_the_course(request: Request) -> dict[str, Any]:
+    """Return what the template of `/learn` shows."""
+    return {
+        "styles": STYLES,
+        "welcome": welcome(),
+        "prose": prose,
+        "lessons": list(outline()),
+        "language_in_links": language_in_links(request),
+    }
+
+
+def words(section: str) -> dict[str, str]:
+    """Return the texts of a page, or of another section, in the language of the request."""
+    return _all_words(spoken())[section]
+
+
+@cache
+def _all_words(name: str) -> dict[str, dict[str, str]]:
+    sections: dict[str, dict[str, str]] = json.loads(
+        (WORDS / f"{name}.json").read_text(encoding="utf-8")
+    )
+    return sections
+
+
+def render(
+    service: Service,
+    name: str,
+    *,
+    path: str,
+    title: str,
+    facts: dict[str, Any],
+    more_words: dict[str, str] | None = None,
+    **shown: Any,
+) -> Response:
+    """Render a page in the language of the request. name: of its template, script, style and words.
+    path: its address in the menu. facts: what its script must know. shown: what its template needs.
+    """
+    tag, titles = TAGS[spoken()], words("titles")
+    text = (
+        templates()
+        .get_template(f"{name}.html")
+        .render(
+            say=say,
+            tag=tag,
+            other={"en": ("zh", "中文"), "zh": ("en", "English")}[spoken()],
+            name=name,
+            path=path,
+            title=title,
+            catalog=service.settings.name,
+            menu=[(address, titles[page]) for address, page in PAGES.items()],
+            words={**words("every_page"), **(more_words or {}), **words(name)},
+            facts={"readOnly": service.settings.read_only, **facts},
+            **shown,
+        )
+    )
+    headers = {"Content-Language": tag, "Vary": "Accept-Language"}
+    return Response(text, headers=headers, media_type="text/html")
+
+
+@cache
+def templates() -> Environment:
+    """Return the templates. They escape every text."""
+    loader = PackageLoader("qkvsearch.web", "templates")
+    return Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True,
+    )  # fmt: skip
+
+
+def language_of(request: Request) -> str:
+    """Return the language by `lang` in the address, else by Accept-Language, else English.
+
+    RFC 9110, section 12.5.4: entries with weights; a longer tag suits a shorter range.
+    """
+    requested = request.query_params.get("lang")
+    if requested in LANGUAGES:
+        return requested
+    accepted = []
+    for position, entry in enumerate(request.headers.get("accept-language", "").split(",")[:20]):
+        tag, _, quality = entry.strip().lower().partition(";q=")
+        name = tag.split("-")[0]
+        try:
+            weight = float(quality or 1)
+        except ValueError:
+            continue
+        if name in LANGUAGES and 0 < weight <= 1:
+            accepted.append((-weight, position, name))
+    return min(accepted)[2] if accepted else "en"
+
+
+def language_in_links(request: Request) -> str:
+    """Return what links add to stay in a language that was chosen."""
+    requested = request.query_params.get("lang")
+    return f"?{urlencode({'lang': requested})}" if requested in LANGUAGES else ""
