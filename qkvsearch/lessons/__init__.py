@@ -28,7 +28,6 @@ __all__ = ["LANGUAGES", "LESSONS", "Given", "Outline", "guidance", "language", "
 NUMBERS = {
     "recommender": 3,
     "translation": 6,
-    "masks": 8,
     "context": 9,
     "heads": 10,
     "block": 11,
