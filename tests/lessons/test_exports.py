@@ -33,7 +33,7 @@ IN_WORDS = {
     "embeddings": {4},
     "dot-product": {1},
     "recommender": {2},
-    "translation": {4, 5, 7},
+    "translation": {5, 7},
     "context": {6},
     "heads": {1},
     "block": {2, 4},
