@@ -27,8 +27,6 @@ __all__ = ["LANGUAGES", "LESSONS", "Given", "Outline", "guidance", "language", "
 # Those that are no documents yet, by their numbers.
 NUMBERS = {
     "recommender": 3,
-    "translation": 6,
-    "masks": 8,
     "context": 9,
     "heads": 10,
     "block": 11,

@@ -20,16 +20,6 @@ GUIDANCE = {
         mark("What would the loss do if the rate were ten times as large?"),
         mark("The steps would jump over the valley, and the loss could grow."),
     ),
-    "translation": Guidance(
-        mark("“The query comes from what is read.” It comes from what is being written."),
-        mark("The source has twice as many characters. Which matrices change their shape?"),
-        mark("Keys, values and weights (in columns); the queries do not."),
-    ),
-    "masks": Guidance(
-        mark("“A hidden token is gone.” Hidden as a key, it still asks, and its residual stays."),
-        mark("Hide everything from a row. What does softmax give?"),
-        mark("0/0: nothing that is defined; a program must choose."),
-    ),
     "context": Guidance(
         mark("“Attention knows the order.” Without positions or a look-ahead mask it does not."),
         mark("How could the two “saw” get different outputs without positions?"),

@@ -7,12 +7,11 @@ import pytest
 
 from qkvsearch.attention.layers import EncoderLayer, Linear
 from qkvsearch.lessons import lesson
-from qkvsearch.lessons.compute import recommender
+from qkvsearch.lessons.compute import masks, recommender
 from qkvsearch.lessons.compute.search import key_rows
-from qkvsearch.lessons.course import learning, masks
+from qkvsearch.lessons.course import learning
 from qkvsearch.lessons.course.block import parts
 from qkvsearch.lessons.course.heads import learned
-from qkvsearch.lessons.course.masks import one_layer
 from qkvsearch.text.encoded_text import attend_without_layers
 from qkvsearch.text.labelled import LabelledVectors
 
@@ -93,5 +92,5 @@ def test_a_word_counts_more_where_fewer_have_it_and_where_texts_are_shorter():
 def test_tokens_meet_in_the_scores_and_in_the_mix_and_nowhere_else():
     x, w = masks.X, (masks.W_QUERY, masks.W_KEY, masks.W_VALUE)
     alone = np.eye(4, dtype=bool)  # each token sees itself: neither scores nor mix can matter
-    assert (one_layer.influence(x, *w) > 0).all()
-    np.testing.assert_array_equal(one_layer.influence(x, *w, alone) > 0, alone)
+    assert (masks.influence(x, *w) > 0).all()
+    np.testing.assert_array_equal(masks.influence(x, *w, alone) > 0, alone)

@@ -32,8 +32,7 @@ OWN = {name: RNG.normal(size=shape) for name, shape in SHAPES.items()}
 IN_WORDS = {
     "embeddings": {4},
     "dot-product": {1},
-    "translation": {4, 5, 7},
-    "masks": {7, 12},
+    "translation": {5, 7},
     "context": {6},
     "heads": {1},
     "block": {2, 4},
