@@ -32,7 +32,6 @@ NUMBERS = {
     "context": 9,
     "heads": 10,
     "block": 11,
-    "learning": 12,
 } | {name: int(folder.name[:2]) for name, folder in folders().items()}
 # In the order in which they build on one another.
 LESSONS = tuple(sorted(NUMBERS, key=NUMBERS.__getitem__))

@@ -45,11 +45,4 @@ GUIDANCE = {
         mark("Which parts could be computed for one token without knowing the others?"),
         mark("Residual, norm and feed forward; attention alone needs the others."),
     ),
-    "learning": Guidance(
-        mark(
-            "“A large weight is a reason.” It tells where a head looks; take it away to see causes."
-        ),
-        mark("What would you compare a weight with, before you believe it?"),
-        mark("The other words, another ending, other heads, and the output without it."),
-    ),
 }

@@ -7,8 +7,9 @@ import pytest
 
 from qkvsearch.attention.layers import EncoderLayer, Linear
 from qkvsearch.lessons import lesson
+from qkvsearch.lessons.compute import learning
 from qkvsearch.lessons.compute.search import key_rows
-from qkvsearch.lessons.course import learning, masks
+from qkvsearch.lessons.course import masks
 from qkvsearch.lessons.course.block import parts
 from qkvsearch.lessons.course.heads import learned
 from qkvsearch.lessons.course.masks import one_layer
