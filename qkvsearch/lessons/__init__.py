@@ -29,7 +29,6 @@ NUMBERS = {
     "recommender": 3,
     "translation": 6,
     "masks": 8,
-    "context": 9,
     "heads": 10,
     "block": 11,
 } | {name: int(folder.name[:2]) for name, folder in folders().items()}

@@ -30,11 +30,6 @@ GUIDANCE = {
         mark("Hide everything from a row. What does softmax give?"),
         mark("0/0: nothing that is defined; a program must choose."),
     ),
-    "context": Guidance(
-        mark("“Attention knows the order.” Without positions or a look-ahead mask it does not."),
-        mark("How could the two “saw” get different outputs without positions?"),
-        mark("By a look-ahead mask: the second one sees more words than the first."),
-    ),
     "heads": Guidance(
         mark("“More heads are more numbers to learn.” At the same width they are as many."),
         mark("One row of weights: can an output hold more than the largest value?"),

@@ -35,7 +35,6 @@ IN_WORDS = {
     "recommender": {2},
     "translation": {4, 5, 7},
     "masks": {7, 12},
-    "context": {6},
     "heads": {1},
     "block": {2, 4},
 }

@@ -360,9 +360,9 @@ def test_quizzes_judge_right_and_wrong(course):
 
 
 @pytest.mark.point(33)
-def test_the_same_matrices_serve_every_sequence_and_each_has_its_own_weights(taught):
+def test_the_same_matrices_serve_every_sequence_and_each_has_its_own_weights(course):
     """In this task the place decides; under matrices that are large and random it does not."""
-    found = taught("learning").showing(33).found
+    found = course.showing(33).found
     assert found["apart"]["outputs"] > 1
     assert 0 < found["apart"]["weights"] < 0.01
     rng = np.random.default_rng(0)
