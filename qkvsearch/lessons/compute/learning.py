@@ -25,6 +25,7 @@ from qkvsearch.text.encoders import pretrained
 from qkvsearch.text.languages import stop_words
 from qkvsearch.text.pretrained.fetch import find
 
+FOLDER = Path(__file__).parent
 SEQUENCES, TOKENS, WIDTH = 32, 4, 2
 RATE, DEVIATION = 0.1, 0.02
 
@@ -135,22 +136,12 @@ class Twin:
         return first, second
 
 
-ANIMAL = Twin(
-    "The animal didn't cross the street because it was too", ("tired", "wide"), ("animal", "street")
+# Written for this test, none but the first looked at before it.
+TWINS = tuple(
+    Twin(sentence, tuple(endings), tuple(nouns))
+    for sentence, endings, nouns in json.loads((FOLDER / "twins.json").read_text("utf-8"))
 )
-# Written for this test, none looked at before it.
-TWINS = (
-    ANIMAL,
-    Twin("The trophy didn't fit in the suitcase because it was too", ("large", "small"),
-         ("trophy", "suitcase")),
-    Twin("The cup fell off the shelf because it was too", ("heavy", "narrow"), ("cup", "shelf")),
-    Twin("The dog left the house because it was too", ("hungry", "dark"), ("dog", "house")),
-    Twin("The boy put the ball on the table because it was", ("round", "flat"), ("ball", "table")),
-    Twin("The bee sat on the flower because it was", ("tired", "sweet"), ("bee", "flower")),
-    Twin("The ship did not enter the harbour because it was too", ("long", "shallow"),
-         ("ship", "harbour")),
-    Twin("The key did not open the door because it was", ("bent", "stuck"), ("key", "door")),
-)  # fmt: skip
+ANIMAL = TWINS[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -397,8 +388,7 @@ def cosine(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 # --- what was recorded of MiniLM ---
 
-RECORDED = Path(__file__).with_name("minilm.json")
-RECORDED_HEADS = Path(__file__).with_name("minilm_heads.npz")
+RECORDED = FOLDER / "minilm.json"
 
 
 @cache
@@ -413,20 +403,12 @@ def recorded() -> Evidence:
 
 def to_record(found: Evidence) -> str:
     """Return what the file holds, a line for each field."""
-    fields = {
-        name: np.round(getattr(found, name), 5).tolist()
-        for name in ("cosines", "other_cosine", "turns")
-    }
-    removed = [
-        {
-            name: round(value, 5) if isinstance(value, float) else value
-            for name, value in cut.items()
-        }
-        for cut in found.removed
-    ]
-    lines = [json.dumps(name) + ": " + json.dumps(value) for name, value in fields.items()]
-    cuts = ",\n".join(f"  {json.dumps(cut)}" for cut in removed)
-    return "{\n" + ",\n".join(lines) + f',\n"removed": [\n{cuts}\n]\n}}\n'
+    lines = []
+    for name in ("cosines", "other_cosine", "turns", "removed"):
+        plain = json.dumps(getattr(found, name), default=np.ndarray.tolist)
+        rounded = json.loads(plain, parse_float=lambda number: round(float(number), 5))
+        lines.append(f'"{name}": {json.dumps(rounded)}')
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 @cache
@@ -435,7 +417,7 @@ def recorded_texts() -> tuple[AttendedText, ...]:
 
     `docs/minilm_heads.py` wrote the file and describes it.
     """
-    with np.load(RECORDED_HEADS) as file:
+    with np.load(FOLDER / "minilm_heads.npz") as file:
         words, lengths, codes, shape = (file[n] for n in ("words", "lengths", "codes", "shape"))
     sizes = int(shape.prod()) * lengths**2
     texts = []
