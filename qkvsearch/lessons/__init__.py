@@ -26,11 +26,8 @@ __all__ = ["LANGUAGES", "LESSONS", "Given", "Outline", "guidance", "language", "
 
 # Those that are no documents yet, by their numbers.
 NUMBERS = {
-    "recommender": 3,
-    "context": 9,
     "heads": 10,
     "block": 11,
-    "learning": 12,
 } | {name: int(folder.name[:2]) for name, folder in folders().items()}
 # In the order in which they build on one another.
 LESSONS = tuple(sorted(NUMBERS, key=NUMBERS.__getitem__))

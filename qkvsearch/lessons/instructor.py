@@ -15,16 +15,6 @@ class Guidance(NamedTuple):
 
 
 GUIDANCE = {
-    "recommender": Guidance(
-        mark("“The computer finds genres.” It finds numbers that fit; a name is what we read in."),
-        mark("What would the loss do if the rate were ten times as large?"),
-        mark("The steps would jump over the valley, and the loss could grow."),
-    ),
-    "context": Guidance(
-        mark("“Attention knows the order.” Without positions or a look-ahead mask it does not."),
-        mark("How could the two “saw” get different outputs without positions?"),
-        mark("By a look-ahead mask: the second one sees more words than the first."),
-    ),
     "heads": Guidance(
         mark("“More heads are more numbers to learn.” At the same width they are as many."),
         mark("One row of weights: can an output hold more than the largest value?"),
@@ -34,12 +24,5 @@ GUIDANCE = {
         mark("“Attention does the work.” Most numbers of a block are in feed forward."),
         mark("Which parts could be computed for one token without knowing the others?"),
         mark("Residual, norm and feed forward; attention alone needs the others."),
-    ),
-    "learning": Guidance(
-        mark(
-            "“A large weight is a reason.” It tells where a head looks; take it away to see causes."
-        ),
-        mark("What would you compare a weight with, before you believe it?"),
-        mark("The other words, another ending, other heads, and the output without it."),
     ),
 }

@@ -7,9 +7,8 @@ import pytest
 
 from qkvsearch.attention.layers import EncoderLayer, Linear
 from qkvsearch.lessons import lesson
-from qkvsearch.lessons.compute import masks, recommender
+from qkvsearch.lessons.compute import learning, masks, recommender
 from qkvsearch.lessons.compute.search import key_rows
-from qkvsearch.lessons.course import learning
 from qkvsearch.lessons.course.block import parts
 from qkvsearch.lessons.course.heads import learned
 from qkvsearch.text.encoded_text import attend_without_layers

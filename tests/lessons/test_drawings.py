@@ -13,8 +13,8 @@ from rich.cells import cell_len
 from qkvsearch.attention import attention, cosine_score
 from qkvsearch.cli.lesson.drawn import bar, drawing_view
 from qkvsearch.lessons import LESSONS, language, lesson
+from qkvsearch.lessons.compute import learning
 from qkvsearch.lessons.compute.recommender import RATE, RATINGS, STEPS, descend, positions
-from qkvsearch.lessons.course.learning.recorded import heads_of, recorded
 from qkvsearch.lessons.drawings import Arrows, AttendedText, Descent, Drawing, Flow, Heads
 from qkvsearch.lessons.drawings.heads import LEVELS, in_bytes
 from qkvsearch.lessons.exports.markdown import to_markdown
@@ -298,7 +298,7 @@ def test_the_map_has_room_for_the_whole_walk(walk):
 
 
 def test_what_was_recorded_are_twelve_sentences_of_one_model():
-    found = recorded()
+    found = learning.recorded_texts()
     assert len(found) == 12
     for reading in found:
         n = len(reading.words)
@@ -323,7 +323,7 @@ def test_what_was_recorded_is_what_the_model_attends_to():
     if find("minilm") is None:
         pytest.skip("needs minilm: qkvsearch model fetch minilm")
     encoder = pretrained("minilm")
-    for reading in recorded():
+    for reading in learning.recorded_texts():
         text = " ".join(word for word in reading.words if word not in ("[CLS]", "[SEP]"))
         weights = encoder.attend(text).word_weights()
         assert np.abs(weights - reading.weights).max() < 1 / LEVELS + 1e-4
@@ -333,20 +333,19 @@ def test_what_was_recorded_is_what_the_model_attends_to():
     assert part.first.words[1:-1] == ["A", "bank", "by", "a", "river"]
 
 
-@pytest.mark.skipif(find("static") is None, reason="needs qkvsearch[encoders]")
-def test_of_ones_own_sentence_the_heads_are_the_encoders():
-    reading = pretrained("static").attend("a river bank")
-    part = heads_of(reading, 1, 2)
-    np.testing.assert_array_equal(part.weights, reading.word_weights()[0, 0])
+def test_of_ones_own_sentence_the_heads_are_the_encoders(tiny_bert):
+    given = Given(sentence="the cat sat on it", encoder=str(tiny_bert))
+    (part,) = drawings(lesson("learning", given), Heads)[-1:]
+    weights = pretrained(str(tiny_bert)).attend("the cat sat on it").word_weights()
+    np.testing.assert_array_equal(part.first.weights, weights)
     assert part.first.codes is None
 
 
-def test_lesson_10_ends_with_lines_also_where_nothing_is_installed(monkeypatch):
-    from qkvsearch.lessons.course.learning import at_work
-
-    monkeypatch.setattr(at_work, "find", lambda name: None)
-    (part,) = [part for part in at_work.steps(at_work.Given())[0].parts if isinstance(part, Heads)]
-    assert len(part.readings) == 12
-    i, j = (list(part.first.words).index(word) for word in ("it", "animal"))
-    weights = part.first.weights
-    assert part.weights[i, j] == weights[:, :, i, j].max()
+def test_lesson_12_ends_with_lines_also_where_nothing_is_installed(monkeypatch):
+    monkeypatch.setattr(learning, "find", lambda name: None)
+    for given in (Given(), Given(sentence="a river bank")):
+        (part,) = drawings(lesson("learning", given), Heads)[-1:]
+        assert len(part.readings) == 12
+        i, j = (list(part.first.words).index(word) for word in ("it", "animal"))
+        weights = part.first.weights
+        assert part.weights[i, j] == weights[:, :, i, j].max()

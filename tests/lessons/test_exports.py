@@ -33,7 +33,6 @@ IN_WORDS = {
     "embeddings": {4},
     "dot-product": {1},
     "translation": {5, 7},
-    "context": {6},
     "heads": {1},
     "block": {2, 4},
 }
