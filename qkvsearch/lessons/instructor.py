@@ -35,11 +35,6 @@ GUIDANCE = {
         mark("How could the two “saw” get different outputs without positions?"),
         mark("By a look-ahead mask: the second one sees more words than the first."),
     ),
-    "heads": Guidance(
-        mark("“More heads are more numbers to learn.” At the same width they are as many."),
-        mark("One row of weights: can an output hold more than the largest value?"),
-        mark("No: it is a mean of the values, and lies between them."),
-    ),
     "block": Guidance(
         mark("“Attention does the work.” Most numbers of a block are in feed forward."),
         mark("Which parts could be computed for one token without knowing the others?"),

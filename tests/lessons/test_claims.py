@@ -8,10 +8,10 @@ import pytest
 from qkvsearch.attention.layers import EncoderLayer, Linear
 from qkvsearch.lessons import lesson
 from qkvsearch.lessons.compute import recommender
+from qkvsearch.lessons.compute.heads import before_and_after
 from qkvsearch.lessons.compute.search import key_rows
 from qkvsearch.lessons.course import learning, masks
 from qkvsearch.lessons.course.block import parts
-from qkvsearch.lessons.course.heads import learned
 from qkvsearch.lessons.course.masks import one_layer
 from qkvsearch.text.encoded_text import attend_without_layers
 from qkvsearch.text.labelled import LabelledVectors
@@ -45,7 +45,7 @@ def test_it_is_the_lengths_that_let_a_film_match_another_more():
 
 
 def test_guessing_0_is_wrong_by_the_variance():
-    _, target = learned.two_places(seed=9)
+    _, target = before_and_after(seed=9)
     assert np.square(target).mean() == pytest.approx(1, abs=0.15)
 
 
