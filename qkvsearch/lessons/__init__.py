@@ -30,7 +30,6 @@ NUMBERS = {
     "translation": 6,
     "masks": 8,
     "context": 9,
-    "block": 11,
     "learning": 12,
 } | {name: int(folder.name[:2]) for name, folder in folders().items()}
 # In the order in which they build on one another.

@@ -35,11 +35,6 @@ GUIDANCE = {
         mark("How could the two “saw” get different outputs without positions?"),
         mark("By a look-ahead mask: the second one sees more words than the first."),
     ),
-    "block": Guidance(
-        mark("“Attention does the work.” Most numbers of a block are in feed forward."),
-        mark("Which parts could be computed for one token without knowing the others?"),
-        mark("Residual, norm and feed forward; attention alone needs the others."),
-    ),
     "learning": Guidance(
         mark(
             "“A large weight is a reason.” It tells where a head looks; take it away to see causes."

@@ -8,17 +8,17 @@ import pytest
 from qkvsearch.attention.layers import EncoderLayer, Linear
 from qkvsearch.lessons import lesson
 from qkvsearch.lessons.compute import recommender
+from qkvsearch.lessons.compute.block import random_texts, through
 from qkvsearch.lessons.compute.heads import before_and_after
 from qkvsearch.lessons.compute.search import key_rows
 from qkvsearch.lessons.course import learning, masks
-from qkvsearch.lessons.course.block import parts
 from qkvsearch.lessons.course.masks import one_layer
 from qkvsearch.text.encoded_text import attend_without_layers
 from qkvsearch.text.labelled import LabelledVectors
 
 
 def test_blocks_can_be_stacked_as_none_changes_the_width():
-    x = parts.drawn()
+    x = random_texts()[0]
     blocks = [EncoderLayer.create(x.shape[1], 2, 32, rng=n, dtype=np.float64) for n in range(2)]
     assert blocks[1](blocks[0](x)).shape == x.shape
     with pytest.raises(ValueError, match="does not fit"):
@@ -26,10 +26,9 @@ def test_blocks_can_be_stacked_as_none_changes_the_width():
 
 
 def test_it_is_the_residual_that_makes_numbers_grow():
-    x = parts.drawn()
+    x = random_texts()[0]
     kept, left_out = (
-        [y.std() for y in parts.through(x, 4, residual=how, norm=False, forward=True)]
-        for how in (True, False)
+        [y.std() for y in through(x, 4, residual=how, norm=False)] for how in (True, False)
     )
     assert (np.diff([x.std(), *kept]) > 0).all()
     assert (np.diff([x.std(), *left_out]) < 0).all()

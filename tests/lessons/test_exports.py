@@ -36,7 +36,7 @@ IN_WORDS = {
     "masks": {7, 12},
     "context": {6},
     "heads": {1},
-    "block": {2, 4},
+    "block": {4},
 }
 BARS = re.compile(r"(?<!\\)\|")
 
