@@ -5,7 +5,7 @@ The English texts are the keys of the catalog (gettext); `locale/zh` holds the C
 
 import gettext
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from decimal import ROUND_HALF_UP, Decimal
@@ -100,16 +100,6 @@ class _Shown(dict[str, Any]):
 def mark(message: str) -> str:
     """A message that is said later: `say(TITLE)`. The catalog finds it by this name."""
     return message
-
-
-def marks(*messages: str) -> tuple[str, ...]:
-    """Several that are said later: `said(NAMES)`."""
-    return messages
-
-
-def said(messages: Iterable[str]) -> list[str]:
-    """Messages that were marked, in the language that is spoken."""
-    return [say(message) for message in messages]
 
 
 def shown(value: Any) -> str:

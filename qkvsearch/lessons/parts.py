@@ -9,10 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from qkvsearch.attention.trace import Trace, TraceStep
-from qkvsearch.lessons.cells import Cell, codes
+from qkvsearch.attention.trace import TraceStep
 from qkvsearch.lessons.drawings import Drawing
-from qkvsearch.lessons.messages import say
 from qkvsearch.lessons.quizzes import Quiz
 from qkvsearch.lessons.workbench import MaskName, Workbench
 
@@ -70,11 +68,6 @@ class Text:
     text: str
 
 
-def tell(message: str, **live: Any) -> Text:
-    """A paragraph, said."""
-    return Text(say(message, **live))
-
-
 @dataclass(frozen=True)
 class Formula:
     """A line of mathematics, in plain letters."""
@@ -116,11 +109,6 @@ class Matrix:
         return cls(name, array, step.rows, columns, ROLES[step.name], written, visible)
 
 
-def arrays(found: Trace, *names: str) -> dict[str, np.ndarray]:
-    """The numbers of these steps of a trace, by their names."""
-    return {name: np.asarray(found[name].array) for name in names}
-
-
 @dataclass(frozen=True)
 class Table:
     """Rows of words and numbers under headings."""
@@ -149,9 +137,6 @@ class Code:
     source: str
     value: Any
 
-    def text(self, known: dict[str, Any] | None = None) -> str:
-        return self.source
-
 
 @dataclass(frozen=True, eq=False)
 class Step:
@@ -166,19 +151,8 @@ class Step:
     parts: Sequence[Part]
     points: tuple[int, ...] = ()
     found: dict[str, Any] = field(default_factory=dict)
-    code: Cell | Code | None = None
+    code: Code | None = None
     is_further: bool = False
-
-
-def step(
-    title: str,
-    *parts: Part,
-    points: tuple[int, ...] = (),
-    found: dict[str, Any] | None = None,
-    code: Cell | None = None,
-) -> Step:
-    """A step whose title is said."""
-    return Step(say(title), parts, points, found or {}, code)
 
 
 @dataclass(frozen=True)
@@ -197,6 +171,16 @@ class Outline:
     further: int = field(default=0, kw_only=True)
 
 
+@dataclass(frozen=True)
+class Guidance:
+    """Notes for a teacher: a common misconception with what is so, a question for the class, and
+    its answer."""
+
+    wrong: str
+    ask: str
+    answer: str
+
+
 @dataclass(frozen=True, eq=False)
 class Lesson(Outline):
     """A lesson, computed: steps counted from 1, and quizzes whose answers came with them.
@@ -212,11 +196,6 @@ class Lesson(Outline):
     def __post_init__(self) -> None:
         if not self.n_steps:
             object.__setattr__(self, "n_steps", len(self.steps))
-
-    @property
-    def coded(self) -> list[tuple[Step, str]]:
-        """Each step with its code, which runs after that of the steps before; "" for none."""
-        return list(zip(self.steps, codes(step.code for step in self.steps), strict=True))
 
     def showing(self, point: int) -> Step:
         """The first step that shows this point. Raises KeyError where none does."""

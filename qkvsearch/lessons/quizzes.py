@@ -162,22 +162,6 @@ class Quiz:
         }
 
 
-def quiz(
-    question: str,
-    answer: float | Sequence[float] | frozenset[str],
-    worked: str,
-    /,
-    choices: Sequence[str] = (),
-    tolerance: float = 0.01,
-    **live: Any,
-) -> Quiz:
-    """A quiz whose question and worked answer are said, with the same numbers filled in.
-
-    Its lesson gives it its name.
-    """
-    return Quiz("", say(question, **live), answer, say(worked, **live), choices, tolerance)
-
-
 def read_numbers(given: str, n: int = 1) -> list[float]:
     """The numbers in what was typed; a comma is a decimal one where there are not n otherwise.
 

@@ -8,15 +8,15 @@ import pytest
 from qkvsearch.attention.layers import EncoderLayer, Linear
 from qkvsearch.lessons import lesson
 from qkvsearch.lessons.compute import learning, masks, recommender
+from qkvsearch.lessons.compute.block import random_texts, through
+from qkvsearch.lessons.compute.heads import before_and_after
 from qkvsearch.lessons.compute.search import key_rows
-from qkvsearch.lessons.course.block import parts
-from qkvsearch.lessons.course.heads import learned
 from qkvsearch.text.encoded_text import attend_without_layers
 from qkvsearch.text.labelled import LabelledVectors
 
 
 def test_blocks_can_be_stacked_as_none_changes_the_width():
-    x = parts.drawn()
+    x = random_texts()[0]
     blocks = [EncoderLayer.create(x.shape[1], 2, 32, rng=n, dtype=np.float64) for n in range(2)]
     assert blocks[1](blocks[0](x)).shape == x.shape
     with pytest.raises(ValueError, match="does not fit"):
@@ -24,10 +24,9 @@ def test_blocks_can_be_stacked_as_none_changes_the_width():
 
 
 def test_it_is_the_residual_that_makes_numbers_grow():
-    x = parts.drawn()
+    x = random_texts()[0]
     kept, left_out = (
-        [y.std() for y in parts.through(x, 4, residual=how, norm=False, forward=True)]
-        for how in (True, False)
+        [y.std() for y in through(x, 4, residual=how, norm=False)] for how in (True, False)
     )
     assert (np.diff([x.std(), *kept]) > 0).all()
     assert (np.diff([x.std(), *left_out]) < 0).all()
@@ -43,7 +42,7 @@ def test_it_is_the_lengths_that_let_a_film_match_another_more():
 
 
 def test_guessing_0_is_wrong_by_the_variance():
-    _, target = learned.two_places(seed=9)
+    _, target = before_and_after(seed=9)
     assert np.square(target).mean() == pytest.approx(1, abs=0.15)
 
 

@@ -34,7 +34,7 @@ IN_WORDS = {
     "dot-product": {1},
     "translation": {5, 7},
     "heads": {1},
-    "block": {2, 4},
+    "block": {4},
 }
 BARS = re.compile(r"(?<!\\)\|")
 

@@ -39,17 +39,17 @@ def to_document(lesson: Lesson, quizzes: bool = True) -> dict[str, Any]:
         "title": lesson.title,
         "goal": lesson.goal,
         "minutes": lesson.minutes,
-        "steps": [_step(step, code) for step, code in lesson.coded],
+        "steps": [_step(step) for step in lesson.steps],
         "quizzes": [quiz.to_record() for quiz in lesson.quizzes] if quizzes else [],
     }
 
 
-def _step(step: Step, code: str) -> dict[str, Any]:
+def _step(step: Step) -> dict[str, Any]:
     return {
         "title": step.title,
         "points": list(step.points),
         "parts": [_part(part) for part in step.parts],
-        "code": code,
+        "code": step.code.source if step.code else "",
     }
 
 

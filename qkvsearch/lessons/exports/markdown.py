@@ -92,7 +92,7 @@ def step(shown_step: Step, number: int) -> str:
 def with_code(shown_step: Step, number: int) -> str:
     """A step, and the code that computed it, which also runs alone."""
     text = step(shown_step, number)
-    return f"{text}\n\n```python\n{shown_step.code.text()}\n```" if shown_step.code else text
+    return f"{text}\n\n```python\n{shown_step.code.source}\n```" if shown_step.code else text
 
 
 def gathered(text: str) -> str:

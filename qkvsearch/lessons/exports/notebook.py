@@ -31,18 +31,18 @@ def _cells(lessons: Sequence[Lesson], quizzes: bool) -> Iterator[dict[str, Any]]
     yield _text("course", f"# {say(markdown.COURSE)}\n\n{how}")
     for lesson in lessons:
         yield _text(lesson.name, markdown.heading(lesson))
-        for n, (step, code) in enumerate(lesson.coded, start=1):
-            yield from _step_cells(step, code, n, f"{lesson.name}-{n}")
+        for n, step in enumerate(lesson.steps, start=1):
+            yield from _step_cells(step, n, f"{lesson.name}-{n}")
         if quizzes and lesson.quizzes:
             yield _text(f"{lesson.name}-questions", markdown.questions(lesson.quizzes))
     if quizzes and any(lesson.quizzes for lesson in lessons):
         yield _text("answers", markdown.answers(lessons))
 
 
-def _step_cells(step: Step, code: str, number: int, place: str) -> Iterator[dict[str, Any]]:
+def _step_cells(step: Step, number: int, place: str) -> Iterator[dict[str, Any]]:
     yield _text(place, markdown.gathered(markdown.step(step, number)))
-    if code:
-        yield _code(f"{place}-code", code)
+    if step.code:
+        yield _code(f"{place}-code", step.code.source)
     benches = [part for part in step.parts if isinstance(part, Workbench)]
     for n, bench in enumerate(benches, start=1):
         yield _code(f"{place}-try-{n}", _to_try(bench))

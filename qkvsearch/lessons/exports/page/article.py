@@ -57,7 +57,7 @@ def contents(lessons: Sequence[Lesson], quizzes: bool) -> Html:
 
 def article(lesson: Lesson, quizzes: bool) -> Html:
     """A lesson, whole."""
-    steps = [_step(step, code, lesson, n) for n, (step, code) in enumerate(lesson.coded, start=1)]
+    steps = [_step(step, lesson, n) for n, step in enumerate(lesson.steps, start=1)]
     if quizzes and lesson.quizzes:
         steps.append(questions(lesson.quizzes, lesson.name))
     about = say(
@@ -79,7 +79,7 @@ def article(lesson: Lesson, quizzes: bool) -> Html:
     )
 
 
-def _step(step: Step, code: str, lesson: Lesson, number: int) -> Html:
+def _step(step: Step, lesson: Lesson, number: int) -> Html:
     place = f"{lesson.name}-{number}"
     shown: list[str] = []
     for is_matrix, parts in groupby(step.parts, key=lambda part: isinstance(part, Matrix)):
@@ -90,12 +90,12 @@ def _step(step: Step, code: str, lesson: Lesson, number: int) -> Html:
                 _part(part, lesson.name, f"{place}-{len(shown) + i}")
                 for i, part in enumerate(parts)
             ]
-    if code:
+    if step.code:
         shown.append(
             element(
                 "details",
                 element("summary", say("The same in Python")),
-                element("pre", element("code", code)),
+                element("pre", element("code", step.code.source)),
                 class_="code",
             )
         )
