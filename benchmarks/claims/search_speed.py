@@ -158,7 +158,7 @@ def million() -> list[Row]:
     with qkv.open(folder / "ws") as engine:
         for name in ("qkvsearch", "qkvsearch, full scan"):
             if name != "qkvsearch":
-                for head in list(engine.models.head_weights)[1:]:
+                for head in engine.models.dense_heads:
                     stored = engine.models.load(DenseComponent(head))
                     vars(stored)["keys"] = DenseKeys(stored.keys.vectors)
             answers[name], times[name] = timed_answers(engine, queries)

@@ -22,7 +22,7 @@ from benchmarks.support.results import Row
 from benchmarks.support.script import main
 from qkvsearch.retrieval.column_weights import length_weights
 from qkvsearch.retrieval.head_weights import learn_weights
-from qkvsearch.text.encoders import TextEncoder, fitted_encoder, prior_weights
+from qkvsearch.text.encoders import TextEncoder, dense_heads, fitted_encoder, prior_weights
 from qkvsearch.text.pretrained.fetch import find
 from qkvsearch.text.text_encoder import item_keys
 
@@ -89,7 +89,7 @@ def choice() -> str:
 
 
 def fitted(fields: list[list[str]]) -> dict[str, TextEncoder]:
-    heads = list(prior_weights(choice()))[1:]
+    heads = dense_heads(prior_weights(choice()))
     return {head: fitted_encoder(head, fields, choice()) for head in heads}
 
 

@@ -21,7 +21,7 @@ from qkvsearch.retrieval.head_weights import lexical_scores, standardized
 from qkvsearch.retrieval.keys import LexicalKeys
 from qkvsearch.text import related_words
 from qkvsearch.text.analysis import Analyzer
-from qkvsearch.text.encoders import fitted_encoder, prior_weights
+from qkvsearch.text.encoders import dense_heads, fitted_encoder, prior_weights
 from qkvsearch.text.text_encoder import item_keys
 from qkvsearch.text.vocabulary import count_terms
 
@@ -39,7 +39,7 @@ def families() -> list[Row]:
     places = {item: place for place, item in enumerate(data.items["id"])}
     answers = np.array([places[next(iter(data.judgements[query]))] for query in data.queries])
     beside = np.zeros((len(queries), len(texts)), np.float32)
-    for head in list(weights)[1:]:
+    for head in dense_heads(weights):
         encode = fitted_encoder(head, fields).encode_many
         found = standardized(encode(queries) @ item_keys(encode, fields).T)
         beside += np.float32(weights[head]) * found

@@ -21,7 +21,7 @@ from qkvsearch.errors import quantity
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from qkvsearch.data.readers import Dataset
+    from qkvsearch.data.dataset import Dataset
 
 # Column weights are reported if they differ from equal weights by this share.
 MIN_DIFFERENCE = 0.1

@@ -255,7 +255,7 @@ def decided_feedback(
         return "rating", columns.rating_scale
     inferred = infer_scale(ratings, counts)
     if inferred.are_counts:
-        use = "left out" if has_weights else "filtered as weights"
+        use = "left out" if has_weights else "taken as weights"
         report.notes.append(
             f"column {roles.rating} holds counts, not ratings ({inferred.why}), and was {use}; "
             "`rating_scale` says otherwise"

@@ -10,10 +10,10 @@ from qkvsearch._utils.limits import ROWS
 from qkvsearch.data.catalog import catalog_from_frame
 from qkvsearch.data.columns import Columns, find_column, require_column
 from qkvsearch.data.columns.choice import has_users
+from qkvsearch.data.dataset import Dataset, Source, load_encoded, read_dataset
 from qkvsearch.data.files.encoded import EncodedTable
 from qkvsearch.data.files.tables import read_encoded, read_table
 from qkvsearch.data.log import interactions_from_table
-from qkvsearch.data.readers import Dataset, Source, load_encoded, read_dataset
 from qkvsearch.data.report import ReadReport
 from qkvsearch.data.samples import sample
 from qkvsearch.errors import DataError, listed_names

@@ -19,9 +19,9 @@ from qkvsearch.storage.segments import BUILDS_FOLDER
 if TYPE_CHECKING:
     from qkvsearch._utils.callbacks import Progress
     from qkvsearch.data.columns import Columns
+    from qkvsearch.data.dataset import Source
     from qkvsearch.data.ids import Id
     from qkvsearch.data.judgements import Judgements, Queries
-    from qkvsearch.data.readers import Source
     from qkvsearch.data.synonyms import Synonyms
     from qkvsearch.engine.rows import ItemRows, UserRows
     from qkvsearch.evaluation.results import Evaluation

@@ -65,7 +65,7 @@ class EmbeddingTable:
 
 def dense_head(models: StoredModels, head: str | None) -> str:
     """Return the name of a dense head, by default the main one. Raises `QkvError` for others."""
-    names = list(models.head_weights)[1:]
+    names = models.dense_heads
     name = models.main_head if head is None else head
     if name not in names:
         raise QkvError(

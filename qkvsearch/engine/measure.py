@@ -50,7 +50,7 @@ def evaluate_against(
         )
     texts = queries if isinstance(queries, dict) else read_queries(queries)
     with closing(type(build)(build.workspace)) as local:
-        for done, head in enumerate(names := list(local.models.head_weights)[1:], 1):
+        for done, head in enumerate(names := local.models.dense_heads, 1):
             stored = local.models.load(DenseComponent(head))
             vars(stored)["keys"] = DenseKeys(np.asarray(stored.keys.vectors))
             if progress is not None:

@@ -24,7 +24,7 @@ from qkvsearch.storage import BuildContents, CatalogRows, Snapshot, Workspace
 from qkvsearch.storage.segments import AFTER, ORIGIN
 
 if TYPE_CHECKING:
-    from qkvsearch.data.readers import Source
+    from qkvsearch.data.dataset import Source
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def add_items(
     their text, if the build learned how texts predict preferences. Raises `QkvError`, and
     `DataError` where the file lacks a column that search reads.
     """
-    from qkvsearch.data.readers import load
+    from qkvsearch.data.dataset import load
     from qkvsearch.index.align_rows import addition
 
     columns = columns or Columns()

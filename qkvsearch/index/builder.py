@@ -17,10 +17,10 @@ from qkvsearch import __version__
 from qkvsearch._utils.callbacks import Progress, silent
 from qkvsearch.data.catalog import Catalog
 from qkvsearch.data.columns import Columns
+from qkvsearch.data.dataset import Dataset, Source
 from qkvsearch.data.ids import Ids
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.data.judgements import LEARNED_FROM, Judgements, Queries
-from qkvsearch.data.readers import Dataset, Source
 from qkvsearch.data.sources import read_source
 from qkvsearch.data.synonyms import FACT as SYNONYMS
 from qkvsearch.data.synonyms import Synonyms
@@ -65,6 +65,7 @@ from qkvsearch.text.encoders import (
     FittedEncoder,
     TextEncoder,
     choose,
+    dense_heads,
     fitted_encoder,
     learned_encoder,
     pretrained_encoder,
@@ -233,7 +234,7 @@ def _add_text(
     counted = store_words(contents, catalog, fields)
     encoders: dict[str, TextEncoder] = {}
     learned: dict[str, FittedEncoder] = {}
-    for name in list(prior)[1:]:
+    for name in dense_heads(prior):
         if name in LEARNED:
             progress("reading texts", names.index(name) + 1, len(names) + 1)
             learned[name] = learned_encoder(name, fields, analyzer.language)
@@ -241,7 +242,7 @@ def _add_text(
         else:
             encoders[name] = fitted_encoder(name, fields, pretrained=pretrained.get(name))
     progress("reading texts", len(names) + 1, len(names) + 1)
-    main = list(prior)[-1]
+    main = dense_heads(prior)[-1]
     lexical = LexicalKeys.from_counts(*counted)
     learner = _Learner(contents, fields, lexical, encoders, prior, analyzer, folder, progress)
     if questions is None:

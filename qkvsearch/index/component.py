@@ -16,6 +16,7 @@ from qkvsearch._utils.callbacks import Progress
 from qkvsearch.errors import DamagedError
 from qkvsearch.storage import BuildContents, Snapshot
 from qkvsearch.storage.segments import Segment
+from qkvsearch.text.encoders import dense_heads
 
 if TYPE_CHECKING:
     from qkvsearch.data.catalog import Catalog
@@ -33,7 +34,7 @@ MISFIT = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 def main_head(facts: Mapping[str, Any]) -> str:
     """Return the dense head that represents meaning where only one head can be used."""
-    return "lsa" if facts["encoder"] == "corpus" else list(facts["head_weights"])[-1]
+    return "lsa" if facts["encoder"] == "corpus" else dense_heads(facts["head_weights"])[-1]
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from qkvsearch.retrieval.remote_keys import BLOCK, DRAWN, RemoteKeys, RemoteRows
 from qkvsearch.storage import BuildContents, Snapshot
 from qkvsearch.storage.remote_collections import SUM, RemoteCollection, filter_of
 from qkvsearch.text.analysis import Analyzer
-from qkvsearch.text.encoders import restored_encoder
+from qkvsearch.text.encoders import dense_heads, restored_encoder
 from qkvsearch.text.text_encoder import TextEncoder, encode_items
 
 if TYPE_CHECKING:
@@ -283,7 +283,7 @@ def damaged_keys(snapshot: Snapshot) -> list[DamagedError]:
     if RemoteCollection.of(snapshot.facts) is None:
         return []
     errors = []
-    for head in list(snapshot.facts["head_weights"])[1:]:
+    for head in dense_heads(snapshot.facts["head_weights"]):
         try:
             total = snapshot.array(f"{head}.{SUM}")
             store = key_store(snapshot, {head: len(total)})

@@ -1,6 +1,6 @@
 """All components that a build can have.
 
-A new one is added to `FROM_INTERACTIONS` if it is learned from interactions, otherwise to
+A new one is added to `FROM_INTERACTIONS` if every build with a log learns it, otherwise to
 `components_of`.
 """
 
@@ -31,7 +31,7 @@ FROM_INTERACTIONS: tuple[LearnedComponent[Any], ...] = (
 
 def components_of(models: StoredModels) -> list[IndexComponent[Any]]:
     """Return all components that a build can have, in the order in which they are stored."""
-    heads = map(DenseComponent, list(models.head_weights)[1:])
+    heads = map(DenseComponent, models.dense_heads)
     return [
         LexicalComponent(),
         CodesComponent(),

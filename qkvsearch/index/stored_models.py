@@ -23,6 +23,7 @@ from qkvsearch.storage import Snapshot
 from qkvsearch.storage.remote_collections import RemoteCollection
 from qkvsearch.storage.segments import MANIFEST
 from qkvsearch.text.analysis import Analyzer
+from qkvsearch.text.encoders import dense_heads
 from qkvsearch.text.text_encoder import TextEncoder
 
 # What is learned from interactions is imported by the methods that need it: search does not.
@@ -94,6 +95,11 @@ class StoredModels:
     def head_weights(self) -> dict[str, float]:
         """Weight of each head of a search, the lexical one first. The weights add up to 1."""
         return dict(self.snapshot.facts["head_weights"])
+
+    @cached_property
+    def dense_heads(self) -> list[str]:
+        """The dense heads of a search, in the order of their weights."""
+        return dense_heads(self.head_weights)
 
     @cached_property
     def main_head(self) -> str:

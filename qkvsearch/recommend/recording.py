@@ -23,8 +23,8 @@ from qkvsearch.storage.records import Recorded
 # What a file alone needs is imported by `record_file`: pandas is slow to import.
 if TYPE_CHECKING:
     from qkvsearch.data.columns import Columns
+    from qkvsearch.data.dataset import Source
     from qkvsearch.data.log import LogRows
-    from qkvsearch.data.readers import Source
     from qkvsearch.data.report import ReadReport
 
 RECORDED_NAMES = ("user", "id", "title", "rating", "weight", "time")
@@ -237,8 +237,8 @@ def record_file(recording: Recording, source: Source, columns: Columns | None = 
     notes say what became of every row. Raises `DataError` where no row can be used.
     """
     from qkvsearch.data.columns import Columns, find_column
+    from qkvsearch.data.dataset import load_encoded
     from qkvsearch.data.log import rows_from_table
-    from qkvsearch.data.readers import load_encoded
 
     models, catalog = recording.histories.models, recording.histories.catalog
     columns = columns or Columns()

@@ -109,28 +109,37 @@ def fuse_candidates(
     candidates = np.unique(np.concatenate(rows))
     scored = _scored(heads, candidates)
     fused = fuse(scored)
-    best = top_k(fused.scores, SPARE * allowed.k or n, fused.allowed(allowed.mask))
-    estimates = np.setdiff1d(best, candidates)
+    n_best = SPARE * allowed.k or n
+    estimates = _estimates(fused, candidates, allowed.mask, n_best)
     if len(estimates):
         candidates = np.union1d(candidates, estimates)
         scored = _scored(heads, candidates)
         fused = fuse(scored)
-    return scored, replace(fused, scores=_limited(fused, candidates, allowed.mask, n))
+        if len(_estimates(fused, candidates, allowed.mask, n_best)):
+            fused = _limited(fused, candidates, allowed.mask, n)
+    return scored, fused
 
 
-def _limited(fused: Scores, candidates: np.ndarray, mask: np.ndarray | None, n: int) -> np.ndarray:
-    """Return the scores, with the estimates that may be ranked below the n best candidates."""
+def _estimates(
+    fused: Scores, candidates: np.ndarray, mask: np.ndarray | None, k: int
+) -> np.ndarray:
+    """Return which of the k best items are no candidates."""
+    return np.setdiff1d(top_k(fused.scores, k, fused.allowed(mask)), candidates)
+
+
+def _limited(fused: Scores, candidates: np.ndarray, mask: np.ndarray | None, n: int) -> Scores:
+    """Return the scores with all estimates below the n best candidates."""
     is_allowed = fused.allowed(mask)
     is_candidate = np.zeros(len(fused.scores), dtype=bool)
     is_candidate[candidates] = True
     best = top_k(fused.scores, n, is_allowed & is_candidate)
-    estimates = np.flatnonzero(is_allowed & ~is_candidate)
-    if not len(best) or not len(estimates):
-        return fused.scores
+    if not len(best):
+        return fused
     limit = np.nextafter(fused.scores[best[-1]], np.float32(-np.inf))
+    estimates = np.flatnonzero(is_allowed & ~is_candidate)
     scores = fused.scores.copy()
     scores[estimates] = np.minimum(scores[estimates], limit)
-    return scores
+    return replace(fused, scores=scores)
 
 
 def score_candidates(

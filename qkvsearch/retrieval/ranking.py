@@ -272,7 +272,7 @@ def _named(hit: Hit) -> str:
 
 
 def _reasons(hit: Hit) -> str:
-    """Return the largest contributions of the history, the matching words, or what each head adds."""
+    """Return the largest contributions of the history, matching words, or the heads."""
     if hit.because is not None:
         because = sorted(hit.because, key=lambda reason: -abs(reason["contribution"]))
         values = [(reason["title"], reason["contribution"]) for reason in because]

@@ -178,7 +178,7 @@ COMPARISONS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": oper
 
 
 def _number_test(text: str) -> Callable[[Any], bool]:
-    """Return the test for a number, a range such as `1990..1999`, or a comparison such as `>=1990`."""
+    """Return the test for a number, for a range as `1990..1999`, or for `>=1990`."""
     sign = next((sign for sign in COMPARISONS if text.startswith(sign)), "")
     low, dots, high = text.removeprefix(sign).partition("..")
     try:

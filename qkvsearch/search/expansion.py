@@ -130,14 +130,14 @@ class Lexicon:
         folded = (tokens[i] for i in looked_up)
         if not is_typing and all(self.corrected(token, token.text) is None for token in folded):
             return []
-        spans, found = self.models.analyzer.token_spans(text), []
+        spans, changes = self.models.analyzer.token_spans(text), []
         for i in looked_up:
             start, end = spans[i]
             is_last = is_typing and end == len(text)
             change = (self.completed if is_last else self.corrected)(tokens[i], text[start:end])
             if change is not None:
-                found.append(((start, end), change))
-        return found
+                changes.append(((start, end), change))
+        return changes
 
     def completed(self, token: Token, typed: str) -> Change | None:
         """Return an unfinished word as the most frequent word that begins so, or else corrected;
@@ -293,7 +293,6 @@ class _Expander:
         analyzer, index = self.models.analyzer, self.models.words
         if token.is_stop_word or analyzer.language not in LINKS:
             return
-        for found in compounds_of(token.text, index.spellings, analyzer.language):
-            yield from (
-                Expansion(t.term, found.word, COMPOUND) for t in analyzer.tokens(found.word)
-            )
+        for compound in compounds_of(token.text, index.spellings, analyzer.language):
+            for part in analyzer.tokens(compound.word):
+                yield Expansion(part.term, compound.word, COMPOUND)

@@ -18,6 +18,7 @@ from qkvsearch.search.expansion import (
     MAX_CORRECTED,
     Change,
     Lexicon,
+    Span,
     with_changes,
 )
 from qkvsearch.storage import StoredCatalog
@@ -152,13 +153,13 @@ class QueryReader:
         changes: list[Change] = []
         clauses = [clause for clause in clauses if self.is_read(clause)]
         for i, clause in enumerate(clauses):
-            found = []
+            changed: list[tuple[Span, Change]] = []
             is_text = not clause.field and clause.kind != "phrase"
             if is_text and i < MAX_CORRECTED:
                 is_prefix = clause.kind == "prefix" or (is_typing and clause is clauses[-1])
-                found = self.lexicon.changes(clause.text, is_prefix)
-            texts.append((with_changes(clause.text, found), clause))
-            changes += [change for _, change in found]
+                changed = self.lexicon.changes(clause.text, is_prefix)
+            texts.append((with_changes(clause.text, changed), clause))
+            changes += [change for _, change in changed]
         return texts, changes
 
     def _completed(

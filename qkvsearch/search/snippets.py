@@ -72,7 +72,7 @@ def cut(text: str, start: int, end: int, length: int = LENGTH) -> str:
 
 
 def passages(text: str, length: int = LENGTH) -> list[tuple[int, int]]:
-    """Return the sentences of a text, short ones joined, as (start, end): at most `MAX_PASSAGES`."""
+    """Return (start, end) of the sentences of a text, short ones joined."""
     ends = [match.end() for match in SENTENCE_ENDS.finditer(text)] + [len(text)]
     spans, start = [], 0
     for end in ends:

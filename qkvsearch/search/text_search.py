@@ -95,8 +95,11 @@ class TextSearch:
         query = self.reader.read(query) if isinstance(query, str) else query
         vectors = self.vectors(query)
         by_text = [name for name in names if name not in (PERSONAL, TOKENS)]
-        found = {name: self._head(name, query, vectors) for name in by_text}
-        known = {name: head for name, head in found.items() if head is not None}
+        text_heads = {
+            name: self._lexical(query) if name == LEXICAL else self._dense(name, vectors)
+            for name in by_text
+        }
+        known = {name: head for name, head in text_heads.items() if head is not None}
         if preferences is not None and PERSONAL in names and (known or not by_text):
             personal = preferences()
             known |= {} if personal is None else {PERSONAL: personal}
@@ -134,7 +137,9 @@ class TextSearch:
         if name not in names:
             raise QkvError(f"no head {name!r}{suggest(name, names)} (there are {', '.join(names)})")
         query = self.reader.read(text)
-        return score_candidates(self._head(name, query, self.vectors(query)))
+        if name == LEXICAL:
+            return self._lexical(query)
+        return score_candidates(self._dense(name, self.vectors(query)))
 
     def matching(
         self, query: Query, heads: Iterable[str] | None, mask: np.ndarray, ranking: Ranking
@@ -234,12 +239,8 @@ class TextSearch:
             )
         return [name for name in names if name != TOKENS]
 
-    def _head(
-        self, name: str, query: Query, vectors: QueryVectors
-    ) -> Scores | ApproximateQuery | None:
-        """Return one head of the text; None where it knows no word of it."""
-        if name == LEXICAL:
-            return self._lexical(query)
+    def _dense(self, name: str, vectors: QueryVectors) -> Scores | ApproximateQuery | None:
+        """Return the scores of a dense head; None where its encoder knows no word."""
         keys = self.models.dense_keys(name)
         return keys.head(name, vectors.of_head(name), partial(self.pieces, name))
 

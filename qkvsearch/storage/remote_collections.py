@@ -82,11 +82,11 @@ def write_keys(name: str, folder: Path, contents: BuildContents) -> None:
         return
     # Most builds have local keys and need none of this.
     from qkvsearch.engines.milvus.collections import SegmentKeys, write
+    from qkvsearch.text.encoders import dense_heads
 
     collection = _owned(remote.prefix, folder.parent.parent) + name.replace("-", "_")
-    keys = {
-        head: _keys(contents, head, remote) for head in list(contents.facts["head_weights"])[1:]
-    }
+    heads = dense_heads(contents.facts["head_weights"])
+    keys = {head: _keys(contents, head, remote) for head in heads}
     segment_keys = SegmentKeys(keys, folder / CATALOG)
     write(remote.uri, collection, segment_keys, remote.index)
     contents.facts[FACT] = RemoteCollection(

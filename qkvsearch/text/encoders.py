@@ -98,7 +98,8 @@ DENSE_HEADS: Mapping[str, DenseHead] = {
 LEARNED = tuple(name for name, head in DENSE_HEADS.items() if head.learn is not None)
 SECOND_PASS = {name: head.second_pass for name, head in DENSE_HEADS.items() if head.second_pass}
 
-# The heads of each choice with their weights: lexical first, the one of the same name last.
+# The heads of each choice with their weights: lexical first, then dense heads (see `dense_heads`),
+# the one of the same name last.
 # Chosen on TED's dev queries and on queries made of catalogs.
 CHOICES: Mapping[str, Mapping[str, float]] = {
     "corpus": {"lexical": 0.3, "lsa": 0.1, "contrastive": 0.6},
@@ -128,6 +129,15 @@ def prior_weights(choice: str) -> dict[str, float]:
         del weights["static"]
     total = sum(weights.values())
     return {name: weight / total for name, weight in weights.items()}
+
+
+def dense_heads(weights: Iterable[str]) -> list[str]:
+    """Return the dense heads among those that have weights: all but the first, which is lexical.
+
+    >>> dense_heads(CHOICES["corpus"])
+    ['lsa', 'contrastive']
+    """
+    return list(weights)[1:]
 
 
 def fitted_encoder(

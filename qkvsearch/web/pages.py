@@ -21,7 +21,7 @@ from qkvsearch.lessons.exports.page.article import welcome
 from qkvsearch.lessons.exports.page.markup import prose
 from qkvsearch.lessons.messages import LANGUAGES, language, say, spoken
 from qkvsearch.text.pretrained.fetch import MINILM, find
-from qkvsearch.web.api.parameters import MAX_BATCH
+from qkvsearch.web.api.request_parameters import MAX_BATCH
 from qkvsearch.web.service import Service
 
 HERE = Path(__file__).parent

@@ -22,7 +22,7 @@ import qkvsearch as qkv
 from qkvsearch.collaborative.estimators import BiasedMF, ImplicitALS
 from qkvsearch.collaborative.next_item_model import NextItemModel
 from qkvsearch.collaborative.strength import Strength, usual_level
-from qkvsearch.data.readers import read_dataset
+from qkvsearch.data.dataset import read_dataset
 from qkvsearch.errors import DamagedError
 from qkvsearch.index import StoredModels, learned_models, tokens
 from qkvsearch.index import merge as merging
@@ -32,11 +32,10 @@ from qkvsearch.index.dense import DenseComponent
 from qkvsearch.index.interaction_log import LogComponent
 from qkvsearch.index.learn import learn_preferences
 from qkvsearch.index.learned_models import NextItemComponent, PreferencesComponent, RatingsComponent
-from qkvsearch.index.lexical import CodesComponent, LexicalComponent
+from qkvsearch.index.lexical import CodesComponent, LexicalComponent, WordsComponent
 from qkvsearch.index.merge import merge_segments, merged_contents
 from qkvsearch.index.registry import components_of
 from qkvsearch.index.tokens import TokensComponent
-from qkvsearch.index.lexical import WordsComponent
 from qkvsearch.retrieval import DenseKeys, LexicalKeys
 from qkvsearch.retrieval import late_interaction as late
 from qkvsearch.retrieval.word_index import WordIndex, WordSequences
@@ -405,7 +404,7 @@ def everything(models: StoredModels, terms: list[str]) -> dict[str, list[Any]]:
     of_pairs = ("items", "users", "ratings", "times", "weights")
     histories = [log.history(user) for user in range(len(interactions.user_ids))]
     ratings, model = models.load(RatingsComponent()), models.load(NextItemComponent())
-    heads = list(models.head_weights)[1:]
+    heads = models.dense_heads
     return {
         "lexical": [found for term in terms for found in models.lexical_keys.postings(term)],
         "codes": [found for term in terms for found in models.code_keys.postings(term)],
@@ -462,7 +461,7 @@ def assert_as_afresh(models: StoredModels, whole: StoredModels, items: pd.DataFr
                 positions, weights = models.code_keys.postings(code.lower())
                 assert positions.tolist() == [row]
                 assert weights == np.float32(2.2 * idf)
-    for head in list(models.head_weights)[1:]:
+    for head in models.dense_heads:
         made = encode_items(head, whole.encoder(head), [titles], nothing)
         np.testing.assert_allclose(models.dense_keys(head).vectors, made.keys(), atol=1e-6)
         if made.cut is not None and head == models.main_head:
@@ -629,7 +628,7 @@ def test_texts_that_were_read_are_not_read_again(path, whole, monkeypatch):
     same = ITEMS[ITEMS["id"].isin(["4", "7"])].assign(sku=["SKU-7777", "SKU-8888"])
     add_items(Workspace(path), same)
     with qkv.open(path) as engine:
-        for head in list(whole.head_weights)[1:]:
+        for head in whole.dense_heads:
             found, like = (m.dense_keys(head).vectors for m in (engine.models, whole))
             np.testing.assert_array_equal(found, like)
         assert engine.models.code_keys.n_with("sku-504") == 0

@@ -7,8 +7,8 @@ import pytest
 
 from qkvsearch.data.catalog import catalog_from_frame, catalog_of_ids
 from qkvsearch.data.columns import Columns
+from qkvsearch.data.dataset import read_dataset
 from qkvsearch.data.ids import Ids
-from qkvsearch.data.readers import read_dataset
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError
 

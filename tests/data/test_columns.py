@@ -7,9 +7,9 @@ import pytest
 
 from qkvsearch.data.columns import Columns, find_column, find_text_columns, require_column
 from qkvsearch.data.columns.choice import choose_catalog_columns, choose_log_columns
+from qkvsearch.data.dataset import read_dataset
 from qkvsearch.data.files.encoded import encoded
 from qkvsearch.data.ids import Ids
-from qkvsearch.data.readers import read_dataset
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from qkvsearch._utils import scratch
 from qkvsearch.data.columns import Columns
+from qkvsearch.data.dataset import read_dataset
 from qkvsearch.data.files.encoded import (
     NumberColumn,
     TableEncoder,
@@ -25,7 +26,6 @@ from qkvsearch.data.files.encoded import (
 )
 from qkvsearch.data.files.frames import as_text
 from qkvsearch.data.files.tables import read_encoded, read_table
-from qkvsearch.data.readers import read_dataset
 from qkvsearch.data.sources import read_source
 from qkvsearch.errors import DataError
 

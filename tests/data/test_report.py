@@ -8,7 +8,7 @@ import pytest
 from qkvsearch._utils import scratch
 from qkvsearch._utils.limits import COLUMNS
 from qkvsearch.data.columns import Columns
-from qkvsearch.data.readers import read_dataset
+from qkvsearch.data.dataset import read_dataset
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError
 

@@ -7,7 +7,7 @@ import io
 
 import pytest
 
-from qkvsearch.data.readers import read_dataset
+from qkvsearch.data.dataset import read_dataset
 from qkvsearch.data.writers import CsvLines, one_cell
 
 

@@ -9,8 +9,8 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from qkvsearch._utils.limits import CELL
+from qkvsearch.data.dataset import read_dataset
 from qkvsearch.data.files.tables import read_table
-from qkvsearch.data.readers import read_dataset
 from qkvsearch.errors import DataError
 
 ITEMS = "id,title\nm1,kettle\nm2,anchor\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from qkvsearch.data.readers import read_dataset
+from qkvsearch.data.dataset import read_dataset
 from qkvsearch.data.sources import read_source
 from qkvsearch.errors import WorkspaceError
 

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from qkvsearch.data.dataset import read_dataset
 from qkvsearch.data.ids import Ids
-from qkvsearch.data.readers import read_dataset
 from qkvsearch.storage import BuildContents, CatalogRows, Workspace
 
 FILMS = [

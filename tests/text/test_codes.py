@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from qkvsearch.data.readers import read_dataset
+from qkvsearch.data.dataset import read_dataset
 from qkvsearch.text.product_codes import CODE, code_columns, code_terms, codes_in, whole_as_id
 
 

@@ -1,8 +1,8 @@
-"""A condition of SQL as a filter expression of Milvus, where both say the same of every row.
+"""Translation of SQL conditions to filter expressions of Milvus, where both mean the same.
 
-Blank cells are why not all is taken over as it stands: in SQL nothing compared with a blank is
-true, and neither is its opposite. So a NOT is pushed down to the comparisons, which are turned
-round one by one, and the two that may be true of a blank in Milvus ask for a cell first.
+They differ for blank cells: in SQL a comparison with a blank is not true, and neither is its
+opposite. So NOT is applied to the comparisons, and comparisons that are true of a blank in Milvus
+also require a cell.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from sqlglot import exp
 
-# Each comparison as Milvus spells it, its opposite, and what it is with its sides exchanged.
+# Each comparison in Milvus, its opposite, and the comparison with exchanged sides.
 OPERATORS: dict[type[exp.Expression], tuple[str, type[exp.Expression], type[exp.Expression]]] = {
     exp.EQ: ("==", exp.NEQ, exp.EQ),
     exp.NEQ: ("!=", exp.EQ, exp.NEQ),
@@ -34,17 +34,17 @@ class Field(NamedTuple):
 
 
 class Untranslatable(Exception):
-    """A part that Milvus has not, or would read otherwise."""
+    """An expression without an equivalent in Milvus."""
 
 
 def expression(
     tree: exp.Expression, values: Mapping[str, Any], field: Callable[[str], Field | None]
 ) -> str | None:
-    """A condition for Milvus; None where it has no such condition. values: of its places. field():
-    that of a column by the name in the condition, None where Milvus has none.
+    """Translate a condition; return None where Milvus has no equivalent.
 
-    Taken over are AND, OR and NOT, comparisons of a column with a value, BETWEEN, IN and IS NULL:
-    of numbers, and of texts whether they are equal.
+    values: of the placeholders. field(name): the field of a column, None where Milvus has none.
+    AND, OR, NOT, BETWEEN, IN, IS NULL and comparisons of a column with a value are translated; for
+    texts only equality.
 
     >>> from sqlglot import parse_one
     >>> tree = parse_one("NOT (year > 2000 OR name IS NULL)", dialect="sqlite")
@@ -61,58 +61,58 @@ class _Translation:
     def __init__(self, values: Mapping[str, Any], field: Callable[[str], Field | None]) -> None:
         self.values, self.field = values, field
 
-    def of(self, node: exp.Expression, wanted: bool) -> str:
-        """What holds where `node` is true, or with `wanted` False where it is false."""
+    def of(self, node: exp.Expression, truth: bool) -> str:
+        """Return the expression that is true where `node` has this truth value."""
         if isinstance(node, exp.Paren):
-            return self.of(node.this, wanted)
+            return self.of(node.this, truth)
         if isinstance(node, exp.Not):
-            return self.of(node.this, not wanted)
+            return self.of(node.this, not truth)
         if isinstance(node, (exp.And, exp.Or)):
-            word = " and " if isinstance(node, exp.And) is wanted else " or "
-            parts = [self.of(part, wanted) for part in node.flatten()]  # type: ignore[arg-type]
+            word = " and " if isinstance(node, exp.And) is truth else " or "
+            parts = [self.of(part, truth) for part in node.flatten()]  # type: ignore[arg-type]
             return f"({word.join(parts)})"
         if isinstance(node, exp.Between):
-            return self._between(node, wanted)
+            return self._between(node, truth)
         if isinstance(node, exp.In):
-            return self._in(node, wanted)
+            return self._in(node, truth)
         if isinstance(node, exp.Is) and isinstance(node.expression, exp.Null):
-            return f"{self._column(node.this).name} is {'' if wanted else 'not '}null"
+            return f"{self._column(node.this).name} is {'' if truth else 'not '}null"
         if type(node) in OPERATORS:
-            return self._compared(node, wanted)
+            return self._compared(node, truth)
         raise Untranslatable
 
-    def _compared(self, node: exp.Expression, wanted: bool) -> str:
+    def _compared(self, node: exp.Expression, truth: bool) -> str:
         kind, (left, right) = type(node), (node.this, node.expression)
         if not isinstance(left, exp.Column):
             kind, left, right = OPERATORS[kind][2], right, left
-        kind = kind if wanted else OPERATORS[kind][1]
+        kind = kind if truth else OPERATORS[kind][1]
         field = self._column(left)
         if field.kind == "VARCHAR" and kind not in SAME:
-            raise Untranslatable  # the order of texts and dates is the catalog's
+            raise Untranslatable  # the catalog has its own order of texts and dates
         compared = f"{field.name} {OPERATORS[kind][0]} {self._value(right, field)}"
         return f"({field.name} is not null and {compared})" if kind is exp.NEQ else compared
 
-    def _between(self, node: exp.Between, wanted: bool) -> str:
+    def _between(self, node: exp.Between, truth: bool) -> str:
         field = self._column(node.this)
         if field.kind == "VARCHAR":
             raise Untranslatable
         low, high = (self._value(node.args[name], field) for name in ("low", "high"))
-        if wanted:
+        if truth:
             return f"({field.name} >= {low} and {field.name} <= {high})"
         return f"({field.name} < {low} or {field.name} > {high})"
 
-    def _in(self, node: exp.In, wanted: bool) -> str:
+    def _in(self, node: exp.In, truth: bool) -> str:
         field = self._column(node.this)
         entries = ", ".join(self._value(entry, field) for entry in node.expressions)
-        if wanted:
+        if truth:
             return f"{field.name} in [{entries}]"
         return f"({field.name} is not null and {field.name} not in [{entries}])"
 
     def _column(self, node: exp.Expression) -> Field:
-        found = self.field(node.name) if isinstance(node, exp.Column) else None
-        if found is None:
+        field = self.field(node.name) if isinstance(node, exp.Column) else None
+        if field is None:
             raise Untranslatable
-        return found
+        return field
 
     def _value(self, node: exp.Expression, field: Field) -> str:
         value = self._literal(node)
@@ -137,9 +137,9 @@ class _Translation:
                 raise Untranslatable
             return -value
         if isinstance(node, exp.Placeholder):
-            given = self.values.get(str(node.this))
-            if isinstance(given, (bool, int, float, str)):
-                return given
+            placeholder = self.values.get(str(node.this))
+            if isinstance(placeholder, (bool, int, float, str)):
+                return placeholder
         elif isinstance(node, exp.Boolean):
             return int(node.this)
         elif isinstance(node, exp.Literal):

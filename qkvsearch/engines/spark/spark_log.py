@@ -25,10 +25,10 @@ from qkvsearch.collaborative.implicit_als import AlternatingLeastSquares
 from qkvsearch.data.catalog import catalog_from_frame, catalog_of_ids
 from qkvsearch.data.columns import Columns, named
 from qkvsearch.data.columns.facts import ColumnFacts
+from qkvsearch.data.dataset import Dataset, Source, load
 from qkvsearch.data.ids import Ids
 from qkvsearch.data.interactions import MergeCounts
 from qkvsearch.data.ratings import Scale
-from qkvsearch.data.readers import Dataset, Source, load
 from qkvsearch.data.report import ReadReport
 from qkvsearch.engines.spark.als import LogBlocks, fit
 from qkvsearch.engines.spark.blocks import (

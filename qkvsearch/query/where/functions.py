@@ -11,7 +11,6 @@ from typing import Any
 from qkvsearch.data.columns.facts import LIST_SEPARATOR
 from qkvsearch.errors import QkvError
 
-# What parts the entries of a list in a cell.
 # Characters that a text may grow to, and pairs of characters that a pattern may compare.
 MAX_GROWN, MAX_COMPARED = 1_000_000, 20_000_000
 

@@ -16,7 +16,7 @@ from qkvsearch.errors import QkvError, suggest
 from qkvsearch.text.encoded_text import EncodedText, compare
 from qkvsearch.text.encoders import pretrained
 from qkvsearch.text.text_encoder import TextEncoder
-from qkvsearch.web.api.parameters import BATCH, Parameters, Text
+from qkvsearch.web.api.request_parameters import BATCH, Parameters, Text
 from qkvsearch.web.api.responses import RequestService, as_json, described_by
 from qkvsearch.web.problems import Problem
 

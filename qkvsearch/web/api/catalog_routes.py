@@ -13,7 +13,7 @@ from qkvsearch.data.ids import id_text
 from qkvsearch.engine import Engine
 from qkvsearch.search.listing import Listing, own_columns
 from qkvsearch.web.api.filters import Filters, condition
-from qkvsearch.web.api.parameters import (
+from qkvsearch.web.api.request_parameters import (
     Count,
     Fields,
     ItemPath,

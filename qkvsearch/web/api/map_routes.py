@@ -18,7 +18,7 @@ from qkvsearch.engine.projection import ItemMap, MapPoint
 from qkvsearch.recommend.recommend import HEAD as COLLABORATIVE
 from qkvsearch.storage import StoredCatalog
 from qkvsearch.terminal import shorten
-from qkvsearch.web.api.parameters import Count, Parameters, Text
+from qkvsearch.web.api.request_parameters import Count, Parameters, Text
 from qkvsearch.web.api.responses import (
     RankedItem,
     RequestService,
@@ -124,7 +124,7 @@ def map_items(build: Index, parameters: MapParameters) -> dict[str, Any]:
     """Return the fields of `MappedItems`. Raises `QkvError`."""
     query, user = parameters.query.strip() or None, parameters.user.strip() or None
     item_map = build.map(parameters.head, query=query, user=user, k=parameters.k)
-    names = list(build.models.head_weights)[1:]
+    names = build.models.dense_heads
     heads = [*names, COLLABORATIVE] if build.models.implicit is not None else names
     columns = build.items.facet_columns()
     wants_items = parameters.items

@@ -13,7 +13,7 @@ from qkvsearch.engine import Engine
 from qkvsearch.retrieval import Ranking
 from qkvsearch.retrieval.score_components import MAX_LISTED
 from qkvsearch.web.api.filters import Filters, by_column, condition
-from qkvsearch.web.api.parameters import (
+from qkvsearch.web.api.request_parameters import (
     BATCH,
     NAMES,
     AnyId,

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from qkvsearch.engine import Engine
 from qkvsearch.recommend.recording import Recording
-from qkvsearch.web.api.parameters import BATCH, AnyId, Parameters, UserPath
+from qkvsearch.web.api.request_parameters import BATCH, AnyId, Parameters, UserPath
 from qkvsearch.web.api.responses import (
     RequestService,
     Rows,

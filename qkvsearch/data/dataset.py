@@ -1,4 +1,4 @@
-"""Files and frames to a data set: a catalog, interactions, and reports on every row."""
+"""Read files and frames as a data set: a catalog, interactions, and reports on every row."""
 
 from __future__ import annotations
 

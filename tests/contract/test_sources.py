@@ -1,4 +1,4 @@
-"""What every reader promises: one content, one catalog and one log, and every row accounted for.
+"""What every source gives: one content, one catalog and one log, and every row accounted for.
 
 The content is two films with awkward titles, watched by two people, and a row that nobody can use.
 """
@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from qkvsearch.data.dataset import Dataset, read_dataset
 from qkvsearch.data.files.frames import as_text
 from qkvsearch.data.files.tables import read_table
-from qkvsearch.data.readers import Dataset, read_dataset
 from qkvsearch.data.report import ReadReport
 from qkvsearch.data.samples import SAMPLES, sample
 from qkvsearch.data.sources import GENRES, read_source
@@ -106,7 +106,7 @@ def movielens_ranked(folder: Path) -> Dataset:
     return read_source(folder)
 
 
-READERS = {
+SOURCES = {
     "CSV": delimited(",", ".csv"),
     "CSV with semicolons": delimited(";", ".csv"),
     "CSV with bars": delimited("|", ".csv"),
@@ -125,12 +125,12 @@ READERS = {
 }
 
 
-@pytest.fixture(params=READERS)
+@pytest.fixture(params=SOURCES)
 def dataset(request: pytest.FixtureRequest, tmp_path: Path) -> Dataset:
-    return READERS[request.param](tmp_path)
+    return SOURCES[request.param](tmp_path)
 
 
-class TestEveryReader:
+class TestEverySource:
     def test_the_catalog_is_the_same(self, dataset):
         frame = dataset.catalog.frame
         assert list(dataset.catalog.ids) == [7, 12]

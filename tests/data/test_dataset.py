@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from qkvsearch.data.columns import Columns
-from qkvsearch.data.readers import read_dataset
+from qkvsearch.data.dataset import read_dataset
 from qkvsearch.data.sources import read_source
 from qkvsearch.errors import DataError
 
