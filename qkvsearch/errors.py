@@ -43,10 +43,7 @@ class DamagedError(WorkspaceError):
 
     def __init__(self, file: Any, what: str, advice: str = "") -> None:
         self.file, self.what = file, what
-        advice = (
-            advice
-            or "see what is damaged with qkvsearch info --verify, mend it with qkvsearch repair"
-        )
+        advice = advice or "qkvsearch info --verify lists the damage, qkvsearch repair repairs it"
         super().__init__(f"{file}: damaged: {what}; {advice}")
 
 

@@ -11,7 +11,8 @@ import qkvsearch as qkv
 from qkvsearch.engine import build
 from qkvsearch.errors import UnknownIdError
 from qkvsearch.index import erase as forgetting
-from qkvsearch.storage import Workspace, publish
+from qkvsearch.storage import Workspace
+from qkvsearch.storage import workspace as workspace_module
 from qkvsearch.storage.records import RecordsDatabase
 
 ITEMS = pd.DataFrame({"id": ["a", "b", "c"], "title": ["red fox", "blue sea", "green tea"]})
@@ -89,6 +90,6 @@ def test_an_id_that_only_the_facts_have_beside_the_records_leaves_them(tmp_path)
 def test_what_could_not_be_removed_is_said(tmp_path, monkeypatch):
     people = log_of("secretperson", "zoe")
     engine = build(tmp_path, items=ITEMS, interactions=people, encoder="corpus")
-    monkeypatch.setattr(publish.shutil, "rmtree", lambda *_, **__: None)
+    monkeypatch.setattr(workspace_module.shutil, "rmtree", lambda *_, **__: None)
     _learned, build_left = engine.forget("secretperson").notes
     assert "could not be removed" in build_left

@@ -129,8 +129,9 @@ def test_every_row_of_a_file_is_recorded_or_counted(rated, tmp_path):
     assert [(row["user"], row["id"], row["rating"]) for row in done] == [
         ("a", "z", 4), ("new", "x", 5)
     ]  # fmt: skip
-    (note,) = done.notes
+    note, warning = done.notes
     assert "5 rows read = 2 kept" in note
+    assert warning.startswith("Warning: today.csv: 3 of 5 rows were skipped: 1 without a user")
     for reason in ("without a user", "with an item that is not in the catalog",
                    "with a rating outside 1 to 5"):  # fmt: skip
         assert f"1 {reason}" in note
@@ -217,12 +218,12 @@ def test_a_file_keeps_ratings_and_weights_where_the_log_has_both(tmp_path):
 def test_a_recorded_file_that_the_next_log_has_as_well_counts_once(weighed):
     """The orders of a day, and later the export of the whole year."""
     day = pd.DataFrame({"user": "a", "item": ["x", "z"], "quantity": [2, 3], "time": "2024-05-01"})
-    assert "count nothing" not in weighed.record_many(day).notes[0]
+    assert "have no effect" not in weighed.record_many(day).notes[0]
     assert [of(weighed, "a")[item]["weight"] for item in "xz"] == [7, 3]
     log = RATED.rename(columns={"rating": "quantity"}).astype({"time": object})
     engine = shop(weighed.workspace.path, pd.concat([log, day]), weight="quantity")
     assert [of(engine, "a")[item]["weight"] for item in "xz"] == [7, 3]
-    assert "2 count nothing, for the log has the same" in engine.record_many(day).notes[0]
+    assert "2 have no effect, because the log has the same" in engine.record_many(day).notes[0]
     engine.record("a", "x", 1)
     assert of(engine, "a")["x"]["weight"] == 8
 

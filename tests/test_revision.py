@@ -20,7 +20,8 @@ from qkvsearch.errors import DataError, QkvError, UnknownIdError, WorkspaceError
 from qkvsearch.index import StoredModels, add
 from qkvsearch.index import merge as merging
 from qkvsearch.index.merge import merged_contents
-from qkvsearch.storage import Workspace, array_files, publish
+from qkvsearch.storage import Workspace, array_files
+from qkvsearch.storage import workspace as workspace_module
 from qkvsearch.storage.array_files import read_array
 from qkvsearch.text.pretrained.static import find_package
 
@@ -356,7 +357,7 @@ def test_a_crash_leaves_the_former_build(path, monkeypatch, place, error):
         raise error
 
     before = state(path)
-    module, name = (array_files.np, "save") if place == "save" else (publish, place)
+    module, name = (array_files.np, "save") if place == "save" else (workspace_module, place)
     with monkeypatch.context() as patch:
         patch.setattr(module, name, fail)
         with pytest.raises((WorkspaceError, KeyboardInterrupt)):
@@ -447,7 +448,8 @@ def test_rows_are_reported_and_other_columns_said(path):
     more = pd.DataFrame(
         {"id": [50.0, 50.0, np.nan], "title": ["a", "b", "c"], "shelf": ["x", "y", "z"]}
     )
-    (note,) = add_items(path, more).notes
+    note, warning = add_items(path, more).notes
+    assert warning.startswith("Warning: items: 1 of 3 rows were skipped")
     assert note == (
         "items: 3 rows read = 1 kept + 1 merged + 1 skipped (1 without an id, first row 2); "
         "0 repaired; left out, because the catalog has no such column: shelf; "

@@ -147,6 +147,6 @@ def test_on_the_command_line(qkv, shop_path):
     assert {part["item"] for part in rows[0]["parts"] if "item" in part} == {1, 4}
     wrong = qkv("-w", shop_path, "similar", "--user", 101, "--exclude", 2)
     assert wrong.code == 2
-    assert "--exclude is about items" in wrong.stderr
+    assert "--exclude filters items" in wrong.stderr
     assert qkv("-w", shop_path, "similar", 1, "--user", 101).code == 2
     assert qkv("-w", shop_path, "similar").code == 2

@@ -266,7 +266,7 @@ def _model_lines(facts: Mapping[str, Any], previous: Mapping[str, Any]) -> Itera
     """
     from qkvsearch.index.component import LANGUAGE
     from qkvsearch.index.learned_models import TUNED
-    from qkvsearch.storage.publish import NOT_TAKEN_OVER
+    from qkvsearch.storage.workspace import NOT_TAKEN_OVER
     from qkvsearch.storage.remote_collections import FACT as KEYS
     from qkvsearch.text.languages import Language
 

@@ -1,6 +1,6 @@
 """The collaborative models as scikit-learn's estimators.
 
-A build uses what they are made of: importing scikit-learn takes longer than a small build learns.
+A build uses the base classes, because importing scikit-learn takes longer than a small build.
 """
 
 from __future__ import annotations

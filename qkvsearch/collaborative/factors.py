@@ -32,8 +32,8 @@ def solve_positive(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
         lower = np.linalg.cholesky(matrix)
     except np.linalg.LinAlgError:
         raise QkvError(
-            "what was learned from interactions is damaged: a matrix of it has no solution; mend "
-            "it with learn, or with repair"
+            "what was learned from interactions is damaged: a matrix of it has no solution; run "
+            "qkvsearch learn or qkvsearch repair"
         ) from None
     return np.linalg.solve(lower.T, np.linalg.solve(lower, right))
 

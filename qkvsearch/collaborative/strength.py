@@ -10,7 +10,7 @@ from qkvsearch._utils.threads import one_blas_thread
 from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.collaborative.user_history import History
 
-# The level is exceeded by nine of ten single likes, of at most this many drawn from the log.
+# The level is the 10 % quantile of the best scores of single likes; at most MAX_DRAWN are sampled.
 SHARE_BELOW, MAX_DRAWN = 0.1, 1000
 # Items liked by fewer users are weak evidence, whatever the scores.
 MIN_USERS = 3

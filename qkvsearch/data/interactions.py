@@ -203,9 +203,11 @@ class MergeCounts:
         report.merged += self.merged
         matched = self.refunds - self.unmatched
         report.note(self.missing, "{n} without a weight count as the median of the others")
-        report.note(matched, "{n} refunds took back what was there before them")
-        report.note(self.unmatched, "{n} refunds are of more than was there before them")
-        report.note(self.gone, "{n} pairs have no weight left: known, but no reason")
+        report.note(matched, "{n} refunds took back earlier purchases")
+        report.note(self.unmatched, "{n} refunds exceed the purchases before them")
+        report.note(
+            self.gone, "{n} pairs are fully refunded: not recommended again, not used as a reason"
+        )
 
 
 def usual_weight(weights: np.ndarray, rows: np.ndarray) -> float:

@@ -102,7 +102,11 @@ class ReadReport:
     def lines(self) -> list[str]:
         """Return the report, its columns and each warning as a build shows and stores them."""
         chosen = [f"Columns of {self.file}: {self.chosen}"] if self.chosen else []
-        return [str(self), *chosen, *(f"Warning: {warning}" for warning in self.warnings)]
+        return [str(self), *chosen, *self.warning_lines()]
+
+    def warning_lines(self) -> list[str]:
+        """Return the warnings as messages show them."""
+        return [f"Warning: {warning}" for warning in self.warnings]
 
     def _reasons(self) -> str:
         return ", ".join(

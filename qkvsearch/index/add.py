@@ -64,11 +64,11 @@ def add_items(
     progress = progress or silent
     with workspace.writing("add"), closing(workspace.open()) as build:
         new_items = addition(build, frame, columns, report)
+        report.conclude(columns.strict)
         n_added = int((new_items.positions < 0).sum())
         n_items = build.facts["n_items"] + n_added
-        revision = Revision(
-            n_added, len(new_items.positions) - n_added, 0, 0, n_items, [str(report)]
-        )
+        notes = [str(report), *report.warning_lines()]
+        revision = Revision(n_added, len(new_items.positions) - n_added, 0, 0, n_items, notes)
         contents = _with_rows(build, new_items, revision)
         for component in each_component(new_items.previous, "revising", progress):
             component.extend(contents, new_items, progress)

@@ -51,7 +51,7 @@ from qkvsearch.retrieval.head_weights import (
 from qkvsearch.retrieval.keys import LexicalKeys
 from qkvsearch.storage import BuildContents, CatalogRows, Workspace
 from qkvsearch.storage.array_files import ArrayFile
-from qkvsearch.storage.publish import NOT_TAKEN_OVER
+from qkvsearch.storage.workspace import NOT_TAKEN_OVER
 from qkvsearch.storage.remote_collections import FACT as KEYS
 from qkvsearch.storage.remote_collections import RemoteCollection
 from qkvsearch.text.analysis import Analyzer, words

@@ -61,8 +61,8 @@ def repair(workspace: Workspace, progress: Progress | None = None) -> Repaired:
         entry = next(_readable(workspace, root), None)
         if entry is None:
             raise WorkspaceError(
-                f"{workspace.path}: of no build are manifest and catalog sound, and nothing can be "
-                "derived without them; build the workspace again (records stay)"
+                f"{workspace.path}: no build has an undamaged manifest and catalog, and nothing "
+                "can be derived without them; build the workspace again (records stay)"
             )
         if entry.name != root.current:
             done.lost.append(

@@ -15,7 +15,7 @@ from qkvsearch.index.dense import DenseComponent
 from qkvsearch.retrieval.late_interaction import TokenKeys, item_tokens
 from qkvsearch.storage import BuildContents, Snapshot
 from qkvsearch.storage.array_files import concatenate_on_disk
-from qkvsearch.storage.publish import NO_SPACE
+from qkvsearch.storage.workspace import NO_SPACE
 
 if TYPE_CHECKING:
     from qkvsearch.index import StoredModels

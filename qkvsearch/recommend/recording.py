@@ -18,7 +18,7 @@ from qkvsearch.index.interaction_log import Histories
 from qkvsearch.search.candidates import id_list, positions_of
 from qkvsearch.search.listing import Listing
 from qkvsearch.storage import StoredCatalog, Workspace
-from qkvsearch.storage.records import Recorded
+from qkvsearch.storage.records import NewRecord
 
 # What a file alone needs is imported by `record_file`: pandas is slow to import.
 if TYPE_CHECKING:
@@ -63,12 +63,12 @@ class Recording:
 
     def _checked(
         self, triples: Iterable[tuple[Any, Any, float | None]]
-    ) -> tuple[list[Recorded], list[str]]:
+    ) -> tuple[list[NewRecord], list[str]]:
         checked = [self._row(*triple) for triple in triples]
         notes = dict.fromkeys(note for _, note in checked if note)
         return [row for row, _ in checked], [*notes]
 
-    def _row(self, user: Any, item: Any, value: float | None) -> tuple[Recorded, str]:
+    def _row(self, user: Any, item: Any, value: float | None) -> tuple[NewRecord, str]:
         if not id_text(check_id("user", user)):
             raise QkvError("a user needs an id")
         self.check_value(value)
@@ -76,9 +76,9 @@ class Recording:
         position, note = catalog.find_item(check_id("item", item))
         (id_,), _ = catalog.names([position])
         rating, weight = (None, value) if self.weighed else (value, None)
-        return Recorded(catalog.user_text(user), id_text(id_), rating, weight), note
+        return NewRecord(catalog.user_text(user), id_text(id_), rating, weight), note
 
-    def write(self, rows: Sequence[Recorded], notes: Sequence[str] = ()) -> Listing:
+    def write(self, rows: Sequence[NewRecord], notes: Sequence[str] = ()) -> Listing:
         """Write interactions that were checked, all or none. Raises `WorkspaceError`."""
         histories = self.histories
         listing = self.listed(rows, notes)  # before the write: nothing can fail after it
@@ -95,7 +95,7 @@ class Recording:
         records = self.workspace.records.undo(learned)
         if not records:
             raise QkvError(f"{self.workspace.path}: nothing is recorded here that could be undone")
-        return self.listed([Recorded(*record[1:6]) for record in records])
+        return self.listed([NewRecord(*record[1:6]) for record in records])
 
     @property
     def weighed(self) -> bool:
@@ -145,7 +145,7 @@ class Recording:
         if self.weighed and not value:
             raise QkvError("a weight is a number other than 0, negative for a refund: not 0")
 
-    def listed(self, rows: Sequence[Recorded], notes: Sequence[str] = ()) -> Listing:
+    def listed(self, rows: Sequence[NewRecord], notes: Sequence[str] = ()) -> Listing:
         """Return rows with their titles; an item that has left the catalog has none."""
         titled = self.histories.catalog.ids_and_titles({row.item for row in rows})
         cells = []
@@ -253,9 +253,10 @@ def record_file(recording: Recording, source: Source, columns: Columns | None = 
     rows = _usable_rows(recording, log, report)
     report.note(
         _in_log(recording, rows),
-        "{n} count nothing, for the log has the same user and item at that time or later",
+        "{n} have no effect, because the log has the same user and item at that time or later",
     )
-    return recording.write(rows, [f"{report}."])
+    report.conclude(columns.strict)
+    return recording.write(rows, [f"{report}.", *report.warning_lines()])
 
 
 def _with_columns_of_build(columns: Columns, facts: object, names: list[str]) -> Columns:
@@ -267,7 +268,7 @@ def _with_columns_of_build(columns: Columns, facts: object, names: list[str]) ->
     return columns
 
 
-def _usable_rows(recording: Recording, log: LogRows, report: ReadReport) -> list[Recorded]:
+def _usable_rows(recording: Recording, log: LogRows, report: ReadReport) -> list[NewRecord]:
     """Return the rows one by one, since a refund takes back what only the build's log has. Raises
     `DataError` where none can be used.
     """
@@ -291,7 +292,7 @@ def _usable_rows(recording: Recording, log: LogRows, report: ReadReport) -> list
     if not usable.any():
         raise DataError(f"{report.file}: no usable rows; {report}")
     return [
-        Recorded(user, ids.texts[code], *values)
+        NewRecord(user, ids.texts[code], *values)
         for user, code, *values, is_usable in zip(
             id_texts(pd.Series(log.users.rows(), dtype=object)),
             codes,
@@ -305,7 +306,7 @@ def _usable_rows(recording: Recording, log: LogRows, report: ReadReport) -> list
     ]
 
 
-def _in_log(recording: Recording, rows: list[Recorded]) -> int:
+def _in_log(recording: Recording, rows: list[NewRecord]) -> int:
     """Count the rows of which the build's log has the same user and item at that time or later."""
     models, catalog = recording.histories.models, recording.histories.catalog
     users, items, n_covered = catalog.ids("users"), catalog.ids("items"), 0
@@ -325,7 +326,7 @@ def _column(name: str, log: LogRows, is_in_build: bool, report: ReadReport) -> n
     column: np.ndarray | None = getattr(log, name)
     if column is None or is_in_build:
         return column
-    report.notes.append(f"{name} left out, for the interactions here have none")
+    report.notes.append(f"{name} left out, because the interactions here have none")
     return None
 
 

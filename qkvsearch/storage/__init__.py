@@ -2,7 +2,7 @@
 
 from qkvsearch.storage.catalog.file import CatalogRows
 from qkvsearch.storage.catalog.stored import StoredCatalog
-from qkvsearch.storage.publish import BuildContents, Workspace
+from qkvsearch.storage.workspace import BuildContents, Workspace
 from qkvsearch.storage.root import BuildEntry
 from qkvsearch.storage.segments import FORMAT_VERSION
 from qkvsearch.storage.snapshot import Snapshot

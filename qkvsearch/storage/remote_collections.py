@@ -19,7 +19,7 @@ from qkvsearch.storage.segments import BUILDS_FOLDER, MANIFEST
 if TYPE_CHECKING:
     from qkvsearch.data.catalog_columns import CatalogColumns
     from qkvsearch.query.where import Where
-    from qkvsearch.storage.publish import BuildContents
+    from qkvsearch.storage.workspace import BuildContents
 
 # The fact that names the server, and the end of the names of the arrays that are written there.
 FACT, ARRAY = "keys", ".keys"

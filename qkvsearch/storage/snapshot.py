@@ -141,11 +141,11 @@ class Snapshot:
             [segment.catalog for segment in self.with_items],
             self.rows,
             self.facts,
-            self.recorded,
+            self.records_database,
         )
 
     @property
-    def recorded(self) -> RecordsDatabase:
+    def records_database(self) -> RecordsDatabase:
         """The records of the workspace."""
         return RecordsDatabase.of(self.workspace)
 

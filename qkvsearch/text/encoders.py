@@ -27,8 +27,8 @@ Columns = Sequence[Sequence[str]]
 
 
 class FittedEncoder(NamedTuple):
-    """A learned encoder. epochs: the number of training epochs, or None. directions: a starting
-    point for learning from nearly the same texts, or None.
+    """A learned encoder. epochs: the number of training epochs, or None. directions: what learning
+    from nearly the same texts can start from, or None.
     """
 
     encoder: TextEncoder
@@ -36,22 +36,22 @@ class FittedEncoder(NamedTuple):
     directions: Any
 
 
-def _learn_lsa(columns: Sequence[AnalyzedTexts], epochs: int | None, near: Any) -> FittedEncoder:
+def _learn_lsa(columns: Sequence[AnalyzedTexts], epochs: int | None, start: Any) -> FittedEncoder:
     from qkvsearch.text.analyzed import AnalyzedTexts
     from qkvsearch.text.learned.svd import latent_semantic_encoder
 
-    encoder, directions = latent_semantic_encoder(AnalyzedTexts.joined(columns), near=near)
+    encoder, directions = latent_semantic_encoder(AnalyzedTexts.joined(columns), start=start)
     return FittedEncoder(encoder, None, directions)
 
 
 def _learn_contrastive(
-    columns: Sequence[AnalyzedTexts], epochs: int | None, near: Any
+    columns: Sequence[AnalyzedTexts], epochs: int | None, start: Any
 ) -> FittedEncoder:
     from qkvsearch.text.learned.contrastive import ContrastiveLearning
 
     settings: dict[str, Any] = {} if epochs is None else {"epochs": epochs, "held_out": 0}
     model = ContrastiveLearning(**settings, language=columns[0].runs.analyzer.language)
-    directions = model.learn(columns, near)
+    directions = model.learn(columns, start)
     return FittedEncoder(model.encoder_, model.n_epochs_, directions)
 
 
@@ -75,8 +75,8 @@ def _load_transformer(choice: str) -> TextEncoder:
 class DenseHead:
     """A dense head, whose encoder is either learned or loaded.
 
-    learn(columns, epochs, directions): learn from columns of texts; None for epochs determines the
-    best number, None for directions starts anew. load(choice): load what is installed, or raise
+    learn(columns, epochs, start): learn from columns of texts; None for epochs determines the best
+    number. start: the directions of a fitted encoder to start from, or None. load(choice): load what is installed, or raise
     `QkvError`. is_weighted: whether token weights are computed from the catalog. second_pass: the
     weight of late interaction between tokens, in standard deviations, beside a fused score, by
     `benchmarks/defaults/token_head.py`; 0 for none.
@@ -161,9 +161,9 @@ def fitted_encoder(
 
 
 def learned_encoder(
-    head: str, fields: Columns, language: str = ENGLISH, like: FittedEncoder | None = None
+    head: str, fields: Columns, language: str = ENGLISH, start: FittedEncoder | None = None
 ) -> FittedEncoder:
-    """Learn the encoder of a head from the catalog. like: an encoder of nearly the same texts,
+    """Learn the encoder of a head from the catalog. start: an encoder of nearly the same texts,
     whose number of epochs and directions are reused.
     """
     learn = DENSE_HEADS[head].learn
@@ -171,7 +171,7 @@ def learned_encoder(
     from qkvsearch.text.analyzed import AnalyzedTexts
 
     columns = AnalyzedTexts.of_columns(fields, Analyzer(language))
-    return learn(columns, *((None, None) if like is None else like[1:]))
+    return learn(columns, *((None, None) if start is None else start[1:]))
 
 
 def restored_encoder(

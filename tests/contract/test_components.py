@@ -308,7 +308,7 @@ def next_item(whole: StoredModels) -> Case:
         NextItemComponent(),
         (model,),
         model,
-        lambda found: [found.states(history), found.contributions(history, np.array([0, 7]))],
+        lambda found: [found.states(history), found.history_vectors(history)],
     )
 
 

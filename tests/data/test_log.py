@@ -45,8 +45,8 @@ def test_a_refund_takes_back_by_time_not_by_place():
 def test_a_refund_without_a_purchase_is_counted_and_said():
     log, _, report = read([("a", "x", "-1"), ("a", "y", "2")])
     assert log.weights.tolist() == [0, 2]
-    assert "1 refunds are of more than was there before them" in str(report)
-    assert "1 pairs have no weight left" in str(report)
+    assert "1 refunds exceed the purchases before them" in str(report)
+    assert "1 pairs are fully refunded" in str(report)
 
 
 def test_a_weight_that_is_no_number_is_skipped_and_an_empty_one_is_the_usual_one():

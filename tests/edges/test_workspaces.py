@@ -158,7 +158,7 @@ WAITING = """
 import signal, sys, time
 import qkvsearch.index.builder
 from qkvsearch._utils import files
-from qkvsearch.storage import array_files, publish
+from qkvsearch.storage import array_files, workspace as workspace_module
 from qkvsearch.cli import main
 from qkvsearch.collaborative.implicit_als import AlternatingLeastSquares
 
@@ -168,7 +168,7 @@ place = {
     "fit": AlternatingLeastSquares,
     "save": array_files.np,
     "fsync": files.os,
-    "write_catalog": publish,
+    "write_catalog": workspace_module,
 }
 
 def wait(*args, **kwargs):

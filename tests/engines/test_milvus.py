@@ -365,14 +365,14 @@ def test_whatever_changes_answers_stay_the_same(own):
 def test_a_build_that_fails_leaves_the_old_one_and_no_collection(own, monkeypatch):
     _, there = own
     before, names = there.search("sourdough bread"), collections(there)
-    from qkvsearch.storage import publish
+    from qkvsearch.storage import workspace as workspace_module
 
     def full(*_):
         raise OSError("the disk fell out")
 
     more = catalog(3, seed=2).assign(id=["n1", "n2", "n3"])
     with monkeypatch.context() as patch:
-        patch.setattr(publish, "write_root", full)
+        patch.setattr(workspace_module, "write_root", full)
         with pytest.raises(WorkspaceError, match="the disk fell out"):
             there.add(more)
     same(before, there.search("sourdough bread"), weights=1e-6)

@@ -16,7 +16,7 @@ import pytest
 
 from qkvsearch.errors import DamagedError, QkvError, WorkspaceError
 from qkvsearch.storage.checksums import read_checksummed
-from qkvsearch.storage.records import Recorded, RecordsDatabase, database
+from qkvsearch.storage.records import NewRecord, RecordsDatabase, database
 from qkvsearch.storage.records.record_rows import RECORD, is_user
 from qkvsearch.storage.records.recovery import repair_records
 
@@ -38,7 +38,7 @@ def items(path):
 
 
 def write(path, names, user="ann"):
-    return fresh(path).append([Recorded(user, name, 4, None, 7) for name in names])
+    return fresh(path).append([NewRecord(user, name, 4, None, 7) for name in names])
 
 
 @pytest.fixture
@@ -95,9 +95,9 @@ def test_what_a_build_has_learned_from_is_not_undone(path):
 
 def test_a_record_without_a_time_is_after_the_log(tmp_path):
     late = 4_000_000_000
-    (one,) = fresh(tmp_path).append([Recorded("u", "a")], after=5)
-    (two,) = fresh(tmp_path).append([Recorded("u", "a")], after=late)
-    (three,) = fresh(tmp_path).append([Recorded("u", "a")], after=5)
+    (one,) = fresh(tmp_path).append([NewRecord("u", "a")], after=5)
+    (two,) = fresh(tmp_path).append([NewRecord("u", "a")], after=late)
+    (three,) = fresh(tmp_path).append([NewRecord("u", "a")], after=5)
     assert abs(one.time - time.time()) < 60
     assert two.time == three.time == late + 1  # the last one recorded is the last one
 
@@ -429,11 +429,11 @@ def test_what_is_forgotten_is_in_no_file(tmp_path, fold):
 RECORDER = """
 import sys
 from pathlib import Path
-from qkvsearch.storage.records import Recorded, RecordsDatabase
+from qkvsearch.storage.records import NewRecord, RecordsDatabase
 
 database = RecordsDatabase.of(Path(sys.argv[1]))
 for number in range(int(sys.argv[3])):
-    database.append([Recorded(sys.argv[2], str(number)), Recorded(sys.argv[2], str(number))])
+    database.append([NewRecord(sys.argv[2], str(number)), NewRecord(sys.argv[2], str(number))])
     print(number, flush=True)
 """
 

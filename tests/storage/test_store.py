@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 from qkvsearch.errors import DamagedError, WorkspaceError
-from qkvsearch.storage import CatalogRows, Workspace, publish, root
+from qkvsearch.storage import CatalogRows, Workspace, root
+from qkvsearch.storage import workspace as workspace_module
 from qkvsearch.storage.root import read_root
 from qkvsearch.storage.segments import AFTER, ORIGIN
 
@@ -38,7 +39,7 @@ def segment(workspace, films, make_catalog, tombstones=()):
     """Publish a segment with these films behind the current build."""
     base = workspace.open()
     catalog = make_catalog(films)
-    contents = publish.BuildContents(
+    contents = workspace_module.BuildContents(
         CatalogRows.of_segment(catalog, base.catalog),
         facts={**base.facts, "n_items": base.facts["n_items"] + len(films) - len(tombstones)},
         base=base,
@@ -105,7 +106,7 @@ def test_the_builds_of_two_bases_stay_and_those_that_readers_hold(workspace, mak
 
 
 def test_at_most_so_many_builds_stay(workspace, make_catalog, monkeypatch):
-    monkeypatch.setattr(publish, "MAX_BUILDS", 3)
+    monkeypatch.setattr(workspace_module, "MAX_BUILDS", 3)
     base = workspace.builds()[0].name
     for id_ in range(200, 206):
         segment(workspace, [(id_, "x", None, None, None)], make_catalog)
@@ -136,8 +137,8 @@ def draws(monkeypatch):
         def now(cls, tz=None):
             return cls(2026, 1, 2, 3, 4, 5, tzinfo=tz)
 
-    monkeypatch.setattr(publish, "datetime", Clock)
-    monkeypatch.setattr(publish.uuid, "uuid4", lambda: SimpleNamespace(hex=drawn.pop(0)))
+    monkeypatch.setattr(workspace_module, "datetime", Clock)
+    monkeypatch.setattr(workspace_module.uuid, "uuid4", lambda: SimpleNamespace(hex=drawn.pop(0)))
     return drawn
 
 
@@ -163,10 +164,10 @@ def test_a_build_that_fails_removes_no_folder_of_others(
     def full(*args):
         raise OSError(errno.ENOSPC, "no space left")
 
-    monkeypatch.setattr(publish, "write_root", full)
+    monkeypatch.setattr(workspace_module, "write_root", full)
     workspace = Workspace(tmp_path / "ws")
     (workspace.path / "builds" / "20260102-030405-aaaaaa").mkdir(parents=True)
-    draws += ["aaaaaa"] * publish.ATTEMPTS
+    draws += ["aaaaaa"] * workspace_module.ATTEMPTS
     with pytest.raises(WorkspaceError, match="all names are taken"):
         workspace.publish(make_contents(), "build")
     draws += ["aaaaaa", "bbbbbb"]
@@ -282,7 +283,7 @@ def test_an_interruption_at_any_file_keeps_the_former_build(
     def fail(*_, **__):
         raise error
 
-    monkeypatch.setattr(publish, function, fail)
+    monkeypatch.setattr(workspace_module, function, fail)
     with pytest.raises(KeyboardInterrupt if error is KeyboardInterrupt else WorkspaceError):
         workspace.publish(make_contents(NEW), "build")
     monkeypatch.undo()
@@ -296,7 +297,7 @@ def test_a_build_that_became_current_stays_whatever_fails_after(
         root.write_root(*args)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(publish, "write_root", interrupted)
+    monkeypatch.setattr(workspace_module, "write_root", interrupted)
     with pytest.raises(KeyboardInterrupt):
         workspace.publish(make_contents(NEW, numbers=np.zeros(1)), "build")
     monkeypatch.undo()

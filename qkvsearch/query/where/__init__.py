@@ -1,4 +1,4 @@
-"""`where`: a person's SQL expression over the catalog's columns, and nothing but those."""
+"""Conditions (`where`): SQL expressions that can read the catalog's columns and nothing else."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from qkvsearch.terminal import shorten
 __all__ = [
     "Condition",
     "Where",
+    "cache_key",
     "matching_in_all",
     "matching_positions",
     "matching_rows",
-    "question",
 ]
 
 # Characters of the expression that an error repeats.
@@ -32,7 +32,7 @@ SHOWN = 200
 
 
 class Condition(NamedTuple):
-    """An expression, what its `?` or `:name` stand for, and the seconds after which it is stopped.
+    """An expression, the values of its `?` or `:name`, and the seconds after which it is stopped.
 
     >>> Condition("price < ?", [80]).seconds
     2.0
@@ -51,7 +51,8 @@ Where: TypeAlias = str | tuple[str, Parameters] | Condition
 def matching_rows(
     types: Mapping[str, str], rows: Iterable[Sequence[Any]], where: Where
 ) -> list[int]:
-    """Numbers of the rows, from 0, for which a condition is true. types: in SQL, by the columns.
+    """Return the numbers of the rows, from 0, for which a condition is true. types: the SQL type of
+    each column.
 
     >>> matching_rows({"n": "INTEGER"}, [[3], [5], [7]], "n > 4")
     [1, 2]
@@ -59,23 +60,24 @@ def matching_rows(
     with closing(sqlite3.connect(":memory:")) as db:
         columns = ", ".join(f"{quoted(name)} {sql_type}" for name, sql_type in types.items())
         db.execute(f"CREATE TABLE listed (_position INTEGER PRIMARY KEY, {columns})")
-        places = ", ".join("?" * (len(types) + 1))
+        values = ", ".join("?" * (len(types) + 1))
         numbered_rows = ([number, *row] for number, row in enumerate(rows))
-        db.executemany(f"INSERT INTO listed VALUES ({places})", numbered_rows)
+        db.executemany(f"INSERT INTO listed VALUES ({values})", numbered_rows)
         return matching_positions(db, "listed", CatalogColumns.of(list(types.items()), ()), where)
 
 
 def matching_positions(
     connection: sqlite3.Connection, table: str, columns: CatalogColumns, where: Where
 ) -> list[int]:
-    """`matching_in_all` for one table."""
+    """Do `matching_in_all` for one table."""
 
     def cells(column: StoredColumn) -> Iterator[Any]:
         rows = connection.execute(f'SELECT {quoted(column.stored)} FROM "{table}"')
         return (cell for (cell,) in rows if cell is not None)
 
-    found: list[int] = matching_in_all([(connection, table)], columns, where, cells)[0].tolist()
-    return found
+    (matches,) = matching_in_all([(connection, table)], columns, where, cells)
+    positions: list[int] = matches.tolist()
+    return positions
 
 
 def matching_in_all(
@@ -84,13 +86,13 @@ def matching_in_all(
     where: Where,
     cells: Cells,
 ) -> list[np.ndarray]:
-    """Of each table the positions of the rows for which a condition is true, int64, ascending.
+    """Return the positions of the rows of each table for which a condition is true, int64, sorted.
 
-    tables: of the same columns, each with a connection that nobody else uses. Columns go by either
-    of their names, in upper or lower case. cells: those of a column that are not blank, for an
-    error to show. Raises `QkvError`: for what is no condition, an unknown column, types that do not
-    go together, values that do not fit its places, and a condition that takes too long for all
-    tables together.
+    tables: tables with the same columns, each with a connection that nobody else uses. Columns have
+    either of their names, in upper or lower case. cells: a function that yields the nonblank cells
+    of a column, for error messages. Raises `QkvError` if the expression is not a condition, for an
+    unknown column, types that cannot be compared, and values that do not match the placeholders;
+    and if all tables together take too long.
     """
     condition = _as_condition(where)
     expression = condition.expression
@@ -114,7 +116,7 @@ def matching_in_all(
 
 
 def condition_tree(where: Where) -> tuple[Any, Mapping[str, Any]]:
-    """A condition that was checked before: the tree of its parts, and the values of its places."""
+    """Return the tree and the values of a condition that was checked before."""
     from qkvsearch.query.where.tree import numbered, read_tree
 
     condition = _as_condition(where)
@@ -122,11 +124,11 @@ def condition_tree(where: Where) -> tuple[Any, Mapping[str, Any]]:
     return read_tree(numbered(condition.expression), values), values
 
 
-def question(where: Where) -> Hashable:
-    """The same for conditions that have the same answer, whatever time they are given; None for
-    what has none.
+def cache_key(where: Where) -> Hashable:
+    """Return a key that is equal for conditions with the same matches, whatever their time limit;
+    None for a condition with invalid values.
 
-    >>> question("n > 4") == question(Condition("n > 4", seconds=9)), question(("n > ?", [{}]))
+    >>> cache_key("n > 4") == cache_key(Condition("n > 4", seconds=9)), cache_key(("n > ?", [{}]))
     (True, None)
     """
     condition = _as_condition(where)

@@ -1,4 +1,4 @@
-"""What SQLite's functions of texts are here: of all letters, not of A to Z alone, and in time."""
+"""Text functions that replace SQLite's own: they know all letters, and none takes long."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 from qkvsearch.data.columns.facts import LIST_SEPARATOR
 from qkvsearch.errors import QkvError
 
-# Characters that a text may grow to, and pairs of characters that a pattern may compare.
+# The most characters that a text may grow to, and the most pairs that a pattern may compare.
 MAX_GROWN, MAX_COMPARED = 1_000_000, 20_000_000
 
 
 def folded(text: str) -> str:
-    """The same for a text in upper and lower case, and in every Unicode form; accents stay.
+    """Return the same text for upper and lower case and every Unicode form; accents stay.
 
     >>> folded("École") == folded("ÉCOLE") != folded("Ecole")
     True
@@ -27,7 +27,7 @@ def folded(text: str) -> str:
 
 
 def has(cell: Any, entry: Any) -> int:
-    """1 where a list has the entry. No list has an entry of nothing.
+    """Return 1 if a list has the entry, else 0. No list has an empty entry.
 
     >>> has("Outdoor|Rain", "rain"), has("Outdoor|Rain", "out"), has(None, "rain")
     (1, 0, 0)
@@ -39,7 +39,7 @@ def has(cell: Any, entry: Any) -> int:
 
 
 def like(pattern: Any, text: Any, escape: Any = None) -> int | None:
-    """SQL's LIKE: `%` is any text, `_` any character, and neither after `escape`.
+    """Match as SQL's LIKE: `%` is any text, `_` any character, and neither after `escape`.
 
     >>> like("%école%", "L'ÉCOLE"), like("50!%", "50%", "!"), like("_", "ab")
     (1, 1, 0)
@@ -50,7 +50,7 @@ def like(pattern: Any, text: Any, escape: Any = None) -> int | None:
 
 
 def replace(text: Any, old: Any, new: Any) -> str | None:
-    """Raises `QkvError` for a text that would grow too long."""
+    """Replace texts as SQLite does. Raises `QkvError` for a text that would grow too long."""
     if text is None or old is None or new is None:
         return None
     text, old, new = str(text), str(old), str(new)
@@ -81,7 +81,7 @@ FUNCTIONS: list[tuple[str, int, Callable[..., Any]]] = [
 
 
 def order_of_dates(one: str, other: str) -> int:
-    """-1, 0 or 1, as far as both dates are given: any day of March equals 2024-03.
+    """Return -1, 0 or 1, comparing as much as both dates have: any day of March equals 2024-03.
 
     >>> order_of_dates("2024-03-01", "2024-03"), order_of_dates("2024-03-01", "2024-04")
     (0, -1)
@@ -104,8 +104,8 @@ def _order(one: str, other: str) -> int:
 
 @lru_cache(maxsize=64)
 def _matcher(pattern: str, escape: str | None) -> Callable[[str], bool]:
-    """Whether a text matches. The pieces between `%` are looked for one after the other, each where
-    it comes first, so that no pattern takes exponential time.
+    """Return a function that matches texts. It looks for the pieces between `%` one after the
+    other, each where it comes first, so that no pattern takes exponential time.
     """
     if escape is not None and len(escape) != 1:
         raise QkvError("what follows ESCAPE is one character")
@@ -137,19 +137,19 @@ def _by_texts(pieces: list[str]) -> Callable[[str], bool]:
             return False
         if not (text.startswith(first) and text.endswith(last)):
             return False
-        place, end = len(first), len(text) - len(last)
+        start, end = len(first), len(text) - len(last)
         for piece in middle:
-            found = text.find(piece, place, end)
-            if found < 0:
+            index = text.find(piece, start, end)
+            if index < 0:
                 return False
-            place = found + len(piece)
+            start = index + len(piece)
         return True
 
     return matches
 
 
 def _by_characters(pieces: list[list[str | None]]) -> Callable[[str], bool]:
-    """Where some piece has a `_`: regular expressions count characters as they are written."""
+    """Match pieces with `_` by regular expressions, which count characters as they are written."""
     written = ["".join("." if c is None else re.escape(c) for c in piece) for piece in pieces]
     first, *middle = [re.compile(piece, re.IGNORECASE | re.DOTALL) for piece in written]
     last = middle.pop() if middle else None
@@ -161,10 +161,10 @@ def _by_characters(pieces: list[list[str | None]]) -> Callable[[str], bool]:
             raise QkvError(f"a text of {len(text):,} characters is too long for this pattern")
         if last is None:
             return first.fullmatch(text) is not None
-        found = first.match(text)
+        match = first.match(text)
         end = len(text) - len(pieces[-1])
         for piece in middle:
-            found = found and piece.search(text, found.end(), max(end, 0))
-        return bool(found and found.end() <= end and last.fullmatch(text, end))
+            match = match and piece.search(text, match.end(), max(end, 0))
+        return bool(match and match.end() <= end and last.fullmatch(text, end))
 
     return matches

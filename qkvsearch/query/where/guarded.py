@@ -1,4 +1,4 @@
-"""A condition run by SQLite: on a guarded connection, within limits of time, length and depth."""
+"""Run conditions in SQLite: on a guarded connection, within limits of time, length and depth."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ LIMITS = {
 STEPS_BETWEEN_LOOKS = 20
 # How positions are read, so many rows at a time that their text stays within the limit.
 JOINED, ROWS = "group_concat", 1 << 16
-# What SQLite says where the file is at fault and no condition.
+# SQLite's errors for a damaged file.
 DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR)
 
 
@@ -53,7 +53,7 @@ def numbers_in(text: str | None) -> np.ndarray:
 
 
 class TimeLimit:
-    """Some seconds from now on, or until the thread's deadline if that is earlier."""
+    """A number of seconds from now, or until the thread's deadline if that is earlier."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds, self._end = seconds, time.monotonic() + seconds
@@ -70,18 +70,17 @@ def positions(
     parameters: Mapping[str, Any],
     limit: TimeLimit,
 ) -> np.ndarray:
-    """Positions of the rows of `table` for which the expression is true, int64, ascending.
+    """Return the positions of the rows of `table` for which the expression is true, int64, sorted.
 
-    columns: by the names that the expression has for them; it can reach no others. An authorizer
-    lets SQLite compile only what reads these, and calls of pure functions. Raises `QkvError` with
-    SQLite's reason, `DamagedError` where that is the file. The connection is as free afterwards as
-    before, but for its limits.
+    columns: the columns by their names in the expression; it can read no others. An authorizer lets
+    SQLite compile only reads of these and calls of pure functions. Raises `QkvError` with SQLite's
+    reason, or `DamagedError` for a damaged file. The limits of the connection remain afterwards.
     """
     named = "".join(f", {_value(column)} AS {quoted(name)}" for name, column in columns.items())
     values = {name: for_sqlite(value) for name, value in parameters.items()}
     readable = {column.stored for column in columns.values()}
     raised: list[QkvError] = []
-    found: list[np.ndarray] = []
+    matches: list[np.ndarray] = []
     try:
         last = connection.execute(f"SELECT max(_position) FROM {quoted(table)}").fetchone()[0] or 0
         with _guarded(connection, table, readable, limit, raised):
@@ -90,7 +89,7 @@ def positions(
                 rows += f"WHERE _position BETWEEN {first} AND {first + ROWS - 1}"
                 # One text for all of them: a row each would take twice as long.
                 sql = f"SELECT {JOINED}(_position) FROM ({rows}) WHERE ({expression}\n)"
-                found.append(numbers_in(connection.execute(sql, values).fetchone()[0]))
+                matches.append(numbers_in(connection.execute(sql, values).fetchone()[0]))
     except (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError) as error:
         if raised:
             raise raised[0] from None
@@ -98,7 +97,7 @@ def positions(
         if getattr(error, "sqlite_errorcode", 0) & 0xFF in DAMAGE:
             raise DamagedError(_file(connection), str(error)) from None
         raise QkvError(_reason(str(error), limit.seconds)) from None
-    return np.sort(np.concatenate(found))
+    return np.sort(np.concatenate(matches))
 
 
 def _value(column: StoredColumn) -> str:
@@ -114,7 +113,7 @@ def _guarded(
     limit: TimeLimit,
     raised: list[QkvError],
 ) -> Iterator[None]:
-    """Our functions, an authorizer and a clock, until the end of the block."""
+    """Install our functions, an authorizer and a time limit, until the end of the block."""
     allowed = {*readable, "_position", ""}  # "" where none is read, as in 1 = 1
 
     def authorize(action: int, first: str | None, second: str | None, *_: object) -> int:
@@ -125,7 +124,7 @@ def _guarded(
         return sqlite3.SQLITE_OK if is_allowed else sqlite3.SQLITE_DENY
 
     def noting(function: Callable[..., Any]) -> Callable[..., Any]:
-        """SQLite would forget what a function raised."""
+        """Wrap a function to store its error, which SQLite discards."""
 
         def call(*values: Any) -> Any:
             try:
@@ -140,8 +139,8 @@ def _guarded(
         connection.create_function(name, n_arguments, noting(function), deterministic=True)
     for name, order in COLLATIONS.items():
         connection.create_collation(name, order)
-    for category, most in LIMITS.items():
-        connection.setlimit(category, most)
+    for category, limit_value in LIMITS.items():
+        connection.setlimit(category, limit_value)
     connection.set_authorizer(authorize)
     connection.set_progress_handler(limit.is_over, STEPS_BETWEEN_LOOKS)
     try:
@@ -152,7 +151,7 @@ def _guarded(
 
 
 def _file(connection: sqlite3.Connection) -> str:
-    """The path of what it is connected with."""
+    """Return the path of the connected database."""
     return str(connection.execute("PRAGMA database_list").fetchone()[2])
 
 
@@ -162,6 +161,6 @@ def _reason(error: str, seconds: float) -> str:
     if error == "parser stack overflow":
         return TOO_DEEP
     if error == "string or blob too big":
-        most = f"{EXPRESSION_TEXT.value:,}"
-        return f"a text in it has more than {most} bytes, which no condition may read or make"
+        max_bytes = f"{EXPRESSION_TEXT.value:,}"
+        return f"a text in it has more than {max_bytes} bytes, which no condition may read or make"
     return error

@@ -1,4 +1,4 @@
-"""Which types can be compared, and what to tell a person of those that cannot."""
+"""Check which types can be compared, and explain why others cannot."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
 Cells = Callable[[StoredColumn], Iterator[Any]]
-# Cells that an error shows, how much of each, and how many are looked through for them.
+# How many cells an error shows, how many characters of each, and how many cells are searched.
 SHOWN_CELLS, SHOWN_LENGTH, LOOKED_AT = 3, 30, 100_000
 SHOWN_SQL = 80
 ISO_DATE = re.compile(r"\d{4}(-\d\d(-\d\d( \d\d(:\d\d(:\d\d)?)?)?)?)?")
@@ -34,8 +34,8 @@ WRITE_DATES = "write a date as '2024-03-01', or its beginning: '2024-03', '2024'
 
 @dataclass(frozen=True)
 class Value:
-    """A part of a condition. type: None for what may be anything, such as NULL. column: the one
-    that it is. literal: what it is, where that is known.
+    """A part of a condition. type: None where it can have any type, such as NULL. column: the
+    column, if the part is one. literal: the value, where it is known.
     """
 
     type: str | None
@@ -46,19 +46,19 @@ class Value:
 
     @property
     def sql(self) -> str:
-        """As SQL; what a place stands for as itself."""
+        """The part as SQL, with a value instead of its placeholder."""
         if self.literal is not None and self.node.key == "placeholder":
             return repr(self.literal)
         return written(self.node)
 
 
 def written(node: exp.Expression) -> str:
-    """A part of a condition as SQL, cut where it is long."""
+    """Return a part of a condition as SQL, shortened."""
     return shorten(node.sql("sqlite"), SHOWN_SQL)
 
 
 def check_pair(left: Value, right: Value, cells: Cells, is_null_safe: bool = False) -> None:
-    """Raise `QkvError` where a comparison of the two would not mean what it says."""
+    """Raise `QkvError` if the two cannot be compared."""
     for value in (left, right):
         if value.is_null and not is_null_safe:
             raise QkvError("nothing equals NULL, nor is it more or less: write IS NULL or IS NOT")
@@ -79,15 +79,15 @@ def check_pair(left: Value, right: Value, cells: Cells, is_null_safe: bool = Fal
 
 
 def check_apart(dates: Sequence[str]) -> None:
-    """Raise `QkvError` where one is a part of another: SQLite would keep one of the two."""
+    """Raise `QkvError` where one includes another: SQLite would keep one of the two."""
     for longer in dates:
         for shorter in dates:
             if longer != shorter and longer.startswith(shorter):
-                raise QkvError(f"{longer!r} is a part of {shorter!r}: leave one of them out")
+                raise QkvError(f"{shorter!r} already includes {longer!r}: leave one out")
 
 
 def misfit(value: Value, wanted: str, node: exp.Expression, cells: Cells) -> QkvError:
-    """The error for an argument of the wrong type."""
+    """Return the error for an argument of the wrong type."""
     if wanted == "number":
         hint = f"; build with `types` {value.column.name}:number" if value.column else ""
     elif value.literal is not None:
@@ -98,7 +98,7 @@ def misfit(value: Value, wanted: str, node: exp.Expression, cells: Cells) -> Qkv
 
 
 def shown(value: Value, cells: Cells, offending: bool = False) -> str:
-    """What it is, with some of its cells; `offending` ones are no numbers."""
+    """Describe a value, with some of its cells. offending: prefer cells that are not numbers."""
     if value.column is None:
         return f"{value.sql} is {NOUNS[value.type or 'text']}"
     examples = _examples(cells(value.column), offending)
@@ -110,12 +110,12 @@ def _mismatch(left: Value, right: Value, cells: Cells) -> QkvError:
     if left.column is None and right.column is not None:
         left, right = right, left
     offending = left.type == "text" and right.type == "number"
-    said = f"{shown(left, cells, offending)}, and {shown(right, cells)}"
-    return QkvError(f"{said}: {_advice(left, right)}")
+    both = f"{shown(left, cells, offending)}, and {shown(right, cells)}"
+    return QkvError(f"{both}: {_advice(left, right)}")
 
 
 def _advice(left: Value, right: Value) -> str:
-    """What to write instead."""
+    """Return what to write instead."""
     types = {left.type, right.type}
     if "date" in types:
         year = next((value.literal for value in (left, right) if value.type == "number"), None)
@@ -140,7 +140,7 @@ def _advice(left: Value, right: Value) -> str:
 
 
 def _is_date(value: Value) -> bool:
-    """Whether a text is written out, and as dates are stored, or as they begin."""
+    """Return whether a value is a text that is a stored date or the beginning of one."""
     text = value.literal
     if not isinstance(text, str) or not ISO_DATE.fullmatch(text):
         return False
@@ -151,24 +151,24 @@ def _is_date(value: Value) -> bool:
 
 
 def _require_column(left: Value, right: Value) -> None:
-    """Dates are compared as far as both are given, which SQLite does for columns alone."""
+    """Raise `QkvError` if neither is a column: only for columns, SQLite compares partial dates."""
     if left.column is None and right.column is None:
         date = left if left.type == "date" else right
         raise QkvError(f"{date.sql}: compare columns of dates themselves, as in added < '2024'")
 
 
 def _examples(cells: Iterator[Any], offending: bool) -> list[str]:
-    """A few different cells; of a text column with numbers, those that are none."""
-    found: dict[str, None] = {}
+    """Return a few distinct cells. offending: prefer cells that are not numbers."""
+    examples: dict[str, None] = {}
     others: dict[str, None] = {}
     for cell in islice(cells, LOOKED_AT):
         fits = offending and _is_number(str(cell))
-        into = others if fits else found
+        into = others if fits else examples
         if len(into) < SHOWN_CELLS:
             into[repr(shorten(cell, SHOWN_LENGTH) if isinstance(cell, str) else cell)] = None
-        if len(found) == SHOWN_CELLS:
+        if len(examples) == SHOWN_CELLS:
             break
-    return [*found] or [*others]
+    return [*examples] or [*others]
 
 
 def _is_number(text: str) -> bool:

@@ -16,8 +16,8 @@ Parameters: TypeAlias = Sequence[Any] | Mapping[str, Any]
 
 
 def bound(parameters: Parameters) -> dict[str, Any]:
-    """By name; those without one as "_1", "_2", …. Raises `QkvError` for a value that
-    no cell can be compared with.
+    """Return the values of placeholders by name; unnamed ones are "_1", "_2", …. Raises `QkvError`
+    for a value that no cell can be compared with.
 
     >>> bound([80, date(2024, 3, 1)])
     {'_1': 80, '_2': datetime.date(2024, 3, 1)}
@@ -35,7 +35,7 @@ def bound(parameters: Parameters) -> dict[str, Any]:
 
 
 def for_sqlite(value: Any) -> Any:
-    """As cells are stored: dates as text, times of day in UTC.
+    """Return a value as cells are stored: dates as text, times of day in UTC.
 
     >>> for_sqlite(datetime(2024, 3, 1, 10, 30))
     '2024-03-01 10:30:00'
@@ -48,7 +48,7 @@ def for_sqlite(value: Any) -> Any:
 
 
 def _plain(name: str, value: Any) -> Any:
-    """A number, a text, a date or None; NumPy's numbers as Python's."""
+    """Return a number, a text, a date or None; convert NumPy's numbers to Python's."""
     if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
         value = value.item()
     if value is None or isinstance(value, (bool, str, date)):

@@ -25,8 +25,8 @@ logging.getLogger("sqlglot").setLevel(logging.ERROR)
 
 
 def read_tree(text: str, parameters: Mapping[str, Any]) -> exp.Expression:
-    """Of a condition as `numbered` gives it. Raises `QkvError` for what is no single condition, for
-    one too long or too deep, and for places without values or the reverse.
+    """Return the tree of a condition with numbered placeholders. Raises `QkvError` if the text is
+    not a single condition, is too long or too deep, or if placeholders and values do not match.
     """
     if len(text) > EXPRESSION.value:
         raise QkvError(f"it has {len(text):,} characters, and {EXPRESSION.value:,} are the most")
@@ -39,29 +39,29 @@ def read_tree(text: str, parameters: Mapping[str, Any]) -> exp.Expression:
         raise QkvError(f"it cannot be read{_place(error)}; {EXAMPLE}") from None
     tree = _condition(statements)
     _check_depth(tree)
-    _check_places(tree, parameters)
+    _check_placeholders(tree, parameters)
     return tree
 
 
 def numbered(expression: str) -> str:
-    """Each `?` by its number, and no comments, which SQLite does not nest and this parser would.
+    """Number each `?`, and remove comments, which this parser nests and SQLite does not.
 
     >>> numbered("price < ? /* or '?' */ AND name = '?'")
     "price < :_1   AND name = '?'"
     """
     numbers = count(1)
 
-    def plain(match: re.Match[str]) -> str:
-        found = match[0]
-        if found.startswith("--") or COMMENT.fullmatch(found):
+    def replaced(match: re.Match[str]) -> str:
+        text = match[0]
+        if text.startswith("--") or COMMENT.fullmatch(text):
             return " "
-        return f":_{next(numbers)}" if found == "?" else found
+        return f":_{next(numbers)}" if text == "?" else text
 
-    return re.sub(rf"{QUOTED.pattern}|\?", plain, expression)
+    return re.sub(rf"{QUOTED.pattern}|\?", replaced, expression)
 
 
 def _check_parentheses(text: str) -> None:
-    """Raise `QkvError` where one would end the condition early, or a query is nested."""
+    """Raise `QkvError` if a parenthesis would end the condition early, or a query is nested."""
     bare = QUOTED.sub(" ", text)
     depths = list(accumulate((char == "(") - (char == ")") for char in bare))
     if max(depths, default=0) > EXPRESSION_DEPTH.value:
@@ -71,7 +71,7 @@ def _check_parentheses(text: str) -> None:
 
 
 def _condition(statements: list[Any]) -> exp.Expression:
-    """What stands in the parentheses, if there is nothing besides."""
+    """Return what is in the parentheses. Raises `QkvError` if there is anything else."""
     if len(statements) == 1 and isinstance(statements[0], exp.Select):
         given = {name for name, value in statements[0].args.items() if value}
         where: Any = statements[0].args.get("where")
@@ -82,7 +82,7 @@ def _condition(statements: list[Any]) -> exp.Expression:
 
 
 def _check_depth(tree: exp.Expression) -> None:
-    """Without recursion, which depth would end."""
+    """Raise `QkvError` for a tree that is too deep. This must not be recursive."""
     level, depth = [tree], 0
     while level:
         depth += 1
@@ -91,15 +91,15 @@ def _check_depth(tree: exp.Expression) -> None:
         raise QkvError(TOO_DEEP)
 
 
-def _check_places(tree: exp.Expression, parameters: Mapping[str, Any]) -> None:
-    """Every place has a value, and every value a place."""
-    asked = {str(place.this) for place in tree.find_all(exp.Placeholder)}
-    if missing := sorted(asked - parameters.keys()):
+def _check_placeholders(tree: exp.Expression, parameters: Mapping[str, Any]) -> None:
+    """Raise `QkvError` for a placeholder without a value, or a value without a placeholder."""
+    names = {str(node.this) for node in tree.find_all(exp.Placeholder)}
+    if missing := sorted(names - parameters.keys()):
         raise QkvError(
             f"no value for {_places(missing)} ({len(parameters)} given): each has one, as in "
             "('price < ?', [80]) or ('price < :most', {'most': 80})"
         )
-    if unused := sorted(parameters.keys() - asked):
+    if unused := sorted(parameters.keys() - names):
         raise QkvError(f"there is a value for {_places(unused)}, which it does not have")
 
 
@@ -110,7 +110,7 @@ def _places(names: list[str]) -> str:
 
 
 def _place(error: SqlglotError) -> str:
-    """Where the parser stopped, if it says so."""
-    found = getattr(error, "errors", None) or [{}]
-    word = found[0].get("highlight")
+    """Return where the parser stopped, for a message; empty if it does not say."""
+    errors = getattr(error, "errors", None) or [{}]
+    word = errors[0].get("highlight")
     return f" at {word!r}" if word and word.strip(") \n") else ""

@@ -1,4 +1,4 @@
-"""What each part of a condition is, a number, a text, a date, …, and whether they go together."""
+"""Check the types of a condition: what each part is, and whether the parts can be compared."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ ARITHMETIC = (
     exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Neg, exp.BitwiseAnd, exp.BitwiseOr,
     exp.BitwiseNot, exp.BitwiseLeftShift, exp.BitwiseRightShift,
 )  # fmt: skip
-# Of each operator and function: what its arguments may be, by the parser's names, and what it
-# gives. LITERAL: a text that is written out, for what would be quadratic in two long ones.
+# For each operator and function: the types of its arguments, by the parser's names, and its result.
+# LITERAL: a text in quotes, where two long texts would take quadratic time.
 LITERAL = ("literal",)
 SIGNATURES: dict[type[exp.Expression], tuple[dict[str, tuple[str, ...]], str]] = {
     exp.Abs: ({"this": NUMBERS}, "number"),
@@ -66,10 +66,10 @@ def check_types(
     columns: CatalogColumns,
     cells: Cells,
 ) -> dict[str, StoredColumn]:
-    """The columns that the condition reads, by the names that it has for them.
+    """Return the columns that the condition reads, by their names in it.
 
-    cells: those of a column, for an error to show. Raises `QkvError` for an unknown column, for
-    what cannot be checked, and where types do not go together.
+    cells: a function that yields the cells of a column, for error messages. Raises `QkvError` for
+    an unknown column, for what cannot be checked, and for types that cannot be compared.
     """
     check = _Types(parameters, columns, cells)
     check.condition(tree)
@@ -77,14 +77,14 @@ def check_types(
 
 
 class _Types:
-    """A walk through the tree, which notes the columns that it meets."""
+    """A check of the whole tree, which collects the columns in `used`."""
 
     def __init__(self, parameters: Mapping[str, Any], columns: CatalogColumns, cells: Cells):
         self.parameters, self.columns, self.cells = parameters, columns, cells
         self.used: dict[str, StoredColumn] = {}
 
     def condition(self, node: exp.Expression) -> Value:
-        """A part that is true or false; numbers are false where they are 0."""
+        """Check a part that must be true or false; a number is false if it is 0."""
         while isinstance(node, exp.Paren):
             node = node.this
         if isinstance(node, (exp.And, exp.Or)):  # long chains are no deep recursion
@@ -100,7 +100,7 @@ class _Types:
         raise QkvError(f"{shown(value, self.cells)}, and a condition is needed: compare it")
 
     def value(self, node: exp.Expression) -> Value:
-        """The type of a part, once all inside it go together."""
+        """Check a part and everything in it, and return its type."""
         if isinstance(node, (exp.And, exp.Or, exp.Not)):
             return self.condition(node)
         if isinstance(node, COMPARISONS):
@@ -122,20 +122,21 @@ class _Types:
         return Value("yes/no", node)
 
     def _called(self, node: exp.Expression) -> Value:
-        wanted, gives = SIGNATURES[type(node)]
+        accepted, result = SIGNATURES[type(node)]
         for name, argument in node.args.items():
             if isinstance(argument, exp.Expression):
-                if name not in wanted:
+                if name not in accepted:
                     raise _unknown(node)
-                self._fits(self.value(argument), wanted[name], node)
-        return Value(gives, node)
+                self._fits(self.value(argument), accepted[name], node)
+        return Value(result, node)
 
-    def _fits(self, value: Value, wanted: tuple[str, ...], node: exp.Expression) -> None:
-        if wanted == LITERAL:
+    def _fits(self, value: Value, accepted: tuple[str, ...], node: exp.Expression) -> None:
+        """Raise `QkvError` if an argument has none of the accepted types."""
+        if accepted == LITERAL:
             if not isinstance(value.literal, str):
                 raise QkvError(f"in {written(node)} this is a text in quotes: {value.sql}")
-        elif value.type not in (None, *wanted):
-            raise misfit(value, wanted[0], node, self.cells)
+        elif value.type not in (None, *accepted):
+            raise misfit(value, accepted[0], node, self.cells)
 
     def _column(self, node: exp.Expression) -> Value:
         name = node.name
@@ -198,12 +199,12 @@ class _Types:
 
     def _case(self, node: exp.Expression) -> Value:
         base = node.args.get("this")
-        asked = None if base is None else self.value(base)
+        compared = None if base is None else self.value(base)
         for branch in node.args["ifs"]:
-            if asked is None:
+            if compared is None:
                 self.condition(branch.this)
             else:
-                check_pair(asked, self.value(branch.this), self.cells)
+                check_pair(compared, self.value(branch.this), self.cells)
         results = [branch.args["true"] for branch in node.args["ifs"]]
         return self._one_of([*results, node.args.get("default")], node)
 
@@ -212,12 +213,12 @@ class _Types:
         return self._one_of([node.args.get("true"), node.args.get("false")], node)
 
     def _any_of(self, node: exp.Expression) -> Value:
-        """coalesce, ifnull, nullif, max and min of several."""
+        """Check coalesce, ifnull, nullif, max or min."""
         others = [*node.expressions, node.args.get("expression")]
         return self._one_of([node.this, *others], node)
 
     def _one_of(self, parts: Iterable[exp.Expression | None], node: exp.Expression) -> Value:
-        """What gives one of several values, which therefore go together."""
+        """Check a function that returns one of several values: they must be of one type."""
         first = Value(None, node)
         for part in parts:
             value = Value(None, node) if part is None else self.value(part)
@@ -242,7 +243,7 @@ class _Types:
         return value
 
     def _anonymous(self, node: exp.Expression) -> Value:
-        """Functions that the parser does not know; has() is ours."""
+        """Check a function that the parser does not know; has() is ours."""
         if str(node.this).lower() != "has":
             raise _unknown(node)
         if len(node.expressions) != 2:
@@ -282,9 +283,9 @@ READ: dict[type[exp.Expression], Callable[[_Types, Any], Value]] = {
 
 
 def _unknown(node: exp.Expression) -> QkvError:
-    """Nothing passes unchecked."""
+    """Return the error for a part that cannot be checked."""
     part = written(node)
     if isinstance(node, exp.Func):
-        there = ", ".join(sorted(PURE_FUNCTIONS))
-        return QkvError(f"{part}: there is no such function here (there are {there})")
+        names = ", ".join(sorted(PURE_FUNCTIONS))
+        return QkvError(f"{part}: there is no such function here (there are {names})")
     return QkvError(f"{part} cannot be part of a condition")

@@ -33,7 +33,7 @@ from qkvsearch.storage.row_map import RowMap
 
 if TYPE_CHECKING:
     from qkvsearch.query.where import Where
-    from qkvsearch.storage.records.build_records import Records
+    from qkvsearch.storage.records.build_records import BuildRecords
 
 # Segments of at most this many rows are copied into one database in memory on first use: a look-up
 # in each of twenty files would take longer than the rest of a query.
@@ -103,9 +103,10 @@ class StoredCatalog:
         segments: Sequence[SegmentCatalog],
         rows: RowMap,
         facts: Mapping[str, Any],
-        recorded: RecordsDatabase,
+        records_database: RecordsDatabase,
     ) -> None:
-        self.segments, self.rows, self.facts, self.recorded = segments, rows, facts, recorded
+        self.segments, self.rows, self.facts = segments, rows, facts
+        self.records_database = records_database
         # The base also has the users, and what is the same in all segments.
         self._base = segments[0]
         self._masks: dict[Hashable, np.ndarray] = {}
@@ -192,7 +193,7 @@ class StoredCatalog:
         try:
             return [cells[position] for position in requested]
         except KeyError as error:
-            what = f"of item {error}, or in a segment, there is no row"
+            what = f"the catalog, or that of a segment, has no row for item {error}"
             raise DamagedError(self._base.path, what) from None
 
     def all_cells(self) -> Iterator[tuple[Any, ...]]:
@@ -228,7 +229,8 @@ class StoredCatalog:
             items = catalog.item_rows_of(rows)
             codes[items[items >= 0]] = common[own_codes[items >= 0]]
         if (codes < 0).any():
-            raise DamagedError(self._base.path, "or a segment's: of an item there is no row")
+            what = "the catalog, or that of a segment, has no row for an item"
+            raise DamagedError(self._base.path, what)
         return ColumnCells(list(code_of), codes)
 
     def empty_counts(self) -> dict[str, int]:
@@ -251,9 +253,9 @@ class StoredCatalog:
         """Return bool (n_items,), True where the condition holds. The array is read-only: the next
         query with this condition gets the same one. Raises `QkvError`.
         """
-        from qkvsearch.query.where import question
+        from qkvsearch.query.where import cache_key
 
-        key = question(where)
+        key = cache_key(where)
         mask = None if key is None else self._masks.get(key)
         if mask is None:
             mask = self._compute_mask(where)
@@ -300,11 +302,11 @@ class StoredCatalog:
         return self.records.user_text(user) if position is None else self._base.user_text(position)
 
     @cached_property
-    def records(self) -> Records:
+    def records(self) -> BuildRecords:
         """The interactions with items of this build that were recorded in the workspace."""
-        from qkvsearch.storage.records.build_records import Records
+        from qkvsearch.storage.records.build_records import BuildRecords
 
-        return Records(self, self.recorded)
+        return BuildRecords(self, self.records_database)
 
     def unknown_user(self, user: Any) -> UnknownIdError:
         """Return the error for a user who is neither in the build nor in the records."""
@@ -454,7 +456,8 @@ class StoredCatalog:
         try:
             return CatalogInMemory(self.sql_types, numbered, self.fold_ids)
         except (sqlite3.Error, IndexError) as error:
-            raise DamagedError(self._base.path, f"or a segment's: {error}") from None
+            what = f"the catalog, or that of a segment, cannot be read: {error}"
+            raise DamagedError(self._base.path, what) from None
 
     def _located(self, positions: Sequence[int]) -> Iterator[tuple[SegmentCatalog, list[int]]]:
         """Yield each database that has some of these items, and its own rows of them."""

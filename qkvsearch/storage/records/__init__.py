@@ -1,6 +1,6 @@
 """Recorded interactions: one database for all builds of a workspace."""
 
 from qkvsearch.storage.records.database import RecordsDatabase
-from qkvsearch.storage.records.record_rows import Record, Recorded
+from qkvsearch.storage.records.record_rows import Record, NewRecord
 
-__all__ = ["Record", "Recorded", "RecordsDatabase"]
+__all__ = ["Record", "NewRecord", "RecordsDatabase"]

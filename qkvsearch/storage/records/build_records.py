@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Row = tuple[str, str, float | None, int, float | None]
 
 
-class Records:
+class BuildRecords:
     """The records of a workspace with items in the catalog of a build.
 
     "New" records are those that the build has not learned from.

@@ -27,7 +27,7 @@ from qkvsearch.storage.records.record_rows import (
     PAGE_SIZE,
     RECORD,
     Record,
-    Recorded,
+    NewRecord,
     create,
     delete,
     insert,
@@ -83,7 +83,7 @@ class RecordsDatabase:
                 raise WorkspaceError(f"{self.path}: cannot read: {error}") from None
 
     def append(
-        self, rows: Iterable[Recorded], after: int | None = None, learned: int = 0
+        self, rows: Iterable[NewRecord], after: int | None = None, learned: int = 0
     ) -> list[Record]:
         """Write interactions, all or none, to the disk, and return their records. One `undo`
         deletes them together. Raises `WorkspaceError`.

@@ -24,7 +24,7 @@ RECORD = "number, user, item, rating, weight, time, batch"
 MODULUS = 2**63
 
 
-class Recorded(NamedTuple):
+class NewRecord(NamedTuple):
     """An interaction in the owner's ids. Without a time it gets the time when it is written."""
 
     user: str

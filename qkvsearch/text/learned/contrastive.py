@@ -240,27 +240,27 @@ class ContrastiveLearning:
     random_state: int | None = 0
     language: str = ENGLISH
 
-    def learn(self, columns: Sequence[AnalyzedTexts], near: Directions | None = None) -> Directions:
+    def learn(self, columns: Sequence[AnalyzedTexts], start: Directions | None = None) -> Directions:
         """Fit `encoder_` to columns with shared runs, and return the directions of the start.
 
-        near: the directions of nearly the same texts, from which the iteration starts.
+        start: the directions of nearly the same texts, from which the iteration starts.
         """
         self._check_parameters()
         # One BLAS thread: the bits must not depend on how many there are.
         with one_blas_thread():
-            start, directions = self._start(columns, near)
+            initial, directions = self._initial(columns, start)
             sample = self._sample(columns)
             self._choose_epochs(sample)
-            items = ItemShares.of(start.vocabulary, sample)
+            items = ItemShares.of(initial.vocabulary, sample)
             # The cost of a step grows with the number of terms.
             used, inverse = np.unique(items.shares.indices, return_inverse=True)
             shape = items.shares.shape[0], len(used)
             shares = csr_matrix((items.shares.data, inverse, items.shares.indptr), shape=shape)
-            narrow = replace(start, vectors=start.vectors[used], weights=start.weights[used])
+            narrow = replace(initial, vectors=initial.vectors[used], weights=initial.weights[used])
             training = self._training(narrow, ItemShares(shares, items.n_columns))
             for _ in range(self.n_epochs_):
                 training.epoch()
-        self.encoder_ = _encoder(start, training.model, used if self.n_epochs_ else None)
+        self.encoder_ = _encoder(initial, training.model, used if self.n_epochs_ else None)
         return directions
 
     def _sample(self, columns: Sequence[AnalyzedTexts]) -> Sequence[AnalyzedTexts]:
@@ -287,27 +287,28 @@ class ContrastiveLearning:
             [column.take(rows) for column in columns]
             for rows in (order[:n_held_out], order[n_held_out:])
         )
-        # The start is learned without them: a word that only one item has would reveal it.
-        start, _ = self._start(rest)
-        held_out = ItemShares.of(start.vocabulary, query_items)
+        # Learned without them: a word that only one item has would reveal it.
+        initial, _ = self._initial(rest)
+        held_out = ItemShares.of(initial.vocabulary, query_items)
         if len(columns) == 1:
             held_out = held_out.halved(rng)
-        training = self._training(start, ItemShares.of(start.vocabulary, rest))
+        training = self._training(initial, ItemShares.of(initial.vocabulary, rest))
         ranks = [mean_reciprocal_rank(training.model, held_out)]
         while len(ranks) <= min(self.epochs, int(np.argmax(ranks)) + PATIENCE):
             training.epoch()
             ranks.append(mean_reciprocal_rank(training.model, held_out))
         self.n_epochs_, self.reciprocal_ranks_ = int(np.argmax(ranks)), np.array(ranks)
 
-    def _start(
-        self, columns: Sequence[AnalyzedTexts], near: Directions | None = None
+    def _initial(
+        self, columns: Sequence[AnalyzedTexts], start: Directions | None = None
     ) -> tuple[TokenEncoder, Directions]:
+        """Return the encoder that training starts from, and its directions."""
         whole = AnalyzedTexts.joined(columns)
-        return INITS[self.init](whole, self.n_components, self.random_state, near)
+        return INITS[self.init](whole, self.n_components, self.random_state, start)
 
-    def _training(self, start: TokenEncoder, items: ItemShares) -> Training:
+    def _training(self, initial: TokenEncoder, items: ItemShares) -> Training:
         return Training(
-            Pooling(_even(start.vectors), np.log(start.weights)),
+            Pooling(_even(initial.vectors), np.log(initial.weights)),
             items,
             self.temperature,
             self.dropout,
@@ -337,10 +338,10 @@ def _even(vectors: np.ndarray) -> np.ndarray:
     return vectors / np.float32(size)
 
 
-def _encoder(start: TokenEncoder, model: Pooling, trained: np.ndarray | None) -> TokenEncoder:
-    """Return the start with the learned vectors and weights in the rows `trained`."""
+def _encoder(initial: TokenEncoder, model: Pooling, trained: np.ndarray | None) -> TokenEncoder:
+    """Return the initial encoder with the learned vectors and weights in the rows `trained`."""
     if trained is None:
-        return start
-    vectors, weights = _even(start.vectors), start.weights.copy()
+        return initial
+    vectors, weights = _even(initial.vectors), initial.weights.copy()
     vectors[trained], weights[trained] = model.vectors, np.exp(model.log_weights)
-    return replace(start, vectors=vectors, weights=weights)
+    return replace(initial, vectors=vectors, weights=weights)

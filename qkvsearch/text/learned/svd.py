@@ -39,11 +39,11 @@ def latent_semantic_encoder(
     texts: AnalyzedTexts,
     n_components: int = 128,
     seed: int | None = 0,
-    near: Directions | None = None,
+    start: Directions | None = None,
 ) -> tuple[TokenEncoder, Directions]:
     """Compute term vectors by a truncated SVD of the tf-idf matrix (Deerwester et al. 1990).
 
-    A term that occurs n times counts 1 + ln n; rows have length 1. near: the directions of nearly
+    A term that occurs n times counts 1 + ln n; rows have length 1. start: the directions of nearly
     the same texts, from which the iteration starts.
     """
     vocabulary, counts = texts.term_counts()
@@ -53,8 +53,8 @@ def latent_semantic_encoder(
     lengths = np.sqrt(np.bincount(_rows(counts), counts.data**2, n_texts))
     counts.data = (counts.data / lengths[_rows(counts)]).astype(np.float32)
     n = min(n_components, *counts.shape)
-    start = None if near is None else near.of(vocabulary)
-    strengths, _, directions = truncated_svd(counts, n, 5, seed, start)
+    first_vectors = None if start is None else start.of(vocabulary)
+    strengths, _, directions = truncated_svd(counts, n, 5, seed, first_vectors)
     # Equal texts leave directions that no text has, which are arbitrary.
     directions[strengths <= NEGLIGIBLE * strengths[0]] = 0
     vectors = np.ascontiguousarray(directions.T, dtype=np.float32)
@@ -66,12 +66,12 @@ def cooccurrence_encoder(
     texts: AnalyzedTexts,
     n_components: int = 128,
     seed: int | None = 0,
-    near: Directions | None = None,
+    start: Directions | None = None,
     smoothing: float = 0.75,
 ) -> tuple[TokenEncoder, Directions]:
     """Compute term vectors by a truncated SVD of `positive_information`.
 
-    The weights are the roots of the inverse document frequencies. near: as in
+    The weights are the roots of the inverse document frequencies. start: as in
     `latent_semantic_encoder`. If the terms have more than `MAX_PAIRS` pairs, only the √MAX_PAIRS
     terms that most texts have get vectors; the others' are zero.
     """
@@ -84,9 +84,9 @@ def cooccurrence_encoder(
         terms = np.sort(most_frequent)
         information = positive_information(counts[:, terms], smoothing)
         assert information is not None
-    start = None if near is None else near.of(vocabulary)[terms]
+    first_vectors = None if start is None else start.of(vocabulary)[terms]
     n = min(n_components, len(terms))
-    strengths, left, _ = truncated_svd(information, n, 4, seed, start)
+    strengths, left, _ = truncated_svd(information, n, 4, seed, first_vectors)
     directions, vectors = np.zeros((2, len(vocabulary), n), np.float32)
     directions[terms] = left
     vectors[terms] = unit_rows((left * strengths).astype(np.float32))

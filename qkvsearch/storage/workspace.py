@@ -1,4 +1,4 @@
-"""Publish a build: its files are written and synced, then the root makes it current."""
+"""A workspace: publish a build, whose files are synced before the root makes it current."""
 
 from __future__ import annotations
 
