@@ -53,7 +53,7 @@ class GradedAnswer:
         return self.quiz.is_right(self.answer.given)
 
     def to_record(self) -> dict[str, Any]:
-        """As JSON holds it; the right answer is a number, numbers, words, or the choice's text.
+        """Return it as JSON; the right answer is a number, numbers, words, or the choice's text.
 
         Numbers that JSON lacks are the words "inf", "-inf" and "nan".
         """
@@ -70,7 +70,7 @@ class GradedAnswer:
 
 
 def read_answers(path: Path) -> list[Answer]:
-    """The answers of a CSV file with columns student, quiz, answer (no student: one person's), or
+    """Read the answers of a CSV file (columns student, quiz, answer; no student: one person's), or
     of a JSON file, {quiz: answer} or {student: {quiz: answer}}. Of repeated ones the last counts.
 
     Raises `DataError`, with the file and the line, for what is neither.
@@ -91,7 +91,7 @@ def read_answers(path: Path) -> list[Answer]:
 def judge(
     answers: Sequence[Answer], only: str | None = None, given: Given | None = None
 ) -> list[GradedAnswer]:
-    """Each answer beside its quiz, in the order of the answers. Computes the lessons asked about.
+    """Pair each answer with its quiz, in the order of the answers; compute the lessons they need.
 
     only: the name of a lesson; answers to others' quizzes are left out. given: as for `lesson`.
     Raises `UnknownIdError`, with near matches, for a quiz that there is not.
@@ -113,7 +113,7 @@ def judge(
 
 
 def totals(judged: Iterable[GradedAnswer]) -> dict[str | None, tuple[int, int]]:
-    """By student, how many answers are right, and of how many."""
+    """Count each student's right answers and all answers."""
     found: dict[str | None, tuple[int, int]] = {}
     for one in judged:
         right, all_ = found.get(one.answer.student, (0, 0))
@@ -170,7 +170,7 @@ def _of_json(path: Path, text: str) -> Iterable[Answer]:
 
 
 def _as_typed(path: Path, quiz: str, given: Any) -> str:
-    """A JSON value as a person would type it."""
+    """Return a JSON value as a person would type it."""
     if given is None:
         return ""
     if isinstance(given, list):

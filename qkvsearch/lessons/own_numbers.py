@@ -17,7 +17,7 @@ DECIMAL_COMMA = re.compile(r"(?<=\d),(?=\d)")
 
 
 def read_matrix(path: Path) -> np.ndarray:
-    """Numbers (rows, columns), float64: a row a line, apart by commas, semicolons, tabs or spaces.
+    """Read a matrix, float64: a row a line, separated by commas, semicolons, tabs or spaces.
 
     A first line of nothing but words is taken for headings. Raises `DataError`, with the file, line
     and column, for what is no number or no CSV, for lines of unequal length, and for a file that
@@ -52,7 +52,7 @@ def read_matrix(path: Path) -> np.ndarray:
 
 
 def with_own(bench: Workbench, own: Given) -> Workbench:
-    """The workbench with the reader's inputs, weights and mask where they are given.
+    """Return the workbench with the reader's inputs, weights and mask where they are given.
 
     Raises `DataError` where matrices do not fit one another.
     """
@@ -112,7 +112,7 @@ def _is_word(entry: str) -> bool:
 
 
 def _is_number(entry: str) -> bool:
-    """Of one that is finite; Python reads 1_0 as 10, a person does not."""
+    """Return whether it is a finite number; Python reads 1_0 as 10, a person does not."""
     return not _is_word(entry) and "_" not in entry and bool(np.isfinite(float(entry)))
 
 

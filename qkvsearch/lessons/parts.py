@@ -95,7 +95,7 @@ class Matrix:
     def of(
         cls, step: TraceStep, name: str, symbols: bool = False, visible: np.ndarray | None = None
     ) -> "Matrix":
-        """A step of a trace; a weighted value's vectors stand beside one another.
+        """Return a step of a trace as a matrix; the vectors of weighted values are side by side.
 
         visible: bool (rows, columns), the mask that the step was computed under. A symbol of the
         outputs is a whole row's, so it stands in the first column.
@@ -198,7 +198,7 @@ class Lesson(Outline):
             object.__setattr__(self, "n_steps", len(self.steps))
 
     def showing(self, point: int) -> Step:
-        """The first step that shows this point. Raises KeyError where none does."""
+        """Return the first step that shows this point. Raises KeyError if none does."""
         for step in self.steps:
             if point in step.points:
                 return step

@@ -13,13 +13,13 @@ FILE = "lessons.json"
 
 
 def done() -> frozenset[str]:
-    """The lessons done so far; none where the file is missing, damaged or not to be read."""
+    """Return the lessons done so far; none if the file is missing, damaged or unreadable."""
     found = _kept().get("done")
     return frozenset(name for name in LESSONS if isinstance(found, list) and name in found)
 
 
 def places() -> dict[str, int]:
-    """The lessons that were begun and not ended, the last one at the end: by name, the step, from
+    """Return the lessons begun and not finished, the latest last: by name, the step, from
     1, that comes next.
     """
     found = _kept().get("at")
@@ -42,7 +42,7 @@ def keep_place(lesson: str, step: int) -> bool:
 
 
 def following() -> str | None:
-    """The lesson that was left in its midst, the last one first; else the first that is not done.
+    """Return the lesson left unfinished last, or else the first that is not done.
     None where all are.
     """
     there = done()

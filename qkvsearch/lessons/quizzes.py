@@ -72,7 +72,7 @@ class Quiz:
         )
 
     def complaint(self, given: str) -> str:
-        """Why this is no answer at all, so that it does not count as a wrong one; "" where it is.
+        """Return why this cannot be an answer, so that it does not count as wrong; "" if it can.
 
         >>> Quiz("a.1", "?", 0.25, "").complaint("zero")
         'Type a number, such as 1/4 or 25%.'
@@ -126,7 +126,7 @@ class Quiz:
         return [(read_numbers(text, n), shows) for text, shows in self.slips]
 
     def _chosen(self, given: str) -> int | None:
-        """By number, from 1 as it is shown, by letter, or in full."""
+        """Return the index of a choice given by number (from 1), by letter, or in full."""
         given, texts = given.casefold(), [narrow(choice).casefold() for choice in self.choices]
         if given in texts:  # which may end in what follows a number or a letter: 2) or b.
             return texts.index(given)
@@ -145,7 +145,7 @@ class Quiz:
         return shown(self.answer)
 
     def to_record(self) -> dict[str, Any]:
-        """As JSON holds it; an answer that JSON has no number for is "inf", "-inf" or "nan"."""
+        """Return it as JSON; an answer that JSON has no number for is "inf", "-inf" or "nan"."""
         if isinstance(self.answer, frozenset):
             answer = sorted(self.answer)
         else:
@@ -163,7 +163,7 @@ class Quiz:
 
 
 def read_numbers(given: str, n: int = 1) -> list[float]:
-    """The numbers in what was typed; a comma is a decimal one where there are not n otherwise.
+    """Return the numbers in a typed text; commas are decimal if there are not n otherwise.
 
     >>> read_numbers("1/4, 25%", 2), read_numbers("0,25"), read_numbers("zero")
     ([0.25, 0.25], [0.25], [])
@@ -176,7 +176,7 @@ def read_numbers(given: str, n: int = 1) -> list[float]:
 
 
 def narrow(text: str) -> str:
-    """Full-width letters, digits and signs as ASCII has them; a small ² stays what it is.
+    """Return full-width letters, digits and signs as ASCII; a small ² stays as it is.
 
     >>> narrow("Ｃ，０．５％")
     'C,0.5%'
@@ -185,7 +185,7 @@ def narrow(text: str) -> str:
 
 
 def as_number(text: str) -> float:
-    """What a person means by it.
+    """Parse a number as a person writes it.
 
     >>> as_number("−1.5"), as_number("1/4"), as_number("25%"), as_number("1/0"), as_number("−∞")
     (-1.5, 0.25, 0.25, nan, -inf)

@@ -36,7 +36,7 @@ DRAWINGS = {"arrows": Arrows, "descent": Descent, "flow": Flow, "heads": Heads}
 def run(
     source: Source, given: Given, changes: Mapping[str, Any] | None = None
 ) -> tuple[list[Step], list[Quiz]]:
-    """The steps and questions of a document, computed now.
+    """Compute the steps and questions of a document.
 
     changes: values that replace those of the document's setup, by name, for "what if".
     Raises `DataError`, with the line, for what cannot be computed.
@@ -83,7 +83,7 @@ class Names:
         return Code(text, value)
 
     def prelude(self, code: str) -> str:
-        """Imports, functions and values that the code needs, as lines in front of it."""
+        """Write the imports, functions and values that the code needs, as lines in front of it."""
         imports: dict[str, tuple[str, str]] = {}
         functions: list[str] = []
         assigned: dict[str, str] = {}
@@ -110,7 +110,7 @@ class Names:
         return "".join(f"{line}\n" for line in [*plain, *named, *gap, *defined, *assigned.values()])
 
     def _learn(self, node: ast.stmt, code: str) -> None:
-        """How to write again what this statement defined."""
+        """Note how to write again what this statement defined."""
         if isinstance(node, ast.Import):
             self.imports |= {a.asname or a.name: ("", ast.unparse(a)) for a in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -125,7 +125,7 @@ class Names:
 
 
 def names_of(code: str) -> tuple[list[str], list[str]]:
-    """The global names that the code needs from elsewhere, and those that it assigns."""
+    """Return the global names that the code needs from elsewhere, and those that it assigns."""
     needed: dict[str, None] = {}
     stored: dict[str, None] = {}
     for node in ast.parse(code).body:
@@ -137,7 +137,7 @@ def names_of(code: str) -> tuple[list[str], list[str]]:
 
 
 def literal(value: Any, name: str = "value") -> str:
-    """The value as Python writes it: an array, a number, a string, or a list or dict of these.
+    """Write a value as Python code: an array, a number, a string, or a list or dict of these.
 
     >>> literal(np.array([1.0, np.nan])), literal("a"), literal([np.float64(0.5)])
     ('np.array([1.0, np.nan])', "'a'", '[0.5]')
@@ -194,7 +194,7 @@ class _Run:
         return self.steps, self.quizzes
 
     def _set_up(self, block: Block) -> None:
-        """Words in the reader's language, and code that is not shown."""
+        """Run the setup: words in the reader's language, and code that is not shown."""
         if block.kind == "words":
             for name, text in block.texts.items():
                 filled = self._filled(text)
@@ -287,7 +287,7 @@ class _Run:
         )
 
     def _fields(self, block: Block) -> dict[str, Any]:
-        """The values of a fence's fields: expressions evaluated, texts with their slots filled."""
+        """Return a fence's fields: expressions evaluated, texts with their slots filled."""
         found: dict[str, Any] = {
             name: self._evaluated(expression)
             for name, expression in block.expressions.items()
@@ -302,7 +302,7 @@ class _Run:
         return eval(f"({expression}\n)", self.names.values)
 
     def _filled(self, text: str) -> str:
-        """The text with its {slots} filled: `{x}` as the course writes numbers, `{x:.2f}` so."""
+        """Fill the text's {slots}: `{x}` as the course writes numbers, `{x:.2f}` as asked."""
         filled = []
         for before, slot, spec, _ in Formatter().parse(text):
             filled.append(before)
@@ -326,7 +326,7 @@ class _Run:
 
 
 def _matrix(name: str, fields: dict[str, Any]) -> Matrix:
-    """From `step`, a step of a trace, or from an array with labels and a role."""
+    """Build a matrix from `step`, a step of a trace, or from an array with labels and a role."""
     caption = fields.pop("caption")
     if "step" in fields:
         return Matrix.of(fields.pop("step"), caption, **fields)
@@ -347,7 +347,7 @@ def _curve(name: str, fields: dict[str, Any]) -> Curve:
 
 
 def _workbench(name: str, fields: dict[str, Any]) -> Workbench:
-    """From `bench`, or from its own fields; the name is the fence's."""
+    """Build a workbench from `bench`, or from its own fields; the name is the fence's."""
     if "bench" in fields:
         return replace(fields.pop("bench"), name=name, **fields)
     return Workbench(name=name, **fields)
@@ -362,7 +362,7 @@ BUILDERS: dict[str, Callable[[str, dict[str, Any]], Part]] = {
 
 
 def _instructions(code: CodeType, kinds: set[str]) -> list[str]:
-    """The names that these instructions of the code, and of the functions in it, have."""
+    """Return the names in these instructions of the code and of the functions in it."""
     found = [str(i.argval) for i in dis.get_instructions(code) if i.opname in kinds]
     for constant in code.co_consts:
         if isinstance(constant, CodeType):

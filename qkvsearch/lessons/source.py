@@ -54,7 +54,7 @@ class Block:
         return self.kind, self.name
 
     def slots(self) -> list[str]:
-        """The expressions in its text, sorted."""
+        """Return the expressions in its text, sorted."""
         texts = [self.text if self.kind != "python" else "", *self.texts.values(), *self.items]
         found = [slot for text in texts for _, slot, _, _ in Formatter().parse(text)]
         return sorted(slot for slot in found if slot is not None)
@@ -69,7 +69,7 @@ class Source:
     blocks: tuple[Block, ...]
 
     def translated(self, other: "Source") -> "Source":
-        """This document with the text of its translation.
+        """Return this document with the text of its translation.
 
         Raises `DataError` where the headings and fences of the two are not the same.
         """
@@ -93,7 +93,7 @@ class Source:
         return Source(other.path, {**self.fields, **other.fields}, tuple(blocks))
 
     def _code_after(self) -> list[list[Block]]:
-        """The fences of Python before all other fences and headings, and after each of them."""
+        """Return the fences of Python before all other fences and headings, and after each."""
         code: list[list[Block]] = [[]]
         for block in self.blocks:
             if block.kind == "python":
@@ -104,20 +104,20 @@ class Source:
 
 
 def folders() -> dict[str, Path]:
-    """The folders of the lessons that are documents, by the lesson's name."""
+    """Return the folders of the lessons by name, in order."""
     found = sorted(path.parent for path in FOLDER.glob("[0-9][0-9]-*/en.md"))
     return {path.name[3:]: path for path in found}
 
 
 @cache
 def read(folder: Path, language: str = "en") -> Source:
-    """The lesson of a folder in a language. Raises `DataError` for a damaged document."""
+    """Read the lesson of a folder in a language. Raises `DataError` for a damaged document."""
     source = parse(folder / "en.md")
     return source if language == "en" else source.translated(parse(folder / f"{language}.md"))
 
 
 def parse(path: Path) -> Source:
-    """One document as it stands. Raises `DataError`, with the line, for what it cannot read."""
+    """Parse one document. Raises `DataError`, with the line, for what it cannot read."""
     lines = path.read_text(encoding="utf-8").splitlines()
     if lines[:1] != ["---"] or "---" not in lines[1:]:
         raise DataError(f"{path}: begin with fields such as `title:` between two lines of ---")
@@ -168,7 +168,7 @@ def _fence(path: Path, line: int, kind: str, words: list[str], body: list[str]) 
 def _fields(
     path: Path, first: int, body: list[str]
 ) -> tuple[dict[str, str], dict[str, str], list[str]]:
-    """Texts and expressions by their names, and the lines of a list."""
+    """Return texts and expressions by their names, and the lines of a list."""
     texts: dict[str, str] = {}
     expressions: dict[str, str] = {}
     items: list[str] = []
@@ -200,7 +200,7 @@ def _joined(text: str) -> str:
 
 
 def _merged(block: Block, other: Block) -> Block:
-    """A heading or fence with the text of its translation; a formula may be left out there."""
+    """Return a heading or fence with its translated text; a formula may be empty there."""
     if block.kind in ("heading", "formula"):
         return replace(block, text=other.text or block.text)
     items = other.items or block.items

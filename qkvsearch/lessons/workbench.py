@@ -21,7 +21,7 @@ GIVEN = ("queries", "keys", "values")
 
 
 def mask_of(name: MaskName, L: int, S: int, padded: int = 0) -> np.ndarray | None:
-    """bool (L, S), True = may attend, or None for "none". The last `padded` keys are padding.
+    """Return bool (L, S), True = may attend; None for "none". The last `padded` keys are padding.
 
     >>> mask_of("both", 3, 3, padded=1).astype(int)
     array([[1, 0, 0],
@@ -75,7 +75,7 @@ class Workbench:
     def steps(
         self, matrices: Mapping[str, np.ndarray] | None = None, **changed: Any
     ) -> dict[str, np.ndarray]:
-        """Every step by its name, from the queries on: those of `trace`, without "weighted".
+        """Compute the steps by name, from the queries on: those of `trace`, without "weighted".
 
         matrices: edited ones, by name; mask, temperature, scale, normalize: changed ones.
         """
@@ -94,7 +94,7 @@ class Workbench:
         temperature: float | None = None,
         normalize: str | None = None,
     ) -> Trace:
-        """The engine's own record of the computation.
+        """Return the engine's record of the computation.
 
         Numbers too large for exp give ∞ and NaN, without a warning: the reader sees them.
         """

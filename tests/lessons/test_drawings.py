@@ -17,11 +17,11 @@ from qkvsearch.lessons.compute import learning
 from qkvsearch.lessons.compute.recommender import RATE, RATINGS, STEPS, descend, positions
 from qkvsearch.lessons.drawings import Arrows, AttendedText, Descent, Drawing, Flow, Heads
 from qkvsearch.lessons.drawings.heads import LEVELS, in_bytes
+from qkvsearch.lessons.drawings.svg import wide
 from qkvsearch.lessons.exports.markdown import to_markdown
 from qkvsearch.lessons.exports.notebook import to_notebook
 from qkvsearch.lessons.exports.page import to_page
-from qkvsearch.lessons.exports.page.drawings import alone, as_address, pictures
-from qkvsearch.lessons.exports.page.drawings.shapes import wide
+from qkvsearch.lessons.exports.page.drawings import alone, as_address
 from qkvsearch.lessons.parts import Given
 from qkvsearch.lessons.workbench import Workbench
 from qkvsearch.text.encoders import pretrained
@@ -61,7 +61,7 @@ def test_every_lesson_has_drawings_of_different_names(taught, name):
 def test_every_picture_is_named_and_told(taught, name):
     for drawing in drawings(taught(name)):
         assert drawing.caption
-        for picture in pictures(drawing, "here"):
+        for picture in drawing.pictures("here"):
             assert picture.count("<svg") == 1
             assert ' role="img" aria-labelledby="' in picture
             assert re.search(r"<title id=[^>]*>[^<]{10,}</title>", picture)
@@ -92,7 +92,7 @@ def test_a_picture_alone_is_a_file_with_its_own_style(taught, name):
     from xml.etree import ElementTree
 
     for drawing in drawings(taught(name)):
-        for picture in pictures(drawing, drawing.name):
+        for picture in drawing.pictures(drawing.name):
             root = ElementTree.fromstring(alone(picture))
             assert root.tag == "{http://www.w3.org/2000/svg}svg"
             assert "--ink" in root.find("{http://www.w3.org/2000/svg}style").text
@@ -110,14 +110,14 @@ def test_what_a_drawing_is_called_is_text_and_never_markup():
         Heads("h", evil, (AttendedText([evil, "b"], np.full((1, 1, 2, 2), 0.5)),)),
     ]
     for part in parts:
-        for picture in pictures(part, "here"):
+        for picture in part.pictures("here"):
             assert "<script" not in picture
 
 
 @EVERY
 def test_in_markdown_and_notebooks_pictures_stand_at_the_end_of_the_text(taught, name):
     made = taught(name)
-    wanted = [p for d in drawings(made) for p in pictures(d, d.name)]
+    wanted = [p for d in drawings(made) for p in d.pictures(d.name)]
     text = to_markdown([made])
     body, _, held = text.partition("\n[drawing-1]: ")
     assert re.findall(r"\]\[drawing-(\d+)\]", body) == [str(n + 1) for n in range(len(wanted))]
@@ -143,7 +143,7 @@ def test_numbers_too_large_are_drawn_all_the_same():
         name: np.array([[1e308, -1e308], [1.0, 2.0]]) for name in ("queries", "keys", "values")
     }
     flow = Flow("f", "c", Workbench("b", "", given, "ab", "ab"), "q", "k")
-    for picture in pictures(flow, "here"):
+    for picture in flow.pictures("here"):
         assert not re.search(r'="[^"]*(?:nan|inf)[^"]*"', re.sub("data-value=.*?>", "", picture))
     assert flow.told
     assert list(drawing_view(flow, 80))
@@ -186,7 +186,7 @@ def test_the_cells_of_a_flow_hold_its_numbers(taught, name):
         found = [
             float(value)
             for value in re.findall(
-                r'data-at="\d+ \d+" data-value="([^"]+)"', pictures(flow, "x")[0]
+                r'data-at="\d+ \d+" data-value="([^"]+)"', flow.pictures("x")[0]
             )
         ]
         assert found == flow.steps()[stage].ravel().tolist()
@@ -244,7 +244,7 @@ def test_the_computed_arrow_points_to_queen(taught):
 def test_an_arrow_without_length_has_no_angle():
     part = Arrows("a", "", np.array([[1.0, 0], [0, 0]]), "ab", ("x", "y"))
     assert np.isnan(part.degrees[1])
-    assert pictures(part, "here")
+    assert part.pictures("here")
 
 
 def test_a_plane_has_room_for_every_arrow_and_few_lines():
@@ -279,7 +279,7 @@ def test_a_walk_goes_through_what_fewer_steps_end_with(every):
 def test_no_name_on_the_map_covers_another_or_a_point(code):
     with language(code):
         (walk,) = drawings(lesson("recommender"), Descent)
-    mapped = pictures(walk, "here")[0]
+    mapped = walk.pictures("here")[0]
     names = re.findall(r'<text x="(\S+)" y="(\S+)"[^>]*point-name[^>]*>([^<]+)<', mapped)
     points = re.findall(r"translate\((\S+) (\S+)\)", mapped)
     assert len(names) == len(points) == 10

@@ -1,4 +1,4 @@
-"""Drawings in the terminal: bars where it can show them, and always a sentence."""
+"""Drawings in the terminal: bars with their numbers, or a sentence where there are none."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -24,16 +24,16 @@ MOST_WORDS = 6
 
 
 def drawing_view(drawing: Drawing, width: int) -> list[Text]:
-    """Return the drawing's caption, its bars if it has any, and what it shows in words."""
+    """Return the drawing's caption, and its bars or else what it shows in words."""
     caption = wrapped(marked(drawing.caption), min(width, WIDEST))
     caption.stylize("bold")
     bars = BARS.get(type(drawing))
-    drawn = bars(drawing, min(width, WIDEST)) if bars else ()
-    return [caption, *drawn, wrapped(Text(printable(drawing.told)), min(width, WIDEST))]
+    drawn = list(bars(drawing, min(width, WIDEST))) if bars else []
+    return [caption, *(drawn or [wrapped(Text(printable(drawing.told)), min(width, WIDEST))])]
 
 
 def bar(share: float, longest: int = LONGEST) -> str:
-    """A share, 0 to 1, of a bar's length; nothing of what is no number.
+    """Draw a share, 0 to 1, of a bar's length; NaN is empty.
 
     >>> bar(0.5, 4), bar(1 / 16, 4), bar(0.0, 4)
     ('██', '▎', '')
@@ -45,7 +45,7 @@ def bar(share: float, longest: int = LONGEST) -> str:
 
 
 def _flow(flow: Flow, width: int) -> Iterator[Text]:
-    """For each query a bar to each key: its weight, or without values its score."""
+    """Draw for each query a bar to each key: its weight, or without values its score."""
     steps = flow.steps()
     array = steps["weights"] if flow.has_values else steps["scores"]
     if array.size > MOST_BARS:
@@ -72,9 +72,11 @@ def _padded(text: str, width: int) -> str:
 
 
 def _heads(heads: Heads, width: int) -> Iterator[Text]:
-    """What the chosen word attends to, from the largest weight on."""
+    """Draw what the chosen word attends to, from the largest weight on."""
     words, row = [printable(str(word)) for word in heads.first.words], heads.weights[heads.word]
     left = max(map(cell_len, words))
+    if heads.place:
+        yield wrapped(Text(printable(heads.place)), width)
     for place in np.argsort(-row, kind="stable")[:MOST_WORDS]:
         line = Text(f"{words[heads.word]} → {_padded(words[place], left)} ")
         line.append(bar(float(row[place])), style=COLOURS["weights"])

@@ -21,7 +21,7 @@ def forms(
     is_array: bool,
     instructor: bool = False,
 ) -> dict[str, Callable[[], str]]:
-    """By format, what makes the text. is_step: whether it is one step alone.
+    """Return by format the function that makes the text. is_step: whether it is a single step.
 
     instructor: the instructor's edition, as Markdown alone. is_array: JSON is an array of the
     lessons, else the first one's object.
@@ -46,7 +46,7 @@ def forms(
 
 
 def _blocks(lessons: Sequence[Lesson], quizzes: bool) -> Iterator[str]:
-    """Everything at once, for a pipe or a file."""
+    """Yield all blocks at once, for a pipe or a file."""
     for lesson in lessons:
         explained: set[str] = set()
         yield heading(lesson)

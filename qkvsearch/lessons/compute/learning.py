@@ -291,7 +291,7 @@ def evidence(question: Question) -> Evidence | None:
 def measured(
     encoder: Any, sentence: str, word: str, target: str, has_twin: bool = False
 ) -> Evidence:
-    """Measure it; has_twin: the sentence is the first of ANIMAL."""
+    """Measure a text's weights; has_twin: whether the sentence is the first of ANIMAL."""
     text = encoder.attend(sentence)
     i, j, vectors = text.position(word), text.position(target), text.word_vectors()[[0, -1]]
     attended = AttendedText(list(text.words), text.word_weights())

@@ -1,15 +1,22 @@
-"""Heads of attention as lines between words: who attends to whom, and how much."""
+"""Heads of attention as lines between words: what each word attends to, and how much."""
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from qkvsearch.lessons.drawings.drawing import Drawing, NumberTable
+from qkvsearch.lessons.drawings.svg import curve, number, picture, text
+from qkvsearch.lessons.markup import Html, element
 from qkvsearch.lessons.messages import say
 
+WIDE, ROW, TOP = 360, 25, 40
+# Where words end at the left and begin at the right; a line's width where its weight is 1.
+LEFT, RIGHT, WIDEST = 108, 252, 9
+# Weights below are not drawn.
+LEAST = 0.01
 # Words that are named as those attended to most.
 NAMED = 3
 
@@ -103,9 +110,21 @@ class Heads(Drawing):
             "names": list(self.names),
         }
 
+    def pictures(self, place: str) -> list[Html]:
+        """Return the lines of the head that is shown first."""
+        words, high = [str(word) for word in self.first.words], TOP + ROW * len(self.first.words)
+        inner = [
+            text(LEFT, 14, say("attends"), "end", class_="side"),
+            text(RIGHT, 14, say("attended to"), class_="side"),
+            element("g", *_lines(self.weights, self.word), class_="lines", fill="none"),
+            element("g", *_words(words, self.word), class_="words"),
+        ]
+        title = f"{self.caption} {self.place}".strip()
+        return [picture(WIDE, high, f"{place}-lines", title, self.told, *inner)]
+
 
 def in_bytes(weights: np.ndarray) -> np.ndarray:
-    """Weights (..., n) as uint8 over `LEVELS`, each off by less than one of them.
+    """Return weights (..., n) as uint8 over `LEVELS`, each off by less than one level.
 
     Each row adds up to `LEVELS` still: what rounding down leaves goes to those who lost most.
 
@@ -121,3 +140,31 @@ def in_bytes(weights: np.ndarray) -> np.ndarray:
 
 def _coded(codes: np.ndarray) -> str:
     return base64.b64encode(np.ascontiguousarray(codes).tobytes()).decode("ascii")
+
+
+# --- the SVG ---
+
+
+def _lines(weights: np.ndarray, word: int) -> Iterator[Html]:
+    for i, j in zip(*np.nonzero(weights >= LEAST), strict=True):
+        weight = float(weights[i, j])
+        yield curve(
+            LEFT + 6,
+            _height(i),
+            RIGHT - 6,
+            _height(j),
+            stroke_width=number(0.5 + WIDEST * weight),
+            stroke_opacity=f"{0.15 + 0.85 * min(weight, 1):.2f}",
+            class_=None if i == word else "faint",
+        )
+
+
+def _words(words: list[str], word: int) -> Iterator[Html]:
+    for i, label in enumerate(words):
+        chosen = "word lit" if i == word else "word"
+        yield text(LEFT, _height(i) + 4, label, "end", class_=chosen, data_asks=str(i))
+        yield text(RIGHT, _height(i) + 4, label, class_="word", data_asked=str(i))
+
+
+def _height(place: int) -> float:
+    return TOP + ROW * place - 4

@@ -22,7 +22,7 @@ ROLE_NAMES: dict[Role, str] = {
 
 
 def to_document(lesson: Lesson, quizzes: bool = True) -> dict[str, Any]:
-    """A lesson as JSON holds it, in the language that is spoken.
+    """Return a lesson as JSON, in the current language.
 
     Every part has a `kind`. Numbers are unrounded; "inf", "-inf" and "nan" are words, as JSON has
     no such numbers, and `float` reads them. A matrix's symbols are as many to a row as there are:

@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from qkvsearch.lessons import guidance
 from qkvsearch.lessons.drawings import Drawing
 from qkvsearch.lessons.exports.document import ROLE_NAMES
-from qkvsearch.lessons.exports.page.drawings import as_address, pictures
+from qkvsearch.lessons.exports.page.drawings import as_address
 from qkvsearch.lessons.messages import mark, say, shown
 from qkvsearch.lessons.parts import Curve, Formula, Lesson, Matrix, Step, Table, Text
 from qkvsearch.lessons.quizzes import Quiz
@@ -25,7 +25,7 @@ CODE = re.compile(r"(`[^`]*`)")
 
 
 def to_markdown(lessons: Sequence[Lesson], quizzes: bool = True) -> str:
-    """Lessons one after another, in the language that is spoken.
+    """Write lessons one after another, in the current language.
 
     quizzes: with each lesson's questions, and all answers at the end.
 
@@ -48,7 +48,7 @@ def to_markdown(lessons: Sequence[Lesson], quizzes: bool = True) -> str:
 
 
 def to_instructors_edition(lessons: Sequence[Lesson]) -> str:
-    """Lessons with what goes wrong in them, what to ask, and every answer below its question."""
+    """Write lessons with a common mistake, a question to ask, and all answers."""
     blocks = [f"# {say(COURSE)}: {say('the instructor’s edition')}"]
     for lesson in lessons:
         guide = guidance(lesson.name)
@@ -67,7 +67,7 @@ def to_instructors_edition(lessons: Sequence[Lesson]) -> str:
 
 
 def duration(lesson: Lesson) -> str:
-    """What the lesson is for, and how long it takes."""
+    """Return the lesson's goal, and how long it takes."""
     if lesson.further:
         return say(
             "{goal} About {core} minutes, and {further} for its further steps.",
@@ -90,13 +90,13 @@ def step(shown_step: Step, number: int) -> str:
 
 
 def with_code(shown_step: Step, number: int) -> str:
-    """A step, and the code that computed it, which also runs alone."""
+    """Write a step, and the code that computed it, which also runs alone."""
     text = step(shown_step, number)
     return f"{text}\n\n```python\n{shown_step.code.source}\n```" if shown_step.code else text
 
 
 def gathered(text: str) -> str:
-    """The text with its pictures at the end, where they are in nobody's way."""
+    """Move the pictures to the end of the text."""
     found: list[str] = []
 
     def named(match: re.Match[str]) -> str:
@@ -121,7 +121,7 @@ def answers(lessons: Sequence[Lesson]) -> str:
 
 
 def part(part: Any) -> str:
-    """One part of a step, without a line at its end."""
+    """Write one part of a step, without a line at its end."""
     match part:
         case Text():
             return _prose(part.text)
@@ -146,7 +146,7 @@ def part(part: Any) -> str:
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], words: Sequence[int]) -> str:
-    """A table whose columns line up in a terminal, too; `words`: the columns that start left."""
+    """Write a table whose columns line up in a terminal, too. words: the left-aligned columns."""
     written = [[_cell(text) for text in row] for row in (columns, *rows)]
     widths = [max(3, *map(cell_len, column)) for column in zip(*written, strict=True)]
     rule = ["-" * w if j in words else "-" * (w - 1) + ":" for j, w in enumerate(widths)]
@@ -158,7 +158,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], words: Sequence
 
 
 def _matrix(matrix: Matrix) -> Iterator[str]:
-    """Its name and role, its numbers, and its symbols where it has some."""
+    """Yield its name and role, its numbers, and its symbols where it has some."""
     rows, columns = matrix.array.shape
     role = say(ROLE_NAMES[matrix.role])
     yield f"**{_prose(matrix.name)}** ({role}, {rows} × {columns})"
@@ -177,9 +177,9 @@ def _matrix(matrix: Matrix) -> Iterator[str]:
 
 
 def _pictures(drawing: Drawing) -> Iterator[str]:
-    """An image each, and what it shows in words."""
+    """Yield each image, and what it shows in words."""
     told = drawing.told.replace("[", "(").replace("]", ")").replace("\n", " ")
-    for place, picture in enumerate(pictures(drawing, drawing.name)):
+    for place, picture in enumerate(drawing.pictures(drawing.name)):
         words = told if place == 0 else drawing.name
         yield f"![{_prose(words)}]({as_address(picture)})"
     yield _prose(drawing.told)
@@ -197,7 +197,7 @@ def _question(quiz: Quiz) -> str:
 
 
 def _prose(text: str) -> str:
-    """Angle brackets as themselves, not as tags: <PAD> is a token."""
+    """Escape angle brackets, so that <PAD> is no tag."""
     return "".join(
         piece if piece.startswith("`") else piece.replace("<", "&lt;") for piece in CODE.split(text)
     )

@@ -11,7 +11,7 @@ from qkvsearch.lessons.workbench import Workbench
 
 
 def to_notebook(lessons: Sequence[Lesson], quizzes: bool = True) -> str:
-    """A notebook (nbformat 4.5, JSON) of the lessons, in the language that is spoken.
+    """Write a notebook (nbformat 4.5, JSON) of the lessons, in the current language.
 
     Its cells run from top to bottom where qkvsearch is installed. Their ids say where they stand:
     "masks-4-code" computes step 4 of the masks, "masks-4-try-1" is its first workbench.
@@ -49,7 +49,7 @@ def _step_cells(step: Step, number: int, place: str) -> Iterator[dict[str, Any]]
 
 
 def _to_try(bench: Workbench) -> str:
-    """The workbench as code to edit; it shows the last thing that is computed."""
+    """Write the workbench as code to edit; it shows the last thing that is computed."""
     matrices = "".join(
         f"        {name!r}: np.array({array.tolist()!r}),\n"
         for name, array in bench.matrices.items()

@@ -50,7 +50,7 @@ drawings.descent = (figure, say) => {
     return walk[step];
   };
 
-  // --- what is drawn: the places of exports/page/drawings/descent.py ---
+  // --- what is drawn: the places of lessons/drawings/descent.py ---
 
   const [WIDE, EDGE, LOW, LEFT, BELOW, ABOVE] = [360, 10, 150, 44, 24, 14];
   const scale = (WIDE / 2 - EDGE) / given.size;

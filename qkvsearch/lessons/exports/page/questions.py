@@ -3,13 +3,13 @@
 import json
 from collections.abc import Sequence
 
-from qkvsearch.lessons.exports.page.markup import Html, element, prose
+from qkvsearch.lessons.markup import Html, element, prose
 from qkvsearch.lessons.messages import say
 from qkvsearch.lessons.quizzes import Quiz
 
 
 def questions(quizzes: Sequence[Quiz], lesson: str) -> Html:
-    """The section of a lesson's quizzes."""
+    """Return the section of a lesson's quizzes."""
     place = f"quiz-{lesson}"
     forms = [_form(quiz, number, f"{place}-{number}") for number, quiz in enumerate(quizzes, 1)]
     return element(

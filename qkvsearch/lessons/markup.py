@@ -18,7 +18,7 @@ class Html(str):
 
 
 def element(name: str, /, *children: str, **attributes: str | float | bool | None) -> Html:
-    """An element; an attribute of None or False is left out, one of True stands alone.
+    """Return an element. Attributes of None or False are left out; True writes the name alone.
 
     `class_` is class, `data_value` data-value.
 
@@ -32,7 +32,7 @@ def element(name: str, /, *children: str, **attributes: str | float | bool | Non
 
 
 def joined(children: Iterable[str], between: str = "") -> Html:
-    """Texts and elements in a row."""
+    """Join texts and elements."""
     safe = (child if isinstance(child, Html) else escape(child, quote=False) for child in children)
     return Html(between.join(safe))
 
@@ -44,7 +44,7 @@ def grid(
     numeric: Container[int] = (),
     **attributes: str,
 ) -> Html:
-    """A table whose cells know their headings: each row begins with its own.
+    """Return a table with headings of columns and rows.
 
     numeric: the columns of numbers, whose headings end where the numbers do.
     """
@@ -60,7 +60,7 @@ def grid(
 
 
 def prose(text: str) -> Html:
-    """A paragraph's text with its marks.
+    """Return a paragraph's text with its marks as elements.
 
     >>> prose("*Every* `x` is < 1")
     '<em>Every</em> <code>x</code> is &lt; 1'
@@ -75,7 +75,7 @@ def prose(text: str) -> Html:
 
 
 def mathematics(text: str) -> Html:
-    """Letters with what belongs below the line.
+    """Return the text with its subscripts as elements.
 
     >>> mathematics("X·W_Q, S_ab·b_V, w_query")
     'X·W<sub>Q</sub>, S<sub>ab</sub>·b<sub>V</sub>, w_query'

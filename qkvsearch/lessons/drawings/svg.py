@@ -2,7 +2,7 @@
 
 from rich.cells import cell_len
 
-from qkvsearch.lessons.exports.page.markup import Html, element, joined
+from qkvsearch.lessons.markup import Html, element, joined
 
 # Of a letter, in parts of the size of its type; a Chinese character takes two.
 LETTER = 0.56
@@ -10,7 +10,7 @@ SIZE = 13
 
 
 def picture(width: float, height: float, place: str, title: str, told: str, *inner: Html) -> Html:
-    """An SVG with a title and what it shows in words. place: a part of its ids, unique."""
+    """Return an SVG with a title and what it shows in words. place: a part of its ids, unique."""
     return element(
         "svg",
         element("title", title, id=f"{place}-title"),
@@ -23,7 +23,7 @@ def picture(width: float, height: float, place: str, title: str, told: str, *inn
 
 
 def number(value: float) -> str:
-    """A place on paper, to a tenth of a unit.
+    """Write a coordinate to a tenth of a unit.
 
     >>> number(3), number(0.26), number(-0.01)
     ('3', '0.3', '0')
@@ -52,7 +52,7 @@ def rect(x: float, y: float, width: float, height: float, **attributes: str | No
 
 
 def curve(x1: float, y1: float, x2: float, y2: float, **attributes: str | None) -> Html:
-    """From a place to another, level at both ends."""
+    """Return a curve between two points, level at both ends."""
     half = (x1 + x2) / 2
     ends = [number(v) for v in (x1, y1, half, y1, half, y2, x2, y2)]
     d = "M{} {}C{} {} {} {} {} {}".format(*ends)
@@ -60,12 +60,12 @@ def curve(x1: float, y1: float, x2: float, y2: float, **attributes: str | None) 
 
 
 def wide(words: str, size: float = SIZE) -> float:
-    """About how wide a text is."""
+    """Estimate the width of a text."""
     return cell_len(words) * LETTER * size
 
 
 def cut(words: str, room: float, size: float = SIZE) -> str:
-    """As much of a text as there is room for.
+    """Cut a text to the available width.
 
     >>> cut("a long name", 40)
     'a lo…'

@@ -1,22 +1,26 @@
 """A drawing in the page: its pictures, what the script lets one do with it, its numbers."""
 
+import base64
 import json
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from qkvsearch.lessons.drawings import Arrows, AttendedText, Descent, Drawing, Flow, Heads
 from qkvsearch.lessons.drawings.flow import STAGES
 from qkvsearch.lessons.exports.page.bench import MASK_NAMES
-from qkvsearch.lessons.exports.page.drawings import pictures
-from qkvsearch.lessons.exports.page.markup import Html, element, grid
+from qkvsearch.lessons.markup import Html, element, grid
 from qkvsearch.lessons.messages import plain, say, shown
 
 # Drawings whose numbers stand beside them, and change as one looks.
 BESIDE = (Arrows,)
+FILES = Path(__file__).parent
+# What a picture alone takes of the page's style.
+STYLES = ("colours.css", "drawings.css")
 
 
 def drawing(part: Drawing, lesson: str) -> Html:
-    """The figure of a drawing. Everything but its controls is there without the script."""
+    """Return the figure of a drawing. Everything but its controls is there without the script."""
     place = f"drawing-{lesson}-{part.name}"
     tables = [_table(part.caption, *table) for table in part.tables]
     is_beside = isinstance(part, BESIDE)
@@ -34,7 +38,7 @@ def drawing(part: Drawing, lesson: str) -> Html:
         element("p", class_="told", role="status"),
         element(
             "div",
-            *(element("div", picture, class_="picture") for picture in pictures(part, place)),
+            *(element("div", picture, class_="picture") for picture in part.pictures(place)),
             *([_overview(part)] if isinstance(part, Heads) and len(part.first.weights) > 1 else []),
             *([numbers] if is_beside else []),
             class_="pictures",
@@ -66,7 +70,7 @@ def _table(caption: str, headings: Sequence[str], rows: Sequence[Sequence[str | 
 
 
 def drawing_words() -> dict[str, str]:
-    """What the scripts of drawings say, by the names they know it by."""
+    """Return the sentences of the drawings' scripts by name."""
     return {
         "staysAs": say("seen, stays {number}"),
         "becomesHidden": say("hidden: −∞"),
@@ -82,6 +86,23 @@ def drawing_words() -> dict[str, str]:
     }
 
 
+# --- a picture alone ---
+
+
+def alone(picture: Html) -> str:
+    """Return an SVG file of the picture, with its own style for light and dark."""
+    style = "".join((FILES / name).read_text(encoding="utf-8") for name in STYLES)
+    # A style sheet is no markup, and what ends one could stand in none of ours.
+    inner = picture.replace(">", f">\n<style>{style}</style>", 1)
+    return inner.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" class="drawing" ', 1)
+
+
+def as_address(picture: Html) -> str:
+    """Return the picture as a data URL."""
+    coded = base64.b64encode(alone(picture).encode("utf-8")).decode("ascii")
+    return f"data:image/svg+xml;base64,{coded}"
+
+
 # --- controls ---
 
 
@@ -90,7 +111,7 @@ def button(words: str, does: str, **attributes: str | None) -> Html:
 
 
 def player() -> list[Html]:
-    """To play, to go back and on by one, to begin again."""
+    """Return the buttons Play, Back, Step and Start again."""
     return [
         button(say("Play"), "play", data_pause=say("Pause"), data_play=say("Play")),
         button(say("Back"), "back"),
@@ -102,7 +123,7 @@ def player() -> list[Html]:
 def choice(
     name: str, label: str, options: Sequence[tuple[str, str]], chosen: str, place: str
 ) -> Html:
-    """A list to choose from. options: a value and what is read for each."""
+    """Return a list to choose from. options: a value and a label for each."""
     ident = f"{place}-{name}"
     written = [
         element("option", words, value=value, selected=value == chosen) for value, words in options
@@ -114,7 +135,7 @@ def choice(
 def slider(
     name: str, label: str, place: str, *, least: float, most: float, by: float, value: float
 ) -> Html:
-    """A number to be moved, and beside its name what it is."""
+    """Return a slider, with its number beside its name."""
     ident = f"{place}-{name}"
     told = element("output", shown(value), for_=ident, data_output=name)
     control = element(
@@ -150,7 +171,7 @@ def _descent(part: Descent, place: str) -> list[Html]:
 def _heads(part: Heads, place: str) -> list[Html]:
     n_layers, n_heads = part.first.weights.shape[:2]
     words = [(str(i), str(word)) for i, word in enumerate(part.first.words)]
-    found = [choice("word", say("word that asks"), words, str(part.word), place)]
+    found = [choice("word", say("word that attends"), words, str(part.word), place)]
     names = [str(name) for name in part.names or range(n_heads)]
     if n_heads > 1:
         heads = [(str(i), name) for i, name in enumerate(names)]
@@ -168,12 +189,12 @@ def _heads(part: Heads, place: str) -> list[Html]:
 
 
 def text_of(reading: AttendedText) -> str:
-    """A reading's words as a line, without the signs at its ends."""
+    """Return a reading's words as a line, without the signs at its ends."""
     return " ".join(word for word in reading.words if word not in ("[CLS]", "[SEP]"))
 
 
 def _overview(part: Heads) -> Html:
-    """All heads at a glance; the script paints them, and a click chooses one."""
+    """Return all heads at a glance; the script paints them, and a click chooses one."""
     n_heads = part.first.weights.shape[1]
     told = say("All heads at a glance: a row a layer. The fields above choose one.")
     canvas = element("canvas", width=64 * n_heads, height=1, role="img", aria_label=told)
