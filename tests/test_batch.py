@@ -21,7 +21,7 @@ import qkvsearch as qkv
 from qkvsearch.errors import QkvError
 from qkvsearch.index import interaction_log
 from qkvsearch.recommend import batch
-from qkvsearch.recommend.batch import Export
+from qkvsearch.recommend.export_file import ExportFile
 
 OPTIONS = [
     {},
@@ -58,14 +58,14 @@ def by_user(rows):
 
 def stop_after(monkeypatch, parts):
     """Ctrl-C after so many parts."""
-    add = Export.add
+    add = ExportFile.add
 
     def interrupted(self, number, table):
         if number == parts:
             raise KeyboardInterrupt
         add(self, number, table)
 
-    monkeypatch.setattr(Export, "add", interrupted)
+    monkeypatch.setattr(ExportFile, "add", interrupted)
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
@@ -146,7 +146,7 @@ def test_parts_of_other_options_or_before_a_record_are_not_used(
 def test_two_runs_with_other_options_on_one_file_do_not_mix(films, tmp_path, small_blocks):
     films.recommend_all(tmp_path / "fresh.csv", k=5)
     films.recommend_all(tmp_path / "other.csv", k=3)
-    add, written = Export.add, []
+    add, written = ExportFile.add, []
 
     def meanwhile(self, number, table):
         if number == 3 and not written:
@@ -156,7 +156,7 @@ def test_two_runs_with_other_options_on_one_file_do_not_mix(films, tmp_path, sma
         add(self, number, table)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Export, "add", meanwhile)
+        patch.setattr(ExportFile, "add", meanwhile)
         films.recommend_all(tmp_path / "all.csv", k=5)
     assert written[1] == (tmp_path / "other.csv").read_bytes()
     assert (tmp_path / "all.csv").read_bytes() == (tmp_path / "fresh.csv").read_bytes()
@@ -181,7 +181,7 @@ def test_parts_of_an_interrupted_run_outlast_another_run_for_a_day(
 
 
 def test_a_run_that_another_one_overtook_says_so(films, tmp_path, small_blocks):
-    add = Export.add
+    add = ExportFile.add
 
     def overtaken(self, number, table):
         if number == 2:
@@ -189,7 +189,7 @@ def test_a_run_that_another_one_overtook_says_so(films, tmp_path, small_blocks):
         add(self, number, table)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Export, "add", overtaken)
+        patch.setattr(ExportFile, "add", overtaken)
         with pytest.raises(QkvError, match="another run with the same options has written it"):
             films.recommend_all(tmp_path / "all.csv")
 

@@ -62,7 +62,7 @@ def tokens(queries: Texts) -> list[list[Token]]:
 
 def ours(keys: LexicalKeys, queries: list[list[Token]]) -> list[np.ndarray]:
     heads = (keys.head(query) for query in queries)
-    return [top_k(head.scores, K, head.answers) for head in heads if head is not None]
+    return [top_k(head.scores, K, head.covered) for head in heads if head is not None]
 
 
 def bm25s_answers(texts: Texts) -> Callable[[Any], Any]:

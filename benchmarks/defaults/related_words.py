@@ -16,9 +16,10 @@ import numpy as np
 from benchmarks.support.public_data import ted
 from benchmarks.support.results import Row
 from benchmarks.support.script import main
-from qkvsearch.retrieval import head_weights
-from qkvsearch.retrieval.head_weights import lexical_scores, standardized
-from qkvsearch.retrieval.keys import LexicalKeys
+from qkvsearch.retrieval import training_queries
+from qkvsearch.retrieval.bm25 import LexicalKeys
+from qkvsearch.retrieval.head_weights import standardized
+from qkvsearch.retrieval.training_queries import lexical_scores
 from qkvsearch.text import related_words
 from qkvsearch.text.analysis import Analyzer
 from qkvsearch.text.encoders import dense_heads, fitted_encoder, prior_weights
@@ -47,7 +48,7 @@ def families() -> list[Row]:
     for fewest, share in [(FEWEST[0], NONE), *((n, s) for n in FEWEST for s in SHARES)]:
         with (
             patch.object(related_words, "MIN_PREFIX", fewest),
-            patch.object(head_weights, "MIN_PREFIX", fewest),
+            patch.object(training_queries, "MIN_PREFIX", fewest),
             patch.object(related_words, "MIN_SIMILARITY", share),
         ):
             scores = standardized(lexical_scores(words, queries, Analyzer()))

@@ -266,8 +266,8 @@ def _model_lines(facts: Mapping[str, Any], previous: Mapping[str, Any]) -> Itera
     """
     from qkvsearch.index.component import LANGUAGE
     from qkvsearch.index.learned_models import TUNED
-    from qkvsearch.storage.workspace import NOT_TAKEN_OVER
     from qkvsearch.storage.remote_collections import FACT as KEYS
+    from qkvsearch.storage.workspace import NOT_TAKEN_OVER
     from qkvsearch.text.languages import Language
 
     yield from (f"Not taken over: {reason}." for reason in previous.get(NOT_TAKEN_OVER, ()))

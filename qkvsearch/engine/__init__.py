@@ -65,10 +65,19 @@ def _question(
 class Engine:
     """An opened workspace. It answers from the build that was current when it was opened.
 
-    follow: answer each question from the build that is current then. trust: do not compare files
-    with their checksums. wait: how many seconds a change waits for another writer, by default as
-    long as it takes. notify: called with a message that names that writer. Several threads may use
-    an engine. Raises `WorkspaceError`.
+    Questions: `search`, `recommend`, `recommend_all`, `similar`, `similar_users`, `attend`,
+    `encode`, `map`, `export_embeddings`; `items`, `users`, `show`, `history`, `records`, `info` and
+    `builds` list what is stored. Changes: `record`, `record_many`, `undo_record`, `add`, `remove`,
+    `learn`, `compact`, `rollback`, `forget`. Measurements: `evaluate_search`,
+    `evaluate_recommend`, `tune`, `reset_tuning`. Several threads may use an engine.
+
+    path: the folder of the workspace.
+    follow: answer each question from the build that is current then.
+    trust: do not compare files with their checksums.
+    wait: how many seconds a change waits for another writer, by default as long as it takes.
+    notify: called with a message that names that writer.
+
+    Raises `WorkspaceError`.
     """
 
     def __init__(

@@ -166,15 +166,22 @@ class Index:
         that no item has is read as the word that it may be a misspelling of; `corrections` and
         `notes` say so.
 
+        query: the text.
+        k, offset: the number of hits, after the first `offset`.
         heads: "lexical", names of encoders, or "semantic" for all encoders; by default all heads.
-        fusion: "scores" sums the heads in standard deviations from their means, "ranks" sums 1 /
-        (60 + rank). user: their preferences are one more head, "collaborative". where: an SQL
-        condition on columns. fields: columns to show with each hit. k, offset: how many hits after
-        the first `offset`. min_weight: leave out hits of less weight. prefix: the user is still
-        typing the last word. facets: columns whose values are counted among all matching items.
-        snippet: add to each hit the passage of its longest text that answers best. explain: add to
-        each hit `matches`, the words of each column that the lexical head matches. anyway: also
-        rank items for a query that the catalog does not answer, which otherwise has no hits.
+        fusion: "scores" sums the heads in standard deviations from their means, "ranks" sums
+            1 / (60 + rank).
+        user: their preferences are one more head, "collaborative".
+        where: an SQL condition on columns.
+        fields: columns to show with each hit.
+        min_weight: leave out hits with less weight.
+        temperature: of the softmax; by default one standard deviation of the scores.
+        prefix: the user is still typing the last word.
+        facets: columns whose values are counted among all matching items.
+        snippet: add to each hit the passage of its longest text that answers best.
+        explain: add to each hit `matches`, the words of each column that the lexical head matches.
+        anyway: also rank items for a query that the catalog does not answer, which otherwise has
+            no hits.
 
         An item that no head scores higher than the average item is no hit. The `notes` say what was
         changed in the query or not read, and that nothing answers it. Raises `QkvError` for a head,
@@ -183,27 +190,27 @@ class Index:
         check(k=k, offset=offset, min_weight=min_weight)
         columns = own_columns(self.catalog, fields)
         facet_columns = own_columns(self.catalog, facets, "facets")
-        names, last = None if heads is None else as_list(heads), n_ranked(k, offset)
+        names, n_needed = None if heads is None else as_list(heads), n_ranked(k, offset)
 
         def preferences() -> Scores | None:
             recommender = self.recommender
             return recommender.head(recommender.histories.of(user))
 
-        parsed = self.texts.reader.read(check_text("query", query), prefix)
-        remaining = candidates(self.catalog, self.n_items, where)
-        mask = parsed.mask(remaining, anyway)
+        read_query = self.texts.reader.read(check_text("query", query), prefix)
+        where_mask = candidates(self.catalog, self.n_items, where)
+        mask = read_query.mask(where_mask, anyway)
         personal = None if user is None else preferences
-        allowed = Filter(mask, where, last)
-        fused = self.texts.fused(parsed, names, fusion, personal, allowed, anyway, prefix)
-        if fused is not None and parsed.text.strip() and not anyway:
+        item_filter = Filter(mask, where, n_needed)
+        fused = self.texts.fused(read_query, names, fusion, personal, item_filter, anyway, prefix)
+        if fused is not None and read_query.text.strip() and not anyway:
             fused = fused.above_mean()
 
-        noted_where = None if remaining.any() else where
+        emptying_where = None if where_mask.any() else where
         ranking = ranked(
-            fused, self.catalog.names, k, temperature, mask, noted_where, offset, min_weight
+            fused, self.catalog.names, k, temperature, mask, emptying_where, offset, min_weight
         )
         ranking = with_fields(ranking, self.catalog, columns)
-        notes = self.texts.notes(parsed)
+        notes = self.texts.notes(read_query)
         if not ranking and not (ranking.notes or notes):
             ranking = ranking.noted(none_found(fused, ranking, k))
         if user is not None and self.models.implicit is None:
@@ -213,16 +220,16 @@ class Index:
         ranking = replace(
             ranking.noted(notes),
             query=query,
-            corrections=[change.to_record() for change in parsed.changes],
+            corrections=[change.to_record() for change in read_query.changes],
             reasoning=WordReasons(query),
         )
         if facet_columns:
             from qkvsearch.search.facets import facets as count_values
 
-            is_match = self.texts.matching(parsed, names, mask, ranking)
+            is_match = self.texts.matching(read_query, names, mask, ranking)
             ranking = ranking.with_facets(count_values(self.catalog, facet_columns, is_match))
-        ranking = self.texts.with_snippets(ranking, parsed) if snippet else ranking
-        return self.texts.with_matches(ranking, parsed) if explain else ranking
+        ranking = self.texts.with_snippets(ranking, read_query) if snippet else ranking
+        return self.texts.with_matches(ranking, read_query) if explain else ranking
 
     def head(self, name: str, query: str) -> Scores | None:
         """Return the scores of one head; None where it knows no word. Raises `QkvError` if its
@@ -257,20 +264,26 @@ class Index:
     ) -> Ranking:
         """Recommend items to a known user, to a new one by what they like, or by both together.
 
-        ratings: ratings of items, or weights where the log has weights, as if they were recorded
-        now. without: leave these items out of the history. exclude: do not recommend these items.
-        only: recommend only items with these ids. seen: also recommend items of the history. model:
-        "preferences" scores by an exact solve on the history, near 1 for an item that is almost
-        surely wanted; "next-item" scores by the last state of a history that attends to itself,
-        without such a scale. recent: an interaction counts half for every `recent` later ones.
-        damping: subtract popularity. diversity: from 0 to 1, how much hits should differ from those
-        above. explain: add `because` to each hit: what each item of the history adds to the score,
-        and, without an id, what damping, diversity and a constant add. because: list only so many
-        items, and the others as one entry. The other arguments are those of `search`.
+        user: an id of the log or of the records.
+        likes: items that the user likes.
+        ratings: ratings of items, or weights where the log has weights, as if recorded now.
+        without: leave these items out of the history.
+        exclude: do not recommend these items.
+        only: recommend only items with these ids.
+        seen: also recommend items of the history.
+        model: "preferences" scores by an exact solve on the history, near 1 for an item that is
+            almost surely wanted; "next-item" scores by the last state of a history that attends to
+            itself, without such a scale.
+        recent: an interaction counts half for every `recent` later ones.
+        damping: how much popularity is subtracted.
+        diversity: from 0 to 1, how much hits should differ from those above.
+        explain: add `because` to each hit: what each item of the history adds to the score, and,
+            without an id, what damping, diversity and a constant add.
+        because: list only so many items, and the others as one entry.
 
-        Where no interactions were learned from, items with similar texts are recommended, and
-        `notes` say so. Hits are `weak` if the history tells too little, and `notes` say why. Raises
-        `QkvError` for an argument that cannot be used.
+        The other arguments are those of `search`. Where no interactions were learned from, items
+        with similar texts are recommended, and `notes` say so. Hits are `weak` if the history tells
+        too little, and `notes` say why. Raises `QkvError` for an argument that cannot be used.
         """
         from qkvsearch.recommend.diversity import diverse, pool_size
         from qkvsearch.recommend.recommend import (
@@ -293,11 +306,11 @@ class Index:
         excluded, more = positions_of(self.catalog, id_list("exclude", exclude))
         seen_items = () if seen else history.positions
         mask = candidates(self.catalog, self.n_items, where, [*seen_items, *excluded], only)
-        last = n_ranked(k, offset)
-        n_pool = pool_size(last, diversity)
+        n_needed = n_ranked(k, offset)
+        n_pool = pool_size(n_needed, diversity)
         head = recommender.head(history, model, damping, Filter(mask, where, n_pool))
         pool = ranked(head, self.catalog.names, n_pool, temperature, mask, where)
-        ranking = diverse(pool, self.models, diversity, last).page(offset, min_weight)
+        ranking = diverse(pool, self.models, diversity, n_needed).page(offset, min_weight)
         ranking = with_fields(ranking, self.catalog, columns)
         ranking = replace(ranking, reasoning=HistoryReasons(history, self.catalog))
         if explain:
@@ -322,13 +335,18 @@ class Index:
         engine: str | None = None,
         progress: Progress | None = None,
     ) -> Exported:
-        """Write the recommendations for all users to a .parquet, .csv or .jsonl file. Return the
-        number of users, how many of them an interrupted run of the same call had done, and notes.
+        """Write the recommendations for all users to a file. Return the number of users, how many
+        of them an interrupted run of the same call had done, and notes.
 
+        path: a .parquet, .csv or .jsonl file.
+        format: "parquet", "csv" or "jsonl", if the name of the file does not say it.
         raw: in CSV, do not put an apostrophe before texts that a spreadsheet would run as formulas.
         engine: write a folder of Parquet files with the executors of this engine, which must see
-        the workspace under the same path. The other arguments are those of `recommend`. Raises
-        `QkvError` for an argument that cannot be used.
+            the workspace under the same path.
+        progress: called with the name of a step, the amount done and the total.
+
+        The other arguments are those of `recommend`. Raises `QkvError` for an argument that cannot
+        be used.
         """
         from qkvsearch.recommend.batch import BatchRecommendations
 
@@ -364,8 +382,8 @@ class Index:
         from qkvsearch.recommend.similar import similar_users
 
         check(k=k, temperature=temperature, offset=offset, min_weight=min_weight)
-        last = n_ranked(k, offset)
-        ranking = similar_users(self.recommender, user, last, temperature, explain, progress)
+        n_needed = n_ranked(k, offset)
+        ranking = similar_users(self.recommender, user, n_needed, temperature, explain, progress)
         return ranking.page(offset, min_weight)
 
     @query_lock()

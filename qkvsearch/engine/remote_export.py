@@ -12,7 +12,8 @@ import numpy as np
 from qkvsearch._utils.callbacks import Progress, silent
 from qkvsearch.errors import QkvError, WorkspaceError
 from qkvsearch.index import StoredModels
-from qkvsearch.recommend.batch import MIXED_USERS, BatchRecommendations, Exported
+from qkvsearch.recommend.batch import BatchRecommendations, Exported
+from qkvsearch.recommend.export_file import MIXED_USERS
 from qkvsearch.recommend.recommend import Recommender
 from qkvsearch.search.listing import own_columns
 from qkvsearch.storage import Workspace

@@ -9,7 +9,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,7 +17,6 @@ from qkvsearch._utils.callbacks import Progress, silent
 from qkvsearch.data.catalog import Catalog
 from qkvsearch.data.columns import Columns
 from qkvsearch.data.dataset import Dataset, Source
-from qkvsearch.data.ids import Ids
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.data.judgements import LEARNED_FROM, Judgements, Queries
 from qkvsearch.data.sources import read_source
@@ -27,33 +25,24 @@ from qkvsearch.data.synonyms import Synonyms
 from qkvsearch.errors import QkvError
 from qkvsearch.index.component import LANGUAGE
 from qkvsearch.index.dense import DenseComponent
-from qkvsearch.index.interaction_log import LogComponent
-from qkvsearch.index.learned_models import (
-    TUNED,
-    USERS,
-    NextItemComponent,
-    PreferencesComponent,
-    RatingsComponent,
-)
+from qkvsearch.index.learned_models import TUNED, NextItemComponent
 from qkvsearch.index.registry import FROM_INTERACTIONS
+from qkvsearch.index.spark_build import learn_from_spark
 from qkvsearch.index.texts import store_head, store_words
 from qkvsearch.retrieval.answerability import FACT as ANSWERABILITY
+from qkvsearch.retrieval.bm25 import LexicalKeys
 from qkvsearch.retrieval.calibration import best_scores, calibrate
 from qkvsearch.retrieval.column_weights import length_weights
 from qkvsearch.retrieval.head_weights import (
-    AnsweredQueries,
-    JudgedQueries,
-    judged_queries,
     learn_columns_from_judgements,
     learn_from_judgements,
     learn_weights,
 )
-from qkvsearch.retrieval.keys import LexicalKeys
+from qkvsearch.retrieval.training_queries import AnsweredQueries, JudgedQueries, judged_queries
 from qkvsearch.storage import BuildContents, CatalogRows, Workspace
-from qkvsearch.storage.array_files import ArrayFile
-from qkvsearch.storage.workspace import NOT_TAKEN_OVER
 from qkvsearch.storage.remote_collections import FACT as KEYS
 from qkvsearch.storage.remote_collections import RemoteCollection
+from qkvsearch.storage.workspace import NOT_TAKEN_OVER
 from qkvsearch.text.analysis import Analyzer, words
 from qkvsearch.text.analyzed import AnalyzedTexts
 from qkvsearch.text.encoders import (
@@ -74,20 +63,10 @@ from qkvsearch.text.encoders import (
 from qkvsearch.text.languages import Language
 from qkvsearch.text.languages import chosen as chosen_language
 
-if TYPE_CHECKING:
-    from qkvsearch.engines.spark.spark_log import SparkLog
-
 # The default folder in a workspace for checkpoints of Spark.
 CHECKPOINT = ".engine"
 # The prefix of the names of temporary folders.
 UNFINISHED = ".unfinished-"
-# Up to this many ratings are copied to this machine, where the model of ratings learns.
-MAX_RATINGS = 5_000_000
-NO_RATINGS = (
-    "Left out: predicted ratings; they are learned on one machine, which takes up to {most:,} of "
-    "an engine's ratings, and the log has {n:,}"
-)
-DTYPES = {"items": np.int32, "ratings": np.float32, "times": np.int64, "weights": np.float32}
 
 
 def build_workspace(
@@ -155,7 +134,7 @@ def build_workspace(
                     component.learn(contents, dataset.interactions, progress)
             elif dataset.interactions is not None:
                 folder = Path(unfinished.enter_context(unfinished_files(workspace.path)))
-                left_out = learn_distributed(contents, dataset.interactions, folder, progress)
+                left_out = learn_from_spark(contents, dataset.interactions, folder, progress)
                 contents.facts["rows"] += left_out
             progress("saving", 0, 1)
             workspace.publish(contents, "build")
@@ -311,81 +290,6 @@ class _Learner:
     ) -> np.ndarray:
         encoder = self.encoders[name]
         # Only the main head has tokens, for late interaction.
-        folder = self.folder if name in SECOND_PASS and name == list(self.prior)[-1] else None
+        is_main = name == dense_heads(self.prior)[-1]
+        folder = self.folder if is_main and name in SECOND_PASS else None
         return store_head(self.contents, name, encoder, self.fields, self.progress, weights, folder)
-
-
-# --- a log that Spark has read: its arrays are written block by block, never held in memory ---
-
-
-def learn_distributed(
-    contents: BuildContents, log: SparkLog, folder: Path, progress: Progress
-) -> list[str]:
-    """Add a log to a build, and the preferences and predicted ratings that are learned from it.
-
-    folder: for temporary files, in the file system of the build. Return notes about what was left
-    out.
-    """
-    _store_log(contents, log, folder, progress)
-    settings = contents.facts.get(TUNED, {}).get("settings", {})
-    factors = log.learn(settings, progress)
-    component = PreferencesComponent()
-    component.put_learned(contents, factors, log.blocks.counts.pairs, log.blocks.counts.likes)
-    name = component.name_of(USERS)
-    shape = log.n_users, factors.item_embeddings.shape[1]
-    with ArrayFile(folder / f"{name}.npy", np.float32, shape) as file:
-        for directions in log.directions(factors):
-            progress("placing users", file.n_rows, log.n_users)
-            file.append(directions)
-    progress("placing users", log.n_users, log.n_users)
-    contents.shared[f"{name}.npy"] = file.stored
-    return _learn_ratings(contents, log, progress)
-
-
-def _store_log(contents: BuildContents, log: SparkLog, folder: Path, progress: Progress) -> None:
-    """Write the arrays of `LogComponent` to files."""
-    component, n_pairs = LogComponent(), len(log)
-    component.drop(contents)
-    contents.users = log.user_ids
-    component.note_feedback(contents, log.feedback)
-    has_times = "times" in log.facts.arrays
-    component.note_size(contents, log.n_users, n_pairs, has_times, log.facts.times_comparable)
-    files = {
-        name: ArrayFile(folder / f"{component.name_of(name)}.npy", DTYPES[name], (n_pairs,))
-        for name in ("items", *log.facts.arrays)
-    }
-    with ArrayFile(
-        folder / f"{component.name_of('indptr')}.npy", np.int64, (log.n_users + 1,)
-    ) as ends:
-        ends.append(np.zeros(1, np.int64))
-        for block in log.histories():
-            ends.append(block.indptr[1:] + files["items"].n_rows)
-            for name, file in files.items():
-                file.append(getattr(block, name))
-            progress("writing the log", files["items"].n_rows, n_pairs)
-    for name, file in files.items():
-        file.close()
-        contents.shared[f"{component.name_of(name)}.npy"] = file.stored
-    contents.shared[f"{component.name_of('indptr')}.npy"] = ends.stored
-    component.put(contents, usual_weights=log.feedback.usual_weights)
-
-
-def _learn_ratings(contents: BuildContents, log: SparkLog, progress: Progress) -> list[str]:
-    component = RatingsComponent()
-    component.drop(contents)
-    if "ratings" not in log.facts.arrays:
-        return []
-    if len(log) > MAX_RATINGS:
-        return [NO_RATINGS.format(n=len(log), most=MAX_RATINGS)]
-    pending = partial(LogComponent().pending, contents)
-    lengths = np.diff(pending("indptr"))
-    local = Interactions(
-        users=np.repeat(np.arange(len(lengths), dtype=np.int32), lengths),
-        items=pending("items"),
-        user_ids=Ids(map(str, range(log.n_users)), integer=True),
-        item_ids=log.item_ids,
-        ratings=pending("ratings"),
-        scale=log.feedback.scale,
-    )
-    component.learn(contents, local, progress)
-    return []

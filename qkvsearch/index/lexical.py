@@ -12,7 +12,7 @@ import numpy as np
 from qkvsearch._utils.callbacks import Progress
 from qkvsearch.index.component import Addition, ArraySpec, IndexComponent
 from qkvsearch.retrieval import LexicalKeys, TermKeys
-from qkvsearch.retrieval.keys import CountedKeys, TermCounts, length_norms
+from qkvsearch.retrieval.bm25 import CountedKeys, TermCounts, length_norms
 from qkvsearch.retrieval.word_index import WordIndex, WordSequences
 from qkvsearch.storage import BuildContents, Snapshot
 from qkvsearch.storage.segments import Segment

@@ -1,14 +1,9 @@
-"""Write recommendations for all users to a file, block by block; an interrupted run resumes."""
+"""Recommendations for all users, block by block."""
 
 from __future__ import annotations
 
 import hashlib
-import re
-import shutil
-import tempfile
-import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,33 +12,23 @@ import numpy as np
 
 from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.callbacks import Progress
-from qkvsearch._utils.files import is_on_disk, replacing
 from qkvsearch._utils.threads import one_blas_thread
 from qkvsearch.collaborative.user_history import NO_TIMES, History
 from qkvsearch.data.catalog_columns import StoredColumn
-from qkvsearch.data.ids import Ids, id_text
-from qkvsearch.data.writers import CsvLines, require_pyarrow, said_of_guarded, to_jsonl
+from qkvsearch.data.ids import Ids
 from qkvsearch.errors import QkvError
+from qkvsearch.recommend.export_file import ExportFile, Table, arrow_schema, arrow_table
 from qkvsearch.recommend.recommend import Recommender, in_order, log_popularity
 from qkvsearch.retrieval.ranking import own_key
 from qkvsearch.retrieval.topk import Score, search_blocks
 from qkvsearch.search.options import PREFERENCES, check, check_model
 
-# Columns by name, all of one length.
-Table = Mapping[str, Sequence[Any]]
-
 # The columns with their types in SQL; those of the ids follow the ids.
 TYPES = {"user": "TEXT", "rank": "INTEGER", "id": "TEXT", "title": "TEXT", "score": "REAL"}
-FORMATS = ("parquet", "csv", "jsonl")
 WEAK = (
     "Weak: the recommendations of {:,} of the {:,} users done now rest on too little; for one of "
     "them, `user` says on how little."
 )
-MIXED_USERS = "The user column is text, because some recorded ids are not whole numbers."
-# The folder of a state is named by the first digits of its SHA-256.
-STATE = re.compile("[0-9a-f]{16}")
-# Parts of another state that did not grow for so long belong to no running process.
-STALE_SECONDS = 24 * 3600
 
 
 class Best(NamedTuple):
@@ -103,7 +88,7 @@ class BatchRecommendations:
         options = [self.model, self.k, self.seen, self.recent, self.damping, columns, self.raw]
         allowed = hashlib.sha256(np.packbits(self.mask).tobytes()).hexdigest()
         state = f"{state} {options} {blocks[:1]} {blocks[-1:]} {allowed}"
-        export = Export(path, form, self.types, state, self.raw)
+        export = ExportFile(path, form, self.types, state, self.raw)
         done = n_weak = 0
         for number, (start, stop) in enumerate(blocks):
             if export.has(number):
@@ -134,11 +119,11 @@ class BatchRecommendations:
 
     def arrow_table(self, start: int, stop: int) -> Any:
         """Return the k best items of the users in these rows as an Arrow table."""
-        return _arrow(self._table(self.best(start, stop)), self.types)
+        return arrow_table(self._table(self.best(start, stop)), self.types)
 
     @property
     def arrow_schema(self) -> Any:
-        return _schema(self.types)
+        return arrow_schema(self.types)
 
     def best(self, start: int, stop: int) -> Best:
         """Return the k best items of the users in these rows.
@@ -263,129 +248,3 @@ def _scorer(
 
 def _id_type(ids: Ids) -> str:
     return "INTEGER" if ids.integer else "TEXT"
-
-
-def check_format(path: Path, form: str | None) -> str:
-    """Return "parquet", "csv" or "jsonl", as given or by the file's name. Raises `QkvError`."""
-    form = form or path.suffix.lower().removeprefix(".")
-    if form not in FORMATS:
-        raise QkvError(f"{path}: all users go to a .parquet, .csv or .jsonl file, not {form!r}")
-    if form == "parquet":
-        require_pyarrow(path)
-    return form
-
-
-class Export:
-    """An export in parts in `<path>.parts/`, which `finish` joins to one file and removes.
-
-    types: of the columns, in SQL. state: what the parts depend on; each has a folder of its own, so
-    that two runs with other options do not mix. Each part, and at last the file, gets its name when
-    it is whole and on disk.
-    """
-
-    def __init__(
-        self, path: Path, form: str | None, types: Mapping[str, str], state: str, raw: bool = False
-    ) -> None:
-        self.path, self.form, self.types = path, check_format(path, form), types
-        self._csv = CsvLines(list(types), raw)
-        if path.is_dir() or not path.parent.is_dir():
-            raise QkvError(f"{path}: is a folder, or its folder does not exist")
-        self.all_parts = path.with_name(f"{path.name}.parts")
-        if not is_on_disk(path):  # a pipe or a terminal, with no folder beside it
-            self.all_parts = Path(tempfile.mkdtemp(prefix="qkvsearch-"))
-        digest = hashlib.sha256(f"{self.form} {state}".encode()).hexdigest()
-        self.folder = self.all_parts / digest[:16]
-        if self.all_parts.exists() and not self._is_ours():
-            raise QkvError(
-                f"{self.all_parts}: in the way, and not ours; move it, or name another file"
-            )
-        self.folder.mkdir(parents=True, exist_ok=True)
-
-    def _is_ours(self) -> bool:
-        return self.all_parts.is_dir() and all(
-            STATE.fullmatch(folder.name) for folder in self.all_parts.iterdir()
-        )
-
-    def has(self, number: int) -> bool:
-        return self._part(number).is_file()
-
-    def add(self, number: int, table: Table) -> None:
-        """Write one more part. Raises `QkvError` where another run with these options finished."""
-        self._require_folder()
-        with replacing(self._part(number)) as file:
-            if self.form == "parquet":
-                import pyarrow.parquet as pq
-
-                pq.write_table(_arrow(table, self.types), file)
-            else:
-                file.write(self._lines(table).encode())
-
-    def finish(self, count: int) -> None:
-        """Join the parts 0 to `count` − 1 to one file. Raises `QkvError` as `add` does."""
-        self._require_folder()
-        parts = [self._part(number) for number in range(count)]
-        if self.form == "parquet":
-            import pyarrow.parquet as pq
-
-            schema = _schema(self.types)
-            with replacing(self.path) as file, pq.ParquetWriter(file, schema) as writer:
-                for part in parts:
-                    writer.write_table(pq.read_table(part))
-        else:
-            with replacing(self.path) as file:
-                if self.form == "csv":
-                    file.write(self._csv.heading().encode())
-                for part in parts:
-                    with part.open("rb") as source:
-                        shutil.copyfileobj(source, file)
-        self._tidy()
-
-    def _require_folder(self) -> None:
-        if not self.folder.is_dir():
-            raise QkvError(f"{self.path}: another run with the same options has written it")
-
-    def _tidy(self) -> None:
-        """Remove the parts, and stale parts of other options."""
-        for folder in self.all_parts.iterdir():
-            with suppress(OSError):
-                if folder == self.folder or time.time() - folder.stat().st_mtime > STALE_SECONDS:
-                    shutil.rmtree(folder)
-        with suppress(OSError):  # another run may be at work
-            self.all_parts.rmdir()
-
-    def _part(self, number: int) -> Path:
-        return self.folder / f"{number:06d}"
-
-    def notes(self, mixed_users: bool) -> list[str]:
-        """Return what a reader of the file should know."""
-        notes = []
-        if mixed_users and self.form == "parquet":
-            notes.append(MIXED_USERS)
-        if guarded := said_of_guarded(self._csv.guarded):
-            notes.append(f"{guarded}; `raw` writes all cells as they are, for programs.")
-        return notes
-
-    def _lines(self, table: Table) -> str:
-        """Return the rows without a heading."""
-        rows = zip(*(table[name] for name in self.types), strict=True)
-        if self.form == "jsonl":
-            return to_jsonl(dict(zip(self.types, row, strict=True)) for row in rows)
-        return self._csv.text(rows)
-
-
-def _schema(sql_types: Mapping[str, str]) -> Any:
-    import pyarrow as pa
-
-    kinds = {"INTEGER": pa.int64(), "REAL": pa.float64(), "TEXT": pa.string()}
-    types = {name: kinds[kind] for name, kind in sql_types.items()}
-    return pa.schema(list((types | {"rank": pa.int32(), "score": pa.float32()}).items()))
-
-
-def _arrow(table: Table, sql_types: Mapping[str, str]) -> Any:
-    import pyarrow as pa
-
-    columns = dict(table)
-    for name, kind in sql_types.items():
-        if kind == "TEXT":  # ids of users may be numbers and texts
-            columns[name] = [None if cell is None else id_text(cell) for cell in table[name]]
-    return pa.table(columns, _schema(sql_types))

@@ -204,7 +204,7 @@ class Recommender:
             )
 
         scores = model.items.weight @ model.fold_in(rows)
-        return Scores(NEXT_ITEM, scores, parts, answers=model.known)
+        return Scores(NEXT_ITEM, scores, parts, covered=model.known)
 
 
 def in_order(history: History) -> np.ndarray:

@@ -22,7 +22,7 @@ from qkvsearch.retrieval.approximate import (
     Filter,
     fuse_candidates,
 )
-from qkvsearch.retrieval.keys import product_parts
+from qkvsearch.retrieval.dense_keys import product_parts
 from qkvsearch.retrieval.reasons import are_constant, constant, few, is_word, short, terms
 from qkvsearch.retrieval.score_components import PartsOf, Source
 from qkvsearch.search.candidates import ranked

@@ -1,7 +1,8 @@
 """Keys, heads, fusion, mask, top-k, softmax: queries answered with a ranking and its reasons."""
 
+from qkvsearch.retrieval.bm25 import LexicalKeys, TermKeys
+from qkvsearch.retrieval.dense_keys import DenseKeys
 from qkvsearch.retrieval.fusion import Scores, fuse, fuse_known, fuse_ranks
-from qkvsearch.retrieval.keys import DenseKeys, LexicalKeys, TermKeys
 from qkvsearch.retrieval.ranking import Hit, Ranking, rank
 from qkvsearch.retrieval.reasons import Reason
 from qkvsearch.retrieval.score_components import Components, ScoreComponent

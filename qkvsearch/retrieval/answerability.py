@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from math import exp, log1p
 from typing import Any, NamedTuple
 
-from qkvsearch.retrieval.keys import TermKeys
+from qkvsearch.retrieval.bm25 import TermKeys
 from qkvsearch.text.analysis import Token
 from qkvsearch.text.encoders import LEARNED
 

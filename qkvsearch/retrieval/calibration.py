@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from qkvsearch.retrieval.answerability import LATIN, OTHER, WORDS, Answerability, Evidence
-from qkvsearch.retrieval.head_weights import AnsweredQueries, lexical_scores
-from qkvsearch.retrieval.keys import LexicalKeys, TermKeys
+from qkvsearch.retrieval.bm25 import LexicalKeys, TermKeys
+from qkvsearch.retrieval.training_queries import AnsweredQueries, lexical_scores
 from qkvsearch.text.analysis import IS_CJK, Analyzer
 from qkvsearch.text.languages import stop_words
 from qkvsearch.text.text_encoder import TextEncoder

@@ -22,7 +22,7 @@ MIN_DEVIATION = 2.0**-126
 class Scores:
     """Scores of all items for one query, before the mask and the softmax.
 
-    scores: float32 (n_items,). `parts(position)` add up to `scores[position]`. answers: bool
+    scores: float32 (n_items,). `parts(position)` add up to `scores[position]`. covered: bool
     (n_items,), the items that the head knows anything about; None for all. addends: the heads that
     a fused head is the sum of. notes: for the user.
     """
@@ -30,7 +30,7 @@ class Scores:
     name: str
     scores: np.ndarray
     parts: PartsOf
-    answers: np.ndarray | None = None
+    covered: np.ndarray | None = None
     addends: Sequence[Scores] = ()
     notes: Sequence[str] = ()
 
@@ -43,18 +43,18 @@ class Scores:
     def allowed(self, mask: np.ndarray | None = None) -> np.ndarray:
         """Return the items of `mask`, bool (n_items,), that the head knows anything about."""
         allowed = np.ones(len(self.scores), dtype=bool) if mask is None else mask
-        return allowed if self.answers is None else allowed & self.answers
+        return allowed if self.covered is None else allowed & self.covered
 
     def above_mean(self) -> Scores:
-        """Return a fused head that answers only the items that one of its heads finds a word in, or
+        """Return a fused head that covers only the items that one of its heads finds a word in, or
         scores higher than the mean item; all where all items have the same scores.
         """
         above = np.zeros(len(self.scores), dtype=bool)
         for head in self.addends or [self]:
             above |= head.scores > 0
-            if head.answers is not None:
-                above |= head.answers
-        return replace(self, answers=self.allowed(above)) if above.any() else self
+            if head.covered is not None:
+                above |= head.covered
+        return replace(self, covered=self.allowed(above)) if above.any() else self
 
     def by_name(self, position: int) -> dict[str, float]:
         """Return what each fused head adds to the score of an item."""
@@ -84,7 +84,7 @@ def fuse_ranks(heads: Sequence[Scores], weights: Sequence[float]) -> Scores:
 
     Reciprocal rank fusion (Cormack, Clarke and Büttcher 2009, section 2), with weights that are
     scaled to sum to 1. Only the order counts, not how sure a head is: an item that a head does not
-    answer gets nothing from it. Each head is one part of a score, named by its rank.
+    cover gets nothing from it. Each head is one part of a score, named by its rank.
     """
     return _fused(heads, weights, _by_rank)
 
@@ -100,7 +100,7 @@ def summed(heads: Sequence[Scores]) -> Scores:
         name=heads[0].name,
         scores=np.asarray(sum(head.scores for head in heads), dtype=np.float32),
         parts=lambda position: Components.joined([head.parts(position) for head in heads]),
-        answers=_any_answer(heads),
+        covered=_any_covered(heads),
     )
 
 
@@ -117,7 +117,7 @@ def plus(head: Scores, name: str, values: np.ndarray, parts: PartsOf | None = No
         name=f"{head.name}+{name}",
         scores=np.asarray(head.scores + values, dtype=np.float32),
         parts=lambda position: Components.joined([head.parts(position), added.parts(position)]),
-        answers=head.answers,
+        covered=head.covered,
         addends=[*(head.addends or [head]), added],
     )
 
@@ -162,22 +162,22 @@ def _fused(
         name="+".join(head.name for head in heads),
         scores=total,
         parts=lambda position: Components.joined([head.parts(position) for head in scaled]),
-        answers=_any_answer(heads),
+        covered=_any_covered(heads),
         addends=scaled,
     )
 
 
-def _any_answer(heads: Sequence[Scores]) -> np.ndarray | None:
-    """Return the items that some head answers; None where one of them answers all."""
-    answering = [head.answers for head in heads if head.answers is not None]
-    return np.any(answering, axis=0) if len(answering) == len(heads) else None
+def _any_covered(heads: Sequence[Scores]) -> np.ndarray | None:
+    """Return the items that some head covers; None where one of them covers all."""
+    covered = [head.covered for head in heads if head.covered is not None]
+    return np.any(covered, axis=0) if len(covered) == len(heads) else None
 
 
 def _by_rank(head: Scores, share: float) -> Scores:
-    """Return `share` / (60 + rank) for each item that the head answers, 0 for the others."""
+    """Return `share` / (60 + rank) for each item that the head covers, 0 for the others."""
     order = np.argsort(-head.scores, kind="stable")  # ties by row, which is by id
-    if head.answers is not None:
-        order = order[head.answers[order]]
+    if head.covered is not None:
+        order = order[head.covered[order]]
     ranks = np.zeros(len(head.scores), dtype=np.int64)
     ranks[order] = np.arange(1, len(order) + 1)
     scores = np.where(ranks > 0, share / (RANK_CONSTANT + ranks), 0).astype(np.float32)
@@ -187,7 +187,7 @@ def _by_rank(head: Scores, share: float) -> Scores:
         part = ScoreComponent(head.name, rank, rank, float(scores[position]))
         return Components.of([part] if ranks[position] else [])
 
-    return Scores(head.name, scores, parts, head.answers)
+    return Scores(head.name, scores, parts, head.covered)
 
 
 def _standardize(head: Scores, share: float) -> Scores:
@@ -201,4 +201,4 @@ def _standardize(head: Scores, share: float) -> Scores:
 
     scores = head.scores - np.float32(mean)
     scores *= np.float32(factor)
-    return Scores(head.name, scores, parts, head.answers)
+    return Scores(head.name, scores, parts, head.covered)

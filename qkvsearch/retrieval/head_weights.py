@@ -1,6 +1,5 @@
-"""The weights of heads on a catalog, learned from queries and the items that answer them.
+"""Learn the weights of heads on a catalog from queries and the items that answer them.
 
-The queries are made of the catalog's own texts; judged queries are better, where there are any.
 The weights of the columns in each dense head's keys are learned first. Both are learned by a
 conditional logit.
 """
@@ -8,16 +7,13 @@ conditional logit.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
 from types import MappingProxyType
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 
 from qkvsearch.attention import softmax
-from qkvsearch.data.ids import Ids
-from qkvsearch.data.judgements import Judgements, Queries, check_queries, fingerprints
-from qkvsearch.errors import DataError, listed_names
+from qkvsearch.retrieval.bm25 import LexicalKeys
 from qkvsearch.retrieval.column_weights import (
     PRIOR_QUERIES,
     ColumnScores,
@@ -25,14 +21,19 @@ from qkvsearch.retrieval.column_weights import (
     likeliest,
 )
 from qkvsearch.retrieval.fusion import mean_and_deviation
-from qkvsearch.retrieval.keys import Expansion, LexicalKeys, QueryTerm
-from qkvsearch.text.analysis import Analyzer, Token, resolve_code
+from qkvsearch.retrieval.training_queries import (
+    AnsweredQueries,
+    Columns,
+    JudgedQueries,
+    MadeQueries,
+    lexical_scores,
+    made_lexical_keys,
+    made_queries,
+)
+from qkvsearch.text.analysis import Analyzer
 from qkvsearch.text.analyzed import AnalyzedTexts
 from qkvsearch.text.encoders import LEARNED, FittedEncoder, TextEncoder, learned_encoder
-from qkvsearch.text.related_words import MAX_MEAN_LENGTH, MIN_PREFIX, related_terms
 
-# The judged queries that weights are learned from; more of them hardly change the weights.
-MAX_JUDGED = 1000
 # Where a larger share of the items is left out, an encoder is not learned from where it was with
 # them.
 MAX_LEFT_OUT = 0.02
@@ -43,28 +44,8 @@ N_ALTERNATIVES = 1000
 MAX_ITEMS = 4000
 # The scores in memory at a time, of all heads and items and a batch of queries: 256 MiB.
 MAX_SCORES = 1 << 26
-SHOWN_NAMES = 3
-# Queries are made for a fifth of the items, at most 500, each of a passage of at most 25 words and
-# of half of a text of at least 16.
-MAX_QUERIES, MAX_PASSAGE, MIN_TEXT = 500, 25, 16
-# Fewer queries tell too little to be worth the time: none are made for less than 500 items.
-FEWEST_QUERIES = 100
-# If most words of a column are in the other columns too, its passages test memory alone.
-MOST_OVERLAP = 0.6
-
-Columns: TypeAlias = Sequence[Sequence[str]]
 # Texts to scores (queries, items).
 Scorer = Callable[[Sequence[str]], np.ndarray]
-
-
-class AnsweredQueries(NamedTuple):
-    """Queries, the lexical keys of the items that they chose among, and the best score of each head
-    for each query, (n_texts,).
-    """
-
-    texts: Sequence[str]
-    keys: LexicalKeys
-    best: Mapping[str, np.ndarray]
 
 
 # --- a conditional logit: an item's probability is the softmax of its fused score ---
@@ -129,77 +110,7 @@ def conditional_logit(sets: Sequence[Alternatives]) -> np.ndarray:
     return best / best.sum() if best.sum() > 0 else np.full(n_heads, 1 / n_heads)
 
 
-# --- made queries ---
-
-
-class MadeQueries(NamedTuple):
-    """Queries made of one column of a catalog, each answered by the item that it was taken from.
-
-    texts: the queries. keys: the columns of these items without the passages. outside: the columns
-    of all other items.
-    """
-
-    texts: list[str]
-    keys: list[Sequence[str]]
-    outside: list[AnalyzedTexts]
-
-
-def made_queries(
-    fields: Columns, rng: np.random.Generator, analyzer: Analyzer
-) -> Iterator[MadeQueries]:
-    """Make queries of each column that allows it: a passage is taken out of the texts of some
-    items, which should be found by their other texts.
-
-    Short texts are left out: nothing of a title would remain, and people use words of the item too.
-    fields: the text columns, each with one text for each item.
-    """
-    for column in range(len(fields)):
-        queries = of_column(fields, column, rng, analyzer)
-        if queries is not None:
-            yield queries
-
-
-def of_column(
-    fields: Columns, column: int, rng: np.random.Generator, analyzer: Analyzer
-) -> MadeQueries | None:
-    """Make queries of one column; return None if there are too few, or if the other columns repeat
-    it.
-    """
-    columns = AnalyzedTexts.of_columns(fields, analyzer)
-    texts, n_items = columns[column], len(columns[column])
-    n_queries = min(MAX_QUERIES, n_items // 5)
-    shuffled = rng.permutation(n_items)
-    is_long = texts.n_tokens[shuffled] >= MIN_TEXT
-    sample = np.sort(shuffled[is_long][:n_queries])
-    if len(sample) < max(n_queries, FEWEST_QUERIES):
-        return None
-    queries, rest = zip(*(passage(texts[i], rng, analyzer) for i in sample), strict=True)
-    keys: list[Sequence[str]] = [each.take(sample) for each in columns]
-    others = [each for j, each in enumerate(keys) if j != column]
-    if overlap(queries, others, analyzer) >= MOST_OVERLAP:
-        return None
-    keys[column] = list(rest)
-    outside = np.setdiff1d(np.arange(n_items), sample)
-    return MadeQueries(list(queries), keys, [each.take(outside) for each in columns])
-
-
-def passage(text: str, rng: np.random.Generator, analyzer: Analyzer) -> tuple[str, str]:
-    """Return a random passage of half of a text's words, at most 25, and the text without it."""
-    words = analyzer.token_spans(text)
-    n = min(MAX_PASSAGE, len(words) // 2)
-    first = rng.integers(len(words) - n + 1)
-    start, end = words[first][0], words[first + n - 1][1]
-    return text[start:end], text[:start] + text[end:]
-
-
-def overlap(queries: Sequence[str], keys: Columns, analyzer: Analyzer) -> float:
-    """Return the mean share of a query's terms that are in these columns of its own item."""
-    shares = []
-    for i, query in enumerate(queries):
-        terms = analyzer.terms(query)
-        key_terms = set(analyzer.key_terms(" ".join(texts[i] for texts in keys)))
-        shares.append(sum(term in key_terms for term in terms) / max(len(terms), 1))
-    return float(np.mean(shares))
+# --- weights from made queries ---
 
 
 class LearnedWeights(NamedTuple):
@@ -287,71 +198,7 @@ def made_scores(
     return ColumnScores.of(encode(made.texts), columns, np.eye(len(made.texts), dtype=np.float32))
 
 
-def made_lexical_keys(made: MadeQueries, analyzer: Analyzer) -> LexicalKeys:
-    """Return the lexical keys of the items of made queries."""
-    columns = AnalyzedTexts.of_columns(made.keys, analyzer)
-    return LexicalKeys.from_counts(*AnalyzedTexts.joined(columns).key_counts())
-
-
-# --- judged queries ---
-
-
-class JudgedQueries(NamedTuple):
-    """Judged queries to a catalog. answers: for each query the rows of the items that answer it,
-    the best first. unknown: judged items that are not in the catalog.
-    """
-
-    texts: list[str]
-    answers: list[np.ndarray]
-    unknown: list[str]
-
-    def chosen(self, rng: np.random.Generator) -> np.ndarray:
-        """Return the rows of at most `MAX_JUDGED` queries, int64, ascending."""
-        rows = np.arange(len(self.texts))
-        if len(rows) <= MAX_JUDGED:
-            return rows
-        return np.sort(rng.choice(rows, MAX_JUDGED, replace=False))
-
-    def fingerprints(self, seed: int = 0) -> str:
-        """Return the fingerprints, for `judgements.among`, of the queries chosen with this seed."""
-        return fingerprints(self.texts[i] for i in self.chosen(np.random.default_rng(seed)))
-
-    def summary(self) -> str:
-        """Return how many queries the weights were learned from, and which items are unknown.
-
-        >>> JudgedQueries(["deep sea"], [np.array([3])], ["v9"]).summary()
-        '1 judged query; 1 judged item is not in the catalog: v9'
-        """
-        n, n_unknown = len(self.texts), len(self.unknown)
-        summary = f"{n:,} judged {'query' if n == 1 else 'queries'}"
-        if not n_unknown:
-            return summary
-        names = listed_names(self.unknown, SHOWN_NAMES)
-        items = "item is" if n_unknown == 1 else "items are"
-        return f"{summary}; {n_unknown:,} judged {items} not in the catalog: {names}"
-
-
-def judged_queries(queries: Queries, judgements: Judgements, ids: Ids) -> JudgedQueries:
-    """Return the queries that an item of the catalog answers, by a grade of at least 1.
-
-    Raises `DataError` where a judgement names an unknown query, or no query remains.
-    """
-    check_queries(judgements, queries)
-    rows = {text: row for row, text in enumerate(ids.texts)}
-    texts, answers = [], []
-    for query, grades in judgements.items():
-        best_first = sorted(grades, key=lambda item: -grades[item])
-        relevant = [rows[item] for item in best_first if grades[item] > 0 and item in rows]
-        if relevant:
-            texts.append(queries[query])
-            answers.append(np.array(relevant, dtype=np.int64))
-    unknown = sorted({item for grades in judgements.values() for item in grades} - rows.keys())
-    if not texts:
-        raise DataError(
-            "no judgement names a relevant item of the catalog: nothing to learn weights from"
-            + (f" (unknown: {', '.join(unknown[:SHOWN_NAMES])})" if unknown else "")
-        )
-    return JudgedQueries(texts, answers, unknown)
+# --- weights from judged queries ---
 
 
 def learn_columns_from_judgements(
@@ -448,23 +295,3 @@ def _alternatives(
         offsets[len(best) :] = np.log(len(others) / len(sample))
     shares = np.isin(items, answers).astype(np.float32) / len(answers)
     return Alternatives(scores[:, None, items], shares[None], offsets[None])
-
-
-def lexical_scores(keys: LexicalKeys, texts: Sequence[str], analyzer: Analyzer) -> np.ndarray:
-    """Return the BM25 scores (queries, n_items) of words, and of related words where texts are
-    short; zeros for a query of unknown words.
-    """
-    scores = np.zeros((len(texts), keys.n_items), dtype=np.float32)
-    is_short = len(keys.indices) <= MAX_MEAN_LENGTH * keys.n_items
-
-    @cache
-    def query_term(token: Token) -> QueryTerm:
-        others = keys.vocabulary.with_prefix(token.term[:MIN_PREFIX]) if is_short else []
-        related = related_terms(token.term, others).items()
-        return QueryTerm.of(token).also(Expansion(other, other, w) for other, w in related)
-
-    for row, text in zip(scores, texts, strict=True):
-        tokens = resolve_code(analyzer.query_tokens(text), keys.has)
-        if (head := keys.head([query_term(token) for token in tokens])) is not None:
-            row[:] = head.scores
-    return scores

@@ -18,8 +18,8 @@ from qkvsearch._utils.callbacks import Progress
 from qkvsearch._utils.query_lock import released
 from qkvsearch.attention.masks import hide
 from qkvsearch.attention.weights import softmax
+from qkvsearch.retrieval.bm25 import TermKeys
 from qkvsearch.retrieval.fusion import Scores, plus
-from qkvsearch.retrieval.keys import TermKeys
 from qkvsearch.retrieval.score_components import Components, ScoreComponent, Source
 from qkvsearch.retrieval.topk import top_k
 from qkvsearch.text.analysis import Analyzer
@@ -251,7 +251,7 @@ def late_interaction(
 def idf(words: Sequence[str], lexical: TermKeys, analyzer: Analyzer | None = None) -> np.ndarray:
     """Return BM25's idf, float64 (n_words,), by the rarest term of each word; 0 for a comma."""
     analyzer = analyzer or Analyzer()
-    return np.array([lexical.rarity(word, analyzer) for word in words], dtype=np.float64)
+    return np.array([lexical.idf(word, analyzer) for word in words], dtype=np.float64)
 
 
 def rerank(

@@ -10,8 +10,8 @@ import numpy as np
 from qkvsearch._utils.compiled import compiled_for_any
 from qkvsearch._utils.threads import available_cores, run_in_threads
 from qkvsearch.retrieval.approximate import ApproximateQuery, Filter
+from qkvsearch.retrieval.dense_keys import product_parts
 from qkvsearch.retrieval.fusion import Scores
-from qkvsearch.retrieval.keys import product_parts
 from qkvsearch.retrieval.score_components import PartsOf
 from qkvsearch.retrieval.topk import MAX_KEYS, top_k
 from qkvsearch.text.labelled import LEVELS, LabelledVectors

@@ -218,7 +218,7 @@ def rank(
     if temperature is None:
         temperature = head.moments()[1] or 1.0
         if not isfinite(temperature):
-            raise QkvError("a score is no finite number: what it is made of is damaged; see repair")
+            raise QkvError("a score is not finite: the build is damaged; run qkvsearch repair")
     allowed = head.allowed(mask)
     positions = top_k(head.scores, k + offset if k else 0, allowed)[offset:]
     weights = softmax(hide(head.scores, allowed), temperature)[positions].tolist()

@@ -17,8 +17,8 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from qkvsearch.retrieval.approximate import ApproximateQuery, Filter
+from qkvsearch.retrieval.dense_keys import product_parts
 from qkvsearch.retrieval.fusion import Scores
-from qkvsearch.retrieval.keys import product_parts
 from qkvsearch.retrieval.score_components import PartsOf
 from qkvsearch.text.labelled import LabelledVectors
 

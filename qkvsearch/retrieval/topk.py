@@ -10,6 +10,8 @@ from qkvsearch._utils.threads import run_in_threads
 
 # Blocks of scores whose maxima are compared first. Few blocks contain one of the k best.
 BLOCK = 512
+# The same where k is large for the number of items.
+SMALL_BLOCK = 128
 # The products of a block of keys with all queries: a megabyte, so that they stay in the cache.
 PRODUCTS = 2**18
 MAX_QUERIES = 128
@@ -49,11 +51,12 @@ def _block_candidates(scores: np.ndarray, k: int, mask: np.ndarray | None) -> np
     The blocks with the largest maxima contain k allowed scores that are not below a bound, so lower
     scores are out. One pass for the maxima replaces several passes over all scores.
     """
-    n_blocks = len(scores) // BLOCK
+    size = BLOCK if k <= len(scores) // BLOCK // 8 else SMALL_BLOCK
+    n_blocks = len(scores) // size
     if not 0 < k <= n_blocks // 8 or scores.dtype.kind != "f":
         return None
-    whole = n_blocks * BLOCK
-    blocks = scores[:whole].reshape(n_blocks, BLOCK)
+    whole = n_blocks * size
+    blocks = scores[:whole].reshape(n_blocks, size)
     best = blocks.max(axis=1)
     if np.isnan(best).any():  # it hides the other scores of its block
         return None
@@ -61,7 +64,7 @@ def _block_candidates(scores: np.ndarray, k: int, mask: np.ndarray | None) -> np
     peaks = best[high]
     if mask is not None:
         # ±∞, the cap, without a branch: np.where takes ten times as long on a scattered mask.
-        caps = (mask[:whole].reshape(n_blocks, BLOCK)[high] - scores.dtype.type(0.5)) * np.inf
+        caps = (mask[:whole].reshape(n_blocks, size)[high] - scores.dtype.type(0.5)) * np.inf
         peaks = np.minimum(blocks[high], caps, dtype=scores.dtype).max(axis=1)
     bound = np.partition(peaks, k)[k]
     tied = np.flatnonzero(best == bound)
@@ -69,13 +72,13 @@ def _block_candidates(scores: np.ndarray, k: int, mask: np.ndarray | None) -> np
     if bound == -np.inf or len(chosen) > n_blocks // 2:
         return None
     slots = np.flatnonzero(blocks[chosen] >= bound)
-    positions = chosen[slots // BLOCK] * BLOCK + slots % BLOCK
+    positions = chosen[slots // size] * size + slots % size
     rest = whole + np.flatnonzero(scores[whole:] >= bound)
     candidates = np.concatenate([positions, rest])
     candidates = candidates if mask is None else candidates[mask[candidates]]
     # Ties go to the smaller position: of many blocks that only reach the bound, the first ones are
     # enough if they contain k scores.
-    if len(tied) > 2 * k and np.isin(candidates // BLOCK, tied[: 2 * k]).sum() < k:
+    if len(tied) > 2 * k and np.isin(candidates // size, tied[: 2 * k]).sum() < k:
         return None
     return candidates
 

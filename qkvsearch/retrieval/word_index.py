@@ -93,7 +93,7 @@ class WordSequences:
             return np.asarray(np.char.find(self.spellings, encoded) >= 0)
         return np.asarray(self.terms == encoded)
 
-    def beginning(self, prefix: str) -> np.ndarray:
+    def has_prefix(self, prefix: str) -> np.ndarray:
         """Return which words begin with a prefix, bool (n_spellings,)."""
         has_prefix = np.zeros(len(self.spellings), dtype=bool)
         has_prefix[self.span(prefix)] = True
@@ -147,7 +147,7 @@ class WordSequences:
             owners = owners[ends.searchsorted(slots) - first_ends[owners] == column]
         return rows[np.unique(owners)]
 
-    def starting(self, fits: Sequence[np.ndarray], rows: np.ndarray) -> np.ndarray:
+    def rows_starting_with(self, fits: Sequence[np.ndarray], rows: np.ndarray) -> np.ndarray:
         """Return which of `rows` begin, in their first column, with words that fit."""
         longest = int(np.diff(self.indptr).max(initial=0))
         if len(fits) > longest or not len(rows):
@@ -177,36 +177,36 @@ class WordIndex:
         """
         return self._items(lambda words, rows: words.with_phrase(terms, rows, column), candidates)
 
-    def with_beginning(
+    def with_phrase_prefix(
         self, terms: Sequence[str], prefix: str, candidates: np.ndarray, column: int | None = None
     ) -> np.ndarray:
         """Return the same for terms followed by a word that begins with a prefix."""
 
         def matches(words: WordSequences, rows: np.ndarray) -> np.ndarray:
-            fits = [*map(words.fitting, terms), words.beginning(prefix)]
+            fits = [*map(words.fitting, terms), words.has_prefix(prefix)]
             return words.with_words(fits, rows, column)
 
         return self._items(matches, candidates)
 
-    def starting(self, typed: Sequence[str]) -> np.ndarray:
+    def items_with_prefix(self, typed: Sequence[str]) -> np.ndarray:
         """Return which items begin, in their first column, with these words, the last of which may
         be unfinished, bool (n_items,).
         """
 
         def matches(words: WordSequences, rows: np.ndarray) -> np.ndarray:
             spelled = [words.spellings == word.encode(errors="replace") for word in typed[:-1]]
-            return words.starting([*spelled, words.beginning(typed[-1])], rows)
+            return words.rows_starting_with([*spelled, words.has_prefix(typed[-1])], rows)
 
         return self._items(matches, np.ones(self.n_items, dtype=bool))
 
-    def beginning_with(self, typed: Sequence[str], is_whole: bool = False) -> np.ndarray:
+    def items_starting_with(self, typed: Sequence[str], is_whole: bool = False) -> np.ndarray:
         """Return which items begin, in their first column, with these words, or with `is_whole`
         have no others there, bool (n_items,).
         """
 
         def matches(words: WordSequences, rows: np.ndarray) -> np.ndarray:
             encoded = [word.encode(errors="replace") for word in typed] + [END] * is_whole
-            return words.starting([words.spellings == word for word in encoded], rows)
+            return words.rows_starting_with([words.spellings == word for word in encoded], rows)
 
         return self._items(matches, np.ones(self.n_items, dtype=bool))
 
@@ -244,11 +244,11 @@ class WordIndex:
     def _vocabulary(self) -> Vocabulary:
         return Vocabulary(self.spellings)
 
-    def beginning(self, prefix: str) -> list[str]:
+    def words_with_prefix(self, prefix: str) -> list[str]:
         """Return all words that begin with a prefix.
 
         >>> sea = WordSequences.of_fields([["sea season red"]])
-        >>> WordIndex([(sea, np.arange(1))], 1).beginning("sea")
+        >>> WordIndex([(sea, np.arange(1))], 1).words_with_prefix("sea")
         ['sea', 'season']
         """
         start = prefix.encode(errors="replace")
@@ -272,11 +272,11 @@ class WordIndex:
         largest = nsmallest(n, counts, key=lambda spelling: (-counts[spelling], spelling))
         return [spelling.decode(errors="replace") for spelling in largest], len(counts)
 
-    def terms_beginning(self, prefix: str) -> Mapping[str, str]:
+    def terms_with_prefix(self, prefix: str) -> Mapping[str, str]:
         """Return the terms of the words that begin with a prefix, each with its first spelling.
 
         >>> sea = WordSequences.of_fields([["seasons sea season"]])
-        >>> WordIndex([(sea, np.arange(1))], 1).terms_beginning("sea")
+        >>> WordIndex([(sea, np.arange(1))], 1).terms_with_prefix("sea")
         {'sea': 'sea', 'season': 'season'}
         """
         is_grouped = len(prefix) == MIN_PREFIX and len(self.spellings) <= MAX_CACHED_ROWS
@@ -294,7 +294,7 @@ class WordIndex:
 
     @cached_property
     def _by_prefix(self) -> Mapping[str, Mapping[str, str]]:
-        """`terms_beginning` of all prefixes of `MIN_PREFIX` letters."""
+        """`terms_with_prefix` of all prefixes of `MIN_PREFIX` letters."""
         by_prefix: defaultdict[str, dict[str, str]] = defaultdict(dict)
         for words, _ in self.pieces:
             for spelling, term in words.matched(slice(None)):

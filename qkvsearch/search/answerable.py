@@ -10,7 +10,7 @@ import numpy as np
 from qkvsearch.index import StoredModels
 from qkvsearch.retrieval import Ranking, Scores
 from qkvsearch.retrieval.answerability import WORDS, Evidence, letters_of
-from qkvsearch.retrieval.keys import inverse_frequency
+from qkvsearch.retrieval.bm25 import inverse_document_frequency
 from qkvsearch.text.analysis import IS_CJK, Token
 from qkvsearch.text.encoders import LEARNED
 from qkvsearch.text.labelled import LabelledVectors
@@ -127,7 +127,7 @@ def matches(
 
 def judging_head(models: StoredModels) -> str:
     """Return the dense head whose similarities decide whether an item matches."""
-    return list(models.head_weights)[-1]
+    return models.dense_heads[-1]
 
 
 def _title_share(models: StoredModels, tokens: Sequence[Token]) -> float:
@@ -137,7 +137,9 @@ def _title_share(models: StoredModels, tokens: Sequence[Token]) -> float:
     keys = models.lexical_keys
     if not tokens:
         return 0.0
-    idf = inverse_frequency(np.array([keys.n_with(t.term) for t in tokens]), models.n_items)
+    idf = inverse_document_frequency(
+        np.array([keys.n_with(t.term) for t in tokens]), models.n_items
+    )
     in_titles = title_terms(models, {token.term for token in tokens})
     if any(IS_CJK(term) for term in in_titles):
         return 1.0

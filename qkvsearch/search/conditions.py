@@ -111,7 +111,7 @@ class _ConditionReader:
         *whole, last = [token.text for token in tokens] or [fold(text)]
         before = [token.term for token in tokens[: len(whole)]]
         candidates = self._with_all(before, items) if before else items
-        return self.models.words.with_beginning(before, last, candidates, column)
+        return self.models.words.with_phrase_prefix(before, last, candidates, column)
 
     def _with_all(self, terms: Sequence[str], items: np.ndarray) -> np.ndarray:
         """Return which of these items have all of these terms in any column, bool (n_items,)."""

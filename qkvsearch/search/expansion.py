@@ -13,7 +13,7 @@ import numpy as np
 from qkvsearch._utils.caching import cached_by_word
 from qkvsearch.data.synonyms import FACT
 from qkvsearch.index import StoredModels
-from qkvsearch.retrieval.keys import Expansion, QueryTerm
+from qkvsearch.retrieval.bm25 import Expansion, QueryTerm
 from qkvsearch.text.analysis import HAS_CJK, MAX_TERM, Token, fold
 from qkvsearch.text.related_words import (
     LINKS,
@@ -80,16 +80,7 @@ class Change:
 
 
 class Lexicon:
-    """What the words of queries mean to a build. Queries share words, so results are cached.
-
-    is_spelled(word): whether a text has the word in this spelling, or an item is named so.
-    corrected(token, typed): the change of a word that no item has in this spelling; None where
-    there is nothing better. completions(prefix): the words that begin so, each in one form, the
-    most frequent first, with its share of the items of all. prefix_words(prefix): the most
-    frequent words that begin so, and how many words do. meaning(prefix, head): the mean (d,) of the
-    completions in a dense head, weighted by their shares. term(token): a word with its compounds,
-    its related words and its synonyms.
-    """
+    """What the words of queries mean to a build. Queries share words, so results are cached."""
 
     def __init__(self, models: StoredModels) -> None:
         self.models = models
@@ -107,12 +98,40 @@ class Lexicon:
             vectors = models.encoder(head).encode_many(words)
             return np.asarray(np.array(shares, vectors.dtype) @ vectors)
 
-        self.is_spelled = cached_by_word(is_spelled, CACHED_WORDS)
-        self.corrected = cached_by_word(_Corrector(models, self.synonyms).correct, CACHED_CHANGES)
-        self.completions = completions
-        self.prefix_words = cached_by_word(prefix_words, CACHED_CHANGES)
-        self.meaning = cached_by_word(meaning, CACHED_MEANINGS)
-        self.term = cached_by_word(_Expander(models, self.synonyms).term, CACHED_WORDS)
+        self._is_spelled = cached_by_word(is_spelled, CACHED_WORDS)
+        self._corrected = cached_by_word(_Corrector(models, self.synonyms).correct, CACHED_CHANGES)
+        self._completions = completions
+        self._prefix_words = cached_by_word(prefix_words, CACHED_CHANGES)
+        self._meaning = cached_by_word(meaning, CACHED_MEANINGS)
+        self._term = cached_by_word(_Expander(models, self.synonyms).term, CACHED_WORDS)
+
+    def is_spelled(self, word: str) -> bool:
+        """Return whether a text has a word in this spelling, or an item is named so."""
+        return self._is_spelled(word)
+
+    def corrected(self, token: Token, typed: str) -> Change | None:
+        """Return the change of a word that no item has in this spelling; None where there is
+        nothing better.
+        """
+        return self._corrected(token, typed)
+
+    def completions(self, prefix: str) -> list[tuple[str, float]]:
+        """Return the words that begin with a prefix, each in one form, the most frequent first,
+        with its share of the items of all.
+        """
+        return self._completions(prefix)
+
+    def prefix_words(self, prefix: str) -> tuple[list[str], int]:
+        """Return the most frequent words that begin with a prefix, and how many do."""
+        return self._prefix_words(prefix)
+
+    def meaning(self, prefix: str, head: str) -> np.ndarray:
+        """Return the mean (d,) of a prefix's completions in a dense head, weighted by shares."""
+        return self._meaning(prefix, head)
+
+    def term(self, token: Token) -> QueryTerm:
+        """Return a word with its compounds, its related words and its synonyms."""
+        return self._term(token)
 
     def changes(self, text: str, is_typing: bool) -> list[tuple[Span, Change]]:
         """Return which words of a text are read as others, with their spans.
@@ -223,7 +242,7 @@ class _Completer:
     def completions(self, prefix: str) -> list[tuple[str, float]]:
         keys, counts = self.models.lexical_keys, {}
         forms: dict[tuple[str, ...], str] = {}
-        for word in self.models.words.beginning(prefix):
+        for word in self.models.words.words_with_prefix(prefix):
             terms = tuple(token.term for token in self.models.analyzer.tokens(fold(word)))
             if forms.setdefault(terms, word) == word:
                 counts[word] = min(map(keys.n_with, terms), default=0)
@@ -284,7 +303,7 @@ class _Expander:
         index = self.models.words
         if index.mean_length > MAX_MEAN_LENGTH or len(token.term) < MIN_PREFIX:
             return ()
-        words = index.terms_beginning(token.term[:MIN_PREFIX])
+        words = index.terms_with_prefix(token.term[:MIN_PREFIX])
         related = related_terms(token.term, words) if words else {}
         return [Expansion(term, words[term], share) for term, share in related.items()]
 

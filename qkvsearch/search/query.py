@@ -10,7 +10,7 @@ import numpy as np
 
 from qkvsearch.index import StoredModels
 from qkvsearch.query.language import Clause, parse_query
-from qkvsearch.retrieval.keys import Expansion, QueryTerm
+from qkvsearch.retrieval.bm25 import Expansion, QueryTerm
 from qkvsearch.search.codes import QueryCodes
 from qkvsearch.search.conditions import Conditions
 from qkvsearch.search.expansion import (
@@ -230,6 +230,6 @@ class QueryReader:
         if columns[0] != "title":
             yield from ((i, fold(str(title))) for i, title in self.catalog.column("title"))
             return
-        rows = np.flatnonzero(index.beginning_with(words, is_whole=len(words) == 1))
+        rows = np.flatnonzero(index.items_starting_with(words, is_whole=len(words) == 1))
         _, titles = self.catalog.names(rows)
         yield from zip(rows.tolist(), map(fold, titles), strict=True)

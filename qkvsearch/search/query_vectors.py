@@ -25,7 +25,7 @@ class QueryVectors:
 
     def of_head(self, head: str) -> LabelledVectors:
         """Return labelled vectors that add up to the query of a dense head."""
-        if head == self.models.main_head and self._is_read_once:
+        if head == self.models.main_head and self._needs_tokens:
             vectors = self.encoded.parts
         else:
             vectors = self.models.encoder(head).encode(self.query.codes.rest)
@@ -41,7 +41,7 @@ class QueryVectors:
     @property
     def n_unread(self) -> int:
         """How many words are beyond the limit of the main head's encoder."""
-        return self.encoded.n_unread if self._is_read_once else 0
+        return self.encoded.n_unread if self._needs_tokens else 0
 
     def token_labels(self) -> list[Label]:
         """Return the name in reasons and the weight of each token of the main head."""
@@ -54,8 +54,8 @@ class QueryVectors:
         return labels
 
     @property
-    def _is_read_once(self) -> bool:
-        """Whether reading the text gives more than the main head's query."""
+    def _needs_tokens(self) -> bool:
+        """Whether the tokens of the text are needed, beside the main head's query."""
         has_limit = self.models.encoder(self.models.main_head).limit is not None
         return has_limit or self.models.has_tokens
 

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-import numpy as np
-
-from qkvsearch.retrieval import TermKeys
-from qkvsearch.retrieval.keys import inverse_frequency
 from qkvsearch.text.analysis import Analyzer
 
 # Characters of a passage; a text that is not longer is shown whole.
@@ -80,9 +76,3 @@ def passages(text: str, length: int = LENGTH) -> list[tuple[int, int]]:
             spans.append((start, end))
             start = end
     return [span for span in spans if text[slice(*span)].strip()][:MAX_PASSAGES]
-
-
-def idf_of_terms(terms: Sequence[str], keys: TermKeys) -> dict[str, float]:
-    """Return the idf of each term."""
-    idf = inverse_frequency(np.array([keys.n_with(term) for term in terms]), keys.n_items)
-    return dict(zip(terms, idf.tolist(), strict=True))

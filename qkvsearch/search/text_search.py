@@ -34,7 +34,7 @@ from qkvsearch.search.expansion import Lexicon
 from qkvsearch.search.query import Query, QueryReader
 from qkvsearch.search.query_notes import query_notes
 from qkvsearch.search.query_vectors import QueryVectors
-from qkvsearch.search.snippets import cut, idf_of_terms, passages, snippet
+from qkvsearch.search.snippets import cut, passages, snippet
 from qkvsearch.storage import StoredCatalog
 from qkvsearch.text.analysis import matching_words
 from qkvsearch.text.encoders import LEARNED, SECOND_PASS
@@ -122,7 +122,7 @@ class TextSearch:
         is_answered = self._is_answered(query, {name: scores.get(name) for name in by_text})
         if not (is_answered or anyway):
             nothing = np.zeros(len(fused.scores), dtype=bool)
-            return replace(fused, answers=nothing, notes=[NOTHING])
+            return replace(fused, covered=nothing, notes=[NOTHING])
         if TOKENS in names:
             second = self._late_interaction(vectors)
             fused = rerank(fused, second, SECOND_PASS[self.models.main_head], allowed.mask)
@@ -167,7 +167,7 @@ class TextSearch:
         words, or else the most similar meaning; None for an item without such a text.
         """
         terms = {expansion.term for term in query.terms for expansion in term.expansions}
-        idf = idf_of_terms(list(terms), self.models.lexical_keys)
+        idf = self.models.lexical_keys.idf_of_terms(list(terms))
         snippets = [self._snippet(int(row), idf, query) for row in ranking.positions]
         return ranking.annotated(snippet=snippets)
 
@@ -208,11 +208,13 @@ class TextSearch:
                 )
             if name not in available and name != "semantic":
                 raise QkvError(f"no head {name!r}{suggest(name, [*available, 'semantic'])} {hint}")
-            names.update(text[1:] if name == "semantic" else [name])
+            names.update(self.models.dense_heads if name == "semantic" else [name])
         if not names:
             raise QkvError(f"no heads to score by {hint}")
         if names == {TOKENS}:
-            raise QkvError(f"the {TOKENS} head goes through what another found: name one {hint}")
+            raise QkvError(
+                f"the {TOKENS} head only re-ranks hits of other heads: name one too {hint}"
+            )
         return [name for name in available if name in names or name == PERSONAL]
 
     def _fusible(self, heads: Iterable[str] | None, fusion: str, personal: bool) -> list[str]:
@@ -229,8 +231,8 @@ class TextSearch:
             return names
         if self.models.key_store is not None:
             raise QkvError(
-                "ranks count every item, and keys that are elsewhere are asked for the best alone: "
-                "fuse by scores"
+                "remote keys return only the best items, and fusion by ranks needs all: fuse by "
+                "scores"
             )
         if TOKENS in names and heads is not None:
             raise QkvError(
@@ -280,7 +282,7 @@ class TextSearch:
         is typed.
         """
         words = [token.text for token in self.models.analyzer.tokens(query.typed)]
-        return self.models.words.starting(words) if words else None
+        return self.models.words.items_with_prefix(words) if words else None
 
     def _by_conditions(self, query: Query) -> Scores | None:
         """Return the same score for all items where a query has conditions alone."""

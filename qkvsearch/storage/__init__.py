@@ -2,10 +2,10 @@
 
 from qkvsearch.storage.catalog.file import CatalogRows
 from qkvsearch.storage.catalog.stored import StoredCatalog
-from qkvsearch.storage.workspace import BuildContents, Workspace
 from qkvsearch.storage.root import BuildEntry
 from qkvsearch.storage.segments import FORMAT_VERSION
 from qkvsearch.storage.snapshot import Snapshot
+from qkvsearch.storage.workspace import BuildContents, Workspace
 
 __all__ = [
     "FORMAT_VERSION", "BuildContents", "BuildEntry", "CatalogRows", "Snapshot", "StoredCatalog",

@@ -59,6 +59,11 @@ class TokenEncoder(TextEncoder):
         terms = self.vocabulary.terms
         return {"terms": terms, "vectors": self.vectors, "weights": self.weights}
 
+    def encode(self, text: str) -> LabelledVectors:
+        """Return the parts of `read` alone, which takes half the time."""
+        tokens = self.meaningful_tokens(text)
+        return self._parts(tokens, self._rows(tokens))
+
     def read(self, text: str) -> EncodedQuery:
         """Return one labelled vector for each known word, which add up to length 1, and the vectors
         of all known words in reading order, without those that are zero.

@@ -227,7 +227,7 @@ def words(whole: StoredModels) -> Case:
         lambda index: [
             index.with_phrase(["deep", "sea"], every),
             index.with_phrase(["sea", "deep"], every),
-            np.array(index.beginning("cold")),
+            np.array(index.words_with_prefix("cold")),
             index.spellings,
         ],
     )

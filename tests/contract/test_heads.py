@@ -115,19 +115,19 @@ def test_parts_and_shares_bear_the_names_of_the_heads_that_made_them(head, asser
 
 
 def test_answers_mask_what_has_no_part_in_the_answer(head):
-    if head.answers is None:
+    if head.covered is None:
         return
-    assert head.answers.dtype == bool
-    assert head.answers.shape == head.scores.shape
-    assert head.answers.any()
-    for position in np.flatnonzero(~head.answers)[:20]:
+    assert head.covered.dtype == bool
+    assert head.covered.shape == head.scores.shape
+    assert head.covered.any()
+    for position in np.flatnonzero(~head.covered)[:20]:
         assert [part for part in head.parts(position) if part.query is not None] == []
 
 
 def test_only_answers_that_the_mask_leaves_are_ranked(head, movies):
     mask = np.arange(movies.n_items) % 3 > 0
     ranking = rank(head, movies.catalog.names, k=movies.n_items, mask=mask)
-    allowed = mask if head.answers is None else mask & head.answers
+    allowed = mask if head.covered is None else mask & head.covered
     assert sorted(ranking.positions.tolist()) == np.flatnonzero(allowed).tolist()
     assert ranking.n_candidates == allowed.sum()
 
@@ -135,7 +135,7 @@ def test_only_answers_that_the_mask_leaves_are_ranked(head, movies):
 def test_ties_go_to_the_smaller_id(head, movies):
     """Scores rounded so coarsely that many are equal, or all; ids of the films sort as text."""
     for scores in (np.round(head.scores, 1), np.zeros_like(head.scores)):
-        coarse = Scores(head.name, scores, head.parts, head.answers)
+        coarse = Scores(head.name, scores, head.parts, head.covered)
         hits = rank(coarse, movies.catalog.names, k=movies.n_items)
         order = [(-hit.score, hit.id) for hit in hits]
         assert order == sorted(order)

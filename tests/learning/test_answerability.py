@@ -13,6 +13,7 @@ from qkvsearch.retrieval.answerability import (
     Evidence,
     letters_of,
 )
+from qkvsearch.retrieval.bm25 import LexicalKeys
 from qkvsearch.retrieval.calibration import (
     best_scores,
     calibrate,
@@ -22,8 +23,8 @@ from qkvsearch.retrieval.calibration import (
     shuffled,
     unrelated_texts,
 )
-from qkvsearch.retrieval.head_weights import learn_weights, lexical_scores
-from qkvsearch.retrieval.keys import LexicalKeys
+from qkvsearch.retrieval.head_weights import learn_weights
+from qkvsearch.retrieval.training_queries import lexical_scores
 from qkvsearch.text.analysis import Analyzer
 from qkvsearch.text.encoders import fitted_encoder
 from qkvsearch.text.text_encoder import item_keys

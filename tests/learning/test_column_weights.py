@@ -7,11 +7,8 @@ import pytest
 
 from qkvsearch.retrieval import head_weights
 from qkvsearch.retrieval.column_weights import ColumnScores, length_weights, likeliest
-from qkvsearch.retrieval.head_weights import (
-    JudgedQueries,
-    learn_columns_from_judgements,
-    learn_weights,
-)
+from qkvsearch.retrieval.head_weights import learn_columns_from_judgements, learn_weights
+from qkvsearch.retrieval.training_queries import JudgedQueries
 from qkvsearch.text.encoders import fitted_encoder
 from qkvsearch.text.labelled import unit_rows
 from qkvsearch.text.text_encoder import item_keys, item_pieces

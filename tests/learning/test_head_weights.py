@@ -9,14 +9,16 @@ from qkvsearch.retrieval.head_weights import (
     Alternatives,
     conditional_logit,
     learn_weights,
+    made_scores,
+    standardized,
+)
+from qkvsearch.retrieval.training_queries import (
     lexical_scores,
     made_lexical_keys,
     made_queries,
-    made_scores,
     of_column,
     overlap,
     passage,
-    standardized,
 )
 from qkvsearch.text.analysis import Analyzer
 from qkvsearch.text.encoders import (

@@ -8,16 +8,15 @@ import pytest
 from qkvsearch.data.ids import Ids
 from qkvsearch.data.judgements import among
 from qkvsearch.errors import DataError
-from qkvsearch.retrieval import head_weights
+from qkvsearch.retrieval import head_weights, training_queries
+from qkvsearch.retrieval.bm25 import LexicalKeys
 from qkvsearch.retrieval.head_weights import (
     Alternatives,
-    JudgedQueries,
     conditional_logit,
-    judged_queries,
     learn_from_judgements,
     standardized,
 )
-from qkvsearch.retrieval.keys import LexicalKeys
+from qkvsearch.retrieval.training_queries import JudgedQueries, judged_queries
 from qkvsearch.text.analysis import Analyzer
 from qkvsearch.text.token_encoder import TokenEncoder
 from qkvsearch.text.vocabulary import Vocabulary, count_terms
@@ -81,7 +80,7 @@ def test_a_sample_of_the_items_tells_nearly_what_all_of_them_tell(heads, monkeyp
 def test_more_queries_than_are_needed_are_sampled(heads, monkeypatch):
     asked = []
     scored = head_weights._scored
-    monkeypatch.setattr(head_weights, "MAX_JUDGED", 50)
+    monkeypatch.setattr(training_queries, "MAX_JUDGED", 50)
     monkeypatch.setattr(
         head_weights,
         "_scored",
@@ -162,7 +161,7 @@ def test_judgements_of_no_use_are_refused(judgements, message):
 
 
 def test_those_that_were_left_out_of_the_sample_are_not_among_those_learned_from(monkeypatch):
-    monkeypatch.setattr(head_weights, "MAX_JUDGED", 7)
+    monkeypatch.setattr(training_queries, "MAX_JUDGED", 7)
     many = JudgedQueries([f"query {i}" for i in range(40)], [np.array([0])] * 40, [])
     assert among(many.texts, many.fingerprints()) == 7
     chosen = many.chosen(np.random.default_rng(0))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qkvsearch.retrieval.keys import CountedKeys, LexicalKeys, TermCounts, length_norms
+from qkvsearch.retrieval.bm25 import CountedKeys, LexicalKeys, TermCounts, length_norms
 from qkvsearch.retrieval.late_interaction import TokenKeys, idf
 from qkvsearch.text.analysis import Token
 from qkvsearch.text.vocabulary import count_terms

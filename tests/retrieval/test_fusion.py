@@ -13,7 +13,7 @@ from qkvsearch.retrieval.head_weights import standardized
 values = st.floats(-100, 100, width=32)
 
 
-def head_of(name, scores, answers=None):
+def head_of(name, scores, covered=None):
     """A head whose every score is made of three parts."""
     scores = np.array(scores, dtype=np.float32)
 
@@ -23,8 +23,8 @@ def head_of(name, scores, answers=None):
             ScoreComponent(name, "x", i, part) for i, part in enumerate((score - 9, 4.0, 5.0))
         )
 
-    answers = None if answers is None else np.array(answers, dtype=bool)
-    return Scores(name, scores, parts, answers)
+    covered = None if covered is None else np.array(covered, dtype=bool)
+    return Scores(name, scores, parts, covered)
 
 
 @st.composite
@@ -97,8 +97,8 @@ def test_one_head_keeps_its_order_whatever_its_weight():
 def test_a_fused_head_answers_for_an_item_if_any_of_its_heads_does():
     first = head_of("first", [1, 0, 0], [True, False, False])
     second = head_of("second", [0, 1, 0], [False, True, False])
-    assert fuse([first, second], [1, 1]).answers.tolist() == [True, True, False]
-    assert fuse([first, head_of("third", [1, 2, 3])], [1, 1]).answers is None
+    assert fuse([first, second], [1, 1]).covered.tolist() == [True, True, False]
+    assert fuse([first, head_of("third", [1, 2, 3])], [1, 1]).covered is None
 
 
 def test_a_fused_head_is_named_after_its_heads():
@@ -122,16 +122,16 @@ def test_fused_ranks_add_up_and_forget_the_scores(drawn):
 
 def test_reciprocal_rank_fusion_by_hand():
     first = head_of("first", [5, 1, 3])
-    second = head_of("second", [0, 2, 0], answers=[False, True, False])
+    second = head_of("second", [0, 2, 0], covered=[False, True, False])
     fused = fuse_ranks([first, second], [3, 1])
     expected = [0.75 / 61, 0.75 / 63 + 0.25 / 61, 0.75 / 62]
     np.testing.assert_allclose(fused.scores, expected, rtol=1e-6)
     assert [part.query for part in fused.parts(1)] == ["rank 3", "rank 1"]
     assert [part.head for part in fused.parts(0)] == ["first"]
-    assert fused.answers is None
+    assert fused.covered is None
 
 
 def test_of_ranks_only_what_some_head_answers_is_an_answer():
-    one = head_of("one", [0, 2, 0], answers=[False, True, False])
-    two = head_of("two", [0, 1, 4], answers=[False, True, True])
-    assert fuse_ranks([one, two], [1, 1]).answers.tolist() == [False, True, True]
+    one = head_of("one", [0, 2, 0], covered=[False, True, False])
+    two = head_of("two", [0, 1, 4], covered=[False, True, True])
+    assert fuse_ranks([one, two], [1, 1]).covered.tolist() == [False, True, True]

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qkvsearch.retrieval import DenseKeys, LexicalKeys
-from qkvsearch.retrieval.keys import WHOLE_TEXT
+from qkvsearch.retrieval.dense_keys import WHOLE_TEXT
 from qkvsearch.text.analysis import Token
 from qkvsearch.text.labelled import LabelledVectors
 from qkvsearch.text.vocabulary import count_terms
@@ -56,7 +56,7 @@ def test_bm25_is_its_formula(documents, query):
         assert not any(expected)
         return
     np.testing.assert_allclose(head.scores, expected, rtol=1e-5, atol=1e-6)
-    assert head.answers.tolist() == [score > 0 for score in expected]
+    assert head.covered.tolist() == [score > 0 for score in expected]
 
 
 @given(texts, queries)
@@ -74,7 +74,7 @@ def test_many_words_are_added_up_some_at_a_time(monkeypatch):
     """Each counts as often as it is asked."""
     keys, query = keys_of([["a", "b"], ["b", "c"], ["a"]]), tokens("abcabaab")
     head = keys.head(query)
-    monkeypatch.setattr("qkvsearch.retrieval.keys.WORDS_PER_BATCH", 1)
+    monkeypatch.setattr("qkvsearch.retrieval.bm25.WORDS_PER_BATCH", 1)
     np.testing.assert_allclose(keys.head(query).scores, head.scores, rtol=1e-6)
     once = [keys.head(tokens(word)).scores for word in "abc"]
     np.testing.assert_allclose(head.scores, np.array([4, 3, 1]) @ np.array(once), rtol=1e-6)
@@ -135,7 +135,7 @@ def test_a_long_text_is_one_piece_beside_a_long_query(monkeypatch):
     text = LabelledVectors(list("abc"), rng.normal(size=(3, 4)).astype(np.float32))
     head = DenseKeys(text.total[None]).head("semantic", query, lambda _: text)
     pairs = head.parts(0)
-    monkeypatch.setattr("qkvsearch.retrieval.keys.MAX_PAIRS", 5)
+    monkeypatch.setattr("qkvsearch.retrieval.dense_keys.MAX_PAIRS", 5)
     words = head.parts(0)
     assert [(part.query, part.key) for part in words] == [("x", WHOLE_TEXT), ("y", WHOLE_TEXT)]
     np.testing.assert_allclose(words.sums, pairs.sums, rtol=1e-5)
@@ -146,7 +146,7 @@ def test_a_key_without_pieces_is_one_part_for_each_piece_of_the_query():
     head = keys.head("semantic", LabelledVectors(["x", "y"], np.array([[1.0, 2.0], [3.0, 4.0]])))
     assert [(part.query, part.value) for part in head.parts(1)] == [("x", 2.0), ("y", 4.0)]
     assert head.scores.tolist() == [4.0, 6.0]
-    assert head.answers is None
+    assert head.covered is None
 
 
 def test_an_empty_query_has_no_dense_head():

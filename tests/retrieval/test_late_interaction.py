@@ -12,7 +12,7 @@ from scipy.sparse import csr_matrix
 from qkvsearch.attention import attention
 from qkvsearch.retrieval import Components, ScoreComponent, Scores, fuse
 from qkvsearch.retrieval import late_interaction as late
-from qkvsearch.retrieval.keys import LexicalKeys
+from qkvsearch.retrieval.bm25 import LexicalKeys
 from qkvsearch.retrieval.late_interaction import (
     NOT_COMPARED,
     LateInteraction,
@@ -62,12 +62,12 @@ def second(rng, items):
     return LateInteraction(query, np.array([0.5, 0.3, 0.2]), keys, labels.__getitem__)
 
 
-def first_of(scores, answers=None):
+def first_of(scores, covered=None):
     scores = np.asarray(scores, dtype=np.float32)
     parts = [
         Components.of([ScoreComponent("first", "word", "word", float(score))]) for score in scores
     ]
-    return Scores("first", scores, parts.__getitem__, answers)
+    return Scores("first", scores, parts.__getitem__, covered)
 
 
 @pytest.fixture
@@ -196,11 +196,11 @@ def test_candidates_have_mean_0_and_a_deviation_of_the_weight(first, second):
 
 
 def test_what_is_masked_or_unanswered_is_no_candidate(first, second):
-    mask, answers = ALL % 2 == 0, ALL % 3 == 0
-    head = rerank(first_of(first.scores, answers), second, 0.3, mask, depth=8)
+    mask, covered = ALL % 2 == 0, ALL % 3 == 0
+    head = rerank(first_of(first.scores, covered), second, 0.3, mask, depth=8)
     judged = [i for i in ALL if any(part.query for part in head.addends[-1].parts(i))]
-    assert set(judged) == set(top_k(first.scores, 8, mask & answers)) - {EMPTY}
-    assert head.answers is answers
+    assert set(judged) == set(top_k(first.scores, 8, mask & covered)) - {EMPTY}
+    assert head.covered is covered
 
 
 def test_without_two_candidates_to_compare_the_first_pass_comes_back(first, second, items):

@@ -17,7 +17,7 @@ def names(positions):
     return [f"i{position}" for position in positions], [f"Item {i}" for i in positions]
 
 
-def head_of(values, answers=None):
+def head_of(values, covered=None):
     array = np.array(values, dtype=np.float32)
 
     def parts(position):
@@ -30,15 +30,15 @@ def head_of(values, answers=None):
             ]
         )
 
-    return Scores("h", array, parts, None if answers is None else np.array(answers, dtype=bool))
+    return Scores("h", array, parts, None if covered is None else np.array(covered, dtype=bool))
 
 
 @given(scores, st.integers(0, 15), st.floats(0.1, 9), st.randoms())
 def test_weights_are_the_softmax_over_what_is_allowed(values, k, temperature, random):
     mask = np.array([random.random() < 0.6 for _ in values], dtype=bool)
-    answers = np.array([random.random() < 0.8 for _ in values], dtype=bool)
-    allowed = mask & answers
-    ranking = rank(head_of(values, answers), names, k=k, temperature=temperature, mask=mask)
+    covered = np.array([random.random() < 0.8 for _ in values], dtype=bool)
+    allowed = mask & covered
+    ranking = rank(head_of(values, covered), names, k=k, temperature=temperature, mask=mask)
     powers = np.where(allowed, np.exp((np.array(values) - max(values)) / temperature), 0)
     assert len(ranking) == min(k, allowed.sum())
     assert ranking.n_candidates == allowed.sum()

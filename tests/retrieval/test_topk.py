@@ -52,7 +52,7 @@ def test_infinite_scores_are_ordinary_candidates():
 
 # --- more scores than the threshold of the fast path ---
 
-# Blocks and a rest that fills none; with k up to 4, a block in eight is looked into.
+# Blocks and a rest that fills none; k up to 4 are found by large blocks, up to 20 by small ones.
 MANY = 40 * BLOCK + 77
 
 
@@ -80,11 +80,11 @@ def test_many_scores_are_ranked_as_a_full_sort_ranks_them(dtype, kind, left):
     rng = np.random.default_rng(7)
     values = drawn(kind, rng).astype(dtype)
     mask = None if left is None else rng.random(MANY) < left
-    for k in (1, 2, 4, 5, 600):
+    for k in (1, 2, 4, 5, 18, 600):
         assert top_k(values, k, mask).tolist() == best(values, k, mask)
 
 
-@pytest.mark.parametrize("k", [1, 4])
+@pytest.mark.parametrize("k", [1, 4, 18])
 def test_a_mask_that_hides_the_first_of_many_ties_leaves_the_later_ones(k):
     values = np.ones(MANY, dtype=np.float32)
     for hidden in (BLOCK, 10 * BLOCK, 39 * BLOCK, MANY - 2):
@@ -104,14 +104,15 @@ def test_ties_that_the_mask_scatters_over_many_blocks_are_all_found():
         mask = np.ones(MANY, dtype=bool)
         for start in np.sort(tied)[:16]:
             mask[start : start + BLOCK] = False
-        for k in (1, 2, 4):
+        for k in (1, 2, 4, 18):
             assert top_k(values, k, mask).tolist() == best(values, k, mask)
 
 
 def test_the_fast_path_is_reached_and_left_as_said():
     values = np.arange(MANY, dtype=np.float32)
     assert _block_candidates(values, 4, None) is not None
-    assert _block_candidates(values, 6, None) is None
+    assert _block_candidates(values, 6, None) is not None
+    assert _block_candidates(values, 21, None) is None
     assert _block_candidates(values.astype(np.int64), 4, None) is None
     assert _block_candidates(np.where(values == 3, np.nan, values), 4, None) is None
     assert _block_candidates(values, 4, np.zeros(MANY, dtype=bool)) is None

@@ -51,21 +51,21 @@ def test_terms_that_begin_alike_are_the_same_read_at_once_or_looked_for(monkeypa
     more = WordSequences.numbered(spelled, terms, np.array([0, 4]), np.array([1, 2, 3, 0]))
     pieces = [(more, np.array([5])), (WordSequences.of_fields(FIELDS), np.arange(5))]
     index = WordIndex(pieces, 6)
-    looked_for = [index.terms_beginning(beginning) for _ in range(N_SINGLE)]
-    at_once = index.terms_beginning(beginning)
+    looked_for = [index.terms_with_prefix(beginning) for _ in range(N_SINGLE)]
+    at_once = index.terms_with_prefix(beginning)
     assert ("_by_prefix" in vars(index)) is (len(beginning) == MIN_PREFIX)
     assert looked_for == [at_once] * N_SINGLE
     assert [list(found) for found in looked_for] == [list(at_once)] * N_SINGLE
     monkeypatch.setattr("qkvsearch.retrieval.word_index.MAX_CACHED_ROWS", 0)
-    assert list(WordIndex(pieces, 6).terms_beginning(beginning).items()) == list(at_once.items())
+    assert list(WordIndex(pieces, 6).terms_with_prefix(beginning).items()) == list(at_once.items())
     expected = {"jack": {"jacket": "jacket"}, "mice": {"mouse": "mice"}, "mous": {}}
     assert at_once == expected.get(beginning, at_once)
 
 
 def test_beginnings_and_words(index):
-    assert index.beginning("jack") == ["jacket", "jackets"]
-    assert index.beginning("zz") == []
-    assert index.beginning("注") == ["注意"]
+    assert index.words_with_prefix("jack") == ["jacket", "jackets"]
+    assert index.words_with_prefix("zz") == []
+    assert index.words_with_prefix("注") == ["注意"]
     assert "注意" not in index.by_letters.words
     assert "jackets" in index.by_letters.words
 

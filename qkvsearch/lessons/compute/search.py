@@ -7,8 +7,8 @@ from scipy.sparse import csc_matrix
 
 from qkvsearch.errors import DataError
 from qkvsearch.retrieval import DenseKeys, LexicalKeys, Ranking, Scores
+from qkvsearch.retrieval.bm25 import inverse_document_frequency
 from qkvsearch.retrieval.fusion import fuse
-from qkvsearch.retrieval.keys import inverse_frequency
 from qkvsearch.retrieval.ranking import rank
 from qkvsearch.text.analysis import Analyzer
 from qkvsearch.text.text_encoder import TextEncoder, item_keys
@@ -47,7 +47,8 @@ def number_of(texts: Sequence[str], word: str) -> float:
 
 def idf(texts: Sequence[str], word: str) -> float:
     """Return the inverse document frequency of a word."""
-    return float(inverse_frequency(sum(word in text.casefold() for text in texts), len(texts)))
+    n_with = sum(word in text.casefold() for text in texts)
+    return float(inverse_document_frequency(n_with, len(texts)))
 
 
 def engine_scores(texts: Sequence[str], query: str) -> Scores:

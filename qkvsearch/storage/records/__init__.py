@@ -1,6 +1,6 @@
 """Recorded interactions: one database for all builds of a workspace."""
 
 from qkvsearch.storage.records.database import RecordsDatabase
-from qkvsearch.storage.records.record_rows import Record, NewRecord
+from qkvsearch.storage.records.record_rows import NewRecord, Record
 
-__all__ = ["Record", "NewRecord", "RecordsDatabase"]
+__all__ = ["NewRecord", "Record", "RecordsDatabase"]

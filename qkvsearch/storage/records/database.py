@@ -26,8 +26,8 @@ from qkvsearch.storage.locks import exclusive, lock
 from qkvsearch.storage.records.record_rows import (
     PAGE_SIZE,
     RECORD,
-    Record,
     NewRecord,
+    Record,
     create,
     delete,
     insert,

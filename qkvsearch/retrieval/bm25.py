@@ -1,4 +1,4 @@
-"""The keys that queries are compared with: sparse ones for words (BM25), dense ones for meaning."""
+"""Sparse keys for words: BM25 weights of (term, item) pairs, and how they score a query."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property
 from math import log1p
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,9 +15,8 @@ import numpy as np
 
 from qkvsearch._utils.caching import cached_by_word
 from qkvsearch.retrieval.fusion import Scores
-from qkvsearch.retrieval.score_components import Components, PartsOf, ScoreComponent, Source
+from qkvsearch.retrieval.score_components import Components, ScoreComponent
 from qkvsearch.text.analysis import Analyzer, Token, resolve_code
-from qkvsearch.text.labelled import LabelledVectors
 from qkvsearch.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -29,9 +28,6 @@ B = 0.75
 CACHED_TERMS, MAX_CACHED_ENTRIES = 1 << 14, 1 << 25
 # The words of a query whose entries are in memory at a time.
 WORDS_PER_BATCH = 16
-# A score by more pairs of words than this is explained by whole texts, each labelled `WHOLE_TEXT`,
-# which contains no word.
-MAX_PAIRS, WHOLE_TEXT = 100_000, "…"
 
 
 class Expansion(NamedTuple):
@@ -140,23 +136,30 @@ class TermKeys(ABC):
         """Return the largest weight of a term, 0 where no item has it."""
         return self._cached_statistics(term)[1]
 
-    def rarity(self, word: str, analyzer: Analyzer) -> float:
-        """Return BM25's idf of a word, by the rarest of its terms; 0 for a comma or the like."""
-        return self._cached_rarity(word, analyzer)
+    def idf(self, word: str, analyzer: Analyzer) -> float:
+        """Return the idf of a word, by the rarest of its terms; 0 for a comma or the like."""
+        return self._cached_idf(word, analyzer)
+
+    def idf_of_terms(self, terms: Sequence[str]) -> dict[str, float]:
+        """Return the idf of each term."""
+        n_with = np.array([self.n_with(term) for term in terms])
+        return dict(
+            zip(terms, inverse_document_frequency(n_with, self.n_items).tolist(), strict=True)
+        )
 
     # The caches refer to the keys weakly: in a reference cycle, files would wait for the garbage
     # collector.
 
     @cached_property
-    def _cached_rarity(self) -> Callable[[str, Analyzer], float]:
+    def _cached_idf(self) -> Callable[[str, Analyzer], float]:
         keys = weakref.proxy(self)
 
-        def rarity(word: str, analyzer: Analyzer) -> float:
+        def idf(word: str, analyzer: Analyzer) -> float:
             tokens = resolve_code(analyzer.tokens(word), keys.has)
             rarest = min((keys.n_with(token.term) for token in tokens), default=None)
-            return 0.0 if rarest is None else _rarity(rarest, keys.n_items)
+            return 0.0 if rarest is None else _idf(rarest, keys.n_items)
 
-        return cached_by_word(rarity, CACHED_TERMS)
+        return cached_by_word(idf, CACHED_TERMS)
 
     @cached_property
     def _cached_statistics(self) -> Callable[[str], tuple[int, float]]:
@@ -208,7 +211,7 @@ class TermKeys(ABC):
                 if value
             )
 
-        return Scores(name, scores, parts, answers=scores > 0)
+        return Scores(name, scores, parts, covered=scores > 0)
 
     def matches(self, term: QueryTerm) -> TermMatches:
         """Return the matches of a word. All its expansions are as rare as the items that match any
@@ -223,17 +226,17 @@ class TermKeys(ABC):
             only = PostingList(expansion.word, items, weights, expansion.weight * term.boost)
             return TermMatches([only], items, only.scaled)
         best = np.zeros(self.n_items, dtype=np.float32)
-        shares = [e.weight / _rarity(len(items), self.n_items) for e, items, _ in postings]
+        shares = [e.weight / _idf(len(items), self.n_items) for e, items, _ in postings]
         for share, (_, items, weights) in zip(shares, postings, strict=True):
             best[items] = np.maximum(best[items], np.float32(share) * weights)
         # `nonzero` is several times faster on a boolean array.
         items = (best > 0).nonzero()[0].astype(np.int32)
-        rarity = term.boost * _rarity(len(items), self.n_items)
+        idf = term.boost * _idf(len(items), self.n_items)
         lists = [
-            PostingList(expansion.word, rows, weights, share * rarity)
+            PostingList(expansion.word, rows, weights, share * idf)
             for share, (expansion, rows, weights) in zip(shares, postings, strict=True)
         ]
-        return TermMatches(lists, items, np.float32(rarity) * best[items])
+        return TermMatches(lists, items, np.float32(idf) * best[items])
 
 
 @dataclass(frozen=True)
@@ -342,7 +345,7 @@ class LexicalKeys(TermKeys):
     def weighed(cls, counts: TermCounts, norms: np.ndarray) -> LexicalKeys:
         """Weigh term counts. norms: float32 (n_items,), as in `bm25`."""
         with_term = np.diff(counts.indptr)
-        idf = np.repeat(inverse_frequency(with_term, len(norms)), with_term)
+        idf = np.repeat(inverse_document_frequency(with_term, len(norms)), with_term)
         weights = bm25(idf, counts.counts, norms[counts.items])
         return cls(counts.vocabulary, counts.indptr, counts.items, weights, len(norms))
 
@@ -382,7 +385,7 @@ class CountedKeys(TermKeys):
         if (items[1:] < items[:-1]).any():
             order = np.argsort(items, kind="stable")
             items, counts = items[order], counts[order]
-        idf = inverse_frequency(np.array([len(items)]), self.n_items)
+        idf = inverse_document_frequency(np.array([len(items)]), self.n_items)
         return items, bm25(idf, counts, self.norms[items])
 
 
@@ -406,66 +409,13 @@ def length_norms(lengths: np.ndarray) -> np.ndarray:
     return np.asarray(K1 * (1 - B + shares))
 
 
-def inverse_frequency(with_term: np.ndarray | int, n_items: int) -> np.ndarray:
+def inverse_document_frequency(n_with: np.ndarray | int, n_items: int) -> np.ndarray:
     """Return idf = ln(1 + (N − n + ½) / (n + ½)), float64, of terms that n of the N items have. It
     is positive even for a word that every item has.
     """
-    return np.asarray(np.log1p((n_items - with_term + 0.5) / (with_term + 0.5)))
+    return np.asarray(np.log1p((n_items - n_with + 0.5) / (n_with + 0.5)))
 
 
-def _rarity(with_term: int, n_items: int) -> float:
-    """Return `inverse_frequency` of one number."""
-    return log1p((n_items - with_term + 0.5) / (with_term + 0.5))
-
-
-@dataclass(frozen=True)
-class DenseKeys:
-    """One vector for each item, float32 (n_items, d). A score is query · key."""
-
-    vectors: np.ndarray
-
-    def head(
-        self,
-        name: str,
-        query: LabelledVectors,
-        pieces_of: Callable[[int], LabelledVectors] | None = None,
-    ) -> Scores | None:
-        """Return the scores of all items; None for an empty query.
-
-        pieces_of(position): an item's key as a sum of labelled vectors; by default the key is one
-        piece without a label. The parts of a score are the products of the labelled vectors.
-        """
-        if not len(query):
-            return None
-        scores = self.vectors @ query.total.astype(self.vectors.dtype)
-        return Scores(name, scores, product_parts(name, query, pieces_of or self._whole))
-
-    def above(self, query: LabelledVectors, threshold: float) -> np.ndarray:
-        """Return the items whose score is above a threshold, bool (n_items,)."""
-        return self.vectors @ query.total.astype(self.vectors.dtype) > threshold
-
-    def _whole(self, position: int) -> LabelledVectors:
-        return LabelledVectors([None], self.vectors[position : position + 1])
-
-
-def product_parts(
-    name: str, query: LabelledVectors, pieces_of: Callable[[int], LabelledVectors]
-) -> PartsOf:
-    """Return the function that computes the parts of query · key: a product for each pair of their
-    labels, with equal labels added up. For more than `MAX_PAIRS` pairs the key is one piece.
-
-    pieces_of(position): a key as a sum of labelled vectors.
-    """
-
-    @cache  # each explained hit needs the same
-    def pieces() -> tuple[list[Source], np.ndarray]:
-        merged = query.merged()
-        return [Source(name, label) for label in merged.labels], merged.vectors
-
-    def parts(position: int) -> Components:
-        key, (sources, vectors) = pieces_of(position).merged(), pieces()
-        if len(sources) * len(key) > MAX_PAIRS:
-            key = LabelledVectors([WHOLE_TEXT], key.total[None])
-        return Components.pairs(sources, key.labels, vectors @ key.vectors.T)
-
-    return parts
+def _idf(n_with: int, n_items: int) -> float:
+    """Return `inverse_document_frequency` of one number, which is faster without an array."""
+    return log1p((n_items - n_with + 0.5) / (n_with + 0.5))
