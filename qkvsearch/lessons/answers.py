@@ -103,22 +103,22 @@ def judge(
             raise DataError(f"none of the answers is about the lesson {only}")
     asked = {answer.lesson for answer in answers}
     meant = asked.union(*(get_close_matches(word, LESSONS) for word in asked - set(LESSONS)))
-    wanted = [name for name in LESSONS if name in ({only} if only else meant)]
-    known = {quiz.name: quiz for name in wanted for quiz in lesson(name, given).quizzes}
+    needed = [name for name in LESSONS if name in ({only} if only else meant)]
+    quizzes = {quiz.name: quiz for name in needed for quiz in lesson(name, given).quizzes}
     for answer in answers:
-        if answer.quiz not in known:
-            there = suggest(answer.quiz, list(known)) or "; they are called masks.1, masks.2, …"
+        if answer.quiz not in quizzes:
+            there = suggest(answer.quiz, list(quizzes)) or "; they are called masks.1, masks.2, …"
             raise UnknownIdError(f"{answer.place}: no quiz {answer.quiz!r}{there}")
-    return [GradedAnswer(answer, known[answer.quiz]) for answer in answers]
+    return [GradedAnswer(answer, quizzes[answer.quiz]) for answer in answers]
 
 
 def totals(judged: Iterable[GradedAnswer]) -> dict[str | None, tuple[int, int]]:
     """Count each student's right answers and all answers."""
-    found: dict[str | None, tuple[int, int]] = {}
+    counts: dict[str | None, tuple[int, int]] = {}
     for one in judged:
-        right, all_ = found.get(one.answer.student, (0, 0))
-        found[one.answer.student] = right + one.is_right, all_ + 1
-    return found
+        right, all_ = counts.get(one.answer.student, (0, 0))
+        counts[one.answer.student] = right + one.is_right, all_ + 1
+    return counts
 
 
 def _of_csv(path: Path, text: str) -> Iterable[Answer]:
@@ -151,7 +151,7 @@ def _of_csv(path: Path, text: str) -> Iterable[Answer]:
 
 def _of_json(path: Path, text: str) -> Iterable[Answer]:
     try:
-        found = json.loads(text)
+        parsed = json.loads(text)
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
         raise DataError(f"{path}, {where}: {error.msg}") from None
@@ -159,9 +159,9 @@ def _of_json(path: Path, text: str) -> Iterable[Answer]:
         raise DataError(f"{path}: nested too deeply") from None
     except ValueError:  # Python reads a whole number of too many digits no further
         raise DataError(f"{path}: a number in it has more digits than can be read") from None
-    if not isinstance(found, dict):
+    if not isinstance(parsed, dict):
         raise DataError(f'{path}: give {{"quiz": answer}}, or {{"student": {{"quiz": answer}}}}')
-    for name, entry in found.items():
+    for name, entry in parsed.items():
         if isinstance(entry, Mapping):
             for quiz, given in entry.items():
                 yield Answer(name, quiz, _as_typed(path, quiz, given), f"{path}, {name}")

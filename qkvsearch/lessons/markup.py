@@ -67,11 +67,11 @@ def prose(text: str) -> Html:
     """
     # Code, emphasis and what is between them come in turns.
     pieces = MARKS.split(text)
-    found: list[str] = [mathematics(pieces[0])]
+    children: list[str] = [mathematics(pieces[0])]
     for code, emphasis, after in zip(pieces[1::3], pieces[2::3], pieces[3::3], strict=True):
-        found.append(element("code", code) if code else element("em", mathematics(emphasis)))
-        found.append(mathematics(after))
-    return joined(found)
+        children.append(element("code", code) if code else element("em", mathematics(emphasis)))
+        children.append(mathematics(after))
+    return joined(children)
 
 
 def mathematics(text: str) -> Html:
@@ -81,10 +81,10 @@ def mathematics(text: str) -> Html:
     'X·W<sub>Q</sub>, S<sub>ab</sub>·b<sub>V</sub>, w_query'
     """
     pieces = BELOW.split(text)
-    found: list[str] = [pieces[0]]
+    children: list[str] = [pieces[0]]
     for several, one, after in zip(pieces[1::3], pieces[2::3], pieces[3::3], strict=True):
-        found += [element("sub", several or one), after]
-    return joined(found)
+        children += [element("sub", several or one), after]
+    return joined(children)
 
 
 def _attribute(key: str, value: str | float | bool | None) -> str:

@@ -19,7 +19,7 @@ LOCALE = Path(__file__).with_name("locale")
 DOMAIN = "lessons"
 LANGUAGES = ("en", "zh")
 # Decimals of a number in a sentence or a matrix unless asked for others; JSON has all of them.
-DIGITS, MOST_DIGITS = 2, 12
+DIGITS, MAX_DIGITS = 2, 12
 # A small number has as many digits that count, up to so many places further; then it is nearly 0.
 FURTHER = 2
 NEARLY_0 = "≈0"

@@ -142,15 +142,15 @@ class Code:
 class Step:
     """One idea: a title, its parts in order, and which points of the course it shows.
 
-    found: what was computed, by name, for whoever asks for a single number. code: the lines of
-    Python that computed it, or None; their value is in `found`, too. is_further: whether it goes
+    computed: the values that its code assigned, by name. code: the lines of Python that are
+    shown, or None; their values are in `computed`, too. is_further: whether it goes
     beyond the lesson's core, which can be understood without it.
     """
 
     title: str
     parts: Sequence[Part]
     points: tuple[int, ...] = ()
-    found: dict[str, Any] = field(default_factory=dict)
+    computed: dict[str, Any] = field(default_factory=dict)
     code: Code | None = None
     is_further: bool = False
 

@@ -64,11 +64,11 @@ class Quiz:
             words = {word.casefold() for word in SEPARATORS.split(given) if word}
             # Any of these may be a token, too.
             return words - ({say("none").casefold()} | AND - asked) == asked
-        wanted = np.atleast_1d(np.asarray(self.answer, dtype=float))
-        numbers = read_numbers(given, len(wanted))
+        right = np.atleast_1d(np.asarray(self.answer, dtype=float))
+        numbers = read_numbers(given, len(right))
         # Infinities are near themselves alone, and so is NaN.
-        return len(numbers) == len(wanted) and np.allclose(
-            numbers, wanted, rtol=0, atol=self.tolerance, equal_nan=True
+        return len(numbers) == len(right) and np.allclose(
+            numbers, right, rtol=0, atol=self.tolerance, equal_nan=True
         )
 
     def complaint(self, given: str) -> str:
@@ -86,8 +86,8 @@ class Quiz:
             is_word = any(char.isalnum() for char in given)
             return "" if is_word or not self.answer else say("Name the tokens, or type: none.")
         n = np.size(self.answer)
-        found = len(read_numbers(given, n))
-        if found and (n == 1 or found == n):
+        n_numbers = len(read_numbers(given, n))
+        if n_numbers and (n == 1 or n_numbers == n):
             return ""
         if n == 1:
             return say("Type a number, such as 1/4 or 25%.")
@@ -108,12 +108,12 @@ class Quiz:
                 right=len(words & asked),
                 missing=len(asked - words),
             )
-        wanted = np.atleast_1d(np.asarray(self.answer, dtype=float))
-        found = read_numbers(given, len(wanted))
-        if len(wanted) == 1 and len(found) == 1:
-            return say("That is too much.") if found[0] > wanted[0] else say("That is too little.")
-        near = np.isclose(found, wanted, rtol=0, atol=self.tolerance, equal_nan=True)
-        return say("{right} of {n} numbers are right.", right=int(near.sum()), n=len(wanted))
+        right = np.atleast_1d(np.asarray(self.answer, dtype=float))
+        numbers = read_numbers(given, len(right))
+        if len(right) == 1 and len(numbers) == 1:
+            return say("That is too much.") if numbers[0] > right[0] else say("That is too little.")
+        near = np.isclose(numbers, right, rtol=0, atol=self.tolerance, equal_nan=True)
+        return say("{right} of {n} numbers are right.", right=int(near.sum()), n=len(right))
 
     @property
     def wrong_answers(self) -> list[tuple[Any, str]]:
@@ -169,10 +169,10 @@ def read_numbers(given: str, n: int = 1) -> list[float]:
     ([0.25, 0.25], [0.25], [])
     """
     given = narrow(given)
-    found = NUMBER.findall(given)
-    if len(found) != n:
-        found = NUMBER.findall(DECIMAL_COMMA.sub(r"\1.\2", given))
-    return [as_number(text) for text in found]
+    texts = NUMBER.findall(given)
+    if len(texts) != n:
+        texts = NUMBER.findall(DECIMAL_COMMA.sub(r"\1.\2", given))
+    return [as_number(text) for text in texts]
 
 
 def narrow(text: str) -> str:

@@ -87,16 +87,16 @@ class Names:
         imports: dict[str, tuple[str, str]] = {}
         functions: list[str] = []
         assigned: dict[str, str] = {}
-        wanted = names_of(code)[0]
-        for name in wanted:  # grows while it is read
+        needed = names_of(code)[0]
+        for name in needed:  # grows while it is read
             if name in self.imports:
                 imports[name] = self.imports[name]
             elif name in self.functions:
                 functions.insert(0, self.functions[name])
-                wanted += [n for n in names_of(self.functions[name])[0] if n not in wanted]
+                needed += [n for n in names_of(self.functions[name])[0] if n not in needed]
             elif name in self.values:
                 assigned[name] = f"{name} = {literal(self.values[name], name)}"
-                if "np." in assigned[name] and "np" not in wanted:
+                if "np." in assigned[name] and "np" not in needed:
                     imports["np"] = ("", "numpy as np")
         plain = sorted(f"import {what}" for module, what in imports.values() if not module)
         modules = sorted({module for module, _ in imports.values() if module})
@@ -288,15 +288,15 @@ class _Run:
 
     def _fields(self, block: Block) -> dict[str, Any]:
         """Return a fence's fields: expressions evaluated, texts with their slots filled."""
-        found: dict[str, Any] = {
+        values: dict[str, Any] = {
             name: self._evaluated(expression)
             for name, expression in block.expressions.items()
             if name != "when"
         }
         for name, text in block.texts.items():
             filled = self._filled(text).strip()
-            found[name] = filled.split(" | ") if name in LISTS else filled
-        return found
+            values[name] = filled.split(" | ") if name in LISTS else filled
+        return values
 
     def _evaluated(self, expression: str) -> Any:
         return eval(f"({expression}\n)", self.names.values)
@@ -363,8 +363,8 @@ BUILDERS: dict[str, Callable[[str, dict[str, Any]], Part]] = {
 
 def _instructions(code: CodeType, kinds: set[str]) -> list[str]:
     """Return the names in these instructions of the code and of the functions in it."""
-    found = [str(i.argval) for i in dis.get_instructions(code) if i.opname in kinds]
+    names = [str(i.argval) for i in dis.get_instructions(code) if i.opname in kinds]
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            found += _instructions(constant, kinds)
-    return found
+            names += _instructions(constant, kinds)
+    return names

@@ -56,8 +56,8 @@ class Block:
     def slots(self) -> list[str]:
         """Return the expressions in its text, sorted."""
         texts = [self.text if self.kind != "python" else "", *self.texts.values(), *self.items]
-        found = [slot for text in texts for _, slot, _, _ in Formatter().parse(text)]
-        return sorted(slot for slot in found if slot is not None)
+        expressions = [slot for text in texts for _, slot, _, _ in Formatter().parse(text)]
+        return sorted(slot for slot in expressions if slot is not None)
 
 
 @dataclass(frozen=True)
@@ -105,8 +105,8 @@ class Source:
 
 def folders() -> dict[str, Path]:
     """Return the folders of the lessons by name, in order."""
-    found = sorted(path.parent for path in FOLDER.glob("[0-9][0-9]-*/en.md"))
-    return {path.name[3:]: path for path in found}
+    paths = sorted(path.parent for path in FOLDER.glob("[0-9][0-9]-*/en.md"))
+    return {path.name[3:]: path for path in paths}
 
 
 @cache

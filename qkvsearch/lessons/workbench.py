@@ -80,10 +80,10 @@ class Workbench:
         matrices: edited ones, by name; mask, temperature, scale, normalize: changed ones.
         """
         given = {**self.matrices, **(matrices or {})}
-        found = self.trace(given, **changed)
-        wanted = ("queries", "keys", "values", "scores", "scaled", "masked", "weights", "outputs")
-        ends = wanted if self._has_values else wanted[:2] + wanted[3:4]
-        return {name: np.asarray(found[name].array) for name in ends}
+        computed = self.trace(given, **changed)
+        names = ("queries", "keys", "values", "scores", "scaled", "masked", "weights", "outputs")
+        ends = names if self._has_values else names[:2] + names[3:4]
+        return {name: np.asarray(computed[name].array) for name in ends}
 
     def trace(
         self,

@@ -16,12 +16,12 @@ def course(taught):
 
 @pytest.fixture
 def found(course):
-    return {step.title.partition(":")[0]: step.found for step in course.steps}
+    return {step.title.partition(":")[0]: step.computed for step in course.steps}
 
 
 def changed(step, **changes):
     """What a step, counted from 1, finds with these in place of the lesson's own."""
-    return lesson("block", changes=changes).steps[step - 1].found
+    return lesson("block", changes=changes).steps[step - 1].computed
 
 
 def test_it_has_its_points_and_quizzes(course):

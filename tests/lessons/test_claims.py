@@ -37,7 +37,7 @@ def test_it_is_the_lengths_that_let_a_film_match_another_more():
     assert (products := films @ films.T)[0, 1] > products[0, 0]
     same = films / np.linalg.norm(films, axis=1, keepdims=True)
     assert ((same @ same.T).argmax(axis=1) == [0, 1, 2]).all()
-    products = lesson("embeddings").steps[2].found["products"]
+    products = lesson("embeddings").steps[2].computed["products"]
     assert (products[0].argmax(), products[0, 0] < products[0, 1]) == (1, True)
 
 

@@ -18,7 +18,7 @@ ANIMAL, STREET, IT, TIRED = 1, 5, 7, 10
 
 
 def showing(point, **changes):
-    return lesson("context", changes=changes).showing(point).found
+    return lesson("context", changes=changes).showing(point).computed
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def test_it_has_its_points_a_workbench_and_quizzes(course):
 
 @pytest.mark.point(24)
 def test_a_layer_for_each_word_cannot_tell_the_two_saws_apart(course):
-    found = course.showing(24).found
+    found = course.showing(24).computed
     assert found["apart"] == 0
     np.testing.assert_array_equal(found["connected"][1], found["connected"][3])
 
@@ -48,9 +48,9 @@ def test_a_layer_for_each_word_cannot_tell_the_two_saws_apart(course):
 def test_trap_3_only_positions_or_a_look_ahead_mask_tell_them_apart(course):
     alone, unmasked, told = course.steps[:3]
     assert [24 in step.points for step in (alone, unmasked, told)] == [True] * 3
-    assert unmasked.found["apart"] == 0
-    np.testing.assert_allclose(*unmasked.found["outputs"][[1, 3]], rtol=1e-12)
-    apart = told.found["apart"]
+    assert unmasked.computed["apart"] == 0
+    np.testing.assert_allclose(*unmasked.computed["outputs"][[1, 3]], rtol=1e-12)
+    apart = told.computed["apart"]
     assert apart["connected"] == apart["attention"] == 0
     assert apart["positions"] > 0.1
     assert apart["look-ahead"] > 0.1
@@ -73,7 +73,7 @@ def test_without_a_mask_order_does_not_count_at_all(course):
 def test_a_sentence_of_ones_own(sentence, word):
     own = lesson("context", Given(sentence=sentence)).steps
     assert f"“{word}”" in own[0].parts[0].text
-    apart = own[2].found["apart"]
+    apart = own[2].computed["apart"]
     assert apart["connected"] == apart["attention"] == 0 < apart["look-ahead"]
 
 
@@ -98,18 +98,18 @@ def test_what_it_has_no_use_for_is_refused():
 
 @pytest.mark.point(20)
 def test_a_single_vector_has_weight_1(course):
-    np.testing.assert_array_equal(course.showing(20).found["single"], [[1]])
+    np.testing.assert_array_equal(course.showing(20).computed["single"], [[1]])
 
 
 @pytest.mark.point(21)
 def test_this_is_good_is_positive(course):
-    assert course.showing(21).found["verdict"] == "a positive judgement"
+    assert course.showing(21).computed["verdict"] == "a positive judgement"
     assert showing(21, vectors=GOOD * [1, 1, 1, -1])["verdict"] == "a negative judgement"
 
 
 @pytest.mark.point(22)
 def test_each_of_n_vectors_gets_a_label(course):
-    found = course.showing(22).found
+    found = course.showing(22).computed
     assert found["chosen"] == ["pronoun", "verb", "adjective"]  # 代词, 动词, 形容词
     assert found["labels"].shape == (3, 3)
     turned = showing(22, vectors=GOOD[[2, 0, 1, 0]])
@@ -118,7 +118,7 @@ def test_each_of_n_vectors_gets_a_label(course):
 
 @pytest.mark.point(19)
 def test_patches_and_frames_are_sequences_too(course):
-    found = course.showing(19).found
+    found = course.showing(19).computed
     # Patches 1 and 4 are light, 2 and 3 dark; frames 1 and 3 go up, 2 and 4 down.
     np.testing.assert_array_equal(
         found["weights"] > 0.25, [[1, 0, 0, 1], [0, 1, 1, 0], [0, 1, 1, 0], [1, 0, 0, 1]]
@@ -130,7 +130,7 @@ def test_patches_and_frames_are_sequences_too(course):
 
 @pytest.mark.point(14)
 def test_by_hand_it_looks_at_itself_the_animal_and_the_street(course):
-    assert course.showing(14).found["top"][:3] == ["it", "animal", "street"]
+    assert course.showing(14).computed["top"][:3] == ["it", "animal", "street"]
     vectors = meanings(course)
     vectors[STREET] *= 2
     assert showing(14, meanings=vectors)["top"][:1] == ["street"]
@@ -138,14 +138,14 @@ def test_by_hand_it_looks_at_itself_the_animal_and_the_street(course):
 
 def meanings(course):
     """The vectors made by hand."""
-    vectors = course.showing(14).found["swapped_meanings"].copy()
+    vectors = course.showing(14).computed["swapped_meanings"].copy()
     vectors[TIRED] = [0, 2, 0, 1]
     return vectors
 
 
 @pytest.mark.point(15)
 def test_it_becomes_more_similar_to_what_it_attends_to_and_to_few_others(course):
-    found = course.showing(15).found
+    found = course.showing(15).computed
     before, after = found["cosines"]
     assert after[ANIMAL] > before[ANIMAL] + 0.05
     assert after[STREET] > before[STREET] + 0.04
@@ -168,7 +168,7 @@ def test_it_becomes_more_similar_to_what_it_attends_to_and_to_few_others(course)
 @pytest.mark.point(15)
 def test_context_by_hand_does_not_find_out_which_noun_is_meant(course):
     """Where the street is too wide, the animal stays nearer: our hand made it so."""
-    found = course.showing(15).found
+    found = course.showing(15).computed
     for cosines in (found["cosines"], found["swapped"]):
         assert cosines[1, ANIMAL] > cosines[1, STREET] + 0.05
     assert found["cosines"][0, ANIMAL] > found["cosines"][0, STREET]
@@ -179,7 +179,7 @@ def test_context_by_hand_does_not_find_out_which_noun_is_meant(course):
 
 @pytest.mark.point(25)
 def test_parameters_grow_with_the_window_and_attentions_do_not(course):
-    words, window, everything, heads = course.showing(25).found["weights"].T
+    words, window, everything, heads = course.showing(25).computed["weights"].T
     np.testing.assert_array_equal(window, 16 * words)
     np.testing.assert_array_equal(everything, 16 * words**2)
     np.testing.assert_array_equal(heads, np.full(len(words), 48))
@@ -187,7 +187,7 @@ def test_parameters_grow_with_the_window_and_attentions_do_not(course):
 
 @pytest.mark.point(26)
 def test_a_layer_moves_one_row_and_attention_all(course):
-    layer, mixed, again = course.showing(26).found["moved"]
+    layer, mixed, again = course.showing(26).computed["moved"]
     np.testing.assert_array_equal(layer > 0, [False, False, True, False])
     assert (mixed > 1e-3).all()
     assert (again > 1e-3).all()
@@ -197,7 +197,7 @@ def test_a_layer_moves_one_row_and_attention_all(course):
 
 @pytest.mark.point(27)
 def test_every_output_has_every_input_in_its_jacobian(course):
-    found = course.showing(27).found
+    found = course.showing(27).computed
     assert (found["whole"] > 0.01).all()
     np.testing.assert_array_equal(found["ahead"] > 0, np.tri(4, dtype=bool))
 
@@ -218,7 +218,7 @@ def test_the_jacobian_is_that_of_finite_differences(is_causal):
 
 @pytest.mark.point(18)
 def test_each_layer_brings_a_change_one_token_further(course):
-    moved = course.showing(18).found["moved"]
+    moved = course.showing(18).computed["moved"]
     for n_layers, row in enumerate(moved, start=1):
         np.testing.assert_array_equal(row > 0, np.arange(6) <= n_layers)
     wide = showing(18, n_layers=2, side=2)["moved"]
@@ -227,7 +227,7 @@ def test_each_layer_brings_a_change_one_token_further(course):
 
 @pytest.mark.point(29)
 def test_relu_in_place_of_softmax(course):
-    found = course.showing(29).found
+    found = course.showing(29).computed
     np.testing.assert_array_equal(found["raw"][0], [18, 60, 18])
     np.testing.assert_allclose(found["normalized"][0], [1.8, 6, 1.8])
     bench = next(p for p in course.showing(29).parts if isinstance(p, Workbench))
@@ -236,7 +236,7 @@ def test_relu_in_place_of_softmax(course):
 
 @pytest.mark.point(34)
 def test_additive_scores_are_single_numbers_one_by_one_or_all_at_once_and_bounded(course):
-    found = course.showing(34).found
+    found = course.showing(34).computed
     assert found["scores"].shape == (2, 3)
     np.testing.assert_allclose(found["scores"], found["loop"])
     assert np.abs(found["scores"]).max() <= found["bound"] == 3
@@ -268,5 +268,5 @@ def test_quizzes_judge_right_and_wrong(course):
 
 def test_the_sentence_decides_how_far_the_two_are_apart():
     own = lesson("context", Given(sentence="you know what you want"))
-    found = own.steps[2].found["apart"]
-    assert found["positions"] != lesson("context").steps[2].found["apart"]["positions"]
+    found = own.steps[2].computed["apart"]
+    assert found["positions"] != lesson("context").steps[2].computed["apart"]["positions"]

@@ -222,8 +222,8 @@ def test_stages_in_which_nothing_happens_are_left_out():
 
 def test_the_arrows_of_lesson_2_are_those_of_its_table(taught, angles):
     step = taught("dot-product").steps[0]
-    np.testing.assert_allclose(angles.degrees[1:], step.found["degrees"], atol=1e-6)
-    assert angles.products[1:].tolist() == step.found["products"].tolist()
+    np.testing.assert_allclose(angles.degrees[1:], step.computed["degrees"], atol=1e-6)
+    assert angles.products[1:].tolist() == step.computed["products"].tolist()
 
 
 @EVERY

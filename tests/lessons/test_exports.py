@@ -196,7 +196,7 @@ def same_in_a_notebook(made):
             result = results[f"{name}-{n}-code"]
             assert is_same(result, step.code.value), f"{name} {n}: {step.code.text()}"
             for value in result if isinstance(result, tuple) else [result]:
-                found = any(is_same(value, one) for one in step.found.values())
+                found = any(is_same(value, one) for one in step.computed.values())
                 assert found, f"{name} {n} computes what it does not show: {step.code.text()}"
         benches = [part for part in step.parts if isinstance(part, Workbench)]
         for place, bench in enumerate(benches, start=1):

@@ -20,12 +20,12 @@ def course(taught):
 @pytest.fixture
 def found(course):
     """What each step found, counted from 1."""
-    return {n: step.found for n, step in enumerate(course.steps, start=1)}
+    return {n: step.computed for n, step in enumerate(course.steps, start=1)}
 
 
 def changed(step, **changes):
     """What a step, counted from 1, finds with these in place of the lesson's own."""
-    return lesson("heads", changes=changes).steps[step - 1].found
+    return lesson("heads", changes=changes).steps[step - 1].computed
 
 
 def test_it_has_its_points_a_workbench_and_quizzes(course):
@@ -101,7 +101,7 @@ def test_without_the_last_matrix_no_number_knows_both_heads(found):
 
 @pytest.mark.point(65)
 def test_more_heads_have_as_many_numbers_to_learn(course):
-    counts = course.showing(65).found["counts"]
+    counts = course.showing(65).computed["counts"]
     assert (counts[:, 2] == 4 * 64 * 64).all()
     assert (counts[:, 3] == counts[0, 3]).all()
     np.testing.assert_array_equal(counts[:, 4], counts[:, 0] * 100)
@@ -109,7 +109,7 @@ def test_more_heads_have_as_many_numbers_to_learn(course):
 
 @pytest.mark.point(66)
 def test_what_is_lost_with_a_head_says_what_it_is_for(course):
-    found = course.showing(66).found
+    found = course.showing(66).computed
     first, second = found["lost"]
     assert found["whole"].max() < 0.001
     assert first[1] > 0.5 > 50 * first[0]  # head 1: the number from after
@@ -121,7 +121,7 @@ def test_what_is_lost_with_a_head_says_what_it_is_for(course):
 
 
 def test_the_last_matrix_subtracts_what_another_head_found(course):
-    found = course.showing(66).found
+    found = course.showing(66).computed
     # What each head adds to the number from before and to the one from after.
     first, second = found["output"] @ found["matrices"]["output"].reshape(2, -1, 2)
     np.testing.assert_allclose(first + second, found["target"][0], atol=0.1)
@@ -133,7 +133,7 @@ def test_the_last_matrix_subtracts_what_another_head_found(course):
 def test_the_weights_shown_are_the_learned_ones(course):
     x, _ = before_and_after(seed=9)
     weights = attention(*project(x[:1], train(2)[0], 2), return_weights=True)[1][0]
-    shown = [course.showing(66).found[name] for name in ("learned_1", "learned_2")]
+    shown = [course.showing(66).computed[name] for name in ("learned_1", "learned_2")]
     np.testing.assert_allclose(shown, weights)
 
 

@@ -38,7 +38,7 @@ def test_it_has_its_points_a_workbench_and_quizzes(course):
 
 @pytest.mark.point(16)
 def test_without_weights_it_is_softmax_of_x_xᵀ_over_the_root_of_d_times_x(course):
-    found = course.showing(16).found
+    found = course.showing(16).computed
     np.testing.assert_allclose(
         found["outputs"][0], [0.8446375965, 0.7330436052, 0.8446375965, 0.7330436052]
     )
@@ -46,7 +46,7 @@ def test_without_weights_it_is_softmax_of_x_xᵀ_over_the_root_of_d_times_x(cour
     rng = np.random.default_rng(0)
     x = rng.normal(size=(5, 3))
     weights = {name: rng.normal(size=(3, 2)) for name in ("W_Q", "W_K", "W_V")}
-    other = lesson("learning", changes={"X": x, **weights}).showing(16).found
+    other = lesson("learning", changes={"X": x, **weights}).showing(16).computed
     scores = np.exp(x @ x.T / np.sqrt(3))
     np.testing.assert_allclose(other["outputs"], scores / scores.sum(axis=1, keepdims=True) @ x)
     np.testing.assert_allclose(other["projected"], other["outputs"], rtol=1e-12)
@@ -54,20 +54,20 @@ def test_without_weights_it_is_softmax_of_x_xᵀ_over_the_root_of_d_times_x(cour
 
 @pytest.mark.point(17)
 def test_three_layers_make_a_row_for_each_token(course):
-    shapes = course.showing(17).found["shapes"]
+    shapes = course.showing(17).computed["shapes"]
     assert shapes["X"] == (3, 4)
     assert [shapes[name] for name in ("Q", "K", "V", "outputs")] == [(3, 3)] * 4
     rng = np.random.default_rng(0)
     weights = {name: rng.normal(size=(6, d)) for name, d in (("W_Q", 2), ("W_K", 2), ("W_V", 6))}
     changes = {"X": rng.normal(size=(5, 6)), **weights}
-    shapes = lesson("learning", changes=changes).showing(17).found["shapes"]
+    shapes = lesson("learning", changes=changes).showing(17).computed["shapes"]
     assert (shapes["Q"], shapes["K"]) == ((5, 2), (5, 2))
     assert shapes["outputs"] == shapes["X"] == (5, 6)  # as many rows, and here as many columns
 
 
 @pytest.mark.point(31)
 def test_the_column_convention_is_the_transpose(course):
-    found = course.showing(31).found
+    found = course.showing(31).computed
     np.testing.assert_array_equal(found["A"].T, found["by_rows"]["scores"])
     np.testing.assert_allclose(found["weights"].sum(axis=0), np.ones(3))
     np.testing.assert_allclose(found["weights"].T, found["by_rows"]["weights"], rtol=1e-12)
@@ -76,19 +76,19 @@ def test_the_column_convention_is_the_transpose(course):
 
 @pytest.mark.point(31)
 def test_how_far_columns_are_from_rows_is_computed_and_told(course):
-    assert course.showing(31).found["apart"] < 1e-12
+    assert course.showing(31).computed["apart"] < 1e-12
     few = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]])
     right = trace_self_attention(few, np.eye(2), np.eye(2), np.eye(2), scale=1)
     changes = {name: np.eye(2) for name in ("W_q", "W_k", "W_v")} | {"I": few.T}
     wrong = {s.name: replace(s, array=s.array + 0.25) for s in right}
     found = lesson("learning", changes={**changes, "in_rows": wrong}).showing(31)
-    assert found.found["apart"] == pytest.approx(0.25)
+    assert found.computed["apart"] == pytest.approx(0.25)
     assert any("by 0.25 at most" in part.text for part in found.parts if isinstance(part, Text))
 
 
 @pytest.mark.point(32)
 def test_entry_i_j_is_the_score_of_query_j_for_key_i(course):
-    found = course.showing(32).found
+    found = course.showing(32).computed
     np.testing.assert_array_equal(found["A"], [[1, 0, 1], [6, 4, 8], [4, 2, 5]])
     for i, j in np.ndindex(3, 3):
         assert found["A"][i, j] == found["by_rows"]["scores"][j, i]
@@ -98,7 +98,7 @@ def test_entry_i_j_is_the_score_of_query_j_for_key_i(course):
 
 @pytest.mark.point(33)
 def test_the_matrices_are_drawn_at_random_and_learned(course):
-    found = course.showing(33).found
+    found = course.showing(33).computed
     losses = found["losses"]
     assert losses[-1] < 1e-3 * losses[0]
     for name, drawn in found["drawn"].items():
@@ -121,7 +121,7 @@ def test_what_is_learned_holds_for_sequences_that_it_did_not_see():
 
 @pytest.mark.point(38)
 def test_initializers_draw_with_the_variance_that_they_aim_at(course):
-    drawn = course.showing(38).found["drawn_variances"]
+    drawn = course.showing(38).computed["drawn_variances"]
     assert drawn["Gaussian"] == pytest.approx(0.0004, rel=0.05)
     assert drawn["Xavier"] == pytest.approx(2 / 7, rel=0.05)
     assert drawn["Kaiming"] == pytest.approx(2 / 4, rel=0.05)
@@ -129,7 +129,7 @@ def test_initializers_draw_with_the_variance_that_they_aim_at(course):
 
 @pytest.mark.point(38)
 def test_a_variance_that_knows_the_width_and_relu_keeps_signals_alive(course):
-    left = course.showing(38).found["medians"]
+    left = course.showing(38).computed["medians"]
     assert left["Kaiming"] > 0.1 > 100 * left["Xavier"] > 1e6 * left["Gaussian"]
     # With layers too few to notice, all are alive.
     assert min(learning.after_layers(way, 1, 4, 5).min() for way in learning.STARTS) > 1e-5
@@ -137,7 +137,7 @@ def test_a_variance_that_knows_the_width_and_relu_keeps_signals_alive(course):
 
 @pytest.mark.point(38)
 def test_what_kaiming_leaves_is_a_range_of_draws(course):
-    found = course.showing(38).found
+    found = course.showing(38).computed
     again = learning.after_layers("Kaiming", 10, 64, 100)[25:]
     assert np.mean((again > found["low"]) & (again < found["high"])) > 0.6
     assert found["medians"]["Kaiming"] == pytest.approx(np.median(again), rel=0.25)
@@ -196,9 +196,9 @@ class TestRecorded:
     def test_the_drawing_and_the_text_have_the_same_numbers(self):
         step = step_of(lesson("learning"), "A real transformer at work")
         (drawing,) = (part for part in step.parts if isinstance(part, Heads))
-        assert (drawing.layer, drawing.head) == step.found["strongest"]
-        assert drawing.weights[drawing.word].max() == step.found["weight"]
-        np.testing.assert_array_equal(step.found["heads"], learning.recorded().heads)
+        assert (drawing.layer, drawing.head) == step.computed["strongest"]
+        assert drawing.weights[drawing.word].max() == step.computed["weight"]
+        np.testing.assert_array_equal(step.computed["heads"], learning.recorded().heads)
 
     def test_another_head_singles_the_word_out(self, recorded):
         place = recorded.singled
@@ -258,10 +258,10 @@ def test_a_model_that_cannot_be_read_is_named(nothing_installed, monkeypatch):
 
 def test_the_folder_of_a_transformer_may_be_given(tiny_bert):
     course = lesson("learning", Given(encoder=str(tiny_bert)))
-    found = step_of(course, "A real transformer at work").found
+    found = step_of(course, "A real transformer at work").computed
     assert found["heads"].shape == (2, 3)
     assert found["weight"] == found["heads"].max() == found["heads"][found["layer"], found["head"]]
-    assert step_of(course, "With controls: a head, and a cosine").found["cosines"].shape[0] == 2
+    assert step_of(course, "With controls: a head, and a cosine").computed["cosines"].shape[0] == 2
     # It reads twelve tokens, and the sentences of two endings are longer.
     assert "Does that head know what is meant?" not in [step.title for step in course.steps]
 
@@ -292,9 +292,9 @@ def test_static_says_that_it_is_no_transformer():
     assert "This is no transformer" in step.parts[1].text
     assert "“it” attend to" in step.parts[0].text
     assert "to “animal” is" in step.parts[1].text
-    row = step.found["row"]
+    row = step.computed["row"]
     assert row.sum() == pytest.approx(1, abs=1e-5)
-    assert step.found["weight"] == pytest.approx(row[step.found["words"].index("animal")])
+    assert step.computed["weight"] == pytest.approx(row[step.computed["words"].index("animal")])
 
 
 @pytest.mark.parametrize(("sentence", "word"), [("dogs like it", "it"), ("Dogs are cats", "cats")])
@@ -339,7 +339,9 @@ class TestMinilm:
     def test_another_sentence_has_another_answer(self):
         given = Given(sentence="The trophy did not fit into the suitcase as it was too big")
         assert learning.ask(given).word == "it"
-        assert step_of(lesson("learning", given), "A real transformer at work").found["weight"] > 0
+        assert (
+            step_of(lesson("learning", given), "A real transformer at work").computed["weight"] > 0
+        )
 
 
 # --- questions ---
@@ -362,7 +364,7 @@ def test_quizzes_judge_right_and_wrong(course):
 @pytest.mark.point(33)
 def test_the_same_matrices_serve_every_sequence_and_each_has_its_own_weights(course):
     """In this task the place decides; under matrices that are large and random it does not."""
-    found = course.showing(33).found
+    found = course.showing(33).computed
     assert found["apart"]["outputs"] > 1
     assert 0 < found["apart"]["weights"] < 0.01
     rng = np.random.default_rng(0)

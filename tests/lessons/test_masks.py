@@ -19,7 +19,7 @@ def showing(taught):
 
 @pytest.fixture
 def found(showing):
-    return lambda point: showing(point).found
+    return lambda point: showing(point).computed
 
 
 def with_token(token, change=3.0):
@@ -66,7 +66,7 @@ def test_without_a_mask_every_token_moves_every_output(found):
     assert (found(52)["weights"] > 0).all()
     assert (found(52)["influence"] > 0.1).all()
     for token in range(4):
-        after = with_token(token).showing(52).found["outputs"]
+        after = with_token(token).showing(52).computed["outputs"]
         assert all(rows_changed(found(52)["outputs"], after))
 
 
@@ -95,7 +95,7 @@ def test_the_paddings_column_is_0_and_its_row_still_sums_to_1(found):
 
 @pytest.mark.point(54)
 def test_whatever_the_padding_is_the_words_stay(found):
-    after = with_token(3).showing(54).found["outputs"]
+    after = with_token(3).showing(54).computed["outputs"]
     assert rows_changed(found(54)["outputs"], after) == [False, False, False, True]
 
 
@@ -103,8 +103,8 @@ def test_whatever_the_padding_is_the_words_stay(found):
 def test_row_d_holds_no_value_of_d_and_only_its_query_speaks_for_it(taught):
     """T4, its last slip."""
     _, step = (step for step in taught("masks").steps if 54 in step.points)
-    assert str(step.found["symbols"][3]) == "S_Da·a_V + S_Db·b_V + S_Dc·c_V"
-    moved = step.found["moved"]
+    assert str(step.computed["symbols"][3]) == "S_Da·a_V + S_Db·b_V + S_Dc·c_V"
+    moved = step.computed["moved"]
     np.testing.assert_array_equal(moved["key"], np.zeros(4))
     np.testing.assert_array_equal(moved["value"], np.zeros(4))
     np.testing.assert_array_equal(moved["query"] > 0, [False, False, False, True])
@@ -137,19 +137,19 @@ def test_masked_on_both_sides_row_d_is_undefined_and_a_program_must_choose(found
 @pytest.mark.point(56)
 def test_uniform_is_the_mean_of_all_values_of_other_inputs_too():
     step = with_token(1).showing(56)
-    np.testing.assert_allclose(step.found["uniform"], step.found["mean"])
-    assert not np.allclose(step.found["uniform"], [2, 2])
+    np.testing.assert_allclose(step.computed["uniform"], step.computed["mean"])
+    assert not np.allclose(step.computed["uniform"], [2, 2])
 
 
 @pytest.mark.point(56)
 def test_a_finite_number_is_uniform_only_where_it_replaces_the_scores(taught):
     """T1: −1e9 added is 1/4 in float32, and as if nothing were hidden in float64."""
     _, step = (step for step in taught("masks").steps if 56 in step.points)
-    assert np.isnan(step.found["undefined"]).all()
-    np.testing.assert_array_equal(step.found["replaced"], [0.25] * 4)
-    assert step.found["float32"].dtype == np.float32
-    np.testing.assert_array_equal(step.found["float32"], [0.25] * 4)
-    np.testing.assert_allclose(step.found["float64"], [0.032, 0.087, 0.237, 0.644], atol=5e-4)
+    assert np.isnan(step.computed["undefined"]).all()
+    np.testing.assert_array_equal(step.computed["replaced"], [0.25] * 4)
+    assert step.computed["float32"].dtype == np.float32
+    np.testing.assert_array_equal(step.computed["float32"], [0.25] * 4)
+    np.testing.assert_allclose(step.computed["float64"], [0.032, 0.087, 0.237, 0.644], atol=5e-4)
     (table,) = parts(step, Table)
     assert len(table.rows) == 4
 
@@ -169,7 +169,7 @@ def test_the_look_ahead_mask_is_a_triangle(found):
 
 @pytest.mark.point(57)
 def test_a_later_token_moves_no_earlier_output(found):
-    after = with_token(2).showing(57).found["outputs"]
+    after = with_token(2).showing(57).computed["outputs"]
     assert rows_changed(found(57)["outputs"], after) == [False, False, True, True]
 
 
@@ -225,7 +225,7 @@ def test_padding_must_be_hidden_in_every_layer(found):
 @pytest.mark.point(60)
 @pytest.mark.parametrize("change", [-2.0, 5.0])
 def test_the_leak_is_there_whatever_the_padding_is(change):
-    moved = with_token(3, change).showing(60).found["moved"]
+    moved = with_token(3, change).showing(60).computed["moved"]
     np.testing.assert_array_equal(moved["both"], [0, 0, 0])
     assert moved["first"].max() > 1e-4
     assert moved["none"].mean() > moved["first"].mean()
@@ -277,7 +277,7 @@ def test_the_three_questions_are_answered_by_the_steps_that_show_it(taught, show
     course = taught("masks")
     opening = " ".join(part.text for part in parts(course.steps[0], Text))
     assert opening.count("?") == 3
-    places = showing(62).found["numbers_of_steps"]
+    places = showing(62).computed["numbers_of_steps"]
     assert list(places) == [60, 56, 48]
     *answers, _ = parts(showing(62), Text)
     for (point, place), answer in zip(places.items(), answers, strict=True):
@@ -291,7 +291,7 @@ def test_the_three_questions_are_answered_by_the_steps_that_show_it(taught, show
 def test_numbers_and_a_mask_of_ones_own():
     x = np.random.default_rng(1).normal(size=(6, 3))
     own = lesson("masks", Given(inputs=x, mask="both"))
-    weights = own.showing(54).found["weights"]
+    weights = own.showing(54).computed["weights"]
     np.testing.assert_array_equal(weights[:, 5], np.zeros(6))
     (last,) = parts(own.showing(59), Workbench)
     assert (last.mask, "".join(last.rows)) == ("both", "abcdef")

@@ -27,14 +27,14 @@ def opposite():
 
 @pytest.mark.point(7)
 def test_the_gradient_equals_finite_differences(course):
-    found = course.steps[1].found
+    found = course.steps[1].computed
     assert np.abs(found["gradient"]).max() > 0.1
     assert np.allclose(found["gradient"], found["nudged"], atol=1e-8)
 
 
 @pytest.mark.point(7)
 def test_what_the_code_shown_computes_is_what_descent_goes_by(course):
-    found = course.steps[1].found
+    found = course.steps[1].computed
     loss, by_users, by_films = recommender.loss_and_gradients(*start(RATINGS.shape), RATINGS)
     assert found["loss"] == pytest.approx(loss, abs=1e-12)
     assert np.allclose(found["gradient"], np.vstack([by_users, by_films]), atol=1e-12)
@@ -42,7 +42,7 @@ def test_what_the_code_shown_computes_is_what_descent_goes_by(course):
 
 @pytest.mark.point(7)
 def test_on_other_ratings_the_gradient_is_another_and_as_exact(course, opposite):
-    there, here = opposite.steps[1].found, course.steps[1].found
+    there, here = opposite.steps[1].computed, course.steps[1].computed
     assert np.allclose(there["gradient"], there["nudged"], atol=1e-8)
     assert not np.allclose(there["gradient"], here["gradient"], atol=0.05)
 
@@ -58,7 +58,7 @@ def test_the_gradient_by_hand_and_the_step_by_it_are_those_of_descent(course):
     known = ~np.isnan(RATINGS)
     together = sum(row[-1] for row in ratings.rows)
     by_hand = 2 * together / known.sum() + 2 * PENALTY * users[0, 0]
-    assert by_hand == pytest.approx(course.steps[1].found["nudged"][0, 0], abs=1e-8)
+    assert by_hand == pytest.approx(course.steps[1].computed["nudged"][0, 0], abs=1e-8)
     assert f"the gradient is {shown(by_hand)}." in course.steps[1].parts[-1].text
     moved = descend(RATINGS, RATE, 1)[0][0, 0]
     texts = [part.text for part in course.steps[2].parts if hasattr(part, "text")]
@@ -93,23 +93,23 @@ def test_a_bias_moves_by_the_error_alone_and_what_is_multiplied_by_what_multipli
         assert slope(lambda b, m=m: half(b, 0.7, m), 0.1) == pytest.approx(error)
         assert slope(lambda u, m=m: half(0.1, u, m), 0.7) == pytest.approx(error * m)
     for made, rating in ((course, 5), (opposite, 1)):
-        found = made.steps[6].found
+        found = made.steps[6].computed
         by_slope = slope(lambda b, f=found, r=rating: half(b, 0, 0, f["mean"], r), 0)
         assert found["moved"] == pytest.approx(-RATE * by_slope)
 
 
 @pytest.mark.point(7)
 def test_the_loss_falls_at_every_step(course):
-    losses = course.steps[2].found["losses"]
+    losses = course.steps[2].computed["losses"]
     assert (np.diff(losses) < 0).all()
     assert losses[-1] < 0.2 * losses[0]
-    assert losses[0] == pytest.approx(course.steps[1].found["loss"], abs=1e-12)
+    assert losses[0] == pytest.approx(course.steps[1].computed["loss"], abs=1e-12)
 
 
 @pytest.mark.point(7)
 def test_predictions_come_near_the_ratings_and_fill_the_gaps_by_preference(course):
-    found = course.steps[3].found
-    known = course.steps[0].found["known"]
+    found = course.steps[3].computed
+    known = course.steps[0].computed["known"]
     assert np.abs(found["predictions"] - RATINGS)[known].max() < 1
     # Ana likes chases and has not seen the race; Eve likes love stories, not a wedding.
     assert found["predictions"][0, 2] > 4
@@ -119,12 +119,12 @@ def test_predictions_come_near_the_ratings_and_fill_the_gaps_by_preference(cours
 
 @pytest.mark.point(7)
 def test_who_likes_the_opposite_gets_the_opposite(opposite):
-    assert opposite.steps[3].found["predictions"][0, 2] < MIDDLE
+    assert opposite.steps[3].computed["predictions"][0, 2] < MIDDLE
 
 
 @pytest.mark.point(5, 6)
 def test_a_predicted_rating_is_the_dot_product_of_user_and_film(course):
-    found = course.showing(6).found
+    found = course.showing(6).computed
     assert course.showing(6) is course.showing(5)
     by_pairs = [[user @ film for film in found["films"]] for user in found["users"]]
     assert np.allclose(found["predictions"], MIDDLE + np.array(by_pairs), atol=1e-12)
@@ -133,7 +133,7 @@ def test_a_predicted_rating_is_the_dot_product_of_user_and_film(course):
 @pytest.mark.point(7)
 def test_starts_end_in_two_valleys_that_fit_equally_well_and_fill_gaps_differently(course):
     """Each of 197 walks ends where one of the two starts ends, and none of the other three does."""
-    found = course.steps[4].found
+    found = course.steps[4].computed
     starts = [start(RATINGS.shape, seed) for seed in range(200)]
     users, films = (np.stack(side) for side in zip(*starts, strict=True))
     for ends in recommender.walk(users, films, RATINGS, RATE, 2000):
@@ -152,7 +152,7 @@ def test_starts_end_in_two_valleys_that_fit_equally_well_and_fill_gaps_different
 @pytest.mark.point(7)
 def test_one_more_rating_can_decide(course):
     """With Chloe's rating of the car chase, the first start ends where the second one did."""
-    found = course.steps[4].found
+    found = course.steps[4].computed
     assert [best[1] for best in found["best"]] == [1, 0]
     rated = RATINGS.copy()
     rated[2, 0] = 5
@@ -162,13 +162,13 @@ def test_one_more_rating_can_decide(course):
 
 @pytest.mark.point(7)
 def test_the_packages_model_of_ratings_agrees_on_who_likes_what(course):
-    biased = course.steps[6].found["biased"]
-    assert ((biased > 3) == (course.steps[3].found["predictions"] > 3)).all()
+    biased = course.steps[6].computed["biased"]
+    assert ((biased > 3) == (course.steps[3].computed["predictions"] > 3)).all()
 
 
 @pytest.mark.point(7)
 def test_what_the_history_adds_is_the_score(course, assert_adds_up):
-    found = course.steps[5].found
+    found = course.steps[5].computed
     assert found["history"].tolist() == [0, 1]
     for parts, score in zip(found["contributions"].T, found["scores"], strict=True):
         assert_adds_up(parts, score)
@@ -185,7 +185,7 @@ def test_the_reasons_are_those_of_an_engine_built_from_the_same_likes(course, tm
         encoder="corpus",
     )
     hit = engine.recommend(user=0, k=1, explain=True)[0]
-    assert int(hit.id) == course.steps[5].found["best"]
+    assert int(hit.id) == course.steps[5].computed["best"]
     assert {int(reason["id"]) for reason in hit.because} == {0, 1}
 
 

@@ -31,7 +31,7 @@ def parts(step, kind):
 
 def with_added(name, change):
     """The lesson, with this added to one of its matrices."""
-    own = lesson("translation").steps[0].found[{"Q": "queries", "K": "keys"}[name]]
+    own = lesson("translation").steps[0].computed[{"Q": "queries", "K": "keys"}[name]]
     return lesson("translation", changes={name: own + np.array(change)})
 
 
@@ -45,15 +45,17 @@ def test_three_words_attend_to_four_characters(steps, taught):
     assert "潮水退了，才知道谁没穿裤子" in said
     assert "When the tide goes out, we know who is not wearing pants." in said
     step = taught("translation").steps[1]
-    weights = step.found["weights"]
+    weights = step.computed["weights"]
     assert weights.shape == (3, 4)
     np.testing.assert_allclose(weights.sum(axis=1), 1)
-    np.testing.assert_array_equal(step.found["scores"], [[6, 6, 0, 0], [9, 6, 0, 0], [0, 0, 9, 6]])
+    np.testing.assert_array_equal(
+        step.computed["scores"], [[6, 6, 0, 0], [9, 6, 0, 0], [0, 0, 9, 6]]
+    )
     drawn = parts(step, Matrix)[-1]
     assert list(drawn.rows) == ["When", "the", "tide"]
     assert list(drawn.columns) == ["潮", "水", "退", "了"]
     # After “the” the noun, after “tide” what it does.
-    assert step.found["most"][1:] == ["潮", "退"]
+    assert step.computed["most"][1:] == ["潮", "退"]
     assert (weights[:2, :2].sum(axis=1) > 0.9).all()
     assert weights[2, 2:].sum() > 0.9
 
@@ -61,10 +63,10 @@ def test_three_words_attend_to_four_characters(steps, taught):
 @pytest.mark.point(10)
 def test_a_changed_query_moves_its_row_and_no_other(taught):
     own = taught("translation").steps
-    queries = own[0].found["queries"].copy()
+    queries = own[0].computed["queries"].copy()
     queries[1] = [0, 0, 1, 4]
-    found = lesson("translation", changes={"Q": queries}).steps[1].found
-    moved = found["weights"] != own[1].found["weights"]
+    found = lesson("translation", changes={"Q": queries}).steps[1].computed
+    moved = found["weights"] != own[1].computed["weights"]
     assert moved.any(axis=1).tolist() == [False, True, False]
     assert found["most"][1] == "了"
 
@@ -78,33 +80,33 @@ def test_three_steps_of_a_person_beside_three_of_vectors(steps, whole):
     for found, name in zip(
         ("query", "weights", "output"), ("queries", "weights", "outputs"), strict=True
     ):
-        np.testing.assert_allclose(step.found[found], whole[name].array[-1], rtol=1e-14)
+        np.testing.assert_allclose(step.computed[found], whole[name].array[-1], rtol=1e-14)
     assert "退" in table.rows[1][0]
-    assert step.found["word"] in table.rows[2][0]
+    assert step.computed["word"] in table.rows[2][0]
 
 
 @pytest.mark.point(12)
 def test_the_prediction_vector_becomes_the_next_word(steps):
     step = steps(12)
-    assert step.found["word"] == "goes"
-    assert step.found["scores"].shape == (6,)
-    np.testing.assert_allclose(step.found["probabilities"].sum(), 1)
+    assert step.computed["word"] == "goes"
+    assert step.computed["scores"].shape == (6,)
+    np.testing.assert_allclose(step.computed["probabilities"].sum(), 1)
     table = next(part for part in step.parts if isinstance(part, Table))
     assert max(table.rows, key=lambda row: row[1])[0] == "goes"
 
 
 @pytest.mark.point(12)
 def test_a_query_that_asks_for_something_else_is_followed_by_another_word():
-    queries = lesson("translation").steps[0].found["queries"].copy()
+    queries = lesson("translation").steps[0].computed["queries"].copy()
     queries[-1] = [0, 0, 1, 4]
-    found = lesson("translation", changes={"Q": queries}).showing(12).found
+    found = lesson("translation", changes={"Q": queries}).showing(12).computed
     assert found["word"] == "out"
 
 
 @pytest.mark.point(12)
 def test_the_toy_is_made_for_its_last_query_and_would_not_write_what_was_written(steps):
     """After “When” the sentence goes on with “the”."""
-    assert steps(12).found["all_words"] == ["tide", "tide", "goes"]
+    assert steps(12).computed["all_words"] == ["tide", "tide", "goes"]
     assert "After “When” this toy would write “tide”" in text(steps(12))
 
 
@@ -118,22 +120,22 @@ def test_the_query_comes_from_the_decoder_keys_and_values_from_the_encoder(taugh
         ["潮", "水", "退", "了"],
         ["潮", "水", "退", "了"],
     ]
-    before = taught("translation").steps[5].found["across"]
-    moved = with_added("Q", [[0], [1], [0]]).steps[5].found["across"] != before
+    before = taught("translation").steps[5].computed["across"]
+    moved = with_added("Q", [[0], [1], [0]]).steps[5].computed["across"] != before
     assert moved.any(axis=1).tolist() == [False, True, False]
-    moved = with_added("K", [[0], [0], [2], [0]]).steps[5].found["across"] != before
+    moved = with_added("K", [[0], [0], [2], [0]]).steps[5].computed["across"] != before
     assert moved.any(axis=1).all()
 
 
 @pytest.mark.point(13)
 def test_a_sentence_that_attends_to_itself_is_self_attention(taught):
-    found = taught("translation").steps[5].found
+    found = taught("translation").steps[5].computed
     assert found["difference"] == 0
     np.testing.assert_array_equal(found["own"], found["alone"])
     assert np.abs(found["across"] - found["own"]).max() > 0.5
     # Its rows differ, because its queries attend to different keys.
     assert np.ptp(found["own"], axis=0).max() > 1
-    queries = taught("translation").steps[0].found["queries"]
+    queries = taught("translation").steps[0].computed["queries"]
     layer = MultiHeadAttention.create(4, n_heads=1, rng=1, dtype=np.float64)
     weights = layer(queries, return_weights=True)[1].reshape(3, 3)
     assert len(set(weights.argmax(axis=1))) > 1
@@ -144,24 +146,24 @@ def test_the_second_output_takes_the_weights_of_the_second_query(taught, whole):
     """T4, its second slip: b² = Σᵢ α′₂ᵢ·vⁱ."""
     step = taught("translation").steps[3]
     alpha, v = whole["weights"].array, whole["values"].array
-    np.testing.assert_allclose(step.found["b2"], sum(alpha[1, i] * v[i] for i in range(4)))
-    np.testing.assert_allclose(step.found["weighted"].sum(axis=0), step.found["b2"])
-    assert np.abs(step.found["b2"] - step.found["b1"]).max() > 0.5
+    np.testing.assert_allclose(step.computed["b2"], sum(alpha[1, i] * v[i] for i in range(4)))
+    np.testing.assert_allclose(step.computed["weighted"].sum(axis=0), step.computed["b2"])
+    assert np.abs(step.computed["b2"] - step.computed["b1"]).max() > 0.5
 
 
 @pytest.mark.point(23)
 def test_the_model_chooses_the_length(taught):
     step = taught("translation").showing(23)
     assert "3 vectors went in, 2 came out" in text(step)
-    assert "".join(step.found["words"]) == "不错"
-    assert len(step.found["vectors"]) == 2
-    assert len(step.found["passes"]) == 3  # the last of them chose the end
+    assert "".join(step.computed["words"]) == "不错"
+    assert len(step.computed["vectors"]) == 2
+    assert len(step.computed["passes"]) == 3  # the last of them chose the end
 
 
 @pytest.mark.point(23)
 def test_the_length_is_not_that_of_the_source_and_not_fixed():
     shorter = lesson("translation", changes={"source": SOURCE[2:]})
-    assert shorter.showing(23).found["words"] == ["不", "错"]
+    assert shorter.showing(23).computed["words"] == ["不", "错"]
     eager = DENSE.copy()
     eager[2, 1] = 2  # after 不 the end now wins over 错
     assert [one.word for one in written(dense=eager)] == ["不", "<end>"]
@@ -172,8 +174,8 @@ def test_the_length_is_not_that_of_the_source_and_not_fixed():
 def test_the_page_has_a_bench_of_the_same_numbers(taught):
     course = taught("translation")
     (bench,) = (bench for step in course.steps for bench in parts(step, Workbench))
-    np.testing.assert_array_equal(bench.steps()["outputs"], course.steps[-1].found["outputs"])
-    np.testing.assert_array_equal(bench.steps()["weights"], course.steps[1].found["weights"])
+    np.testing.assert_array_equal(bench.steps()["outputs"], course.steps[-1].computed["outputs"])
+    np.testing.assert_array_equal(bench.steps()["weights"], course.steps[1].computed["weights"])
 
 
 def test_answers_and_near_misses(taught):

@@ -8,31 +8,31 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from qkvsearch.cli.lesson.grids import COLOURS
-from qkvsearch.cli.lesson.wrapping import WIDEST, marked, wrapped
+from qkvsearch.cli.lesson.wrapping import MAX_COLUMNS, marked, wrapped
 from qkvsearch.cli.render import GAP
 from qkvsearch.lessons.drawings import Drawing, Flow, Heads
 from qkvsearch.lessons.messages import shown
 from qkvsearch.terminal import printable
 
 # A bar at its longest, and its last block in eighths.
-LONGEST = 24
+BAR_LENGTH = 24
 EIGHTHS = " ▏▎▍▌▋▊▉█"
 # Of so many bars no more are drawn.
-MOST_BARS = 30
+MAX_BARS = 30
 # Words that a word attends to, at most.
-MOST_WORDS = 6
+MAX_WORDS = 6
 
 
 def drawing_view(drawing: Drawing, width: int) -> list[Text]:
     """Return the drawing's caption, and its bars or else what it shows in words."""
-    caption = wrapped(marked(drawing.caption), min(width, WIDEST))
+    caption = wrapped(marked(drawing.caption), min(width, MAX_COLUMNS))
     caption.stylize("bold")
     bars = BARS.get(type(drawing))
-    drawn = list(bars(drawing, min(width, WIDEST))) if bars else []
-    return [caption, *(drawn or [wrapped(Text(printable(drawing.told)), min(width, WIDEST))])]
+    drawn = list(bars(drawing, min(width, MAX_COLUMNS))) if bars else []
+    return [caption, *(drawn or [wrapped(Text(printable(drawing.told)), min(width, MAX_COLUMNS))])]
 
 
-def bar(share: float, longest: int = LONGEST) -> str:
+def bar(share: float, longest: int = BAR_LENGTH) -> str:
     """Draw a share, 0 to 1, of a bar's length; NaN is empty.
 
     >>> bar(0.5, 4), bar(1 / 16, 4), bar(0.0, 4)
@@ -48,7 +48,7 @@ def _flow(flow: Flow, width: int) -> Iterator[Text]:
     """Draw for each query a bar to each key: its weight, or without values its score."""
     steps = flow.steps()
     array = steps["weights"] if flow.has_values else steps["scores"]
-    if array.size > MOST_BARS:
+    if array.size > MAX_BARS:
         return
     most = 1.0 if flow.has_values else float(np.nan_to_num(np.abs(array)).max()) or 1.0
     rows, columns = (
@@ -56,7 +56,7 @@ def _flow(flow: Flow, width: int) -> Iterator[Text]:
     )
     left, middle = (max(map(cell_len, names)) for names in (rows, columns))
     colour = COLOURS["weights" if flow.has_values else "score"]
-    longest = min(LONGEST, width - left - middle - 3 * GAP - 8)
+    longest = min(BAR_LENGTH, width - left - middle - 3 * GAP - 8)
     for row, numbers in zip(rows, array, strict=True):
         for place, (column, value) in enumerate(zip(columns, numbers, strict=True)):
             line = Text(_padded(row if place == 0 else "", left) + " " * GAP)
@@ -77,7 +77,7 @@ def _heads(heads: Heads, width: int) -> Iterator[Text]:
     left = max(map(cell_len, words))
     if heads.place:
         yield wrapped(Text(printable(heads.place)), width)
-    for place in np.argsort(-row, kind="stable")[:MOST_WORDS]:
+    for place in np.argsort(-row, kind="stable")[:MAX_WORDS]:
         line = Text(f"{words[heads.word]} → {_padded(words[place], left)} ")
         line.append(bar(float(row[place])), style=COLOURS["weights"])
         line.append(f" {shown(float(row[place]))}")

@@ -35,14 +35,14 @@ def forms(
         documents = [to_document(lesson, quizzes) for lesson in lessons]
         return to_json(documents if is_array else documents[0])
 
-    found = {
+    by_format = {
         "table": lambda: "\n".join(_blocks(lessons, quizzes)),
         "json": as_json,
         "markdown": lambda: to_markdown(lessons, quizzes),
         "html": lambda: to_page(lessons, quizzes),
     }
     # A notebook's cells go on with what the steps before computed.
-    return found if is_step else {**found, "ipynb": lambda: to_notebook(lessons, quizzes)}
+    return by_format if is_step else {**by_format, "ipynb": lambda: to_notebook(lessons, quizzes)}
 
 
 def _blocks(lessons: Sequence[Lesson], quizzes: bool) -> Iterator[str]:

@@ -34,7 +34,7 @@ COLOURS = {
 # Nearer to a whole number than this, one is whole: what is left comes of rounding.
 ROUNDING = 1e-9
 # No column of a table is narrower where it has more to hold: two Chinese characters.
-NARROWEST = 4
+MIN_COLUMN = 4
 # What the symbols of a trace mean, explained beside the first matrix that has them.
 NOTATION = {
     "1·": mark(
@@ -114,7 +114,7 @@ def _cells(matrix: Matrix) -> list[list[Text]]:
     """Return numbers in the role's colour; weights after their shade, hidden cells after a dot."""
     is_map, visible = matrix.role == "weights", matrix.visible
     has_hidden = visible is not None and not np.all(visible)
-    found = []
+    lines = []
     for i, texts in enumerate(aligned(matrix.array)):
         line = []
         for j, text in enumerate(texts):
@@ -125,8 +125,8 @@ def _cells(matrix: Matrix) -> list[list[Text]]:
                 line.append(Text(f"{shade(share)} {text}", style=_tint(share)))
             else:
                 line.append(Text(text, style=COLOURS[matrix.role]))
-        found.append(line)
-    return found
+        lines.append(line)
+    return lines
 
 
 def _share(weight: float) -> float:
@@ -260,7 +260,7 @@ class _Column:
         wide = max(map(cell_len, cells))
         pieces = ATOM.findall(" ".join(cells[:1] if is_number else cells))
         pieces += cells[1:] if is_number else []
-        return cls(cells, is_number, wide, max(min(wide, NARROWEST), *map(cell_len, pieces)))
+        return cls(cells, is_number, wide, max(min(wide, MIN_COLUMN), *map(cell_len, pieces)))
 
     def folded(self, place: int, width: int) -> Text:
         """A cell, the heading's place is 0."""

@@ -50,8 +50,8 @@ class Prediction:
                 column=self.matrix.columns[self.column],
             )
         )
-        found = read_numbers(typed)
-        self.said = found[0] if len(found) == 1 else None
+        numbers = read_numbers(typed)
+        self.said = numbers[0] if len(numbers) == 1 else None
 
     def judged(self) -> str:
         """Return the number beside what was predicted."""

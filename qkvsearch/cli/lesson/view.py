@@ -9,7 +9,7 @@ from rich.text import Text as Line
 
 from qkvsearch.cli.lesson.drawn import drawing_view
 from qkvsearch.cli.lesson.grids import legends, matrix_view, table_view
-from qkvsearch.cli.lesson.wrapping import WIDEST, marked, wrapped
+from qkvsearch.cli.lesson.wrapping import MAX_COLUMNS, marked, wrapped
 from qkvsearch.cli.render import rendered, terminal_width
 from qkvsearch.lessons.drawings import Drawing
 from qkvsearch.lessons.exports.markdown import duration
@@ -63,14 +63,16 @@ def _block(part: Part, lesson: Lesson, explained: set[str]) -> str:
 
 def title(text: str, line: str) -> str:
     """Return a heading over a line, which distinguishes it where nothing is bold."""
-    found = bold(text)
-    width = max(map(cell_len, found.plain.split("\n")))
-    return rendered([found, Line(line * width, style="dim")])
+    heading_line = bold(text)
+    width = max(map(cell_len, heading_line.plain.split("\n")))
+    return rendered([heading_line, Line(line * width, style="dim")])
 
 
 def paragraph(text: str, indent: int = 0, first: str = "") -> Line:
     """Return a paragraph with *emphasis* and `code`; `first` precedes it, in its indent."""
-    return wrapped(Line(first).append_text(marked(text)), min(terminal_width(), WIDEST), indent)
+    return wrapped(
+        Line(first).append_text(marked(text)), min(terminal_width(), MAX_COLUMNS), indent
+    )
 
 
 def bold(text: str) -> Line:

@@ -11,7 +11,7 @@ from rich.text import Text
 from qkvsearch.terminal import printable
 
 # No paragraph is wider, however wide the terminal.
-WIDEST = 80
+MAX_COLUMNS = 80
 MARKED = re.compile(r"\*(?P<emphasis>\S(?:[^*\n]*\S)?)\*|`(?P<code>[^`\n]+)`")
 STYLES = {"emphasis": "italic", "code": "bold"}
 # Characters that take two columns and may stand alone on a line.
@@ -25,15 +25,15 @@ ATOM = re.compile(
 
 def marked(text: str) -> Text:
     """Return *emphasis* in italics and `code` in bold, without their marks."""
-    text, found, end = printable(text), Text(), 0
+    text, styled, end = printable(text), Text(), 0
     for match in MARKED.finditer(text):
         name = match.lastgroup
         assert name is not None
-        found.append(text[end : match.start()])
-        found.append(match[name], style=STYLES[name])
+        styled.append(text[end : match.start()])
+        styled.append(match[name], style=STYLES[name])
         end = match.end()
-    found.append(text[end:])
-    return found
+    styled.append(text[end:])
+    return styled
 
 
 def wrapped(text: Text, width: int, indent: int = 0) -> Text:

@@ -58,10 +58,10 @@ def vectors_of(words: Sequence[str], d: int = 4) -> np.ndarray:
 def jacobian(x: np.ndarray, is_causal: bool = False) -> np.ndarray:
     """Return ∂b/∂a (n, d, n, d) of b = attention(a, a, a), by the engine's gradients."""
     _, pull = attention_vjp(x, x, x, is_causal=is_causal)
-    found = np.zeros((*x.shape, *x.shape))
+    derivatives = np.zeros((*x.shape, *x.shape))
     for index in np.ndindex(*x.shape):
         one = np.zeros_like(x)
         one[index] = 1
         back = pull(one)
-        found[index] = back.query + back.key + back.value
-    return found
+        derivatives[index] = back.query + back.key + back.value
+    return derivatives

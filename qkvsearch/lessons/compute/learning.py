@@ -174,9 +174,9 @@ def ask(given: Given) -> Question:
     sentence = ANIMAL.sentences[0] if given.sentence is None else given.sentence
     text = model.attend(sentence)
     word = word_to_ask(text)
-    found = focus(text, word, "animal" if given.sentence is None else None)
+    focused = focus(text, word, "animal" if given.sentence is None else None)
     kind = "transformer" if text.has_layers else "static"
-    return Question(kind, problem, name, sentence, word, found.selected.key, model, found)
+    return Question(kind, problem, name, sentence, word, focused.selected.key, model, focused)
 
 
 def encoder_for(given: Given) -> tuple[str, Any, str]:
@@ -295,15 +295,15 @@ def measured(
     text = encoder.attend(sentence)
     i, j, vectors = text.position(word), text.position(target), text.word_vectors()[[0, -1]]
     attended = AttendedText(list(text.words), text.word_weights())
-    found = Evidence(attended, i, j, cosine(vectors[:, [i]], vectors), [])
-    cuts = removed(encoder, text, i, j, dict.fromkeys([found.strongest, found.singled]))
+    result = Evidence(attended, i, j, cosine(vectors[:, [i]], vectors), [])
+    cuts = removed(encoder, text, i, j, dict.fromkeys([result.strongest, result.singled]))
     fields: dict[str, Any] = {}
     if has_twin:
         other = encoder.attend(ANIMAL.sentences[1])
         last = (other.word_vectors()[-1, other.position(name)] for name in (word, target))
         fields["other"] = AttendedText(list(other.words), other.word_weights())
-        fields |= {"other_cosine": float(cosine(*last)), "turns": turns(encoder, found.singled)}
-    return Evidence(attended, i, j, found.cosines, cuts, **fields)
+        fields |= {"other_cosine": float(cosine(*last)), "turns": turns(encoder, result.singled)}
+    return Evidence(attended, i, j, result.cosines, cuts, **fields)
 
 
 def are_read(encoder: Any) -> bool:
@@ -314,14 +314,14 @@ def are_read(encoder: Any) -> bool:
 
 def turns(encoder: Any, head: tuple[int, int]) -> np.ndarray:
     """Return the weights of *it* in a head (n_twins, 2, 2): by ending, to each noun."""
-    found = [
+    weights = [
         [
             [text.word_weights()[head][text.position("it"), text.position(n)] for n in twin.nouns]
             for text in map(encoder.attend, twin.sentences)
         ]
         for twin in TWINS
     ]
-    return np.array(found, dtype=float)
+    return np.array(weights, dtype=float)
 
 
 def right_turns(weights: np.ndarray) -> np.ndarray:

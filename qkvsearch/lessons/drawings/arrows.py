@@ -22,7 +22,7 @@ HEAD, FAR = 10, 13
 ARC = 30
 # Distances of grid lines to choose from, and how many of them a side has at most.
 SPACINGS = (0.1, 0.2, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0)
-MOST_LINES = 5
+MAX_LINES = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,16 +62,16 @@ class Arrows(Drawing):
     @property
     def products(self) -> np.ndarray:
         """The dot product of each arrow with the one they are beside."""
-        found: np.ndarray = self.all_vectors @ self.vectors[self.against]
-        return found
+        products: np.ndarray = self.all_vectors @ self.vectors[self.against]
+        return products
 
     @property
     def degrees(self) -> np.ndarray:
         """The angle of each to that one, 0 to 180; NaN where one has no length."""
         (x, y), vectors = self.vectors[self.against], self.all_vectors
         cross = np.abs(vectors[:, 0] * y - vectors[:, 1] * x)
-        found = np.degrees(np.arctan2(cross, self.products))
-        return np.where(self.lengths * np.hypot(x, y) > 0, found, np.nan)
+        angles = np.degrees(np.arctan2(cross, self.products))
+        return np.where(self.lengths * np.hypot(x, y) > 0, angles, np.nan)
 
     @property
     def lengths(self) -> np.ndarray:
@@ -93,7 +93,7 @@ class Arrows(Drawing):
         """
         places = np.concatenate([self.all_vectors.ravel(), self.dots.ravel(), [0.0]])
         most = float(np.abs(places).max()) * 1.2 or 1.0
-        spacing = next((one for one in SPACINGS if most / one <= MOST_LINES), most)
+        spacing = next((one for one in SPACINGS if most / one <= MAX_LINES), most)
         high = float(np.ceil(most / spacing - 1e-9) * spacing)
         return (-high if places.min() < 0 else -spacing, high, spacing)
 

@@ -52,13 +52,13 @@ class Descent(Drawing):
     @property
     def predictions(self) -> np.ndarray:
         """(n, m), after the last step."""
-        found: np.ndarray = self.middle + self.users[-1] @ self.items[-1].T
-        return found
+        predicted: np.ndarray = self.middle + self.users[-1] @ self.items[-1].T
+        return predicted
 
     @property
     def told(self) -> str:
         best = [self.item_names[j] for j in self.predictions.argmax(axis=1)]
-        found = say("; ").join(
+        pairs = say("; ").join(
             say("{user} → {item}", user=user, item=item)
             for user, item in zip(self.user_names, best, strict=True)
         )
@@ -68,7 +68,7 @@ class Descent(Drawing):
             steps=self.steps,
             first=self.losses[0],
             last=self.losses[-1],
-            found=found,
+            found=pairs,
         )
 
     @property

@@ -26,11 +26,11 @@ from qkvsearch.lessons.workbench import MaskName, Workbench, mask_of
 
 WIDE = 360
 # Of the cells and of the rows of the second picture; labels take this much at most.
-CELL, SHORTEST, HIGHEST, ROW, LABEL = 64, 30, 40, 34, 100
+CELL, MIN_CELL, MAX_HEIGHT, ROW, LABEL = 64, 30, 40, 34, 100
 # A flow's width where its weight is 1, and what is left of a weight of 0.
-WIDEST, THINNEST = 16, 0.6
+MAX_LINE, MIN_LINE = 16, 0.6
 # A vector's strip of numbers: the side of each.
-STRIP, NARROW, MOST_STRIP = 13, 8, 5
+STRIP, NARROW_STRIP, MAX_STRIP = 13, 8, 5
 ENDS = ("values", "outputs")
 # The steps that it goes through, each with what it does.
 STAGES = {
@@ -87,8 +87,8 @@ class Flow(Drawing):
         """Return bool (L, S), True = may attend, under this mask or the first one."""
         L, S = len(self.bench.rows), len(self.columns)
         seen = np.ones((L, S), dtype=bool) if self.seen is None else self.seen
-        found = mask_of(mask or self.bench.mask, L, S, self.bench.padded)
-        return seen if found is None else seen & found
+        allowed = mask_of(mask or self.bench.mask, L, S, self.bench.padded)
+        return seen if allowed is None else seen & allowed
 
     def trace(self, mask: MaskName | None = None) -> Trace:
         """Return the engine's record of the computation, from queries, keys and values on."""
@@ -108,9 +108,9 @@ class Flow(Drawing):
 
     def steps(self, mask: MaskName | None = None) -> dict[str, np.ndarray]:
         """Return the arrays of `stages` by name, and the queries, keys and values before them."""
-        found = self.trace(mask)
+        computed = self.trace(mask)
         names = ["queries", "keys", *(["values"] if self.has_values else []), *self.stages]
-        return {name: np.asarray(found[name].array) for name in names}
+        return {name: np.asarray(computed[name].array) for name in names}
 
     @property
     def told(self) -> str:
@@ -119,15 +119,15 @@ class Flow(Drawing):
         rows, columns = list(self.bench.rows), list(self.columns)
         if not self.has_values:
             best = np.nan_to_num(steps["scores"]).argmax(axis=1)
-            found = self._said(rows, columns, best, steps["scores"])
-            return say("The largest score of each {asks}: {found}.", asks=self.asks, found=found)
+            pairs = self._said(rows, columns, best, steps["scores"])
+            return say("The largest score of each {asks}: {found}.", asks=self.asks, found=pairs)
         best = np.nan_to_num(steps["weights"]).argmax(axis=1)
-        found = self._said(rows, columns, best, steps["weights"])
+        pairs = self._said(rows, columns, best, steps["weights"])
         return say(
             "The largest weight of each {asks}: {found}.",
             asks=self.asks,
             asked=self.asked,
-            found=found,
+            found=pairs,
         )
 
     @staticmethod
@@ -184,8 +184,8 @@ class Flow(Drawing):
 
     def pictures(self, place: str) -> list[Html]:
         """Return the pairs of queries and keys, and what flows where there are values."""
-        found = [_cells(self, f"{place}-pairs")]
-        return [*found, _flows(self, f"{place}-flows")] if self.has_values else found
+        svgs = [_cells(self, f"{place}-pairs")]
+        return [*svgs, _flows(self, f"{place}-flows")] if self.has_values else svgs
 
 
 # The numbers of a stage, as a heading says it.
@@ -217,7 +217,7 @@ def _cells(part: Flow, place: str) -> Html:
     stage = "weights" if part.has_values else "scores"
     left = min(max(map(wide, rows), default=0) * 1.08, LABEL) + 14
     cell = min((WIDE - left - 2) / len(columns), CELL)
-    high = min(max(cell, SHORTEST), HIGHEST)
+    high = min(max(cell, MIN_CELL), MAX_HEIGHT)
     is_turned = max(map(wide, columns), default=0) > cell - 4
     above = 22.0 + (min(max(map(wide, columns)), LABEL) * 0.72 + 10 if is_turned else 20)
     shares = strengths(steps[stage], stage)
@@ -265,7 +265,7 @@ def _cell(
     is_visible: bool,
 ) -> Html:
     value, share = held
-    written = cell_text(value) if width >= SHORTEST else ""
+    written = cell_text(value) if width >= MIN_CELL else ""
     inner = [
         rect(
             x + 1.5, y + 1.5, width - 3, height - 3, rx="4",
@@ -311,7 +311,7 @@ def _flows(part: Flow, place: str) -> Html:
     steps, rows, columns = part.steps(), list(part.bench.rows), list(part.columns)
     weights = np.nan_to_num(steps["weights"])
     high = ROW * max(len(rows), len(columns))
-    strips = [strip_of(steps[name]) * min(steps[name].shape[1], MOST_STRIP) for name in ENDS]
+    strips = [strip_of(steps[name]) * min(steps[name].shape[1], MAX_STRIP) for name in ENDS]
     rooms = [min(max(map(wide, labels)) * 1.08, 84) + 8 for labels in (columns, rows)]
     left, right = rooms[1] + strips[1] + 8, WIDE - rooms[0] - strips[0] - 8
     y = [[34 + (k + 0.5) * high / n for k in range(n)] for n in (len(rows), len(columns))]
@@ -338,7 +338,7 @@ def _flows(part: Flow, place: str) -> Html:
 
 
 def _width(weight: float) -> str:
-    return number(THINNEST + WIDEST * min(max(weight, 0), 1))
+    return number(MIN_LINE + MAX_LINE * min(max(weight, 0), 1))
 
 
 def _opacity(weight: float) -> str:
@@ -347,7 +347,7 @@ def _opacity(weight: float) -> str:
 
 def strip_of(vectors: np.ndarray) -> int:
     """Return how wide a number of a strip is: less where there are many."""
-    return STRIP if vectors.shape[1] <= 4 else NARROW
+    return STRIP if vectors.shape[1] <= 4 else NARROW_STRIP
 
 
 def _ends(
@@ -360,7 +360,7 @@ def _ends(
     """Return a label and a vector's strip at each end. x: of the label, and of the strip."""
     shares, side = strengths(vectors, ""), strip_of(vectors)
     is_output = role == "output"
-    found = []
+    ends = []
     for place, label in enumerate(labels):
         at, anchor = (x[0] - 4, "end") if is_output else (x[0] + 4, "start")
         strip = [
@@ -369,10 +369,10 @@ def _ends(
                 fill_opacity=number_of(0.06 + 0.94 * float(share)),
                 class_="minus" if vectors[place, k] < 0 else None,
             )
-            for k, share in enumerate(shares[place, :MOST_STRIP])
+            for k, share in enumerate(shares[place, :MAX_STRIP])
         ]  # fmt: skip
         words = text(at, y[place] + 4, cut(label, 84), anchor)
-        found.append(
+        ends.append(
             element("g", words, *strip, class_="end", data_role=role, data_end=f"{role} {place}")
         )
-    return found
+    return ends

@@ -14,9 +14,9 @@ from qkvsearch.lessons.messages import say
 
 WIDE, ROW, TOP = 360, 25, 40
 # Where words end at the left and begin at the right; a line's width where its weight is 1.
-LEFT, RIGHT, WIDEST = 108, 252, 9
+LEFT, RIGHT, LINE_WIDTH = 108, 252, 9
 # Weights below are not drawn.
-LEAST = 0.01
+MIN_WEIGHT = 0.01
 # Words that are named as those attended to most.
 NAMED = 3
 
@@ -61,15 +61,15 @@ class Heads(Drawing):
     @property
     def weights(self) -> np.ndarray:
         """(n, n) of the head that is shown first: row = the word that attends."""
-        found: np.ndarray = self.first.weights[self.layer, self.head]
-        return found
+        selected: np.ndarray = self.first.weights[self.layer, self.head]
+        return selected
 
     @property
     def told(self) -> str:
         words, row = self.first.words, self.weights[self.word]
         best = np.argsort(-row, kind="stable")[:NAMED]
-        found = say("; ").join(say("{word} {weight}", word=words[j], weight=row[j]) for j in best)
-        told = say("What “{word}” attends to most: {found}.", word=words[self.word], found=found)
+        pairs = say("; ").join(say("{word} {weight}", word=words[j], weight=row[j]) for j in best)
+        told = say("What “{word}” attends to most: {found}.", word=words[self.word], found=pairs)
         return f"{self.place}: {told}" if self.place else told
 
     @property
@@ -131,11 +131,11 @@ def in_bytes(weights: np.ndarray) -> np.ndarray:
     >>> in_bytes(np.array([1 / 3, 1 / 3, 1 / 3])), in_bytes(np.array([0.999, 0.001]))
     (array([85, 85, 85], dtype=uint8), array([255,   0], dtype=uint8))
     """
-    wanted = weights / weights.sum(axis=-1, keepdims=True) * LEVELS
-    found = np.floor(wanted + 1e-9)
-    missing = LEVELS - found.sum(axis=-1, keepdims=True)
-    lost = np.argsort(np.argsort(found - wanted, axis=-1, kind="stable"), axis=-1)
-    return (found + (lost < missing)).astype(np.uint8)
+    exact = weights / weights.sum(axis=-1, keepdims=True) * LEVELS
+    rounded = np.floor(exact + 1e-9)
+    missing = LEVELS - rounded.sum(axis=-1, keepdims=True)
+    lost = np.argsort(np.argsort(rounded - exact, axis=-1, kind="stable"), axis=-1)
+    return (rounded + (lost < missing)).astype(np.uint8)
 
 
 def _coded(codes: np.ndarray) -> str:
@@ -146,14 +146,14 @@ def _coded(codes: np.ndarray) -> str:
 
 
 def _lines(weights: np.ndarray, word: int) -> Iterator[Html]:
-    for i, j in zip(*np.nonzero(weights >= LEAST), strict=True):
+    for i, j in zip(*np.nonzero(weights >= MIN_WEIGHT), strict=True):
         weight = float(weights[i, j])
         yield curve(
             LEFT + 6,
             _height(i),
             RIGHT - 6,
             _height(j),
-            stroke_width=number(0.5 + WIDEST * weight),
+            stroke_width=number(0.5 + LINE_WIDTH * weight),
             stroke_opacity=f"{0.15 + 0.85 * min(weight, 1):.2f}",
             class_=None if i == word else "faint",
         )

@@ -18,7 +18,7 @@ from qkvsearch.lessons.workbench import Workbench
 
 COURSE = mark("Attention, step by step")
 # Points of a curve that a table holds.
-MOST_POINTS = 9
+MAX_POINTS = 9
 # A picture that stands in the text.
 PICTURE = re.compile(r"\]\((data:image/svg\+xml;base64,[\w+/=]+)\)")
 CODE = re.compile(r"(`[^`]*`)")
@@ -97,14 +97,14 @@ def with_code(shown_step: Step, number: int) -> str:
 
 def gathered(text: str) -> str:
     """Move the pictures to the end of the text."""
-    found: list[str] = []
+    pictures: list[str] = []
 
     def named(match: re.Match[str]) -> str:
-        found.append(f"[drawing-{len(found) + 1}]: {match[1]}")
-        return f"][drawing-{len(found)}]"
+        pictures.append(f"[drawing-{len(pictures) + 1}]: {match[1]}")
+        return f"][drawing-{len(pictures)}]"
 
     short = PICTURE.sub(named, text)
-    return "\n".join([short.rstrip("\n"), "", *found]) if found else short.rstrip("\n")
+    return "\n".join([short.rstrip("\n"), "", *pictures]) if pictures else short.rstrip("\n")
 
 
 def questions(quizzes: Sequence[Quiz]) -> str:
@@ -135,7 +135,7 @@ def part(part: Any) -> str:
             rows = [[shown(cell) for cell in row] for row in part.rows]
             return f"**{_prose(part.caption)}**\n\n{table(part.columns, rows, words)}"
         case Curve():
-            at = np.unique(np.linspace(0, len(part.values) - 1, MOST_POINTS).round().astype(int))
+            at = np.unique(np.linspace(0, len(part.values) - 1, MAX_POINTS).round().astype(int))
             rows = [[shown(place), shown(part.values[place])] for place in at]
             return f"**{_prose(part.name)}**\n\n{table([part.x, part.name], rows, [])}"
         case Workbench():

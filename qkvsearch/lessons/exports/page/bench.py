@@ -135,11 +135,11 @@ def _matrix(bench: Workbench, name: str, array: np.ndarray) -> Matrix:
 
 
 def _controls(bench: Workbench, place: str) -> list[Html]:
-    found = settings(bench)
+    first = settings(bench)
     width = bench.steps()["queries"].shape[1]
     fields = [
-        _number("scale", say("scale (1/√{d} is usual)", d=width), found["scale"], place),
-        _number("temperature", say("temperature"), found["temperature"], place),
+        _number("scale", say("scale (1/√{d} is usual)", d=width), first["scale"], place),
+        _number("temperature", say("temperature"), first["temperature"], place),
         _choice("normalize", say("normalizer"), NORMALIZER_NAMES, bench.normalize, place),
     ]
     if len(bench.masks) > 1:

@@ -171,21 +171,21 @@ def _descent(part: Descent, place: str) -> list[Html]:
 def _heads(part: Heads, place: str) -> list[Html]:
     n_layers, n_heads = part.first.weights.shape[:2]
     words = [(str(i), str(word)) for i, word in enumerate(part.first.words)]
-    found = [choice("word", say("word that attends"), words, str(part.word), place)]
+    controls = [choice("word", say("word that attends"), words, str(part.word), place)]
     names = [str(name) for name in part.names or range(n_heads)]
     if n_heads > 1:
         heads = [(str(i), name) for i, name in enumerate(names)]
         label = say("matrices") if part.names else say("head")
-        found.insert(0, choice("head", label, heads, str(part.head), place))
+        controls.insert(0, choice("head", label, heads, str(part.head), place))
     if n_layers > 1:
         layers = [(str(i), str(i)) for i in range(n_layers)]
-        found.insert(0, choice("layer", say("layer"), layers, str(part.layer), place))
+        controls.insert(0, choice("layer", say("layer"), layers, str(part.layer), place))
     if len(part.readings) > 1:
         texts = [(str(i), text_of(one)) for i, one in enumerate(part.readings)]
-        found.insert(0, choice("reading", say("sentence"), texts, "0", place))
+        controls.insert(0, choice("reading", say("sentence"), texts, "0", place))
     if n_layers * n_heads > 1:
-        found.append(element("div", *player(), class_="player"))
-    return found
+        controls.append(element("div", *player(), class_="player"))
+    return controls
 
 
 def text_of(reading: AttendedText) -> str:
@@ -209,7 +209,7 @@ def _flow(part: Flow, place: str) -> list[Html]:
     ]
     rows = [(str(i), str(row)) for i, row in enumerate(part.bench.rows)]
     columns = [(str(j), str(column)) for j, column in enumerate(part.columns)]
-    found = [
+    controls = [
         element("div", *stages, class_="stages", role="group", aria_label=say("stage")),
         element("div", *player(), class_="player"),
         choice("row", part.asks, rows, "0", place),
@@ -217,13 +217,13 @@ def _flow(part: Flow, place: str) -> list[Html]:
     ]
     if len(part.bench.masks) > 1:
         masks = [(mask, say(MASK_NAMES[mask])) for mask in part.bench.masks]
-        found.append(choice("mask", say("mask"), masks, part.bench.mask, place))
+        controls.append(choice("mask", say("mask"), masks, part.bench.mask, place))
     if part.has_values and part.bench.normalize == "softmax":
         range_: dict[str, Any] = {"least": 0.1, "most": 4, "by": 0.1}
-        found.append(
+        controls.append(
             slider("temperature", say("temperature"), place, **range_, value=part.bench.temperature)
         )
-    return found
+    return controls
 
 
 CONTROLS: dict[type, Callable[[Any, str], list[Html]]] = {
