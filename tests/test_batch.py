@@ -258,7 +258,7 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_file(
 def test_blocks_are_smaller_for_a_larger_k_and_those_of_others_are_not_used(
     films, tmp_path, monkeypatch
 ):
-    everyone = films.index.recommender.histories
+    everyone = films.current_build.recommender.histories
     assert everyone.blocks(10) == [(0, 400)]
     assert (
         max((stop - start) * 1000 for start, stop in everyone.blocks(1000)) <= interaction_log.ROWS

@@ -34,12 +34,14 @@ def ids(ranking):
 
 
 def met_of(engine, user):
-    return set(engine.catalog.names(engine.index.recommender.histories.of(user).positions)[0])
+    return set(
+        engine.catalog.names(engine.current_build.recommender.histories.of(user).positions)[0]
+    )
 
 
 def liked_by(engine, user):
     """What counts for anything: no dislikes."""
-    history = engine.index.recommender.histories.of(user)
+    history = engine.current_build.recommender.histories.of(user)
     return set(engine.catalog.names(history.positions[history.confidences > 0])[0])
 
 
@@ -157,7 +159,7 @@ def test_only_unknown_ids_is_an_error(movies, only):
 
 
 def test_recent_halves_for_every_so_many_later_ones(movies):
-    people = movies.index.recommender
+    people = movies.current_build.recommender
     plain, weighed = people.histories.of("u005"), people.histories.of("u005", recent=4)
     later = [(plain.times > time).sum() for time in plain.times]
     np.testing.assert_allclose(
@@ -171,7 +173,7 @@ def test_the_latest_counts_most_and_the_score_is_still_exact(films):
     with qkv.open(films.workspace.path) as engine:
         ranking = engine.recommend(user="shifting", recent=1, likes=["Heat"], explain=True, k=3)
         heat = engine.catalog.item_position("Heat")
-        history = engine.index.recommender.histories.of("shifting", [heat], recent=1)
+        history = engine.current_build.recommender.histories.of("shifting", [heat], recent=1)
         embedding = engine.models.implicit.fold_in(history.positions, history.confidences)
         expected = engine.models.implicit.item_embeddings[ranking.positions] @ embedding
         np.testing.assert_allclose([hit.score for hit in ranking], expected, atol=1e-5)
@@ -187,7 +189,7 @@ def test_times_that_order_within_a_user_are_enough(tmp_path):
     )
     engine = qkv.build(tmp_path / "ranks", items=items, interactions=log, encoder="corpus")
     engine.record("a", 3)
-    history = engine.index.recommender.histories.of("a", recent=1)
+    history = engine.current_build.recommender.histories.of("a", recent=1)
     weights = dict(zip(history.positions.tolist(), history.confidences.tolist(), strict=True))
     assert weights == {2: 1.0, 0: 0.5, 1: 0.25}
 
@@ -321,7 +323,7 @@ def test_the_score_of_a_similar_user_is_the_cosine_of_what_is_solved_now(films):
     films.record("u002", "Alien", 5)
 
     def solved(user):
-        history = films.index.recommender.histories.of(user)
+        history = films.current_build.recommender.histories.of(user)
         vector = films.models.implicit.fold_in(history.positions, history.confidences)
         return vector / np.linalg.norm(vector)
 

@@ -128,7 +128,7 @@ def test_users_are_solved_as_they_are_asked(shop, small_blocks, tmp_path, form):
     ids, found = READERS[form](tmp_path / f"users.{form}")
     assert ids == [101, 102, 103, 201, 202, 203, 300]
     for user, vector in zip(ids, found, strict=True):
-        history = shop.index.histories.of(user).liked
+        history = shop.current_build.histories.of(user).liked
         solved = shop.models.implicit.fold_in(history.positions, history.confidences)
         np.testing.assert_allclose(vector, solved, atol=1e-5)
     assert done.notes == ["1 of 7 users have only zeros: nothing is known about them."]
@@ -137,7 +137,7 @@ def test_users_are_solved_as_they_are_asked(shop, small_blocks, tmp_path, form):
 @pytest.mark.parametrize("form", READERS)
 def test_ids_that_are_text_stay_text(videos, tmp_path, form):
     videos.export_embeddings(tmp_path / f"v.{form}")
-    assert READERS[form](tmp_path / f"v.{form}")[0] == list(videos.index.items.ids)
+    assert READERS[form](tmp_path / f"v.{form}")[0] == list(videos.current_build.items.ids)
 
 
 def test_a_user_recorded_by_a_name_makes_all_ids_text(shop_path, tmp_path):

@@ -155,7 +155,7 @@ def test_heavy_use_counts_more_than_light_use_of_the_same_item(tmp_path):
 
 def test_what_is_said_to_be_liked_counts_as_much_as_usual_use(tmp_path):
     engine = built(tmp_path, bought())
-    history = engine.index.recommender.histories.of(None, [3])
+    history = engine.current_build.recommender.histories.of(None, [3])
     assert history.confidences.tolist() == [1]
 
 

@@ -86,8 +86,8 @@ def test_a_user_has_the_place_of_their_embedding_as_it_is_now(movies_path, tmp_p
 
 def test_of_many_items_some_are_drawn_and_it_is_said(movies, monkeypatch):
     monkeypatch.setattr(projection, "MAX_DRAWN", 50)
-    found = projection.item_map(movies.index.recommender, None)
-    again = projection.item_map(movies.index.recommender, None)
+    found = projection.item_map(movies.current_build.recommender, None)
+    again = projection.item_map(movies.current_build.recommender, None)
     assert len(found.items) == len(set(found.items.tolist())) == len(found.positions) == 50
     np.testing.assert_array_equal(found.items, again.items)
     assert found.notes == [f"50 of {movies.n_items} items, a random sample, always the same."]

@@ -42,7 +42,7 @@ def test_reasons_add_up_to_the_score_in_the_order_of_the_history(untrained, asse
     for hit in ranking:
         assert_adds_up([part["contribution"] for part in hit.because], hit.score)
         assert {part["id"] for part in hit.because} == {*range(3, 11), None}
-    model = untrained.index.recommender.next_item
+    model = untrained.current_build.recommender.next_item
     scores = model.items.weight @ model.fold_in(np.arange(3, 11))
     assert ranking[0].score == pytest.approx(scores.max(), abs=1e-5)
 

@@ -308,7 +308,7 @@ def test_a_word_typed_whole_ranks_as_it_is(typed_of):
 
 
 def test_the_words_before_and_operators_keep_their_meaning(typed_of):
-    asked = typed_of.index.texts.reader.read("bre* gui", True)
+    asked = typed_of.current_build.texts.reader.read("bre* gui", True)
     ways = {term.text: {e.term for e in term.expansions} for term in asked.terms}
     first, last = ways.values()
     assert {"bread", "breakfast"} <= first
@@ -317,7 +317,7 @@ def test_the_words_before_and_operators_keep_their_meaning(typed_of):
 
 
 def test_without_typing_nothing_is_completed(typed_of):
-    asked = typed_of.index.texts.reader.read("bre", False)
+    asked = typed_of.current_build.texts.reader.read("bre", False)
     assert (asked.certainty, asked.completions) == (1.0, [])
 
 

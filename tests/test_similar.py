@@ -84,7 +84,8 @@ def test_people_of_now_are_counted(tmp_path, shop_items, shop_log):
         engine.record("new", 1, 5)
         engine.record("new", 2, 5)
         engine.record(102, 2, 1)  # no longer likes it
-        assert engine.index.histories.liking(0) == {0, 1, 2, engine.index.histories.ids.find("new")}
+        histories = engine.current_build.histories
+        assert histories.liking(0) == {0, 1, 2, histories.ids.find("new")}
         ranking = engine.similar(2, k=9)
         (i,) = (i for i, hit in enumerate(ranking) if hit.id == 1)
         texts = [reason.text for reason in ranking.reasons(i)]
@@ -92,9 +93,8 @@ def test_people_of_now_are_counted(tmp_path, shop_items, shop_log):
         engine.remove([3])
     with Engine(path) as engine:  # rows have moved
         assert engine.items[30]["id"] == 30
-        assert [engine.index.histories.ids[row] for row in engine.index.histories.liking(8)] == [
-            103
-        ]
+        histories = engine.current_build.histories
+        assert [histories.ids[row] for row in histories.liking(8)] == [103]
 
 
 def test_without_a_log_only_texts_tell(tmp_path):

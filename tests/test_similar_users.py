@@ -64,14 +64,14 @@ def solved(monkeypatch):
 
 def anew(engine):
     """The embeddings at length 1 of all users, each by their history of now, alone."""
-    recommender = engine.index.recommender
+    recommender = engine.current_build.recommender
     histories = [recommender.histories.at(row) for row in range(len(recommender.histories))]
     found = [recommender.factors.fold_in(h.positions, h.confidences) for h in histories]
     return unit_rows(np.array(found))
 
 
 def assert_as_anew(engine):
-    recommender, expected = engine.index.recommender, anew(engine)
+    recommender, expected = engine.current_build.recommender, anew(engine)
     found = _user_directions(recommender, None)
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, expected, atol=2e-7)
@@ -199,7 +199,7 @@ def test_a_build_without_vectors_solves_them_and_answers_as_one_with_them(engine
 
 def test_who_is_forgotten_has_no_vector_in_any_file(engine):
     engine.remove([24])
-    row = engine.index.histories.ids.find(EVERYBODY[1])
+    row = engine.current_build.histories.ids.find(EVERYBODY[1])
     before = np.array(stored(engine))
     vector = before[row].tobytes()
     path = engine.workspace.path

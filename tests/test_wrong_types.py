@@ -184,7 +184,7 @@ def test_a_value_is_displayed_whatever_it_is():
     assert len(displayed("a" * 1000)) == 60
 
 
-def test_questions_of_an_engine_have_the_signature_and_help_of_the_index():
+def test_questions_of_an_engine_have_the_signature_and_help_of_the_open_build():
     parameters = inspect.signature(Engine.search).parameters
     assert list(parameters)[1:4] == ["query", "k", "heads"]
-    assert "Items ranked" in inspect.getdoc(Engine.search)
+    assert "Rank items" in inspect.getdoc(Engine.search)

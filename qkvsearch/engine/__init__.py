@@ -10,7 +10,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from qkvsearch._utils.validation import check_id
-from qkvsearch.engine.index import Index
+from qkvsearch.engine.open_build import OpenBuild
 from qkvsearch.errors import DamagedError, QkvError
 from qkvsearch.search.candidates import as_list, id_list
 from qkvsearch.storage import Workspace
@@ -43,21 +43,21 @@ T = TypeVar("T")
 
 
 def _question(
-    question: Callable[Concatenate[Index, P], T],
+    question: Callable[Concatenate[OpenBuild, P], T],
 ) -> Callable[Concatenate[Engine, P], T]:
-    """Return a method of `Engine` that answers a question from one index, even if another build is
+    """Return a method of `Engine` that answers a question from one build, even if another build is
     published meanwhile.
     """
 
     @wraps(question)
     def ask(engine: Engine, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        index = engine.index
+        build = engine.current_build
         try:
-            return question(index, *args, **kwargs)
+            return question(build, *args, **kwargs)
         except DamagedError as error:
             from qkvsearch.engine.info import explain_damage
 
-            raise explain_damage(error, index.snapshot) from None
+            raise explain_damage(error, build.snapshot) from None
 
     return ask
 
@@ -96,7 +96,7 @@ class Engine:
     def _open(self) -> None:
         # Read first, so that a build that is published meanwhile is noticed next time.
         state = self.workspace.state()
-        self._index = Index(self.workspace)
+        self._build = OpenBuild(self.workspace)
         self._state = state
 
     def _reopen(self) -> None:
@@ -105,13 +105,13 @@ class Engine:
             self._open()
 
     @property
-    def index(self) -> Index:
+    def current_build(self) -> OpenBuild:
         """The opened build that answers the next question."""
         if self._follows:
             with self._lock:
                 if self.workspace.state() != self._state:
                     self._open()
-        return self._index
+        return self._build
 
     def __enter__(self) -> Self:
         return self
@@ -121,62 +121,62 @@ class Engine:
 
     def close(self) -> None:
         """Close the files of the workspace."""
-        self._index.close()
+        self._build.close()
 
     def __repr__(self) -> str:
-        return repr(self.index)
+        return f"<Engine {self.current_build.summary}>"
 
     @property
     def snapshot(self) -> Snapshot:
         """The build's files."""
-        return self.index.snapshot
+        return self.current_build.snapshot
 
     @property
     def catalog(self) -> StoredCatalog:
         """The catalog of the build."""
-        return self.index.catalog
+        return self.current_build.catalog
 
     @property
     def models(self) -> StoredModels:
         """The models of the build."""
-        return self.index.models
+        return self.current_build.models
 
     @property
     def texts(self) -> TextSearch:
         """The heads of a search."""
-        return self.index.texts
+        return self.current_build.texts
 
     @property
     def n_items(self) -> int:
         """The number of items."""
-        return self.index.n_items
+        return self.current_build.n_items
 
     @property
     def items(self) -> ItemRows:
         """The catalog: `items["m042"]` is a row as a dict, `items.to_frame()` all rows."""
-        return self.index.items
+        return self.current_build.items
 
     @property
     def users(self) -> UserRows:
         """The users, including those recorded since the build, in the same way as `items`."""
-        return self.index.users
+        return self.current_build.users
 
     # --- questions ---
 
-    search = _question(Index.search)
-    head = _question(Index.head)
-    recommend = _question(Index.recommend)
-    recommend_all = _question(Index.recommend_all)
-    similar = _question(Index.similar)
-    similar_users = _question(Index.similar_users)
-    show = _question(Index.show)
-    history = _question(Index.history)
-    records = _question(Index.records)
-    attend = _question(Index.attend)
-    encode = _question(Index.encode)
-    map = _question(Index.map)
-    export_embeddings = _question(Index.export_embeddings)
-    _facts = _question(Index.info)
+    search = _question(OpenBuild.search)
+    head = _question(OpenBuild.head)
+    recommend = _question(OpenBuild.recommend)
+    recommend_all = _question(OpenBuild.recommend_all)
+    similar = _question(OpenBuild.similar)
+    similar_users = _question(OpenBuild.similar_users)
+    show = _question(OpenBuild.show)
+    history = _question(OpenBuild.history)
+    records = _question(OpenBuild.records)
+    attend = _question(OpenBuild.attend)
+    encode = _question(OpenBuild.encode)
+    map = _question(OpenBuild.map)
+    export_embeddings = _question(OpenBuild.export_embeddings)
+    _facts = _question(OpenBuild.info)
 
     def info(self, *, verify: bool = False) -> dict[str, Any]:
         """Return facts about the build: when it was made, from what, and its models.
@@ -231,7 +231,7 @@ class Engine:
     def _recording(self) -> Recording:
         from qkvsearch.recommend.recording import Recording
 
-        return Recording(self.workspace, self.index.histories)
+        return Recording(self.workspace, self.current_build.histories)
 
     def add(
         self, items: Source, columns: Columns | None = None, *, progress: Progress | None = None
@@ -335,18 +335,18 @@ class Engine:
         from qkvsearch.evaluation.search_protocol import evaluate_heads
 
         names = None if heads is None else as_list(heads)
-        index = self.index
+        build = self.current_build
         if against is not None:
             from qkvsearch.engine.measure import evaluate_against
 
-            return evaluate_against(index, against, queries, names, progress)
+            return evaluate_against(build, against, queries, names, progress)
         if qrels is None:
             raise QkvError(
                 "give the correct answers (`qrels`), or compare with an exact search (`against`)"
             )
-        learned_from = index.snapshot.facts.get(LEARNED_FROM, "")
+        learned_from = build.snapshot.facts.get(LEARNED_FROM, "")
         return evaluate_heads(
-            index.search, queries, qrels, names, index.items.ids, progress, learned_from
+            build.search, queries, qrels, names, build.items.ids, progress, learned_from
         )
 
     def evaluate_recommend(

@@ -25,14 +25,14 @@ from qkvsearch.retrieval import DenseKeys
 from qkvsearch.search.options import check
 
 if TYPE_CHECKING:
-    from qkvsearch.engine.index import Index
+    from qkvsearch.engine.open_build import OpenBuild
 
 # The default limits of tuning.
 TRIALS, MINUTES = 27, 5.0
 
 
 def evaluate_against(
-    build: Index,
+    build: OpenBuild,
     exact: str,
     queries: str | Path | Queries,
     heads: list[str] | None,
@@ -56,7 +56,7 @@ def evaluate_against(
             if progress is not None:
                 progress("reading keys", done, len(names))
 
-        def answering(of: Index) -> Answer:
+        def answering(of: OpenBuild) -> Answer:
             return lambda text, k: of.search(text, k=k, heads=heads)
 
         return compare_with_exact(

@@ -13,7 +13,7 @@ import numpy as np
 
 from qkvsearch._utils.query_lock import without_query_lock
 from qkvsearch.engine import Engine
-from qkvsearch.engine.index import Index
+from qkvsearch.engine.open_build import OpenBuild
 from qkvsearch.errors import DamagedError, QkvError
 
 log = logging.getLogger("qkvsearch.web")
@@ -46,18 +46,18 @@ class HotReloadEngine(Engine):
                 self._follower.start()
 
     @property
-    def index(self) -> Index:
+    def current_build(self) -> OpenBuild:
         """Return the build that answers now."""
         state = self.workspace.state()
         if state not in (self._state, self._checked):
             with self._lock:
-                if not self._is_published(self._index):
+                if not self._is_published(self._build):
                     self._open()
                 self._checked = state
         if time.monotonic() > self._checked_until:
-            require_whole(self._index)
+            require_whole(self._build)
             self._checked_until = time.monotonic() + INTERVAL
-        return self._index
+        return self._build
 
     def close(self) -> None:
         """Stop following, and release the workspace's files."""
@@ -67,7 +67,7 @@ class HotReloadEngine(Engine):
             self._follower.join()
         super().close()
 
-    def _is_published(self, build: Index) -> bool:
+    def _is_published(self, build: OpenBuild) -> bool:
         """Return whether the workspace still has the build, or its list of builds is damaged."""
         with suppress(DamagedError):
             return any(entry.name == build.snapshot.name for entry in self.workspace.builds())
@@ -75,7 +75,7 @@ class HotReloadEngine(Engine):
 
     def _follow(self) -> None:
         """Open newer builds, until the engine is closed."""
-        self._succeeds(lambda: warm(self._index, self._ends))
+        self._succeeds(lambda: warm(self._build, self._ends))
         pause = INTERVAL
         while not self._ends.wait(pause):
             is_new = self.workspace.state() != self._state
@@ -92,15 +92,15 @@ class HotReloadEngine(Engine):
 
     def _open_ahead(self) -> None:
         before, state = self._state, self.workspace.state()
-        build = Index(self.workspace)
+        build = OpenBuild(self.workspace)
         warm(build, self._ends)
         with self._lock:
             # A request, or a change by this engine, may have opened a newer one meanwhile.
             if self._state == before and self._is_published(build):
-                self._index, self._state = build, state
+                self._build, self._state = build, state
 
 
-def warm(build: Index, ends: Event) -> None:
+def warm(build: OpenBuild, ends: Event) -> None:
     """Have a build answer frequent kinds of requests until `ends` is set. Other requests do not
     wait for it. Raises `DamagedError`.
     """
@@ -131,7 +131,7 @@ def warm(build: Index, ends: Event) -> None:
                 continue
 
 
-def require_whole(build: Index) -> None:
+def require_whole(build: OpenBuild) -> None:
     """Raise `DamagedError` where a file of the build is shorter than it was. Files are mapped into
     memory, and to read past the end of one ends the process (SIGBUS).
     """

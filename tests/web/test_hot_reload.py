@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("fastapi", reason="needs qkvsearch[web]")
 
 from qkvsearch import Engine, build
-from qkvsearch.engine.index import Index
+from qkvsearch.engine.open_build import OpenBuild
 from qkvsearch.errors import DamagedError
 from qkvsearch.web import hot_reload
 from qkvsearch.web.hot_reload import HotReloadEngine, warm
@@ -69,7 +69,7 @@ def test_nobody_waits_until_it_is_open_and_has_answered(engine, path, monkeypatc
     assert {hit.id for hit in engine.search("kite")} == {1, 2}
     may_go_on.set()
     until(lambda: engine.n_items == 4)
-    assert engine.index in asked
+    assert engine.current_build in asked
 
 
 def test_a_question_waits_where_its_build_was_deleted(path):
@@ -113,12 +113,12 @@ def test_one_that_cannot_be_opened_is_told_of_and_the_former_answers(
 
     monkeypatch.setattr(hot_reload, "RETRY_INTERVAL", 0.01)
     with caplog.at_level(logging.ERROR, "qkvsearch.web"):
-        monkeypatch.setattr(hot_reload, "Index", broken)
+        monkeypatch.setattr(hot_reload, "OpenBuild", broken)
         with Engine(path) as writer:
             writer.add(MORE)
         until(lambda: "disk on fire" in caplog.text)
     assert {hit.id for hit in engine.search("kite")} == {1, 2}
-    monkeypatch.setattr(hot_reload, "Index", Index)
+    monkeypatch.setattr(hot_reload, "OpenBuild", OpenBuild)
     until(lambda: engine.n_items == 4)
 
 
@@ -126,7 +126,8 @@ def test_a_truncated_file_is_damage_and_a_removed_one_can_be_read_on(path, monke
     monkeypatch.setattr(hot_reload, "INTERVAL", 0)
     with HotReloadEngine(path) as engine:
         engine.search("kite")
-        file = next(file.path for file in engine.index.snapshot.files if file.path.suffix == ".npy")
+        files = [file.path for file in engine.current_build.snapshot.files]
+        file = next(path for path in files if path.suffix == ".npy")
         content = file.read_bytes()
         file.write_bytes(content[:-1])
         with pytest.raises(DamagedError, match=r"truncated"):
@@ -152,5 +153,5 @@ def test_it_closes_once_nothing_reads_its_files(path, monkeypatch):
 def test_a_catalog_of_one_long_title_is_warmed(tmp_path):
     items = pd.DataFrame({"id": ["a,b"], "title": ["word " * 100_000]})
     with build(tmp_path / "ws", items=items, encoder="corpus") as engine:
-        warm(engine.index, threading.Event())
+        warm(engine.current_build, threading.Event())
         assert engine.n_items == 1

@@ -231,7 +231,7 @@ async def encode_batch(service: RequestService, batch: EncodeBatch) -> Response:
 
 def encode_texts(engine: Engine, texts: list[str], head: str | None) -> dict[str, Any]:
     """Return the fields of `Vectors`. Raises `QkvError` for an unknown head."""
-    build = engine.index  # one build for the name and for the vectors
+    build = engine.current_build  # one build for the name and for the vectors
     name = dense_head(build.models, head)
     vectors = build.encode(texts, head=name)
     return {"head": name, "components": vectors.shape[1], "vectors": _shortest(vectors)}

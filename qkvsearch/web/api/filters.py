@@ -45,7 +45,7 @@ def condition(
         return where
     expression = " AND ".join(expression for expression, _ in clauses)
     if where is not None:
-        build = engine.index  # one, though another may be published meanwhile
+        build = engine.current_build  # one, though another may be published meanwhile
         build.catalog.mask(where)  # refused as it is, before it is put in brackets
         expression += f" AND (\n{where}\n)"
     return expression, [value for _, values in clauses for value in values]

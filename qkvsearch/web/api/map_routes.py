@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from qkvsearch.data.catalog_columns import StoredColumn
 from qkvsearch.data.columns.facts import LIST_SEPARATOR
-from qkvsearch.engine.index import Index
+from qkvsearch.engine.open_build import OpenBuild
 from qkvsearch.engine.projection import ItemMap, MapPoint
 from qkvsearch.recommend.recommend import HEAD as COLLABORATIVE
 from qkvsearch.storage import StoredCatalog
@@ -117,10 +117,10 @@ async def item_map(
 ) -> Response:
     """What lies apart differs; what lies close together need not be alike."""
     check_count(service, parameters.k)
-    return await service.ask(lambda engine: as_json(map_items(engine.index, parameters)))
+    return await service.ask(lambda engine: as_json(map_items(engine.current_build, parameters)))
 
 
-def map_items(build: Index, parameters: MapParameters) -> dict[str, Any]:
+def map_items(build: OpenBuild, parameters: MapParameters) -> dict[str, Any]:
     """Return the fields of `MappedItems`. Raises `QkvError`."""
     query, user = parameters.query.strip() or None, parameters.user.strip() or None
     item_map = build.map(parameters.head, query=query, user=user, k=parameters.k)
@@ -142,7 +142,7 @@ def map_items(build: Index, parameters: MapParameters) -> dict[str, Any]:
     }
 
 
-def _items(build: Index, item_map: ItemMap) -> dict[str, Any]:
+def _items(build: OpenBuild, item_map: ItemMap) -> dict[str, Any]:
     ids, titles = build.catalog.names(item_map.items)
     return {
         "ids": ids,
@@ -172,7 +172,7 @@ def _rounded(numbers: np.ndarray) -> list[Any]:
 
 
 def _colour(
-    build: Index, item_map: ItemMap, columns: list[str], name: str | None
+    build: OpenBuild, item_map: ItemMap, columns: list[str], name: str | None
 ) -> dict[str, Any] | None:
     if name is None and columns:
         name = columns[0]

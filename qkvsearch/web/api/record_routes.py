@@ -79,7 +79,7 @@ async def record(
     rows = [(row.user, row.item, row.rating) for row in interactions]
 
     def do(engine: Engine) -> Any:
-        recording = Recording(engine.workspace, engine.index.histories)
+        recording = Recording(engine.workspace, engine.current_build.histories)
         keys = IdempotencyKeys(service.settings.shared, service.settings.seconds / 2)
         return keys.run_once(
             idempotency_key,

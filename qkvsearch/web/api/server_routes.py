@@ -35,7 +35,9 @@ class Health(BaseModel):
 @router.get("/health", responses=described_by(Health), summary="Whether it answers")
 async def health(service: RequestService, request: Request) -> Response:
     """From which build, and of how many items; of a server with a token without it neither."""
-    build = await asyncio.to_thread(lambda: service.engine.index)  # which may have to be opened
+    build = await asyncio.to_thread(
+        lambda: service.engine.current_build
+    )  # which may have to be opened
     if service.token and not service.token.is_in(request.headers.get("authorization", "")):
         return as_json({"status": "ok"})
     return as_json({"status": "ok", "items": build.n_items, "built": build.snapshot.created})

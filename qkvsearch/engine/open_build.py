@@ -48,9 +48,9 @@ if TYPE_CHECKING:
     from qkvsearch.text.encoded_text import AttentionMap
 
 
-class Index:
-    """The current build of a workspace, opened. It answers from this build, even if another one is
-    published later. Raises `WorkspaceError`.
+class OpenBuild:
+    """The build of a workspace that was current when it was opened. It answers from this build,
+    even if another one is published later. Raises `WorkspaceError`.
     """
 
     def __init__(self, workspace: Workspace) -> None:
@@ -66,10 +66,15 @@ class Index:
         self.snapshot.close()
 
     def __repr__(self) -> str:
+        return f"<OpenBuild {self.summary}>"
+
+    @property
+    def summary(self) -> str:
+        """The path of the workspace, the numbers of items and users, and the encoder."""
         facts = self.snapshot.facts
         return (
-            f"<Engine {self.workspace.path}: {self.n_items:,} items, "
-            f"{facts.get('n_users', 0):,} users, encoder {facts['encoder']}>"
+            f"{self.workspace.path}: {self.n_items:,} items, "
+            f"{facts.get('n_users', 0):,} users, encoder {facts['encoder']}"
         )
 
     @property
