@@ -221,15 +221,6 @@ def test_texts_beyond_the_models_limit_are_counted(tiny_bert, tmp_path):
     assert "texts_cut" not in built(tmp_path / "short", encoder=str(tiny_bert))
 
 
-def test_encoding_says_how_many_texts_of_all_are_done(tiny_bert, tmp_path):
-    steps = []
-    built(tmp_path / "ws", encoder=str(tiny_bert), progress=lambda *step: steps.append(step))
-    done = [n for stage, n, total in steps if stage == "encoding with transformer"]
-    assert {total for stage, _, total in steps if "encoding with trans" in stage} == {12}
-    assert done == sorted(done)
-    assert done[-1] == 12
-
-
 JUDGED = ({"q1": "deep sea"}, {"q1": {"0": 1}})
 
 

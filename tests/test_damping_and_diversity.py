@@ -90,22 +90,6 @@ def test_someone_who_met_everything_is_left_with_nothing_new(films, assert_adds_
         assert_adds_up([reason["contribution"] for reason in hit.because], hit.score)
 
 
-@pytest.fixture
-def emptied(tmp_path, shop_items, shop_log):
-    """A shop whose user 400 has nothing left, for the item they met was removed."""
-    log = pd.concat([shop_log, pd.DataFrame({"user": [400], "item": [8], "rating": [5]})])
-    qkv.build(tmp_path / "emptied", items=shop_items, interactions=log)
-    with qkv.open(tmp_path / "emptied") as engine:
-        engine.remove(8)
-        yield engine
-
-
-@pytest.mark.parametrize("options", [*OPTIONS[:-2], {"seen": True}], ids=str)
-def test_someone_who_met_nothing_has_no_recommendations_and_no_error(emptied, options):
-    assert ids(emptied.recommend(user=400, explain=True, **options)) == []
-    assert ids(emptied.similar_users(400, explain=True)) == []
-
-
 # --- ratings ---
 
 
@@ -316,19 +300,3 @@ def test_the_reasons_of_a_similar_user_add_up_and_name_what_both_met(movies, ass
         shared = {reason["id"] for reason in hit.because if reason["shared"]}
         assert shared == both & liked_by(movies, "u001")
         assert hit.shared == len(both)
-
-
-def test_the_score_of_a_similar_user_is_the_cosine_of_what_is_solved_now(films):
-    films.record("newcomer", "Alien", 5)
-    films.record("u002", "Alien", 5)
-
-    def solved(user):
-        history = films.current_build.recommender.histories.of(user)
-        vector = films.models.implicit.fold_in(history.positions, history.confidences)
-        return vector / np.linalg.norm(vector)
-
-    found = {hit.id: hit.score for hit in films.similar_users("newcomer", k=1000)}
-    assert "newcomer" not in found
-    for user in ("u002", "u100"):
-        assert found[user] == pytest.approx(solved("newcomer") @ solved(user), abs=1e-5)
-    assert "newcomer" in ids(films.similar_users("u002", k=1000))

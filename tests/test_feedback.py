@@ -206,20 +206,6 @@ def test_folded_ids_are_found_in_any_case_wherever_they_are_named(folded):
     assert folded.similar("k3", k=1)
 
 
-def test_what_is_recorded_in_another_case_is_of_the_same_user(folded):
-    before = folded.users["Ann7"]["interactions"]
-    new = next(
-        item for item in ITEMS["id"] if f"K{item}" in {h.id for h in folded.recommend(user="Ann7")}
-    )
-    folded.record("aNn7", f"k{new}")
-    assert folded.users["ANN7"]["interactions"] == before + 1
-    assert len(folded.users) == N_USERS
-    folded.record("New", "K1")
-    folded.record("NEW", "k2")
-    assert len(folded.users) == N_USERS + 1
-    assert folded.users["new"] == {"id": "New", "interactions": 2}
-
-
 def test_folding_outlives_a_change_of_the_catalog(folded):
     folded.add(pd.DataFrame({"id": ["k3", "k900"], "title": ["other", "new"]}))
     assert len(folded.items) == N_ITEMS + 1

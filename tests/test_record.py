@@ -32,12 +32,6 @@ def scores(ranking):
     return {hit.id: hit.score for hit in ranking}
 
 
-def test_what_was_recorded_is_no_longer_recommended(films):
-    first = films.recommend(user="u001", k=1)[0]
-    films.record("u001", first.id, 5)
-    assert first.id not in scores(films.recommend(user="u001", k=500))
-
-
 def test_a_recorded_history_answers_like_the_same_likes(films):
     films.record("newcomer", "Alien", 5)
     films.record("newcomer", "Heat", 5)

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import qkvsearch as qkv
-from qkvsearch.errors import DamagedError, DataError, QkvError, UnknownIdError
+from qkvsearch.errors import QkvError, UnknownIdError
 from qkvsearch.search.listing import Listing
 
 THINGS = pd.DataFrame({"id": ["x", "y", "z", "w"], "title": ["jacket", "trousers", "stove", "gas"]})
@@ -70,20 +70,6 @@ def test_what_was_recorded_of_an_item_that_left_is_listed_without_a_title(engine
 # --- a log ---
 
 
-def test_a_log_is_appended_as_one_batch_and_says_what_it_left_out(engine, tmp_path):
-    file = tmp_path / "may.csv"
-    file.write_text("user,item,rating\nann,z,4\nnew,x,5\nann,nowhere,3\n")
-    done = engine.record_many(file)
-    assert "1 skipped (1 with an item that is not in the catalog" in done.notes[0]
-    assert [row["batch"] for row in engine.records()] == [1, 1]
-    assert engine.recommend(user="new", k=9)
-    assert len(engine.undo_record()) == 2
-    assert not engine.records()
-    file.write_text("user,item\nann,nowhere\n")
-    with pytest.raises(DataError):
-        engine.record_many(file)
-
-
 # --- builds that learn ---
 
 
@@ -141,19 +127,6 @@ def test_spellings_of_one_user_and_item_are_one_where_ids_are_folded(tmp_path):
         assert engine.show("Y")["users"] == 2
 
 
-def test_007_is_not_7(tmp_path):
-    items = THINGS.assign(id=["007", "b", "c", "d"])
-    engine = qkv.build(tmp_path / "ws", items=items, encoder="corpus")
-    engine.record("u", "007")
-    engine.close()
-    numbers = THINGS.assign(id=[7, 8, 9, 10])
-    with qkv.build(tmp_path / "ws", items=numbers, encoder="corpus") as engine:
-        assert not engine.history("u")
-        assert "'007'" in engine.history("u").notes[0]
-        engine.record("u", 7)
-        assert [row["id"] for row in engine.history("u")] == [7]
-
-
 @pytest.mark.parametrize("user", ["\ud800", None, "", " ", True, ["a"], b"a", float("nan")])
 def test_what_is_nobodys_id_is_refused(engine, user):
     with pytest.raises(QkvError, match="user"):
@@ -194,28 +167,6 @@ def test_two_threads_record_and_read_at_once(engine):
     for thread in threads:
         thread.join()
     assert engine.records().total == 20
-
-
-def test_damaged_records_stop_what_is_about_users_and_nothing_else(engine):
-    engine.record("ann", "z", 3)
-    path = engine.workspace.path / "records.db"
-    data = bytearray(path.read_bytes())
-    data[-9] ^= 1
-    path.write_bytes(data)
-    with qkv.open(engine.workspace.path) as other:
-        assert other.search("stove")[0].id == "z"
-        assert other.similar("z")
-        for ask in (
-            lambda: other.recommend(user="ann"),
-            lambda: other.history("ann"),
-            other.records,
-            lambda: other.record("ann", "w", 3),
-            other.undo_record,
-            lambda: other.info(verify=True),
-        ):
-            with pytest.raises(DamagedError, match=r"records\.db.*repair"):
-                ask()
-    assert path.read_bytes() == data
 
 
 def test_a_listing_shows_itself_as_a_table_that_hides_nothing():

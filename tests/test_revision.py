@@ -9,19 +9,16 @@ from threading import Barrier, Thread
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import qkvsearch as qkv
 from qkvsearch._utils.callbacks import silent
 from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.engine import Engine
-from qkvsearch.errors import DataError, QkvError, UnknownIdError, WorkspaceError
+from qkvsearch.errors import DataError, QkvError, UnknownIdError
 from qkvsearch.index import StoredModels, add
 from qkvsearch.index import merge as merging
 from qkvsearch.index.merge import merged_contents
-from qkvsearch.storage import Workspace, array_files
-from qkvsearch.storage import workspace as workspace_module
+from qkvsearch.storage import Workspace
 from qkvsearch.storage.array_files import read_array
 from qkvsearch.text.pretrained.static import find_package
 
@@ -86,42 +83,6 @@ def state(path: Path) -> tuple:
 
 
 # --- the words ---
-
-WORDS = "red blue green kettle anchor ladder 2001 2001.5 the 注意力 0042".split()
-rows = st.dictionaries(
-    st.integers(0, 9) | st.sampled_from(["a", "07"]),
-    st.tuples(
-        st.lists(st.sampled_from(WORDS), max_size=4).map(" ".join),
-        st.sampled_from(WORDS) | st.none(),
-    ),
-    min_size=1,
-    max_size=6,
-)
-
-
-def frame(items: dict) -> pd.DataFrame:
-    texts = [(str(id_), *fields) for id_, fields in items.items()]
-    return pd.DataFrame(texts, columns=["id", "title", "tags"])
-
-
-@settings(max_examples=10)  # each builds twice
-@given(rows, rows, st.sets(st.integers(0, 9).map(str), max_size=4))
-def test_catalog_and_words_are_those_of_a_fresh_build(tmp_path_factory, first, more, leaving):
-    folder = tmp_path_factory.mktemp("any")
-    qkv.build(folder / "ws", items=frame(first), encoder="corpus").close()
-    add_items(folder / "ws", frame(more))
-    everyone = {str(id_): fields for id_, fields in (first | more).items()}
-    leaving &= set(everyone)
-    if leaving and leaving != set(everyone):
-        remove_items(folder / "ws", leaving)
-        everyone = {id_: fields for id_, fields in everyone.items() if id_ not in leaving}
-    with (
-        qkv.build(folder / "fresh", items=frame(everyone), encoder="corpus") as fresh,
-        Engine(folder / "ws") as revised,
-    ):
-        assert list(revised.catalog.all_cells()) == list(fresh.catalog.all_cells())
-        assert revised.catalog.columns == fresh.catalog.columns
-        assert_same_arrays(stored_arrays(revised, "lexical"), stored_arrays(fresh, "lexical"))
 
 
 def test_an_added_item_is_found_at_once_and_its_parts_add_up(path, assert_adds_up):
@@ -348,23 +309,6 @@ def test_a_reader_outlives_many_additions_in_a_row(path):
 
 
 # --- crashes, and others at work ---
-
-
-@pytest.mark.parametrize("place", ["write_array", "write_catalog", "write_root", "save"])
-@pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt()], ids=type)
-def test_a_crash_leaves_the_former_build(path, monkeypatch, place, error):
-    def fail(*args, **kwargs):
-        raise error
-
-    before = state(path)
-    module, name = (array_files.np, "save") if place == "save" else (workspace_module, place)
-    with monkeypatch.context() as patch:
-        patch.setattr(module, name, fail)
-        with pytest.raises((WorkspaceError, KeyboardInterrupt)):
-            add_items(path, MORE)
-    assert state(path) == before
-    assert [folder.name for folder in (path / "builds").iterdir()] == [before[0]]
-    add_items(path, MORE)
 
 
 def item(number: int) -> pd.DataFrame:

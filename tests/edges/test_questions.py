@@ -60,14 +60,6 @@ def test_a_filter_on_a_column_that_is_not_there_names_those_that_are(qkv, shop_p
     assert "no such column: maed; did you mean made? (columns: id, title, made)" in answer.stderr
 
 
-@pytest.mark.parametrize("query", ["", "   ", "the", "?!", "猫" * 5000, "apple " * 20_000])
-def test_a_query_of_nothing_or_of_very_much_is_answered(qkv, shop_path, query):
-    answer = qkv("-w", shop_path, "search", query, "--format", "json")
-    assert answer.code == 0
-    assert isinstance(json.loads(answer.stdout), list)
-    assert bool(json.loads(answer.stdout)) == ("apple" in query)
-
-
 @pytest.mark.parametrize("args", [["search", "apple"], ["items"], ["remove", "--dry-run"]])
 def test_a_condition_may_be_given_more_or_less_time(qkv, shop_path, args):
     slow = " AND ".join(["title LIKE '%e%'"] * 200)

@@ -180,19 +180,7 @@ def test_a_reader_can_filter_after_another_build_was_published(tmp_path, make_co
     assert catalog.mask("year > 2000").sum() == 1
 
 
-years = st.lists(st.none() | st.integers(1880, 2030), min_size=1, max_size=12)
 PYTHON = {"<": int.__lt__, "<=": int.__le__, "=": int.__eq__, "!=": int.__ne__, ">": int.__gt__}
-
-
-@given(years, st.sampled_from(list(PYTHON)), st.integers(1880, 2030))
-def test_year_comparisons_are_their_python_twins(years, operator, bound):
-    db = sqlite3.connect(":memory:")
-    db.execute("CREATE TABLE items (_position INTEGER PRIMARY KEY, year INTEGER)")
-    db.executemany("INSERT INTO items VALUES (?, ?)", enumerate(years))
-    found = matching_positions(db, "items", YEAR, f"year {operator} {bound}")
-    db.close()
-    compare = PYTHON[operator]
-    assert found == [i for i, year in enumerate(years) if year is not None and compare(year, bound)]
 
 
 # Expressions beside the same ones in Python, where None is SQL's unknown.
