@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from qkvsearch.lessons.drawings.heads import in_bytes
+from qkvsearch.lessons.drawings.attention_lines import in_bytes
 from qkvsearch.text.encoders import pretrained
 
 OUT = Path(__file__).parent.parent / "qkvsearch/lessons/compute/minilm_heads.npz"

@@ -1,6 +1,6 @@
 """The course: lessons that slow the engine down to a step at a time.
 
-A lesson is a folder `NN-name` with a document in each language, `en.md` and `zh.md`, which `source`
+A lesson is a folder `NN-name` with a document in each language, `en.md` and `zh.md`, which `parser`
 reads and `runner` runs; what takes more than a few lines to compute is in `compute`. To add one,
 add a folder.
 """
@@ -12,9 +12,9 @@ from typing import Any
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.lessons.messages import LANGUAGES, language, spoken
 from qkvsearch.lessons.own_numbers import refuse
+from qkvsearch.lessons.parser import Source, folders, read
 from qkvsearch.lessons.parts import Given, Guidance, Lesson, Outline
 from qkvsearch.lessons.runner import run
-from qkvsearch.lessons.source import Source, folders, read
 
 __all__ = ["LANGUAGES", "LESSONS", "Given", "Outline", "guidance", "language", "lesson", "outline"]
 

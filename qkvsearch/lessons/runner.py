@@ -19,9 +19,9 @@ import numpy as np
 from qkvsearch.errors import DataError, QkvError
 from qkvsearch.lessons.drawings import Arrows, Descent, Flow, Heads
 from qkvsearch.lessons.messages import shown
+from qkvsearch.lessons.parser import Block, Source
 from qkvsearch.lessons.parts import Code, Curve, Formula, Given, Matrix, Part, Step, Table, Text
 from qkvsearch.lessons.quizzes import Quiz
-from qkvsearch.lessons.source import Block, Source
 from qkvsearch.lessons.workbench import Workbench
 
 LOADS = {"LOAD_NAME", "LOAD_GLOBAL"}

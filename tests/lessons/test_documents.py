@@ -10,8 +10,8 @@ import pytest
 from qkvsearch.errors import DataError
 from qkvsearch.lessons import Given, lesson
 from qkvsearch.lessons.exports.markdown import to_markdown
+from qkvsearch.lessons.parser import folders, parse
 from qkvsearch.lessons.runner import Names, literal, names_of, run
-from qkvsearch.lessons.source import folders, parse
 
 EVERY = pytest.mark.parametrize("name", folders())
 CHINESE = re.compile("[\u4e00-\u9fff]")

@@ -16,7 +16,7 @@ from qkvsearch.lessons import LESSONS, language, lesson
 from qkvsearch.lessons.compute import learning
 from qkvsearch.lessons.compute.recommender import RATE, RATINGS, STEPS, descend, positions
 from qkvsearch.lessons.drawings import Arrows, AttendedText, Descent, Drawing, Flow, Heads
-from qkvsearch.lessons.drawings.heads import LEVELS, in_bytes
+from qkvsearch.lessons.drawings.attention_lines import LEVELS, in_bytes
 from qkvsearch.lessons.drawings.svg import wide
 from qkvsearch.lessons.exports.markdown import to_markdown
 from qkvsearch.lessons.exports.notebook import to_notebook

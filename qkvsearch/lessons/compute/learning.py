@@ -17,7 +17,7 @@ from qkvsearch.attention.layers.basic import gaussian, kaiming_normal, xavier_no
 from qkvsearch.attention.training import Adam, mean_squared_error
 from qkvsearch.errors import QkvError
 from qkvsearch.lessons.drawings import AttendedText
-from qkvsearch.lessons.drawings.heads import LEVELS
+from qkvsearch.lessons.drawings.attention_lines import LEVELS
 from qkvsearch.lessons.parts import Given
 from qkvsearch.text.analysis import fold
 from qkvsearch.text.encoded_text import EncodedText, Focus, focus, is_word

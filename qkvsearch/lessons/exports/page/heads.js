@@ -22,7 +22,7 @@ drawings.heads = (figure, say) => {
     return words.map((_, i) => words.map((_, j) => codes[start + i * n + j] / levels));
   };
 
-  // --- what is drawn: the places of lessons/drawings/heads.py ---
+  // --- what is drawn: the places of lessons/drawings/attention_lines.py ---
 
   const [WIDE, ROW, TOP, LEFT, RIGHT, LINE_WIDTH, MIN_WEIGHT] = [360, 25, 40, 108, 252, 9, 0.01];
   const height = (i) => TOP + ROW * i - 4;
