@@ -80,10 +80,9 @@ def write_again(path: Path, said: str) -> None:
         there = {str(item) for item in engine.items.to_frame().reset_index()["id"]}
         if not {"900", "901"} <= there:
             raise Fault(f"{said}: the next add adds nothing")
-        if hasattr(engine, "builds"):
-            left = {one.name for one in (path / "builds").iterdir()}
-            if strange := left - wanted(path):
-                raise Fault(f"{said}: left after the next add: {sorted(strange)}")
+        left = {one.name for one in (path / "builds").iterdir()}
+        if strange := left - wanted(path):
+            raise Fault(f"{said}: left after the next add: {sorted(strange)}")
 
 
 def wanted(path: Path) -> set[str]:

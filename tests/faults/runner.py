@@ -1,20 +1,16 @@
 """Runs the trials of a part in forked processes, each by its own seed, to be run again alone.
 
-A trial that raises is a finding, and so is one that brings its process down or does not end: the
-number under which it runs stands in memory that all processes share.
+A trial that raises is a finding, and so is one that brings its process down or does not end.
 """
 
 from __future__ import annotations
 
 import ctypes
-import json
-import mmap
+import multiprocessing
 import os
 import random
-import select
 import shutil
 import signal
-import struct
 import tempfile
 import time
 import traceback
@@ -22,12 +18,13 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
-# A trial that takes longer than this many seconds counts as one that hangs.
+# A trial that takes longer than this many seconds for one of its inputs counts as one that hangs.
 LONGEST = 180
 PR_SET_PDEATHSIG = 1
-PLACE = struct.Struct("qqd")  # which trial, which of its inputs, since when
+FORK = multiprocessing.get_context("fork")
 
 
 class Fault(AssertionError):
@@ -47,7 +44,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Part:
-    """Trials of one kind. `share`: each counts as so many of what docs/trust.md counts."""
+    """Trials of one kind."""
 
     name: str
     trial: Callable[[Trial], None]
@@ -66,94 +63,71 @@ class Outcome:
     faults: list[str] = field(default_factory=list)
     skipped: set[str] = field(default_factory=set)
 
+    def add(self, counts: Counter[str], fault: str) -> None:
+        """Add a trial; counts that begin with "skipped: " are kept as texts."""
+        self.trials += 1
+        self.skipped.update(name for name in counts if name.startswith("skipped: "))
+        self.counts.update({name: n for name, n in counts.items() if name not in self.skipped})
+        if fault:
+            self.faults.append(fault)
+            print("  FAULT", fault, flush=True)
+
 
 def run_part(part: Part, numbers: list[int], seed: int, most_faults: int) -> Outcome:
-    """All trials of a part, in as many processes as it has workers."""
+    """Run trials of a part, each in a process of its own, `part.workers` at a time."""
     began, outcome = time.monotonic(), Outcome(part.name)
-    waiting = [numbers[k :: part.workers] for k in range(part.workers)]
-    workers = [_Worker(part, mine, seed) for mine in waiting if mine]
-    while workers and len(outcome.faults) < most_faults:
-        select.select([worker.pipe for worker in workers], [], [], 1.0)
-        for worker in list(workers):
-            worker.read(outcome)
-            rest = worker.rest_after_end(outcome)
-            if rest is not None:
-                workers.remove(worker)
-                if rest:
-                    workers.append(_Worker(part, rest, seed))
-    for worker in workers:
-        worker.stop()
+    waiting, running = list(numbers), list[_Running]()
+    while len(outcome.faults) < most_faults and (waiting or running):
+        while waiting and len(running) < part.workers:
+            running.append(_Running(part, waiting.pop(0), seed))
+        wait([trial.messages for trial in running], 1.0)
+        running = [trial for trial in running if not trial.is_over(outcome)]
+    for trial in running:
+        trial.stop()
     outcome.seconds = time.monotonic() - began
     return outcome
 
 
-class _Worker:
-    """A forked process that runs some of a part's trials and tells of each."""
+class _Running:
+    """A forked process that runs one trial, and sends the input it has come to and its result."""
 
-    def __init__(self, part: Part, numbers: list[int], seed: int) -> None:
-        self.numbers, self.part, self.text = numbers, part, b""
-        self.place = mmap.mmap(-1, PLACE.size)
-        self.place[:] = PLACE.pack(-1, 0, time.time())
-        self.pipe, writing = os.pipe()
-        self.pid = os.fork()
-        if self.pid == 0:
-            os.close(self.pipe)
-            code = 1
-            with suppress(BaseException):
-                os.setpgid(0, 0)
-                die_with_parent()
-                self._work(seed, writing)
-                code = 0
-            os._exit(code)
-        os.close(writing)
-        os.set_blocking(self.pipe, False)
+    def __init__(self, part: Part, number: int, seed: int) -> None:
+        self.name, self.place, self.since = f"{part.name}:{number}", 0, time.monotonic()
+        self.messages, sending = FORK.Pipe(duplex=False)
+        arguments = (part, number, seed, sending)
+        self.process = FORK.Process(target=_run_alone, args=arguments, daemon=True)
+        self.process.start()
+        sending.close()
 
-    def _work(self, seed: int, pipe: int) -> None:
-        for number in self.numbers:
-            told = run_trial(self.part, number, seed, self._note)
-            os.write(pipe, json.dumps(told).encode() + b"\n")
-
-    def _note(self, number: int, place: int) -> None:
-        self.place[:] = PLACE.pack(number, place, time.time())
-
-    def read(self, outcome: Outcome) -> None:
-        with suppress(BlockingIOError):
-            while text := os.read(self.pipe, 1 << 16):
-                self.text += text
-        *lines, self.text = self.text.split(b"\n")
-        for line in lines:
-            told = json.loads(line)
-            self.numbers.remove(told["number"])
-            outcome.trials += 1
-            outcome.counts.update(told["counts"])
-            outcome.skipped.update(told["skipped"])
-            if told["fault"]:
-                outcome.faults.append(told["fault"])
-                print("  FAULT", told["fault"], flush=True)
-
-    def rest_after_end(self, outcome: Outcome) -> list[int] | None:
-        """None while it runs; then the trials that are left, without the one that ended it."""
-        number, place, since = PLACE.unpack(self.place[:])
-        hangs = time.time() - since > LONGEST
-        if hangs:
-            self.stop()
-        elif os.waitpid(self.pid, os.WNOHANG)[0] == 0:
-            return None
-        self.read(outcome)
-        os.close(self.pipe)
-        if self.numbers and number in self.numbers:
-            how = f"does not end in {LONGEST} s" if hangs else "ends the whole process"
-            fault = f"{self.part.name}:{number} input {place}: {how}"
-            outcome.faults.append(fault)
-            print("  FAULT", fault, flush=True)
-            self.numbers.remove(number)
-        return self.numbers
+    def is_over(self, outcome: Outcome) -> bool:
+        """Whether it sent its result, or ended without one or hangs, which is a fault."""
+        is_alive = self.process.is_alive()
+        with suppress(EOFError):
+            while self.messages.poll():
+                message = self.messages.recv()
+                if isinstance(message, tuple):
+                    outcome.add(*message)
+                    self.process.join()
+                    return True
+                self.place, self.since = message, time.monotonic()
+        hangs = time.monotonic() - self.since > LONGEST
+        if is_alive and not hangs:
+            return False
+        self.stop()
+        how = f"does not end in {LONGEST} s" if hangs else "ends the whole process"
+        outcome.add(Counter(), f"{self.name} input {self.place}: {how}")
+        return True
 
     def stop(self) -> None:
         with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, signal.SIGKILL)
-        with suppress(ChildProcessError):
-            os.waitpid(self.pid, 0)
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.join()
+
+
+def _run_alone(part: Part, number: int, seed: int, messages: Connection) -> None:
+    os.setpgid(0, 0)
+    die_with_parent()
+    messages.send(run_trial(part, number, seed, messages.send))
 
 
 def die_with_parent() -> None:
@@ -161,15 +135,16 @@ def die_with_parent() -> None:
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def run_trial(part: Part, number: int, seed: int, note: Callable[[int, int], None]) -> dict:
-    """What a trial counted, and what it found."""
+def run_trial(
+    part: Part, number: int, seed: int, at: Callable[[int], None]
+) -> tuple[Counter[str], str]:
+    """Return what a trial counted, and its fault or an empty text."""
     counts: Counter[str] = Counter()
-    note(number, 0)
     folder = Path(tempfile.mkdtemp(prefix=f"{part.name}-{number}-"))
     chance = random.Random(f"{seed} {part.name} {number}")
     fault = ""
     try:
-        part.trial(Trial(number, chance, folder, counts, lambda place: note(number, place)))
+        part.trial(Trial(number, chance, folder, counts, at))
     except Fault as error:
         fault = f"{part.name}:{number} {error}"
     except Exception as error:
@@ -178,7 +153,4 @@ def run_trial(part: Part, number: int, seed: int, note: Callable[[int, int], Non
         fault = f"{part.name}:{number} {type(error).__name__}: {error} [{where}]"
     if not os.environ.get("FAULTS_KEEP"):
         shutil.rmtree(folder, ignore_errors=True)
-    skipped = [name for name in counts if name.startswith("skipped: ")]
-    for name in skipped:
-        del counts[name]
-    return {"number": number, "counts": counts, "fault": fault[:2500], "skipped": skipped}
+    return counts, fault[:2500]

@@ -240,19 +240,11 @@ def lines(table: pd.DataFrame) -> tuple[str, ...]:
 
 def records_of(engine: Engine) -> tuple[str, ...]:
     """What was recorded, in its order, without the times."""
-    if hasattr(engine, "records"):
-        rows = [
-            {name: row[name] for name in ("user", "item", "rating", "weight") if name in row}
-            for row in engine.records(k=None)
-        ]
-        return tuple(json.dumps(row, default=str) for row in rows)
-    return tuple(
-        json.dumps([user, row["id"], row.get("rating")], default=str)
-        for user in ("u1", "u2", "u3", "u5", "someone", "killed")
-        if user in engine.users
-        for row in engine.history(user)
-        if row.get("recorded")
-    )
+    rows = [
+        {name: row[name] for name in ("user", "item", "rating", "weight") if name in row}
+        for row in engine.records(k=None)
+    ]
+    return tuple(json.dumps(row, default=str) for row in rows)
 
 
 def verify(path: Path) -> str:

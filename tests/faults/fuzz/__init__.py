@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import pickle
 import random
-import signal
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import traceback
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,8 @@ from qkvsearch.errors import QkvError
 from tests.faults.runner import Fault, Trial
 from tests.faults.world import WORDS
 
-# Inputs of one trial, and seconds that one of them may take.
-INPUTS, LONGEST = 200, 120
+# Inputs of one trial.
+INPUTS = 200
 # Signs with which readers of text have had trouble.
 STRANGE = [
     "", " ", "\t", "\n", "\r\n", "\r", "\0", "\x1b[31m", "\x9b1m", "\u202e", "\ufeff", "\ud800",
@@ -104,22 +103,6 @@ def pickled() -> bytes:
     return pickle.dumps(_Payload())
 
 
-@contextmanager
-def within(seconds: float, said: Callable[[], str]) -> Iterator[None]:
-    """Raises `Fault` where it takes longer."""
-
-    def stop(*_: object) -> None:
-        raise Fault(f"{said()}: takes longer than {seconds} s")
-
-    former = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, former)
-
-
 def clear_error(error: QkvError, said: str) -> None:
     """A message of one line that is no copy of another library's error."""
     message = str(error)
@@ -141,40 +124,29 @@ def inputs(
     most: int = 300,
 ) -> None:
     """`use` of so many made inputs ends well or in a `QkvError`. Raises `Fault`, which names the
-    first input of each kind that does not.
+    first input that does not.
     """
-    found: dict[str, str] = {}
     for number in range(n):
-        chance = random.Random(f"{trial.chance.random()} {number}")
-        given = make(chance)
+        given = make(random.Random(f"{trial.chance.random()} {number}"))
+        said = f"input {number} {shown(given, most)}"
         trial.at(number)
         trial.counts["inputs"] += 1
-        said = lambda given=given, number=number: f"input {number} {shown(given, most)}"  # noqa: E731
         try:
-            with within(LONGEST, said):
-                use(given)
+            use(given)
             trial.counts["accepted"] += 1
         except QkvError as error:
-            clear_error(error, said())
+            clear_error(error, said)
             trial.counts["refused"] += 1
         except Exception as error:
-            place = place_of(error)
-            found.setdefault(place, f"{said()}: {type(error).__name__}: {error} [{place}]")
-        if canary().exists():
-            canary().unlink()
-            raise Fault(f"{said()}: code was run")
-    if found:
-        raise Fault("; ".join([*found.values()][:4]))
+            raise Fault(f"{said}: {type(error).__name__}: {error} [{place_of(error)}]") from error
+        finally:
+            if canary().exists():
+                canary().unlink()
+                raise Fault(f"{said}: code was run")
 
 
 def place_of(error: BaseException) -> str:
     """The innermost lines of our own that an error came through."""
-    import traceback
-
     frames = traceback.extract_tb(error.__traceback__)
-    ours = [frame for frame in frames if "qkvsearch" in frame.filename]
-    if isinstance(error, Fault) or not ours:
-        return f"{str(error)[-80:]} {frames[-1].filename}:{frames[-1].lineno}"
-    return " < ".join(
-        f"{frame.filename.rpartition('qkvsearch/')[2]}:{frame.lineno}" for frame in ours[-3:][::-1]
-    )
+    ours = [frame for frame in frames if "qkvsearch" in frame.filename] or frames
+    return " < ".join(f"{Path(one.filename).name}:{one.lineno}" for one in ours[-3:][::-1])

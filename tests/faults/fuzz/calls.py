@@ -29,6 +29,8 @@ READING = [
 ]  # fmt: skip
 # They change a workspace, which is a copy; `build` goes without, as it takes longer.
 CHANGING = ["record", "remove", "rollback", "forget", "add"]
+# They would write to a file of any name.
+WRITING = {"-o", "--to", "--plot", "--all"}
 
 
 def command_line(chance: random.Random, commands: list[str]) -> list[str]:
@@ -41,7 +43,9 @@ def command_line(chance: random.Random, commands: list[str]) -> list[str]:
             words += [
                 _word(chance, str(parameter.name)) for _ in range(chance.choice([0, 1, 1, 2]))
             ]
-    options = [one for one in command.params if isinstance(one, click.Option)]
+    options = [
+        one for one in command.params if isinstance(one, click.Option) and not WRITING & {*one.opts}
+    ]
     for option in chance.sample(options, min(len(options), chance.randint(0, 3))):
         words.append(chance.choice([*option.opts, *option.secondary_opts]))
         if not option.is_flag or chance.random() < 0.03:
@@ -50,8 +54,7 @@ def command_line(chance: random.Random, commands: list[str]) -> list[str]:
         words.insert(0, chance.choice(["--", "-x", "--nothing", "-", "--=", "-kkk"]))
     if chance.random() < 0.02:
         name = fuzz.text(chance, 2)
-    # Nothing that would be written to a file of some name.
-    return [name, *_without_files(words)]
+    return [name, *words]
 
 
 def _word(chance: random.Random, name: str) -> str:
@@ -64,20 +67,6 @@ def _word(chance: random.Random, name: str) -> str:
         return str(chance.choice([0, -1, 5, 10**12, 0.5, "nan", "inf", "1e400", "json", "csv"]))
     # The system's own limit: no argument has a zero in it, and bytes come as surrogates.
     return fuzz.text(chance).replace("\0", "0").encode("utf-8", "replace").decode()[:4000]
-
-
-def _without_files(words: list[str]) -> list[str]:
-    found = []
-    skip = False
-    for word in words:
-        if skip:
-            skip = False
-            continue
-        if word in ("-o", "--output", "--to", "--plot", "--all", "--fields-file"):
-            skip = True
-            continue
-        found.append(word)
-    return found
 
 
 def fuzz_commands(trial: Trial) -> None:
