@@ -56,16 +56,19 @@ def by_user(rows):
     return found
 
 
-def stop_after(monkeypatch, parts):
-    """Ctrl-C after so many parts."""
+def interrupt(engine, path, **options):
+    """Begin a file for all users, with Ctrl-C after three parts."""
     add = ExportFile.add
 
     def interrupted(self, number, table):
-        if number == parts:
+        if number == 3:
             raise KeyboardInterrupt
         add(self, number, table)
 
-    monkeypatch.setattr(ExportFile, "add", interrupted)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ExportFile, "add", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            engine.recommend_all(path, **options)
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
@@ -108,10 +111,7 @@ def test_an_interrupted_run_goes_on_and_ends_with_the_same_file(
         pytest.importorskip("pyarrow")
     films.recommend_all(tmp_path / f"whole.{form}")
     broken = tmp_path / f"broken.{form}"
-    with pytest.MonkeyPatch.context() as patch:
-        stop_after(patch, 3)
-        with pytest.raises(KeyboardInterrupt):
-            films.recommend_all(broken)
+    interrupt(films, broken)
     assert not broken.exists()
     solved = []
     with pytest.MonkeyPatch.context() as patch:
@@ -131,10 +131,7 @@ def test_an_interrupted_run_goes_on_and_ends_with_the_same_file(
 def test_parts_of_other_options_or_before_a_record_are_not_used(
     films, tmp_path, small_blocks, change
 ):
-    with pytest.MonkeyPatch.context() as patch:
-        stop_after(patch, 3)
-        with pytest.raises(KeyboardInterrupt):
-            films.recommend_all(tmp_path / "all.csv", k=5)
+    interrupt(films, tmp_path / "all.csv", k=5)
     options = {"k": 5} | (change if isinstance(change, dict) else {})
     if change == "record":
         films.record("u001", "Alien", 5)
@@ -167,10 +164,7 @@ def test_two_runs_with_other_options_on_one_file_do_not_mix(films, tmp_path, sma
 def test_parts_of_an_interrupted_run_outlast_another_run_for_a_day(
     films, tmp_path, small_blocks, hours
 ):
-    with pytest.MonkeyPatch.context() as patch:
-        stop_after(patch, 3)
-        with pytest.raises(KeyboardInterrupt):
-            films.recommend_all(tmp_path / "all.csv", k=5)
+    interrupt(films, tmp_path / "all.csv", k=5)
     (parts,) = (tmp_path / "all.csv.parts").iterdir()
     long_ago = time.time() - 3600 * hours
     os.utime(parts, (long_ago, long_ago))
@@ -265,10 +259,7 @@ def test_blocks_are_smaller_for_a_larger_k_and_those_of_others_are_not_used(
     )
     assert everyone.blocks(10**9)[-1] == (399, 400)
     monkeypatch.setattr(interaction_log, "ROWS", 1000)
-    with pytest.MonkeyPatch.context() as patch:
-        stop_after(patch, 3)
-        with pytest.raises(KeyboardInterrupt):
-            films.recommend_all(tmp_path / "all.csv")
+    interrupt(films, tmp_path / "all.csv")
     monkeypatch.setattr(interaction_log, "ROWS", 2000)
     assert films.recommend_all(tmp_path / "all.csv")[:2] == (400, 0)
 
@@ -309,25 +300,19 @@ def test_what_is_the_same_for_all_blocks_is_made_once(films, tmp_path, small_blo
     assert made == [1]
 
 
-def test_a_file_that_has_the_name_of_the_parts_is_left_alone(shop, tmp_path):
-    (tmp_path / "all.csv.parts").write_text("mine")
-    with pytest.raises(QkvError, match=r"all\.csv\.parts: in the way, and not ours"):
-        shop.recommend_all(tmp_path / "all.csv")
-    assert (tmp_path / "all.csv.parts").read_text() == "mine"
-
-
 def test_recent_without_times_is_refused_before_any_work(shop, tmp_path):
     with pytest.raises(QkvError, match="no times, so none is recent"):
         shop.recommend_all(tmp_path / "all.csv", recent=3)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_of_someone_elses_is_left_alone(shop, tmp_path):
-    (tmp_path / "all.csv.parts").mkdir()
-    (tmp_path / "all.csv.parts" / "thesis.txt").write_text("mine")
-    with pytest.raises(QkvError, match="in the way, and not ours"):
+@pytest.mark.parametrize("name", ["all.csv.parts", "all.csv.parts/thesis.txt"])
+def test_what_is_not_ours_in_the_place_of_the_parts_is_left_alone(shop, tmp_path, name):
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("mine")
+    with pytest.raises(QkvError, match=r"all\.csv\.parts: in the way, and not ours"):
         shop.recommend_all(tmp_path / "all.csv")
-    assert (tmp_path / "all.csv.parts" / "thesis.txt").read_text() == "mine"
+    assert (tmp_path / name).read_text() == "mine"
 
 
 def test_progress_counts_users(shop, tmp_path):

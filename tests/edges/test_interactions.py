@@ -39,7 +39,7 @@ def test_a_user_who_liked_nothing_gets_no_recommendations_and_is_told(shop_of, a
     shop_of("ann,1,5", "ann,2,4", "bob,1,1", "cy,2,5", "cy,3,5")
     ids, said = ask("recommend", "--user", "bob")
     assert ids == []
-    assert "nothing this user likes" in said
+    assert "this user likes nothing yet" in said
 
 
 def test_a_user_of_whom_no_row_could_be_used_is_unknown_with_near_matches(shop_of, qkv):
@@ -66,7 +66,7 @@ def test_a_like_of_an_item_that_nobody_met_recommends_nothing_and_says_so(shop_o
 def test_nothing_is_said_where_there_are_recommendations_or_none_were_asked_for(qkv, shop_path):
     asked = ("-w", shop_path, "recommend", "--user", "101")
     some, none = qkv(*asked, "-k", 2), qkv(*asked, "-k", 0)
-    assert (some.code, some.stderr, none.code, none.stderr) == (0, "", 0, "No hits asked for.\n")
+    assert (some.code, some.stderr, none.code, none.stderr) == (0, "", 0, "No hits: -k is 0.\n")
     assert some.stdout
 
 

@@ -323,8 +323,9 @@ def test_repair_signs_what_is_whole(path):
     assert repair_records(path).changed is False
 
 
-def test_a_file_that_sqlite_cannot_open_is_lost_and_that_is_said(path):
-    flip(path / "records.db", 3)
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_file_that_is_gone_or_that_sqlite_cannot_open_is_lost_and_that_is_said(path, is_there):
+    flip(path / "records.db", 3) if is_there else (path / "records.db").unlink()
     done = repair_records(path)
     assert (done.kept, done.lost) == (0, None)
     assert str(done) == "an unknown number of records of records.db; 0 records kept"
@@ -394,14 +395,6 @@ def test_a_journal_that_restores_damage_is_not_played_into_what_was_repaired(pat
     assert (done.kept, done.lost) == (5, 1)
     assert not journal.exists()
     assert rows(path) == [row for row in expected if row[0] != 5]
-
-
-def test_repair_where_the_file_is_gone_says_that_nobody_knows(path):
-    (path / "records.db").unlink()
-    done = repair_records(path)
-    assert (done.kept, done.lost) == (0, None)
-    assert rows(path) == []
-    assert len(write(path, ["g"])) == 1
 
 
 # --- forget ---
