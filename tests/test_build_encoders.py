@@ -211,16 +211,6 @@ def test_static_is_taken_where_it_is_installed_and_minilm_is_not(tmp_path):
     assert "qkvsearch model fetch minilm" in facts["encoder_chosen"]
 
 
-def test_texts_beyond_the_models_limit_are_counted(tiny_bert, tmp_path):
-    titles, tags = ["deep " * 30, "sea", "red"], ["sea " * 30, "", "a"]
-    items = pd.DataFrame({"id": [1, 2, 3], "title": titles, "tags": tags})
-    build_workspace(Workspace(tmp_path / "ws"), read_source(items=items), encoder=str(tiny_bert))
-    with qkv.open(tmp_path / "ws") as engine:
-        cut = engine.snapshot.facts["texts_cut"]
-    assert cut == "2 of 6 texts are longer than transformer's 12 tokens and were cut"
-    assert "texts_cut" not in built(tmp_path / "short", encoder=str(tiny_bert))
-
-
 JUDGED = ({"q1": "deep sea"}, {"q1": {"0": 1}})
 
 

@@ -71,15 +71,6 @@ def test_damping_and_diversity_are_reasons_without_an_id(movies):
 # --- who has met nothing, one thing, everything ---
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_one_interaction_is_enough(films, assert_adds_up, options):
-    films.record("newcomer", "Alien", 5)
-    ranking = films.recommend(user="newcomer", k=5, explain=True, **options)
-    assert len(ranking) == 5
-    for hit in ranking:
-        assert_adds_up([reason["contribution"] for reason in hit.because], hit.score)
-
-
 @pytest.mark.parametrize("options", OPTIONS[:-1], ids=str)
 def test_someone_who_met_everything_is_left_with_nothing_new(films, assert_adds_up, options):
     everything = list(films.catalog.ids("items"))

@@ -106,16 +106,11 @@ def test_what_cannot_be_asked_is_said(untrained, tmp_path_factory):
     with pytest.raises(QkvError, match="leave `recent` out"):
         untrained.recommend(user=3, model="next-item", recent=2)
     path = tmp_path_factory.mktemp("plain")
-    with (
-        qkv.build(path, items=ITEMS, interactions=LOG, encoder="corpus") as engine,
-        pytest.raises(WorkspaceError, match="build with `next_item`"),
-    ):
-        engine.recommend(user=3, model="next-item")
-    with (
-        qkv.build(path, items=ITEMS, interactions=LOG, encoder="corpus") as engine,
-        pytest.raises(WorkspaceError, match="build with `next_item`"),
-    ):
-        engine.recommend_all(path / "all.csv", model="next-item")
+    with qkv.build(path, items=ITEMS, interactions=LOG, encoder="corpus") as engine:
+        with pytest.raises(WorkspaceError, match="build with `next_item`"):
+            engine.recommend(user=3, model="next-item")
+        with pytest.raises(WorkspaceError, match="build with `next_item`"):
+            engine.recommend_all(path / "all.csv", model="next-item")
     assert not list(path.glob("all.csv*"))
     with pytest.raises(QkvError, match="interactions"):
         qkv.build(path, items=ITEMS, encoder="corpus", next_item=True)

@@ -147,23 +147,6 @@ def test_removing_needs_no_encoder_and_adding_names_the_one_that_is_gone(
     assert state(tmp_path / "ws") == before
 
 
-@pytest.fixture
-def by_folder(shop_items, tiny_bert, tmp_path):
-    """A workspace by a transformer that reads 12 tokens, and the transformer's folder."""
-    model = shutil.copytree(tiny_bert, tmp_path / "model")
-    qkv.build(tmp_path / "ws", items=shop_items, encoder=str(model)).close()
-    return tmp_path / "ws", model
-
-
-def test_items_that_say_nothing_leave_the_second_pass_to_the_others(by_folder):
-    path, _ = by_folder
-    add_items(path, item(50).assign(title=" \u200b"))
-    with Engine(path) as engine:
-        assert engine.models.has_tokens
-        keys = engine.models.token_keys
-        assert keys.lengths(np.array(ids_of(engine).index(50))) == 0 == len(keys.added[0])
-
-
 # --- the tastes ---
 
 
@@ -216,19 +199,6 @@ def test_recommendations_are_the_exact_solve_among_the_items_that_are_left(path,
         scores = embeddings @ left.fold_in(met.positions, met.confidences)
         for hit in engine.recommend(user=101, k=20):
             assert hit.score == pytest.approx(scores[ids_of(engine).index(hit.id)], abs=1e-6)
-
-
-def test_one_film_less_leaves_everyone_elses_first_ten_as_they_were(movies_path, movies, tmp_path):
-    path = shutil.copytree(movies_path, tmp_path / "movies")
-    rarest = np.bincount(movies.models.log().items, minlength=movies.n_items).argmin()
-    gone = ids_of(movies)[rarest]
-    remove_items(path, gone)
-    with Engine(path) as engine:
-        for user in list(movies.catalog.ids("users"))[:20]:
-            before = movies.recommend(user=user, where=f"id <> {gone!r}")
-            after = engine.recommend(user=user)
-            assert [hit.id for hit in after] == [hit.id for hit in before]
-            assert [h.score for h in after] == pytest.approx([h.score for h in before], rel=0.02)
 
 
 def test_with_every_item_that_anyone_met_gone_there_is_nothing_to_go_by(path, shop):
@@ -295,17 +265,6 @@ def test_what_search_does_not_read_is_not_encoded_again(path, monkeypatch):
     add_items(path, pd.DataFrame({"id": [4], "title": ["steel hammer"], "made": [1900]}))
     with Engine(path) as engine:
         assert engine.search("hammer", where="made = 1900")[0].id == 4
-
-
-def test_a_reader_outlives_many_additions_in_a_row(path):
-    with Engine(path) as early, Engine(path) as busy:
-        for number in range(4):
-            busy.add(pd.DataFrame({"id": [100 + number], "title": ["gimlet"], "made": [1]}))
-            assert busy.search("gimlet", heads=["lexical"])[-1].title == "gimlet"
-        assert len(busy.search("gimlet", heads=["lexical"])) == 4
-        assert not early.search("gimlet", heads=["lexical"])  # all it reads is still there
-        assert early.search("hammer")
-        assert busy.remove(np.int64(100)).removed == 1
 
 
 # --- crashes, and others at work ---

@@ -236,17 +236,6 @@ def test_it_stays_as_items_join_and_leave_and_segments_merge(path, tmp_path):
         assert not engine.search("kettle")
 
 
-def test_a_repaired_build_still_tells(tmp_path):
-    path = tmp_path / "ws"
-    qkv.build(path, items=ITEMS, columns=COLUMNS, encoder="corpus").close()
-    (keys,) = path.glob("builds/*/lsa.keys.npy")
-    keys.write_bytes(keys.read_bytes()[:-4] + b"\x00\x01\x02\x03")
-    qkv.repair(path)
-    with qkv.open(path) as engine:
-        assert not engine.search("of the and")
-        assert len(engine.search("guitar"))
-
-
 @pytest.mark.parametrize("wrong", [{"level": 1}, [], 7])
 def test_facts_that_no_build_writes_are_damage(tmp_path, wrong):
     path = tmp_path / "ws"

@@ -11,7 +11,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-import qkvsearch as qkv
 from qkvsearch.engine import Engine
 from qkvsearch.engine import info as damage
 from qkvsearch.errors import DamagedError, WorkspaceError
@@ -259,17 +258,6 @@ def test_all_that_is_damaged_is_told_at_once(path):
         "qkvsearch repair",
     ):  # fmt: skip
         assert said in str(told.value)
-
-
-def test_what_is_damaged_can_be_repaired(path, answers):
-    (build,) = path.glob("builds/*")
-    (build / "lexical.weights.npy").write_bytes(b"")
-    assert qkv.repair(path).rebuilt
-    with Engine(path) as engine:
-        assert engine.info(verify=True)["checksums"] == "all files are undamaged"
-        assert QUESTIONS["search"](engine) == answers["search"]
-    with pytest.raises(WorkspaceError, match="no workspace here"):
-        qkv.repair(path / "nowhere")
 
 
 def test_trust_reads_without_comparing(path):

@@ -161,13 +161,6 @@ def test_a_search_ends_by_trials_or_by_time(movies, monkeypatch, given, trials, 
     assert (asked["trials"], asked["minutes"]) == (trials, minutes)
 
 
-def test_similar_users_are_refused_before_any_work(movies):
-    done = []
-    with pytest.raises(QkvError, match="`k` must be"):
-        movies.similar_users("u001", k=-1, progress=lambda *where: done.append(where))
-    assert done == []
-
-
 def test_what_needs_a_log_says_so_without_one(things):
     for question in (things.evaluate_recommend, things.tune, things.reset_tuning):
         with pytest.raises(WorkspaceError, match="build with `interactions`"):

@@ -182,29 +182,6 @@ def test_a_window_wider_than_any_text_hides_nothing(dtype, far):
     assert not attention(*given, window=(5, 5), causal_offset=far).any()
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"window": (-1, None)}, ValueError, "left side must be 0 or more, got -1"),
-        ({"window": (5.0, 0)}, TypeError, r"left must be a whole number, got 5\.0"),
-        ({"window": 5}, ValueError, r"window must be a pair \(left, right\), got 5"),
-        ({"causal_offset": 2.0, "is_causal": True}, TypeError, r"offset must be a whole .* 2\.0"),
-        ({"softcap": NAN}, ValueError, "softcap must be positive"),
-    ],
-)
-def test_a_mistake_is_named_on_every_path(dtype, options, error, message):
-    with pytest.raises(error, match=message):
-        attention(*tensors(dtype), **options)
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_widths_that_differ_are_named_on_every_path(dtype):
-    q, k, v = tensors(dtype)
-    with pytest.raises(ValueError, match=r"same width d, got shapes \(500, 8\) and \(600, 7\)"):
-        attention(q, k[:, :7], v)
-
-
 def test_an_infinite_softcap_is_none():
     given = tensors("float64")
     np.testing.assert_array_equal(attention(*given, softcap=INF), attention(*given))
