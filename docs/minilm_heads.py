@@ -1,6 +1,6 @@
 """Records what the heads of MiniLM attend to: python docs/minilm_heads.py [MODEL_FOLDER]
 
-Writes qkvsearch/lessons/course/learning/minilm_heads.npz, which the course shows where the model is
+Writes qkvsearch/lessons/compute/minilm_heads.npz, which the course shows where the model is
 not installed. Of the model it holds no weight, only what its attention made of a dozen sentences:
 
 words      str (n_words), the words of all sentences one after another
@@ -20,10 +20,10 @@ from pathlib import Path
 
 import numpy as np
 
-from qkvsearch.lessons.drawings.heads import in_bytes
+from qkvsearch.lessons.drawings.attention_lines import in_bytes
 from qkvsearch.text.encoders import pretrained
 
-OUT = Path(__file__).parent.parent / "qkvsearch/lessons/course/learning/minilm_heads.npz"
+OUT = Path(__file__).parent.parent / "qkvsearch/lessons/compute/minilm_heads.npz"
 # Pairs that differ in a word which decides what another one means; and word order.
 SENTENCES = (
     "The animal didn't cross the street because it was too tired",

@@ -1,7 +1,8 @@
-"""Brings the catalog of the course up to date with its texts: python docs/translations.py.
+"""Brings the catalog of translations up to date with the code: python docs/translations.py.
 
-What is new in the code is left empty in `lessons.po`, to be translated there; what is gone is
-removed. Run it again after translating: it writes `lessons.mo`, which gettext reads.
+The catalog holds the texts of the page, the terminal, the exports and the drawings; a lesson's own
+text is in its documents. New texts are left empty in `lessons.po`, to be translated there; unused
+ones are removed. Run it again after translating: it writes `lessons.mo`, which gettext reads.
 """
 
 from __future__ import annotations
@@ -21,9 +22,8 @@ ROOT = Path(__file__).parent.parent
 SPOKEN = ("qkvsearch/lessons", "qkvsearch/cli", "qkvsearch/web")
 # Where templates say them, as Jinja2 finds them.
 TEMPLATES = "qkvsearch/web/templates"
-# By the function that says it, which of its arguments are messages.
-KEYWORDS = dict.fromkeys(("say", "tell", "mark", "step"), slice(1))
-KEYWORDS |= {"marks": slice(None), "quiz": slice(0, 3, 2)}
+# Functions whose first argument is a message.
+KEYWORDS = ("say", "mark")
 # No clock: one and the same text makes one and the same file.
 UNDATED = datetime(2025, 1, 1, tzinfo=UTC)
 
@@ -35,8 +35,8 @@ def said() -> Iterator[tuple[str, ast.expr]]:
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
                     continue
-                for message in node.args[KEYWORDS.get(node.func.id, slice(0))]:
-                    yield path.relative_to(ROOT).as_posix(), message
+                if node.func.id in KEYWORDS:
+                    yield path.relative_to(ROOT).as_posix(), node.args[0]
 
 
 def said_in_templates() -> Iterator[tuple[str, str]]:

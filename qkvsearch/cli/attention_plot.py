@@ -10,7 +10,7 @@ import numpy as np
 
 from qkvsearch._utils.files import write_file
 from qkvsearch.errors import QkvError, need
-from qkvsearch.lessons.exports.page.markup import Html, element, grid, joined
+from qkvsearch.lessons.markup import Html, element, grid, joined
 from qkvsearch.terminal import printable
 from qkvsearch.text.encoded_text import AttentionMap, Comparison
 

@@ -139,10 +139,10 @@ def _spoken() -> str:
 
 def _name(lesson: str | None) -> str | None:
     """Return the name of a lesson that may be given by its number."""
-    from qkvsearch.lessons import LESSONS
+    from qkvsearch.lessons import outline
 
-    numbered = {str(number): name for number, name in enumerate(LESSONS, start=1)}
-    return lesson and numbered.get(lesson.lstrip("0"), lesson)
+    by_number = {str(line.number): line.name for line in outline()}
+    return lesson and by_number.get(lesson.lstrip("0") or "0", lesson)
 
 
 def _given(own: dict[str, Any]) -> Given:

@@ -1,69 +1,67 @@
 """The course: lessons that slow the engine down to a step at a time.
 
-A lesson is a folder in `course`: its module has `TITLE`, `GOAL`, `MINUTES`, `FURTHER`
-where some of them are for steps beyond its core, `TAKES` where it can use something of the
-reader's own (names of fields of `Given`), and `lesson(given)`, which computes its steps and its
-quizzes. To add one: a folder, its name in `LESSONS`, and its `GUIDANCE`.
+A lesson is a folder `NN-name` with a document in each language, `en.md` and `zh.md`, which `parser`
+reads and `runner` runs; what takes more than a few lines to compute is in `compute`. To add one,
+add a folder.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from importlib import import_module
-from types import ModuleType
+from typing import Any
 
 from qkvsearch.errors import QkvError, suggest
-from qkvsearch.lessons.messages import LANGUAGES, language, say
+from qkvsearch.lessons.messages import LANGUAGES, language, spoken
 from qkvsearch.lessons.own_numbers import refuse
-from qkvsearch.lessons.parts import Given, Lesson, Outline
+from qkvsearch.lessons.parser import Source, folders, read
+from qkvsearch.lessons.parts import Given, Guidance, Lesson, Outline
+from qkvsearch.lessons.runner import run
 
-__all__ = ["LANGUAGES", "LESSONS", "Given", "Outline", "language", "lesson", "outline"]
+__all__ = ["LANGUAGES", "LESSONS", "Given", "Outline", "guidance", "language", "lesson", "outline"]
 
+FOLDERS = folders()
 # In the order in which they build on one another.
-LESSONS = (
-    "embeddings",
-    "dot-product",
-    "recommender",
-    "search",
-    "softmax",
-    "translation",
-    "self-attention",
-    "masks",
-    "context",
-    "heads",
-    "block",
-    "learning",
-)
+LESSONS = tuple(FOLDERS)
 
 
-def lesson(name: str, given: Given | None = None) -> Lesson:
-    """The lesson, computed now, in the language that is spoken. Raises `QkvError` for an unknown
-    name, or where what is given does not fit the lesson.
+def lesson(
+    name: str, given: Given | None = None, changes: Mapping[str, Any] | None = None
+) -> Lesson:
+    """Compute a lesson in the language that is spoken. Raises `QkvError` for an unknown name, or
+    where what is given does not fit the lesson.
+
+    changes: values in place of those of a document's setup, by name.
 
     >>> lesson("masks").showing(54).title
     'Padding'
     """
-    module, given = _module(name), given or Given()
-    refuse(given, name, *getattr(module, "TAKES", ()))
-    steps, quizzes = module.lesson(given)
+    source, given = _source(name), given or Given()
+    refuse(given, name, *source.fields.get("takes", "").split())
+    steps, quizzes = run(source, given, changes)
     quizzes = [replace(quiz, name=f"{name}.{n}") for n, quiz in enumerate(quizzes, start=1)]
-    return Lesson(**vars(_outline(name, module)), steps=steps, quizzes=quizzes)
+    return Lesson(**vars(_outline(name)), steps=steps, quizzes=quizzes)
 
 
 def outline() -> Iterator[Outline]:
-    """The course, lesson by lesson, without computing any."""
-    return (_outline(name, _module(name)) for name in LESSONS)
+    """Outline the course, lesson by lesson, without computing any."""
+    return map(_outline, LESSONS)
 
 
-def _outline(name: str, module: ModuleType) -> Outline:
-    number = LESSONS.index(name) + 1
-    further = getattr(module, "FURTHER", 0)
+def guidance(name: str) -> Guidance:
+    """Return what a teacher should know about the lesson."""
+    fields = _source(name).fields
+    return Guidance(fields["wrong"], fields["ask"], fields["answer"])
+
+
+def _outline(name: str) -> Outline:
+    fields, number = _source(name).fields, int(FOLDERS[name].name[:2])
+    further = int(fields.get("further", 0))
     return Outline(
-        name, number, say(module.TITLE), say(module.GOAL), module.MINUTES, further=further
+        name, number, fields["title"], fields["goal"], int(fields["minutes"]), further=further
     )
 
 
-def _module(name: str) -> ModuleType:
-    if name not in LESSONS:
-        there = ", ".join(LESSONS)
-        raise QkvError(f"no lesson {name!r}{suggest(name, list(LESSONS))} (there are {there})")
-    return import_module(f"qkvsearch.lessons.course.{name.replace('-', '_')}")
+def _source(name: str) -> Source:
+    if name not in FOLDERS:
+        available = ", ".join(LESSONS)
+        raise QkvError(f"no lesson {name!r}{suggest(name, list(LESSONS))} (there are {available})")
+    return read(FOLDERS[name], spoken())

@@ -53,7 +53,7 @@ class GradedAnswer:
         return self.quiz.is_right(self.answer.given)
 
     def to_record(self) -> dict[str, Any]:
-        """As JSON holds it; the right answer is a number, numbers, words, or the choice's text.
+        """Return it as JSON; the right answer is a number, numbers, words, or the choice's text.
 
         Numbers that JSON lacks are the words "inf", "-inf" and "nan".
         """
@@ -70,7 +70,7 @@ class GradedAnswer:
 
 
 def read_answers(path: Path) -> list[Answer]:
-    """The answers of a CSV file with columns student, quiz, answer (no student: one person's), or
+    """Read the answers of a CSV file (columns student, quiz, answer; no student: one person's), or
     of a JSON file, {quiz: answer} or {student: {quiz: answer}}. Of repeated ones the last counts.
 
     Raises `DataError`, with the file and the line, for what is neither.
@@ -91,7 +91,7 @@ def read_answers(path: Path) -> list[Answer]:
 def judge(
     answers: Sequence[Answer], only: str | None = None, given: Given | None = None
 ) -> list[GradedAnswer]:
-    """Each answer beside its quiz, in the order of the answers. Computes the lessons asked about.
+    """Pair each answer with its quiz, in the order of the answers; compute the lessons they need.
 
     only: the name of a lesson; answers to others' quizzes are left out. given: as for `lesson`.
     Raises `UnknownIdError`, with near matches, for a quiz that there is not.
@@ -103,22 +103,22 @@ def judge(
             raise DataError(f"none of the answers is about the lesson {only}")
     asked = {answer.lesson for answer in answers}
     meant = asked.union(*(get_close_matches(word, LESSONS) for word in asked - set(LESSONS)))
-    wanted = [name for name in LESSONS if name in ({only} if only else meant)]
-    known = {quiz.name: quiz for name in wanted for quiz in lesson(name, given).quizzes}
+    needed = [name for name in LESSONS if name in ({only} if only else meant)]
+    quizzes = {quiz.name: quiz for name in needed for quiz in lesson(name, given).quizzes}
     for answer in answers:
-        if answer.quiz not in known:
-            there = suggest(answer.quiz, list(known)) or "; they are called masks.1, masks.2, …"
+        if answer.quiz not in quizzes:
+            there = suggest(answer.quiz, list(quizzes)) or "; they are called masks.1, masks.2, …"
             raise UnknownIdError(f"{answer.place}: no quiz {answer.quiz!r}{there}")
-    return [GradedAnswer(answer, known[answer.quiz]) for answer in answers]
+    return [GradedAnswer(answer, quizzes[answer.quiz]) for answer in answers]
 
 
 def totals(judged: Iterable[GradedAnswer]) -> dict[str | None, tuple[int, int]]:
-    """By student, how many answers are right, and of how many."""
-    found: dict[str | None, tuple[int, int]] = {}
+    """Count each student's right answers and all answers."""
+    counts: dict[str | None, tuple[int, int]] = {}
     for one in judged:
-        right, all_ = found.get(one.answer.student, (0, 0))
-        found[one.answer.student] = right + one.is_right, all_ + 1
-    return found
+        right, all_ = counts.get(one.answer.student, (0, 0))
+        counts[one.answer.student] = right + one.is_right, all_ + 1
+    return counts
 
 
 def _of_csv(path: Path, text: str) -> Iterable[Answer]:
@@ -151,7 +151,7 @@ def _of_csv(path: Path, text: str) -> Iterable[Answer]:
 
 def _of_json(path: Path, text: str) -> Iterable[Answer]:
     try:
-        found = json.loads(text)
+        parsed = json.loads(text)
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
         raise DataError(f"{path}, {where}: {error.msg}") from None
@@ -159,9 +159,9 @@ def _of_json(path: Path, text: str) -> Iterable[Answer]:
         raise DataError(f"{path}: nested too deeply") from None
     except ValueError:  # Python reads a whole number of too many digits no further
         raise DataError(f"{path}: a number in it has more digits than can be read") from None
-    if not isinstance(found, dict):
+    if not isinstance(parsed, dict):
         raise DataError(f'{path}: give {{"quiz": answer}}, or {{"student": {{"quiz": answer}}}}')
-    for name, entry in found.items():
+    for name, entry in parsed.items():
         if isinstance(entry, Mapping):
             for quiz, given in entry.items():
                 yield Answer(name, quiz, _as_typed(path, quiz, given), f"{path}, {name}")
@@ -170,7 +170,7 @@ def _of_json(path: Path, text: str) -> Iterable[Answer]:
 
 
 def _as_typed(path: Path, quiz: str, given: Any) -> str:
-    """A JSON value as a person would type it."""
+    """Return a JSON value as a person would type it."""
     if given is None:
         return ""
     if isinstance(given, list):

@@ -5,7 +5,7 @@ The English texts are the keys of the catalog (gettext); `locale/zh` holds the C
 
 import gettext
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from decimal import ROUND_HALF_UP, Decimal
@@ -19,7 +19,7 @@ LOCALE = Path(__file__).with_name("locale")
 DOMAIN = "lessons"
 LANGUAGES = ("en", "zh")
 # Decimals of a number in a sentence or a matrix unless asked for others; JSON has all of them.
-DIGITS, MOST_DIGITS = 2, 12
+DIGITS, MAX_DIGITS = 2, 12
 # A small number has as many digits that count, up to so many places further; then it is nearly 0.
 FURTHER = 2
 NEARLY_0 = "≈0"
@@ -34,7 +34,7 @@ _digits: ContextVar[int] = ContextVar("_digits", default=DIGITS)
 
 @contextmanager
 def language(name: str) -> Iterator[None]:
-    """All that is said within is said in this language: "en" or "zh".
+    """Use a language, "en" or "zh", for all messages in this context.
 
     >>> with language("zh"):
     ...     say("weights")
@@ -49,13 +49,13 @@ def language(name: str) -> Iterator[None]:
 
 
 def spoken() -> str:
-    """The name of the language that is spoken."""
+    """Return the current language, "en" or "zh"."""
     return _spoken.get()
 
 
 @contextmanager
 def decimals(n: int) -> Iterator[None]:
-    """All numbers that are said within have so many decimals.
+    """Write the numbers in this context with n decimals.
 
     >>> with decimals(4):
     ...     shown(1 / 3)
@@ -69,7 +69,7 @@ def decimals(n: int) -> Iterator[None]:
 
 
 def digits() -> int:
-    """How many decimals numbers have."""
+    """Return the current number of decimals."""
     return _digits.get()
 
 
@@ -81,7 +81,7 @@ def _translations(name: str) -> gettext.NullTranslations:
 
 
 def say(message: str, **live: Any) -> str:
-    """A message in the language that is spoken, its {names} filled in; numbers are shortened.
+    """Translate a message into the current language and fill its {names}; shorten numbers.
 
     >>> say("weights"), say("The score is {score}.", score=2 / 3)
     ('weights', 'The score is 0.67.')
@@ -98,22 +98,12 @@ class _Shown(dict[str, Any]):
 
 
 def mark(message: str) -> str:
-    """A message that is said later: `say(TITLE)`. The catalog finds it by this name."""
+    """Mark a message that `say` translates later, so that the catalog includes it."""
     return message
 
 
-def marks(*messages: str) -> tuple[str, ...]:
-    """Several that are said later: `said(NAMES)`."""
-    return messages
-
-
-def said(messages: Iterable[str]) -> list[str]:
-    """Messages that were marked, in the language that is spoken."""
-    return [say(message) for message in messages]
-
-
 def shown(value: Any) -> str:
-    """A number as a person reads it, a list of them in brackets, a word as it is.
+    """Write a number as a person reads it, a list in brackets, a word as it is.
 
     What lies in the middle is rounded away from 0, as at school and in the page's script. A number
     below 1 has as many digits that count as others have decimals; one too small for that is ≈0.
@@ -151,7 +141,7 @@ def shown(value: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Numbers and words as JSON has them, arrays as lists of them, by name where they have some.
+    """Convert arrays, numbers and words, also in lists and mappings, to what JSON can hold.
 
     JSON has no infinity and no NaN; "inf", "-inf" and "nan" stand for them, and `float` reads them.
 

@@ -12,12 +12,12 @@ from qkvsearch.lessons.parts import Given
 from qkvsearch.lessons.workbench import PROJECTED, Workbench
 
 # At most this much is shown: a trace of n tokens writes n³ terms.
-MOST_TOKENS, MOST_WIDE = 26, 64
+MAX_TOKENS, MAX_WIDTH = 26, 64
 DECIMAL_COMMA = re.compile(r"(?<=\d),(?=\d)")
 
 
 def read_matrix(path: Path) -> np.ndarray:
-    """Numbers (rows, columns), float64: a row a line, apart by commas, semicolons, tabs or spaces.
+    """Read a matrix, float64: a row a line, separated by commas, semicolons, tabs or spaces.
 
     A first line of nothing but words is taken for headings. Raises `DataError`, with the file, line
     and column, for what is no number or no CSV, for lines of unequal length, and for a file that
@@ -43,24 +43,24 @@ def read_matrix(path: Path) -> np.ndarray:
         for place, entry in enumerate(entries, start=1):
             if not _is_number(entry):
                 raise DataError(f"{path}, line {n}, column {place}: {entry!r} is not a number")
-    if len(rows) > MOST_WIDE or width > MOST_WIDE:
+    if len(rows) > MAX_WIDTH or width > MAX_WIDTH:
         raise DataError(
             f"{path}: {len(rows)} × {width} numbers are more than a lesson shows, which is "
-            f"{MOST_WIDE} × {MOST_WIDE}"
+            f"{MAX_WIDTH} × {MAX_WIDTH}"
         )
     return np.array([[float(entry) for entry in entries] for _, entries in rows])
 
 
 def with_own(bench: Workbench, own: Given) -> Workbench:
-    """The workbench with the reader's inputs, weights and mask where they are given.
+    """Return the workbench with the reader's inputs, weights and mask where they are given.
 
     Raises `DataError` where matrices do not fit one another.
     """
     given = {name: getattr(own, name) for name in PROJECTED}
     matrices = {**bench.matrices, **{n: array for n, array in given.items() if array is not None}}
     x, w_query, w_key = (matrices[name] for name in PROJECTED[:3])
-    if len(x) > MOST_TOKENS:
-        raise DataError(f"`inputs`: {len(x)} rows are more than the {MOST_TOKENS} that are shown")
+    if len(x) > MAX_TOKENS:
+        raise DataError(f"`inputs`: {len(x)} rows are more than the {MAX_TOKENS} that are shown")
     for name in PROJECTED[1:]:
         weight = matrices[name]
         if len(weight) == x.shape[1]:
@@ -95,12 +95,12 @@ def with_own(bench: Workbench, own: Given) -> Workbench:
 def _entries(path: Path, n: int, line: str) -> list[str]:
     mark = next((mark for mark in ";,\t" if mark in line), None)
     try:
-        found = next(csv.reader([line], delimiter=mark)) if mark else line.split()
+        entries = next(csv.reader([line], delimiter=mark)) if mark else line.split()
     except csv.Error as error:
         raise DataError(f"{path}, line {n}: cannot read: {error}") from None
     if mark == ";":  # as spreadsheets part what has decimal commas
-        found = [DECIMAL_COMMA.sub(".", entry) for entry in found]
-    return [entry.strip() for entry in found]
+        entries = [DECIMAL_COMMA.sub(".", entry) for entry in entries]
+    return [entry.strip() for entry in entries]
 
 
 def _is_word(entry: str) -> bool:
@@ -112,7 +112,7 @@ def _is_word(entry: str) -> bool:
 
 
 def _is_number(entry: str) -> bool:
-    """Of one that is finite; Python reads 1_0 as 10, a person does not."""
+    """Return whether it is a finite number; Python reads 1_0 as 10, a person does not."""
     return not _is_word(entry) and "_" not in entry and bool(np.isfinite(float(entry)))
 
 

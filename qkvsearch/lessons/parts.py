@@ -9,10 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from qkvsearch.attention.trace import Trace, TraceStep
-from qkvsearch.lessons.cells import Cell, codes
+from qkvsearch.attention.trace import TraceStep
 from qkvsearch.lessons.drawings import Drawing
-from qkvsearch.lessons.messages import say
 from qkvsearch.lessons.quizzes import Quiz
 from qkvsearch.lessons.workbench import MaskName, Workbench
 
@@ -70,11 +68,6 @@ class Text:
     text: str
 
 
-def tell(message: str, **live: Any) -> Text:
-    """A paragraph, said."""
-    return Text(say(message, **live))
-
-
 @dataclass(frozen=True)
 class Formula:
     """A line of mathematics, in plain letters."""
@@ -102,7 +95,7 @@ class Matrix:
     def of(
         cls, step: TraceStep, name: str, symbols: bool = False, visible: np.ndarray | None = None
     ) -> "Matrix":
-        """A step of a trace; a weighted value's vectors stand beside one another.
+        """Return a step of a trace as a matrix; the vectors of weighted values are side by side.
 
         visible: bool (rows, columns), the mask that the step was computed under. A symbol of the
         outputs is a whole row's, so it stands in the first column.
@@ -114,11 +107,6 @@ class Matrix:
             array = array.reshape(len(array), -1)
         written = step.symbols.astype(str) if symbols else None
         return cls(name, array, step.rows, columns, ROLES[step.name], written, visible)
-
-
-def arrays(found: Trace, *names: str) -> dict[str, np.ndarray]:
-    """The numbers of these steps of a trace, by their names."""
-    return {name: np.asarray(found[name].array) for name in names}
 
 
 @dataclass(frozen=True)
@@ -143,31 +131,28 @@ Part = Text | Formula | Matrix | Table | Curve | Workbench | Drawing
 
 
 @dataclass(frozen=True, eq=False)
+class Code:
+    """Code that ran as it is shown, and the value of its last line."""
+
+    source: str
+    value: Any
+
+
+@dataclass(frozen=True, eq=False)
 class Step:
     """One idea: a title, its parts in order, and which points of the course it shows.
 
-    found: what was computed, by name, for whoever asks for a single number. code: the lines of
-    Python that computed it, or None; their value is in `found`, too. is_further: whether it goes
+    computed: the values that its code assigned, by name. code: the lines of Python that are
+    shown, or None; their values are in `computed`, too. is_further: whether it goes
     beyond the lesson's core, which can be understood without it.
     """
 
     title: str
     parts: Sequence[Part]
     points: tuple[int, ...] = ()
-    found: dict[str, Any] = field(default_factory=dict)
-    code: Cell | None = None
+    computed: dict[str, Any] = field(default_factory=dict)
+    code: Code | None = None
     is_further: bool = False
-
-
-def step(
-    title: str,
-    *parts: Part,
-    points: tuple[int, ...] = (),
-    found: dict[str, Any] | None = None,
-    code: Cell | None = None,
-) -> Step:
-    """A step whose title is said."""
-    return Step(say(title), parts, points, found or {}, code)
 
 
 @dataclass(frozen=True)
@@ -186,6 +171,16 @@ class Outline:
     further: int = field(default=0, kw_only=True)
 
 
+@dataclass(frozen=True)
+class Guidance:
+    """Notes for a teacher: a common misconception with what is so, a question for the class, and
+    its answer."""
+
+    wrong: str
+    ask: str
+    answer: str
+
+
 @dataclass(frozen=True, eq=False)
 class Lesson(Outline):
     """A lesson, computed: steps counted from 1, and quizzes whose answers came with them.
@@ -202,13 +197,8 @@ class Lesson(Outline):
         if not self.n_steps:
             object.__setattr__(self, "n_steps", len(self.steps))
 
-    @property
-    def coded(self) -> list[tuple[Step, str]]:
-        """Each step with its code, which runs after that of the steps before; "" for none."""
-        return list(zip(self.steps, codes(step.code for step in self.steps), strict=True))
-
     def showing(self, point: int) -> Step:
-        """The first step that shows this point. Raises KeyError where none does."""
+        """Return the first step that shows this point. Raises KeyError if none does."""
         for step in self.steps:
             if point in step.points:
                 return step

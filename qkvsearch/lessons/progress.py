@@ -13,17 +13,17 @@ FILE = "lessons.json"
 
 
 def done() -> frozenset[str]:
-    """The lessons done so far; none where the file is missing, damaged or not to be read."""
-    found = _kept().get("done")
-    return frozenset(name for name in LESSONS if isinstance(found, list) and name in found)
+    """Return the lessons done so far; none if the file is missing, damaged or unreadable."""
+    names = _kept().get("done")
+    return frozenset(name for name in LESSONS if isinstance(names, list) and name in names)
 
 
 def places() -> dict[str, int]:
-    """The lessons that were begun and not ended, the last one at the end: by name, the step, from
+    """Return the lessons begun and not finished, the latest last: by name, the step, from
     1, that comes next.
     """
-    found = _kept().get("at")
-    pairs = found.items() if isinstance(found, dict) else ()
+    positions = _kept().get("at")
+    pairs = positions.items() if isinstance(positions, dict) else ()
     return {
         name: step for name, step in pairs if name in LESSONS and type(step) is int and step > 0
     }
@@ -42,7 +42,7 @@ def keep_place(lesson: str, step: int) -> bool:
 
 
 def following() -> str | None:
-    """The lesson that was left in its midst, the last one first; else the first that is not done.
+    """Return the lesson left unfinished last, or else the first that is not done.
     None where all are.
     """
     there = done()
@@ -51,20 +51,20 @@ def following() -> str | None:
 
 def _kept() -> dict[str, Any]:
     with suppress(OSError, ValueError, RuntimeError, RecursionError):
-        found = json.loads((data_folder() / FILE).read_text(encoding="utf-8"))
-        if isinstance(found, dict):
-            return found
+        stored = json.loads((data_folder() / FILE).read_text(encoding="utf-8"))
+        if isinstance(stored, dict):
+            return stored
     return {}
 
 
 def _keep(names: frozenset[str], at: dict[str, int]) -> bool:
-    kept: dict[str, Any] = {"done": [name for name in LESSONS if name in names]}
+    record: dict[str, Any] = {"done": [name for name in LESSONS if name in names]}
     if at:
-        kept["at"] = at
+        record["at"] = at
     try:
         path = data_folder() / FILE
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_file(path, f"{json.dumps(kept)}\n".encode())
+        write_file(path, f"{json.dumps(record)}\n".encode())
     except (OSError, RuntimeError, DataError):  # the latter where there is no home at all
         return False
     return True

@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from string import ascii_lowercase
 from typing import Any
 
@@ -31,6 +31,9 @@ class Quiz:
     name: "masks.1", the same in every language. answer: a number, numbers (n,) in order, a choice
     (its number in `choices`, from 0), or a set of words (frozenset) such as the cells that become
     0. tolerance: how far a number may be off. worked: the step that leads to the answer.
+    misconceptions: what each choice shows about whoever chose it ("" for the right one). slips:
+    typical wrong answers, each with what it shows. is_transfer: whether it asks to apply the idea
+    to something that the lesson does not show.
     """
 
     name: str
@@ -39,6 +42,9 @@ class Quiz:
     worked: str
     choices: Sequence[str] = ()
     tolerance: float = 0.01
+    misconceptions: Sequence[str] = ()
+    slips: Sequence[tuple[str, str]] = ()
+    is_transfer: bool = False
 
     def is_right(self, given: str) -> bool:
         """Whether a typed answer is right. Fractions, percent and either language's commas count.
@@ -58,15 +64,15 @@ class Quiz:
             words = {word.casefold() for word in SEPARATORS.split(given) if word}
             # Any of these may be a token, too.
             return words - ({say("none").casefold()} | AND - asked) == asked
-        wanted = np.atleast_1d(np.asarray(self.answer, dtype=float))
-        numbers = read_numbers(given, len(wanted))
+        right = np.atleast_1d(np.asarray(self.answer, dtype=float))
+        numbers = read_numbers(given, len(right))
         # Infinities are near themselves alone, and so is NaN.
-        return len(numbers) == len(wanted) and np.allclose(
-            numbers, wanted, rtol=0, atol=self.tolerance, equal_nan=True
+        return len(numbers) == len(right) and np.allclose(
+            numbers, right, rtol=0, atol=self.tolerance, equal_nan=True
         )
 
     def complaint(self, given: str) -> str:
-        """Why this is no answer at all, so that it does not count as a wrong one; "" where it is.
+        """Return why this cannot be an answer, so that it does not count as wrong; "" if it can.
 
         >>> Quiz("a.1", "?", 0.25, "").complaint("zero")
         'Type a number, such as 1/4 or 25%.'
@@ -80,15 +86,18 @@ class Quiz:
             is_word = any(char.isalnum() for char in given)
             return "" if is_word or not self.answer else say("Name the tokens, or type: none.")
         n = np.size(self.answer)
-        found = len(read_numbers(given, n))
-        if found and (n == 1 or found == n):
+        n_numbers = len(read_numbers(given, n))
+        if n_numbers and (n == 1 or n_numbers == n):
             return ""
         if n == 1:
             return say("Type a number, such as 1/4 or 25%.")
         return say("Type {n} numbers, apart by spaces.", n=n)
 
     def hint(self, given: str) -> str:
-        """Of a wrong answer: what is wrong about it, without what would be right."""
+        """Return what is wrong about a wrong answer, without what would be right."""
+        for wrong, shows in self.wrong_answers:
+            if replace(self, answer=wrong).is_right(given):
+                return shows
         if self.choices:
             return say("It is another one.")
         if isinstance(self.answer, frozenset):
@@ -99,15 +108,25 @@ class Quiz:
                 right=len(words & asked),
                 missing=len(asked - words),
             )
-        wanted = np.atleast_1d(np.asarray(self.answer, dtype=float))
-        found = read_numbers(given, len(wanted))
-        if len(wanted) == 1 and len(found) == 1:
-            return say("That is too much.") if found[0] > wanted[0] else say("That is too little.")
-        near = np.isclose(found, wanted, rtol=0, atol=self.tolerance, equal_nan=True)
-        return say("{right} of {n} numbers are right.", right=int(near.sum()), n=len(wanted))
+        right = np.atleast_1d(np.asarray(self.answer, dtype=float))
+        numbers = read_numbers(given, len(right))
+        if len(right) == 1 and len(numbers) == 1:
+            return say("That is too much.") if numbers[0] > right[0] else say("That is too little.")
+        near = np.isclose(numbers, right, rtol=0, atol=self.tolerance, equal_nan=True)
+        return say("{right} of {n} numbers are right.", right=int(near.sum()), n=len(right))
+
+    @property
+    def wrong_answers(self) -> list[tuple[Any, str]]:
+        """Typical wrong answers in the form of the right one, each with what it shows."""
+        if self.choices:
+            return [(n, shows) for n, shows in enumerate(self.misconceptions) if shows]
+        if isinstance(self.answer, frozenset):
+            return [(frozenset(words.split()), shows) for words, shows in self.slips]
+        n = np.size(self.answer)
+        return [(read_numbers(text, n), shows) for text, shows in self.slips]
 
     def _chosen(self, given: str) -> int | None:
-        """By number, from 1 as it is shown, by letter, or in full."""
+        """Return the index of a choice given by number (from 1), by letter, or in full."""
         given, texts = given.casefold(), [narrow(choice).casefold() for choice in self.choices]
         if given in texts:  # which may end in what follows a number or a letter: 2) or b.
             return texts.index(given)
@@ -126,7 +145,7 @@ class Quiz:
         return shown(self.answer)
 
     def to_record(self) -> dict[str, Any]:
-        """As JSON holds it; an answer that JSON has no number for is "inf", "-inf" or "nan"."""
+        """Return it as JSON; an answer that JSON has no number for is "inf", "-inf" or "nan"."""
         if isinstance(self.answer, frozenset):
             answer = sorted(self.answer)
         else:
@@ -138,40 +157,26 @@ class Quiz:
             "answer": plain(answer),
             "tolerance": self.tolerance,
             "worked": self.worked,
+            "misconceptions": list(self.misconceptions),
+            "is_transfer": self.is_transfer,
         }
 
 
-def quiz(
-    question: str,
-    answer: float | Sequence[float] | frozenset[str],
-    worked: str,
-    /,
-    choices: Sequence[str] = (),
-    tolerance: float = 0.01,
-    **live: Any,
-) -> Quiz:
-    """A quiz whose question and worked answer are said, with the same numbers filled in.
-
-    Its lesson gives it its name.
-    """
-    return Quiz("", say(question, **live), answer, say(worked, **live), choices, tolerance)
-
-
 def read_numbers(given: str, n: int = 1) -> list[float]:
-    """The numbers in what was typed; a comma is a decimal one where there are not n otherwise.
+    """Return the numbers in a typed text; commas are decimal if there are not n otherwise.
 
     >>> read_numbers("1/4, 25%", 2), read_numbers("0,25"), read_numbers("zero")
     ([0.25, 0.25], [0.25], [])
     """
     given = narrow(given)
-    found = NUMBER.findall(given)
-    if len(found) != n:
-        found = NUMBER.findall(DECIMAL_COMMA.sub(r"\1.\2", given))
-    return [as_number(text) for text in found]
+    texts = NUMBER.findall(given)
+    if len(texts) != n:
+        texts = NUMBER.findall(DECIMAL_COMMA.sub(r"\1.\2", given))
+    return [as_number(text) for text in texts]
 
 
 def narrow(text: str) -> str:
-    """Full-width letters, digits and signs as ASCII has them; a small ² stays what it is.
+    """Return full-width letters, digits and signs as ASCII; a small ² stays as it is.
 
     >>> narrow("Ｃ，０．５％")
     'C,0.5%'
@@ -180,7 +185,7 @@ def narrow(text: str) -> str:
 
 
 def as_number(text: str) -> float:
-    """What a person means by it.
+    """Parse a number as a person writes it.
 
     >>> as_number("−1.5"), as_number("1/4"), as_number("25%"), as_number("1/0"), as_number("−∞")
     (-1.5, 0.25, 0.25, nan, -inf)

@@ -21,7 +21,7 @@ GIVEN = ("queries", "keys", "values")
 
 
 def mask_of(name: MaskName, L: int, S: int, padded: int = 0) -> np.ndarray | None:
-    """bool (L, S), True = may attend, or None for "none". The last `padded` keys are padding.
+    """Return bool (L, S), True = may attend; None for "none". The last `padded` keys are padding.
 
     >>> mask_of("both", 3, 3, padded=1).astype(int)
     array([[1, 0, 0],
@@ -75,15 +75,15 @@ class Workbench:
     def steps(
         self, matrices: Mapping[str, np.ndarray] | None = None, **changed: Any
     ) -> dict[str, np.ndarray]:
-        """Every step by its name, from the queries on: those of `trace`, without "weighted".
+        """Compute the steps by name, from the queries on: those of `trace`, without "weighted".
 
         matrices: edited ones, by name; mask, temperature, scale, normalize: changed ones.
         """
         given = {**self.matrices, **(matrices or {})}
-        found = self.trace(given, **changed)
-        wanted = ("queries", "keys", "values", "scores", "scaled", "masked", "weights", "outputs")
-        ends = wanted if self._has_values else wanted[:2] + wanted[3:4]
-        return {name: np.asarray(found[name].array) for name in ends}
+        computed = self.trace(given, **changed)
+        names = ("queries", "keys", "values", "scores", "scaled", "masked", "weights", "outputs")
+        ends = names if self._has_values else names[:2] + names[3:4]
+        return {name: np.asarray(computed[name].array) for name in ends}
 
     def trace(
         self,
@@ -94,7 +94,7 @@ class Workbench:
         temperature: float | None = None,
         normalize: str | None = None,
     ) -> Trace:
-        """The engine's own record of the computation.
+        """Return the engine's record of the computation.
 
         Numbers too large for exp give ∞ and NaN, without a warning: the reader sees them.
         """

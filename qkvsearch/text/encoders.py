@@ -76,10 +76,10 @@ class DenseHead:
     """A dense head, whose encoder is either learned or loaded.
 
     learn(columns, epochs, start): learn from columns of texts; None for epochs determines the best
-    number. start: the directions of a fitted encoder to start from, or None. load(choice): load what is installed, or raise
-    `QkvError`. is_weighted: whether token weights are computed from the catalog. second_pass: the
-    weight of late interaction between tokens, in standard deviations, beside a fused score, by
-    `benchmarks/defaults/token_head.py`; 0 for none.
+    number. start: the directions of a fitted encoder to start from, or None. load(choice): load
+    what is installed, or raise `QkvError`. is_weighted: whether token weights are computed from the
+    catalog. second_pass: the weight of late interaction between tokens, in standard deviations,
+    beside a fused score, by `benchmarks/defaults/token_head.py`; 0 for none.
     """
 
     learn: Callable[[Sequence[AnalyzedTexts], int | None, Any], FittedEncoder] | None = None

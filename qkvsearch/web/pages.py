@@ -18,7 +18,7 @@ from starlette.staticfiles import StaticFiles
 from qkvsearch.lessons import LESSONS, outline
 from qkvsearch.lessons.exports.page import STYLES
 from qkvsearch.lessons.exports.page.article import welcome
-from qkvsearch.lessons.exports.page.markup import prose
+from qkvsearch.lessons.markup import prose
 from qkvsearch.lessons.messages import LANGUAGES, language, say, spoken
 from qkvsearch.text.pretrained.fetch import MINILM, find
 from qkvsearch.web.api.request_parameters import MAX_BATCH

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from qkvsearch.lessons import LESSONS
-from qkvsearch.lessons.course.recommender.descent import RATINGS, WIDTH, descend
+from qkvsearch.lessons.compute.recommender import RATINGS, descend
 from qkvsearch.lessons.drawings import Arrows, Descent, Drawing, Flow, Heads
 
 pytestmark = pytest.mark.xdist_group("browser")
@@ -267,7 +267,7 @@ def walks(part, figure, page):
 
 
 def check_walk(figure, rate, steps):
-    users, items, losses = descend(RATINGS, WIDTH, rate, steps)
+    users, items, losses = descend(RATINGS, rate, steps)
     wanted = [*users.ravel(), *items.ravel(), steps, losses[-1]]
     np.testing.assert_allclose(table(figure), wanted, **CLOSE)
     assert len(figure.locator(".losses").get_attribute("points").split()) == steps + 1

@@ -1,12 +1,12 @@
-"""Lesson 11: what stands around attention, each part beside what happens without it."""
+"""Lesson 11: what is around attention, each part beside what happens without it."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from qkvsearch.lessons.course import block
-from qkvsearch.lessons.course.block import parts, together
+from qkvsearch.lessons import lesson
+from qkvsearch.lessons.compute.block import count_numbers, random_texts
 
 
 @pytest.fixture
@@ -16,7 +16,12 @@ def course(taught):
 
 @pytest.fixture
 def found(course):
-    return {step.title.partition(":")[0]: step.found for step in course.steps}
+    return {step.title.partition(":")[0]: step.computed for step in course.steps}
+
+
+def changed(step, **changes):
+    """What a step, counted from 1, finds with these in place of the lesson's own."""
+    return lesson("block", changes=changes).steps[step - 1].computed
 
 
 def test_it_has_its_points_and_quizzes(course):
@@ -28,7 +33,7 @@ def test_it_has_its_points_and_quizzes(course):
 def test_positions_make_attention_notice_the_order(found):
     np.testing.assert_array_equal(found["Positions"]["without"].round(12), np.zeros(4))
     assert (found["Positions"]["noticed"] > 0.1).all()
-    same = block.positions(order=(0, 1, 2, 3)).found  # nobody changed places
+    same = changed(2, order=[0, 1, 2, 3])  # no token changed places
     np.testing.assert_array_equal(same["noticed"], np.zeros(4))
 
 
@@ -45,7 +50,7 @@ def test_positions_know_how_far_apart_they_are_wherever_they_are(found):
 
 @pytest.mark.point(68)
 def test_scores_grow_with_the_square_of_their_inputs():
-    x, times = parts.drawn(0), 7.0
+    x, times = random_texts(0)[0], 7.0
     w_q, w_k = np.random.default_rng(0).normal(size=(2, x.shape[1], 4))
     spread = [((t * x @ w_q) @ (t * x @ w_k).T).std() for t in (1, times)]
     assert spread[1] / spread[0] == pytest.approx(times**2)
@@ -56,9 +61,9 @@ def test_scores_grow_with_the_square_of_their_inputs():
 @pytest.mark.point(67)
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_without_the_residual_tokens_become_alike_at_once(seed):
-    kept, lost = parts.residual(parts.drawn(seed)).found["alike"]
-    assert lost[0] > 0.6
-    assert kept[0] < 0.5
+    kept, lost = changed(3, seed=seed)["similar"]
+    assert lost[0] > 0.5 > 0.3 > kept[0]
+    assert lost[1] > 0.9 > kept[2]
     assert (lost > kept).all()
 
 
@@ -81,31 +86,33 @@ def test_without_the_norm_numbers_grow_from_block_to_block(found):
 
 @pytest.mark.point(69)
 def test_feed_forward_says_what_no_linear_layer_can(found):
-    forward = found["Feed forward"]
-    np.testing.assert_array_equal(forward["outputs"], parts.TRUE)
+    forward, answers = found["Feed forward"], [0, 1, 1, 0]
+    np.testing.assert_array_equal(forward["outputs"], answers)
+    np.testing.assert_array_equal(forward["by_forward"], answers)
     np.testing.assert_allclose(forward["line"], 0.5)
     assert forward["merged"] == 0
-    assert np.abs(forward["without"] - parts.TRUE).max() >= 1
+    assert np.abs(forward["without"] - answers).max() >= 1
     # A task that a line can do, it does: it is the task that needs more.
-    np.testing.assert_allclose(parts.nearest_line(parts.EITHER, parts.EITHER[:, 0]), [0, 0, 1, 1],
-                               atol=1e-12)  # fmt: skip
+    first = changed(5, answers=np.array([0.0, 0.0, 1.0, 1.0]))["line"]
+    np.testing.assert_allclose(first, [0, 0, 1, 1], atol=1e-12)
 
 
 @pytest.mark.point(67, 68, 69, 70)
 def test_the_parts_one_after_the_other_are_the_layer(found):
-    whole = found["All parts at once"]
-    assert whole["apart"] == 0
-    np.testing.assert_allclose(whole["by_hand"].mean(axis=1), 0, atol=1e-6)
-    sizes = list(whole["sizes"].values())
-    assert sizes == [4 * (16 + 4), 2 * 4 * 16 + 16 + 4, 4 * 4]
-    assert sizes[1] > sizes[0]
+    block = found["All parts at once"]
+    np.testing.assert_allclose(block["z"], block["whole"], atol=1e-12)
+    np.testing.assert_allclose(block["z"].mean(axis=1), 0, atol=1e-6)
+    counts = block["counts"]
+    assert counts == [4 * (16 + 4), 2 * 4 * 16 + 16 + 4, 4 * 4]
+    attends, forward, _ = count_numbers(512)
+    assert counts[1] > counts[0]
+    assert forward / attends == pytest.approx(2, rel=0.01)
 
 
 @pytest.mark.point(67, 68, 69, 70)
 @pytest.mark.parametrize("seed", [0, 3])
 def test_each_part_left_out_is_missed_where_it_should_be(seed):
-    measures = together.taken_away(parts.drawn(seed)).found["measures"]
-    whole, positions, residual, norm, forward = measures
+    whole, positions, residual, norm, forward = changed(7, seed=seed)["measures"]
     assert positions[2] == 0 < 0.05 < whole[2]
     assert residual[0] > 0.999 > whole[0]
     assert norm[1] > 3 * whole[1]
@@ -114,6 +121,7 @@ def test_each_part_left_out_is_missed_where_it_should_be(seed):
 
 
 def test_answers_and_near_misses(course):
-    right, wrong = ["-1 1", "1", "-1", "b", "0"], ["1 -1", "2", "3", "a", "0.4"]
+    right = ["-1 1", "1", "-1", "b", "0", "a", "a", "c"]
+    wrong = ["1 -1", "2", "3", "a", "0.4", "b", "b", "a"]
     for quiz, good, bad in zip(course.quizzes, right, wrong, strict=True):
         assert (quiz.is_right(good), quiz.is_right(bad)) == (True, False), quiz.name

@@ -6,18 +6,17 @@ import numpy as np
 import pytest
 
 from qkvsearch.attention.layers import EncoderLayer, Linear
-from qkvsearch.lessons.course import embeddings, learning, masks
-from qkvsearch.lessons.course.block import parts
-from qkvsearch.lessons.course.heads import learned
-from qkvsearch.lessons.course.masks import one_layer
-from qkvsearch.lessons.course.recommender import descent
-from qkvsearch.lessons.course.search import key_rows
+from qkvsearch.lessons import lesson
+from qkvsearch.lessons.compute import learning, masks, recommender
+from qkvsearch.lessons.compute.block import random_texts, through
+from qkvsearch.lessons.compute.heads import before_and_after
+from qkvsearch.lessons.compute.search import key_rows
 from qkvsearch.text.encoded_text import attend_without_layers
 from qkvsearch.text.labelled import LabelledVectors
 
 
 def test_blocks_can_be_stacked_as_none_changes_the_width():
-    x = parts.drawn()
+    x = random_texts()[0]
     blocks = [EncoderLayer.create(x.shape[1], 2, 32, rng=n, dtype=np.float64) for n in range(2)]
     assert blocks[1](blocks[0](x)).shape == x.shape
     with pytest.raises(ValueError, match="does not fit"):
@@ -25,10 +24,9 @@ def test_blocks_can_be_stacked_as_none_changes_the_width():
 
 
 def test_it_is_the_residual_that_makes_numbers_grow():
-    x = parts.drawn()
+    x = random_texts()[0]
     kept, left_out = (
-        [y.std() for y in parts.through(x, 4, residual=how, norm=False, forward=True)]
-        for how in (True, False)
+        [y.std() for y in through(x, 4, residual=how, norm=False)] for how in (True, False)
     )
     assert (np.diff([x.std(), *kept]) > 0).all()
     assert (np.diff([x.std(), *left_out]) < 0).all()
@@ -39,12 +37,12 @@ def test_it_is_the_lengths_that_let_a_film_match_another_more():
     assert (products := films @ films.T)[0, 1] > products[0, 0]
     same = films / np.linalg.norm(films, axis=1, keepdims=True)
     assert ((same @ same.T).argmax(axis=1) == [0, 1, 2]).all()
-    products = embeddings.alike().found["products"]
+    products = lesson("embeddings").steps[2].computed["products"]
     assert (products[0].argmax(), products[0, 0] < products[0, 1]) == (1, True)
 
 
 def test_guessing_0_is_wrong_by_the_variance():
-    _, target = learned.two_places(seed=9)
+    _, target = before_and_after(seed=9)
     assert np.square(target).mean() == pytest.approx(1, abs=0.15)
 
 
@@ -68,10 +66,10 @@ def test_without_weight_matrices_the_nearest_are_attended_to():
     assert other.weights[0, 0, 0, 1] < other.weights[0, 0, 0, 2]
 
 
-@pytest.mark.parametrize("rate", [-descent.RATE, 10 * descent.RATE])
+@pytest.mark.parametrize("rate", [-recommender.RATE, 10 * recommender.RATE])
 def test_uphill_the_loss_grows_and_so_it_does_by_too_large_steps(rate):
     with np.errstate(all="ignore"):
-        _, _, losses = descent.descend(descent.RATINGS, descent.WIDTH, rate, 10)
+        _, _, losses = recommender.descend(recommender.RATINGS, rate, 10)
     assert np.nanmax(losses) > 10 * losses[0]
 
 
@@ -92,5 +90,5 @@ def test_a_word_counts_more_where_fewer_have_it_and_where_texts_are_shorter():
 def test_tokens_meet_in_the_scores_and_in_the_mix_and_nowhere_else():
     x, w = masks.X, (masks.W_QUERY, masks.W_KEY, masks.W_VALUE)
     alone = np.eye(4, dtype=bool)  # each token sees itself: neither scores nor mix can matter
-    assert (one_layer.influence(x, *w) > 0).all()
-    np.testing.assert_array_equal(one_layer.influence(x, *w, alone) > 0, alone)
+    assert (masks.influence(x, *w) > 0).all()
+    np.testing.assert_array_equal(masks.influence(x, *w, alone) > 0, alone)

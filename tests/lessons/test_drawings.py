@@ -11,24 +11,17 @@ import pytest
 from rich.cells import cell_len
 
 from qkvsearch.attention import attention, cosine_score
-from qkvsearch.cli.lesson.braille import Canvas
 from qkvsearch.cli.lesson.drawn import bar, drawing_view
 from qkvsearch.lessons import LESSONS, language, lesson
-from qkvsearch.lessons.course.learning.recorded import heads_of, recorded
-from qkvsearch.lessons.course.recommender.descent import (
-    RATE,
-    RATINGS,
-    STEPS,
-    WIDTH,
-    descend,
-    walked,
-)
+from qkvsearch.lessons.compute import learning
+from qkvsearch.lessons.compute.recommender import RATE, RATINGS, STEPS, descend, positions
 from qkvsearch.lessons.drawings import Arrows, AttendedText, Descent, Drawing, Flow, Heads
-from qkvsearch.lessons.drawings.heads import LEVELS, in_bytes
+from qkvsearch.lessons.drawings.attention_lines import LEVELS, in_bytes
+from qkvsearch.lessons.drawings.svg import wide
 from qkvsearch.lessons.exports.markdown import to_markdown
 from qkvsearch.lessons.exports.notebook import to_notebook
 from qkvsearch.lessons.exports.page import to_page
-from qkvsearch.lessons.exports.page.drawings import alone, as_address, pictures
+from qkvsearch.lessons.exports.page.drawings import alone, as_address
 from qkvsearch.lessons.parts import Given
 from qkvsearch.lessons.workbench import Workbench
 from qkvsearch.text.encoders import pretrained
@@ -68,7 +61,7 @@ def test_every_lesson_has_drawings_of_different_names(taught, name):
 def test_every_picture_is_named_and_told(taught, name):
     for drawing in drawings(taught(name)):
         assert drawing.caption
-        for picture in pictures(drawing, "here"):
+        for picture in drawing.pictures("here"):
             assert picture.count("<svg") == 1
             assert ' role="img" aria-labelledby="' in picture
             assert re.search(r"<title id=[^>]*>[^<]{10,}</title>", picture)
@@ -99,7 +92,7 @@ def test_a_picture_alone_is_a_file_with_its_own_style(taught, name):
     from xml.etree import ElementTree
 
     for drawing in drawings(taught(name)):
-        for picture in pictures(drawing, drawing.name):
+        for picture in drawing.pictures(drawing.name):
             root = ElementTree.fromstring(alone(picture))
             assert root.tag == "{http://www.w3.org/2000/svg}svg"
             assert "--ink" in root.find("{http://www.w3.org/2000/svg}style").text
@@ -117,14 +110,14 @@ def test_what_a_drawing_is_called_is_text_and_never_markup():
         Heads("h", evil, (AttendedText([evil, "b"], np.full((1, 1, 2, 2), 0.5)),)),
     ]
     for part in parts:
-        for picture in pictures(part, "here"):
+        for picture in part.pictures("here"):
             assert "<script" not in picture
 
 
 @EVERY
 def test_in_markdown_and_notebooks_pictures_stand_at_the_end_of_the_text(taught, name):
     made = taught(name)
-    wanted = [p for d in drawings(made) for p in pictures(d, d.name)]
+    wanted = [p for d in drawings(made) for p in d.pictures(d.name)]
     text = to_markdown([made])
     body, _, held = text.partition("\n[drawing-1]: ")
     assert re.findall(r"\]\[drawing-(\d+)\]", body) == [str(n + 1) for n in range(len(wanted))]
@@ -150,7 +143,7 @@ def test_numbers_too_large_are_drawn_all_the_same():
         name: np.array([[1e308, -1e308], [1.0, 2.0]]) for name in ("queries", "keys", "values")
     }
     flow = Flow("f", "c", Workbench("b", "", given, "ab", "ab"), "q", "k")
-    for picture in pictures(flow, "here"):
+    for picture in flow.pictures("here"):
         assert not re.search(r'="[^"]*(?:nan|inf)[^"]*"', re.sub("data-value=.*?>", "", picture))
     assert flow.told
     assert list(drawing_view(flow, 80))
@@ -160,18 +153,6 @@ def test_bars_are_as_long_as_weights():
     assert [bar(share, 8) for share in (1.0, 0.5, 1 / 64, 0.0, np.inf)] == [
         "█" * 8, "█" * 4, "▏", "", "█" * 8,
     ]  # fmt: skip
-
-
-def test_a_canvas_has_lines_and_names_where_they_belong():
-    canvas = Canvas(10, 5, (0.0, 9.0), (0.0, 4.0))
-    canvas.line(np.array([0.0, 0.0]), np.array([9.0, 0.0]), "")
-    canvas.write(np.array([0.0, 4.0]), "水b", "")
-    lines = [line.plain for line in canvas.lines()]
-    assert lines[0] == "水b"
-    assert lines[1:4] == ["", "", ""]
-    assert lines[4] == "⣀" * 10
-    canvas.write(np.array([0.0, 4.0]), "c", "")
-    assert canvas.lines()[1].plain == "c", "the place was taken"
 
 
 # --- attention ---
@@ -205,7 +186,7 @@ def test_the_cells_of_a_flow_hold_its_numbers(taught, name):
         found = [
             float(value)
             for value in re.findall(
-                r'data-at="\d+ \d+" data-value="([^"]+)"', pictures(flow, "x")[0]
+                r'data-at="\d+ \d+" data-value="([^"]+)"', flow.pictures("x")[0]
             )
         ]
         assert found == flow.steps()[stage].ravel().tolist()
@@ -241,8 +222,8 @@ def test_stages_in_which_nothing_happens_are_left_out():
 
 def test_the_arrows_of_lesson_2_are_those_of_its_table(taught, angles):
     step = taught("dot-product").steps[0]
-    np.testing.assert_allclose(angles.degrees[1:], step.found["degrees"], atol=1e-6)
-    assert angles.products[1:].tolist() == step.found["products"].tolist()
+    np.testing.assert_allclose(angles.degrees[1:], step.computed["degrees"], atol=1e-6)
+    assert angles.products[1:].tolist() == step.computed["products"].tolist()
 
 
 @EVERY
@@ -263,7 +244,7 @@ def test_the_computed_arrow_points_to_queen(taught):
 def test_an_arrow_without_length_has_no_angle():
     part = Arrows("a", "", np.array([[1.0, 0], [0, 0]]), "ab", ("x", "y"))
     assert np.isnan(part.degrees[1])
-    assert pictures(part, "here")
+    assert part.pictures("here")
 
 
 def test_a_plane_has_room_for_every_arrow_and_few_lines():
@@ -277,7 +258,7 @@ def test_a_plane_has_room_for_every_arrow_and_few_lines():
 
 
 def test_the_walk_is_that_of_the_lesson(walk):
-    users, films, losses = descend(RATINGS, WIDTH, RATE, STEPS)
+    users, films, losses = descend(RATINGS)
     np.testing.assert_array_equal(walk.users[-1], users)
     np.testing.assert_array_equal(walk.items[-1], films)
     np.testing.assert_array_equal(walk.losses, losses)
@@ -286,12 +267,27 @@ def test_the_walk_is_that_of_the_lesson(walk):
 
 @pytest.mark.parametrize("every", [1, 7])
 def test_a_walk_goes_through_what_fewer_steps_end_with(every):
-    users, films = walked(RATINGS, WIDTH, RATE, 20, every)
+    users, films = positions(RATINGS, every, RATE, 20)
     for place in (1, 2):
-        ends = descend(RATINGS, WIDTH, RATE, place * every)
+        ends = descend(RATINGS, RATE, place * every)
         np.testing.assert_array_equal(users[place], ends[0])
         np.testing.assert_array_equal(films[place], ends[1])
-    np.testing.assert_array_equal(users[-1], descend(RATINGS, WIDTH, RATE, 20)[0])
+    np.testing.assert_array_equal(users[-1], descend(RATINGS, RATE, 20)[0])
+
+
+@pytest.mark.parametrize("code", ["en", "zh"])
+def test_no_name_on_the_map_covers_another_or_a_point(code):
+    with language(code):
+        (walk,) = drawings(lesson("recommender"), Descent)
+    mapped = walk.pictures("here")[0]
+    names = re.findall(r'<text x="(\S+)" y="(\S+)"[^>]*point-name[^>]*>([^<]+)<', mapped)
+    points = re.findall(r"translate\((\S+) (\S+)\)", mapped)
+    assert len(names) == len(points) == 10
+    boxes = [(float(x), float(y) - 11, float(x) + wide(name), float(y) + 3) for x, y, name in names]
+    dots = [(float(x) - 6, float(y) - 6, float(x) + 6, float(y) + 6) for x, y in points]
+    for n, (x1, y1, x2, y2) in enumerate(boxes):
+        for a, b, c, d in [*boxes[:n], *dots]:
+            assert x1 >= c or x2 <= a or y1 >= d or y2 <= b
 
 
 def test_the_map_has_room_for_the_whole_walk(walk):
@@ -302,7 +298,7 @@ def test_the_map_has_room_for_the_whole_walk(walk):
 
 
 def test_what_was_recorded_are_twelve_sentences_of_one_model():
-    found = recorded()
+    found = learning.recorded_texts()
     assert len(found) == 12
     for reading in found:
         n = len(reading.words)
@@ -327,7 +323,7 @@ def test_what_was_recorded_is_what_the_model_attends_to():
     if find("minilm") is None:
         pytest.skip("needs minilm: qkvsearch model fetch minilm")
     encoder = pretrained("minilm")
-    for reading in recorded():
+    for reading in learning.recorded_texts():
         text = " ".join(word for word in reading.words if word not in ("[CLS]", "[SEP]"))
         weights = encoder.attend(text).word_weights()
         assert np.abs(weights - reading.weights).max() < 1 / LEVELS + 1e-4
@@ -337,20 +333,19 @@ def test_what_was_recorded_is_what_the_model_attends_to():
     assert part.first.words[1:-1] == ["A", "bank", "by", "a", "river"]
 
 
-@pytest.mark.skipif(find("static") is None, reason="needs qkvsearch[encoders]")
-def test_of_ones_own_sentence_the_heads_are_the_encoders():
-    reading = pretrained("static").attend("a river bank")
-    part = heads_of(reading, 1, 2)
-    np.testing.assert_array_equal(part.weights, reading.word_weights()[0, 0])
+def test_of_ones_own_sentence_the_heads_are_the_encoders(tiny_bert):
+    given = Given(sentence="the cat sat on it", encoder=str(tiny_bert))
+    (part,) = drawings(lesson("learning", given), Heads)[-1:]
+    weights = pretrained(str(tiny_bert)).attend("the cat sat on it").word_weights()
+    np.testing.assert_array_equal(part.first.weights, weights)
     assert part.first.codes is None
 
 
-def test_lesson_10_ends_with_lines_also_where_nothing_is_installed(monkeypatch):
-    from qkvsearch.lessons.course.learning import at_work
-
-    monkeypatch.setattr(at_work, "find", lambda name: None)
-    (part,) = [part for part in at_work.steps(at_work.Given())[0].parts if isinstance(part, Heads)]
-    assert len(part.readings) == 12
-    i, j = (list(part.first.words).index(word) for word in ("it", "animal"))
-    weights = part.first.weights
-    assert part.weights[i, j] == weights[:, :, i, j].max()
+def test_lesson_12_ends_with_lines_also_where_nothing_is_installed(monkeypatch):
+    monkeypatch.setattr(learning, "find", lambda name: None)
+    for given in (Given(), Given(sentence="a river bank")):
+        (part,) = drawings(lesson("learning", given), Heads)[-1:]
+        assert len(part.readings) == 12
+        i, j = (list(part.first.words).index(word) for word in ("it", "animal"))
+        weights = part.first.weights
+        assert part.weights[i, j] == weights[:, :, i, j].max()

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from qkvsearch.attention import attention
-from qkvsearch.lessons.course import heads
-from qkvsearch.lessons.course.heads import learned
+from qkvsearch.lessons import lesson
+from qkvsearch.lessons.compute.heads import ROUNDS, before_and_after, new_errors, project, train
 from qkvsearch.lessons.parts import Curve, Text
 from qkvsearch.lessons.workbench import Workbench
 
@@ -17,86 +17,91 @@ def course(taught):
     return taught("heads")
 
 
+@pytest.fixture
+def found(course):
+    """What each step found, counted from 1."""
+    return {n: step.computed for n, step in enumerate(course.steps, start=1)}
+
+
+def changed(step, **changes):
+    """What a step, counted from 1, finds with these in place of the lesson's own."""
+    return lesson("heads", changes=changes).steps[step - 1].computed
+
+
 def test_it_has_its_points_a_workbench_and_quizzes(course):
     assert {point for step in course.steps for point in step.points} == {63, 64, 65, 66}
     assert any(isinstance(part, Workbench) for step in course.steps for part in step.parts)
 
 
 @pytest.mark.point(63)
-def test_no_row_of_weights_takes_a_number_from_each_of_two(course):
-    found = course.showing(63).found
-    np.testing.assert_allclose(found["output"], [2.5, 2.5])
-    assert found["apart"] == pytest.approx(1.5 * np.sqrt(2))
-    np.testing.assert_array_equal(found["by_column"], [4, 4])
+def test_no_row_of_weights_takes_a_number_from_each_of_two(found):
+    np.testing.assert_allclose(found[1]["output"], [2.5, 2.5])
+    assert found[1]["apart"] == pytest.approx(1.5 * np.sqrt(2))
+    np.testing.assert_array_equal(found[1]["by_column"], [4, 4])
     # No row drawn at random comes nearer, and one that lies between the values can be met.
     weights = np.random.default_rng(0).dirichlet(np.ones(3), size=2000)
-    assert np.linalg.norm(weights @ heads.VALUES - [4, 4], axis=1).min() >= found["apart"] - 1e-9
-    assert heads.one_row(wanted=np.array([2.5, 2.5])).found["apart"] == pytest.approx(0, abs=1e-9)
+    distances = np.linalg.norm(weights @ found[1]["values"] - [4, 4], axis=1)
+    assert distances.min() >= found[1]["apart"] - 1e-9
+    assert changed(1, wanted=np.array([2.5, 2.5]))["apart"] == pytest.approx(0, abs=1e-9)
 
 
 @pytest.mark.point(63)
-def test_two_heads_learn_what_one_of_the_same_size_cannot(course):
-    found = next(step.found for step in course.steps if "unseen" in step.found)
-    one, two = found["unseen"]
+def test_two_heads_learn_what_one_of_the_same_size_cannot(course, found):
+    one, two = found[5]["errors_1"], found[5]["errors_2"]
     assert one.mean() > 0.1 > 1000 * two.mean()
     curves = [part for step in course.steps for part in step.parts if isinstance(part, Curve)]
-    assert [len(curve.values) for curve in curves] == [learned.ROUNDS] * 2
-    w_one, w_two = (learned.train(n, 1)[0] for n in (1, 2))
+    assert [len(curve.values) for curve in curves] == [ROUNDS] * 2
+    w_one, w_two = (train(n)[0] for n in (1, 2))
     assert {k: v.shape for k, v in w_one.items()} == {k: v.shape for k, v in w_two.items()}
 
 
 @pytest.mark.point(63)
-def test_where_both_numbers_come_from_one_token_one_head_is_enough(monkeypatch):
-    """The counterfactual: it is the two places that one row cannot serve."""
-    both = learned.two_places
+def test_where_both_numbers_come_from_one_token_one_head_is_enough():
+    """The counterfactual: it is the two positions that one row cannot serve."""
 
-    def one_place(seed):
-        x, _ = both(seed)
+    def before_alone(seed):
+        x, _ = before_and_after(seed)
         return x, np.roll(x[..., :2], 1, axis=1)
 
-    monkeypatch.setattr(learned, "two_places", one_place)
-    w, _ = learned.train(1, learned.ROUNDS)
-    assert learned.loss_on_new(w, 1).mean() < 0.01
+    matrices, _ = train(1, before_alone)
+    assert new_errors(matrices, 1, task=before_alone).mean() < 0.01
 
 
 @pytest.mark.point(64)
-def test_the_layer_is_heads_split_and_joined(course):
-    found = next(step.found for step in course.steps if "alone" in step.found)
-    assert found["apart"] == 0
-    assert found["weights"].shape == (2, 3, 3)
-    assert np.abs(found["alone"] - found["output"]).max() > 0.5
-    x = np.random.default_rng(0).normal(size=(5, 4))
-    other = heads.joined(x, np.random.default_rng(1).normal(size=(4, 4))).found
+def test_the_layer_is_heads_split_and_joined(found):
+    assert found[3]["apart"] == 0
+    assert found[3]["weights"].shape == (2, 3, 3)
+    assert np.abs(found[3]["alone"] - found[3]["outputs"]).max() > 0.5
+    x = np.random.default_rng(0).normal(size=(3, 4))
+    other = changed(3, X=x, W_O=np.random.default_rng(1).normal(size=(4, 4)))
     assert other["apart"] == 0
+    assert np.abs(other["outputs"] - found[3]["outputs"]).max() > 0.5
 
 
 @pytest.mark.point(64)
-def test_a_head_sees_only_its_own_columns(course):
-    found = course.showing(64).found
-    assert found["most"] == ["a", "b"]
-    moved = heads.W_QUERY.copy()
+def test_a_head_sees_only_its_own_columns(found):
+    assert found[2]["most"] == ["a", "b"]
+    moved = found[2]["w_query"].copy()
     moved[:, 2:] *= 5
-    first, second, _ = heads.in_two_heads(heads.X, moved, heads.W_KEY, heads.W_VALUE)
-    np.testing.assert_array_equal(first, found["first"])
-    assert np.abs(second - found["second"]).max() > 0.1
+    other = changed(2, W_Q=moved)
+    np.testing.assert_array_equal(other["weights_1"], found[2]["weights_1"])
+    assert np.abs(other["weights_2"] - found[2]["weights_2"]).max() > 0.1
 
 
 @pytest.mark.point(64)
-def test_without_the_last_matrix_no_number_knows_both_heads():
-    x, w = heads.X, (heads.W_QUERY, heads.W_KEY, heads.W_VALUE)
-    value = heads.W_VALUE.copy()
-    value[:, 2:] += 1  # of the second head
-    before, after = (
-        heads.by_the_layer(x, *w[:2], v, np.eye(4), 2)[0] for v in (heads.W_VALUE, value)
-    )
-    np.testing.assert_array_equal(before[:, :2], after[:, :2])
-    mixed = [heads.by_the_layer(x, *w[:2], v, heads.W_OUT, 2)[0] for v in (heads.W_VALUE, value)]
-    assert (np.abs(mixed[1] - mixed[0])[:, :2] > 0.1).all()
+def test_without_the_last_matrix_no_number_knows_both_heads(found):
+    second = found[2]["w_value"].copy()
+    second[:, 2:] += 1  # of the second head
+    plain = np.eye(4)
+    before, after = changed(3, W_O=plain), changed(3, W_O=plain, W_V=second)
+    np.testing.assert_array_equal(before["outputs"][:, :2], after["outputs"][:, :2])
+    mixed = changed(3, W_V=second)["outputs"] - found[3]["outputs"]
+    assert (np.abs(mixed[:, :2]) > 0.1).all()
 
 
 @pytest.mark.point(65)
 def test_more_heads_have_as_many_numbers_to_learn(course):
-    counts = course.showing(65).found["counts"]
+    counts = course.showing(65).computed["counts"]
     assert (counts[:, 2] == 4 * 64 * 64).all()
     assert (counts[:, 3] == counts[0, 3]).all()
     np.testing.assert_array_equal(counts[:, 4], counts[:, 0] * 100)
@@ -104,26 +109,36 @@ def test_more_heads_have_as_many_numbers_to_learn(course):
 
 @pytest.mark.point(66)
 def test_what_is_lost_with_a_head_says_what_it_is_for(course):
-    found = course.showing(66).found
+    found = course.showing(66).computed
     first, second = found["lost"]
     assert found["whole"].max() < 0.001
     assert first[1] > 0.5 > 50 * first[0]  # head 1: the number from after
     assert second[0] > 0.5
-    # Where it looks does not say so: it looks before, too.
+    # What it attends to does not show that: it attends to the token before, too.
     assert found["before"][0] > 0.2
     text = " ".join(part.text for part in course.showing(66).parts if isinstance(part, Text))
     assert "Without head 1 the error of the number from after grows most" in text
 
 
+def test_the_last_matrix_subtracts_what_another_head_found(course):
+    found = course.showing(66).computed
+    # What each head adds to the number from before and to the one from after.
+    first, second = found["output"] @ found["matrices"]["output"].reshape(2, -1, 2)
+    np.testing.assert_allclose(first + second, found["target"][0], atol=0.1)
+    # Head 1 attends to both tokens, but takes next to nothing from the one before; head 2, which
+    # attends to the one before alone, corrects the number from after.
+    assert np.abs(first[:, 0]).max() < 0.2 < np.abs(second[:, 1]).mean()
+
+
 def test_the_weights_shown_are_the_learned_ones(course):
-    w, _ = learned.train(2, learned.ROUNDS)
-    x, _ = learned.two_places(seed=9)
-    weights = attention(*learned.heads_of(x[:1], w, 2), return_weights=True)[1][0]
-    shown = [course.showing(66).found[name] for name in ("first", "second")]
+    x, _ = before_and_after(seed=9)
+    weights = attention(*project(x[:1], train(2)[0], 2), return_weights=True)[1][0]
+    shown = [course.showing(66).computed[name] for name in ("learned_1", "learned_2")]
     np.testing.assert_allclose(shown, weights)
 
 
 def test_answers_and_near_misses(course):
-    right, wrong = ["1 3", "80", "16", "2", "b"], ["2 6", "18", "8", "1", "a"]
+    right = ["1 3", "80", "16", "2", "b", "a", "600", "a"]
+    wrong = ["2 6", "18", "8", "1", "a", "b", "200", "b"]
     for quiz, good, bad in zip(course.quizzes, right, wrong, strict=True):
         assert (quiz.is_right(good), quiz.is_right(bad)) == (True, False), quiz.name

@@ -9,18 +9,11 @@ import pytest
 
 from qkvsearch.attention import softmax
 from qkvsearch.attention.gradients import softmax_vjp
-from qkvsearch.lessons.course.softmax import (
-    KEYS,
-    QUERIES,
-    SHIFT,
-    by_hand,
-    dominance,
-    scores,
-    slopes,
-    temperatures,
-    variances,
-    workbench,
-)
+from qkvsearch.lessons import lesson
+from qkvsearch.lessons.compute.softmax import largest_by_width
+
+Q = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+K = np.array([[1.0, 0.0], [2.0, 1.0], [0.0, 1.0]])
 
 
 @pytest.fixture(scope="module")
@@ -28,98 +21,104 @@ def course(taught):
     return taught("softmax")
 
 
+def changed(**changes):
+    """The steps of the lesson with other values in its setup."""
+    return lesson("softmax", changes=changes).steps
+
+
 @pytest.mark.point(28)
 def test_the_score_of_one_and_two_is_a_dot_product_and_that_of_one_and_one_is_there(course):
-    found = course.showing(28).found
+    found = course.showing(28).computed
     assert found["scores"].shape == (3, 3)
-    assert found["scores"][0, 1] == QUERIES[0] @ KEYS[1] == 2
-    assert found["scores"][0, 0] == QUERIES[0] @ KEYS[0] == 1
+    assert found["scores"][0, 1] == Q[0] @ K[1] == 2
+    assert found["scores"][0, 0] == Q[0] @ K[0] == 1
 
 
 @pytest.mark.point(28)
-def test_the_second_key_moves_only_the_second_column():
-    keys = KEYS.copy()
+def test_the_second_key_moves_only_the_second_column(course):
+    keys = K.copy()
     keys[1] += [3, 0]
-    moved = scores(workbench(keys=keys)).found["scores"] - scores(workbench()).found["scores"]
+    moved = changed(K=keys)[0].computed["scores"] - course.steps[0].computed["scores"]
     assert moved.tolist() == [[0, 3, 0], [0, 0, 0], [0, 3, 0]]
 
 
 @pytest.mark.point(51)
 def test_softmax_is_taken_per_row(course):
-    found = course.showing(51).found
+    found = course.showing(51).computed
     assert np.allclose(found["weights"].sum(axis=1), 1, atol=1e-12)
     assert not np.allclose(found["weights"].sum(axis=0), 1, atol=0.1)
 
 
 @pytest.mark.point(51)
-def test_a_query_changes_its_own_row_alone():
-    queries = QUERIES.copy()
+def test_a_query_changes_its_own_row_alone(course):
+    queries = Q.copy()
     queries[1] += 1
-    weights = by_hand(workbench(queries)).found["weights"]
-    same = weights == by_hand(workbench()).found["weights"]
+    same = changed(Q=queries)[1].computed["weights"] == course.steps[1].computed["weights"]
     assert same.all(axis=1).tolist() == [True, False, True]
 
 
 @pytest.mark.point(51)
-def test_only_differences_of_scores_count():
-    found = by_hand(workbench()).found
-    row = np.log(found["exp"][0])
-    for shift in (-3.0, SHIFT):
+def test_only_differences_of_scores_count(course):
+    found = course.steps[1].computed
+    row = np.log(found["raised"][0])
+    for shift in (-3.0, 50.0):
         assert np.allclose(softmax(row + shift), found["weights"][0], atol=1e-12)
     assert np.abs(softmax(row + np.eye(3)[0]) - found["weights"][0]).max() > 0.1
 
 
 @pytest.mark.point(9)
 def test_the_first_row_by_hand(course):
-    found = course.showing(9).found
+    found = course.showing(9).computed
     total = math.e + math.e**2 + 1
     assert found["weights"][0] == pytest.approx([math.e / total, math.e**2 / total, 1 / total])
     assert found["outputs"][0] == pytest.approx(found["weights"][0] @ found["values"])
 
 
 def test_the_temperature_evens_out_or_sharpens(course):
-    weights = course.steps[2].found["weights"]
+    weights = course.steps[2].computed["weights"]
     assert (np.diff(weights.max(axis=1)) > 0).all()
-    far = temperatures(workbench(), (1e9, 1e-9)).found["weights"]
+    far = changed(temperatures=[1e9, 1e-9])[2].computed["weights"]
     assert np.allclose(far, [[1 / 3] * 3, [0, 1, 0]])
 
 
 @pytest.mark.point(30)
 def test_the_largest_score_dominates_and_the_output_becomes_its_value(course):
-    found = course.showing(30).found
+    found = course.showing(30).computed
     assert (np.diff(found["weights"][:, 1]) > 0).all()
     assert found["weights"][-1, 1] == pytest.approx(1, abs=1e-6)
-    distance = np.linalg.norm(found["outputs"] - found["value"], axis=1)
+    distance = np.linalg.norm(found["outputs"] - [0, 4], axis=1)
     assert (np.diff(distance) < 0).all()
     assert distance[-1] < 1e-5
 
 
 @pytest.mark.point(30)
 def test_taking_from_the_score_takes_from_the_output():
-    found = dominance((0.0, -50.0)).found
+    found = changed(more=[0.0, -50.0])[3].computed
     assert found["weights"][1, 1] == pytest.approx(0, abs=1e-12)
     assert found["outputs"][1, 1] < found["outputs"][0, 1]
 
 
 @pytest.mark.point(50)
 def test_the_variance_of_a_score_is_about_the_width(course):
-    found = course.showing(50).found
-    assert found["variances"] == pytest.approx(found["widths"], rel=0.1)
+    found = course.showing(50).computed
+    assert found["variances"] == pytest.approx([4, 16, 64, 256], rel=0.1)
     assert found["scaled"] == pytest.approx([1] * 4, rel=0.1)
-    assert variances((9,), n=50_000).found["variances"] == pytest.approx([9], rel=0.03)
+    assert changed(widths=[9] * 3, n=50_000)[4].computed["variances"][:1] == pytest.approx(
+        [9], rel=0.03
+    )
 
 
 @pytest.mark.point(50)
 def test_without_the_division_the_gradient_shrinks(course):
-    found = course.steps[5].found
-    assert (np.diff(found["gradients"]) < 0).all()
-    assert found["gradients"][-1] < 0.25 * found["gradients"][0]
-    assert found["scaled"].min() > 0.9 * found["scaled"].max()
-    assert slopes((1024,)).found["gradients"][0] < found["gradients"][-1]
+    _, gradients, _, scaled = course.steps[5].computed["slopes"].T
+    assert (np.diff(gradients) < 0).all()
+    assert gradients[-1] < 0.25 * gradients[0]
+    assert scaled.min() > 0.9 * scaled.max()
+    assert largest_by_width([1024])[0, 1] < gradients[-1]
 
 
 def test_quizzes_know_their_own_answers(course):
-    assert [course.quizzes[i].solution for i in (0, 1, 2, 4)] == ["3", "0.25", "2", "8"]
+    assert [course.quizzes[i].solution for i in (0, 1, 2, 4)] == ["2", "3", "0.25", "8"]
     assert all(quiz.is_right(quiz.solution) for quiz in course.quizzes)
 
 

@@ -21,7 +21,7 @@ def forms(
     is_array: bool,
     instructor: bool = False,
 ) -> dict[str, Callable[[], str]]:
-    """By format, what makes the text. is_step: whether it is one step alone.
+    """Return by format the function that makes the text. is_step: whether it is a single step.
 
     instructor: the instructor's edition, as Markdown alone. is_array: JSON is an array of the
     lessons, else the first one's object.
@@ -35,18 +35,18 @@ def forms(
         documents = [to_document(lesson, quizzes) for lesson in lessons]
         return to_json(documents if is_array else documents[0])
 
-    found = {
+    by_format = {
         "table": lambda: "\n".join(_blocks(lessons, quizzes)),
         "json": as_json,
         "markdown": lambda: to_markdown(lessons, quizzes),
         "html": lambda: to_page(lessons, quizzes),
     }
     # A notebook's cells go on with what the steps before computed.
-    return found if is_step else {**found, "ipynb": lambda: to_notebook(lessons, quizzes)}
+    return by_format if is_step else {**by_format, "ipynb": lambda: to_notebook(lessons, quizzes)}
 
 
 def _blocks(lessons: Sequence[Lesson], quizzes: bool) -> Iterator[str]:
-    """Everything at once, for a pipe or a file."""
+    """Yield all blocks at once, for a pipe or a file."""
     for lesson in lessons:
         explained: set[str] = set()
         yield heading(lesson)

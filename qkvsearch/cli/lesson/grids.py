@@ -34,7 +34,7 @@ COLOURS = {
 # Nearer to a whole number than this, one is whole: what is left comes of rounding.
 ROUNDING = 1e-9
 # No column of a table is narrower where it has more to hold: two Chinese characters.
-NARROWEST = 4
+MIN_COLUMN = 4
 # What the symbols of a trace mean, explained beside the first matrix that has them.
 NOTATION = {
     "1·": mark(
@@ -47,7 +47,7 @@ NOTATION = {
 
 
 def matrix_view(matrix: Matrix, width: int) -> Iterator[Text]:
-    """Its name and role, then as many columns side by side as the width holds, then its symbols
+    """Yield its name and role, then as many columns as the width holds, then its symbols
     where the cells are too narrow for them.
     """
     colour = COLOURS[matrix.role]
@@ -68,7 +68,7 @@ def matrix_view(matrix: Matrix, width: int) -> Iterator[Text]:
 
 
 def legends(matrix: Matrix) -> Iterator[str]:
-    """What the signs in this matrix mean."""
+    """Yield what the signs in this matrix mean."""
     if matrix.role == "weights":
         steps = [f"{s} {shown(i / len(SHADES))}" for i, s in enumerate(SHADES) if i]
         yield say("The darker, the more weight: from {steps}.", steps="  ".join(steps))
@@ -81,7 +81,7 @@ def legends(matrix: Matrix) -> Iterator[str]:
 
 
 def aligned(array: np.ndarray) -> np.ndarray:
-    """Numbers as texts, (rows, columns), to be set flush right: points stand below one another.
+    """Write numbers (rows, columns) so that decimal points line up when set flush right.
 
     >>> aligned(np.array([[1.0, 0.25, 0.0], [-np.inf, 0.5, 0.0]])).tolist()
     [['1', '0.25', '0'], ['−∞', '0.50', '0']]
@@ -101,7 +101,7 @@ def aligned(array: np.ndarray) -> np.ndarray:
 
 
 def _padded(text: str, value: float, usual: int, decimals: int) -> str:
-    """Zeros and spaces after the point where there is one; a whole number keeps its place."""
+    """Pad a number with zeros and spaces after its point; a whole number keeps its position."""
     if "e" in text or not np.isfinite(value):
         return text
     if "." not in text and (abs(value - round(value)) < ROUNDING or text == NEARLY_0):
@@ -111,10 +111,10 @@ def _padded(text: str, value: float, usual: int, decimals: int) -> str:
 
 
 def _cells(matrix: Matrix) -> list[list[Text]]:
-    """Numbers in the role's colour; weights after their shade, hidden cells after a dot."""
+    """Return numbers in the role's colour; weights after their shade, hidden cells after a dot."""
     is_map, visible = matrix.role == "weights", matrix.visible
     has_hidden = visible is not None and not np.all(visible)
-    found = []
+    lines = []
     for i, texts in enumerate(aligned(matrix.array)):
         line = []
         for j, text in enumerate(texts):
@@ -125,17 +125,17 @@ def _cells(matrix: Matrix) -> list[list[Text]]:
                 line.append(Text(f"{shade(share)} {text}", style=_tint(share)))
             else:
                 line.append(Text(text, style=COLOURS[matrix.role]))
-        found.append(line)
-    return found
+        lines.append(line)
+    return lines
 
 
 def _share(weight: float) -> float:
-    """From 0 to 1; NaN as nothing."""
+    """Clip a weight to 0 to 1; NaN is 0."""
     return min(max(weight, 0.0), 1.0) if np.isfinite(weight) else 0.0
 
 
 def _tint(share: float) -> str:
-    """The brighter, the more."""
+    """Return a colour, brighter for more."""
     return f"rgb({90 - round(65 * share)},{125 + round(40 * share)},{135 + round(43 * share)})"
 
 
@@ -143,7 +143,7 @@ def _tint(share: float) -> str:
 
 
 def _with_symbols(matrix: Matrix, cells: list[list[Text]]) -> list[list[Text]]:
-    """The cells with their symbols below; nothing where there are none, or one for a whole row."""
+    """Return the cells with their symbols below; [] if there are none, or one for a whole row."""
     if matrix.symbols is None or matrix.symbols.ndim == 1:
         return []
     lines = zip(cells, matrix.symbols, strict=True)
@@ -157,12 +157,12 @@ def _with_symbols(matrix: Matrix, cells: list[list[Text]]) -> list[list[Text]]:
 
 
 def _symbol(symbol: str, cell: Text) -> str:
-    """Nothing where the number already says it, as −∞ does."""
+    """Return the symbol, or "" where the number already shows it, as −∞ does."""
     return "" if symbol == cell.plain.strip(f"{HIDDEN} ") else symbol
 
 
 def _written(matrix: Matrix, width: int) -> Iterator[Text]:
-    """One symbol below another, as a_Q·b_K = 3; of many the first ones."""
+    """Yield one symbol below another, as a_Q·b_K = 3; of many the first ones."""
     if matrix.symbols is None:
         return
     if matrix.symbols.ndim == 1:
@@ -180,7 +180,7 @@ def _written(matrix: Matrix, width: int) -> Iterator[Text]:
 
 
 def _label(text: str, width: int) -> Text:
-    """A label, folded where it is long; too long a word is cut between letters."""
+    """Fold a long label; cut a word that is too long between letters."""
     return wrapped(Text(printable(" ".join(str(text).split()))), max(width, 4))
 
 
@@ -191,7 +191,7 @@ def _wide(text: Text) -> int:
 def _parts(
     labels: Sequence[Text], headings: Sequence[Text], cells: list[list[Text]], width: int
 ) -> list[list[tuple[int, int]]]:
-    """Columns that stand side by side: the place and the width of each."""
+    """Return the columns that are side by side: the index and the width of each."""
     needed = [
         max([_wide(heading), *(_wide(line[j]) for line in cells)])
         for j, heading in enumerate(headings)
@@ -203,7 +203,7 @@ def _parts(
 def _grids(
     labels: Sequence[Text], headings: Sequence[Text], cells: list[list[Text]], width: int
 ) -> Iterator[Text]:
-    """The matrix, in parts one below another where it is wider than the terminal."""
+    """Yield the matrix, in parts one below another where it is wider than the terminal."""
     label_width = max(map(_wide, labels), default=0)
     for part in _parts(labels, headings, cells, width):
         widths = [label_width, *(needed for _, needed in part)]
@@ -218,7 +218,7 @@ def grid_line(
     style: str = "",
     is_left: Sequence[bool] | None = None,
 ) -> Text:
-    """A row of a grid, which is as many lines high as its highest cell.
+    """Return a row of a grid, which is as many lines high as its highest cell.
 
     is_left: for each cell whether it is flush left, else right; None for a label and numbers.
     """
@@ -260,7 +260,7 @@ class _Column:
         wide = max(map(cell_len, cells))
         pieces = ATOM.findall(" ".join(cells[:1] if is_number else cells))
         pieces += cells[1:] if is_number else []
-        return cls(cells, is_number, wide, max(min(wide, NARROWEST), *map(cell_len, pieces)))
+        return cls(cells, is_number, wide, max(min(wide, MIN_COLUMN), *map(cell_len, pieces)))
 
     def folded(self, place: int, width: int) -> Text:
         """A cell, the heading's place is 0."""
@@ -269,7 +269,7 @@ class _Column:
 
 
 def table_view(table: Table, width: int) -> Iterator[Text]:
-    """The rows, in parts one below another where words would have to be cut; each part begins with
+    """Yield the rows, in parts one below another where words would be cut; each part begins with
     the first column.
     """
     values = [[row[j] for row in table.rows] for j in range(len(table.columns))]
@@ -283,7 +283,7 @@ def table_view(table: Table, width: int) -> Iterator[Text]:
 
 
 def _column_parts(columns: Sequence[_Column], width: int) -> Iterator[list[_Column]]:
-    """Columns that stand side by side, the first one at the head of each part."""
+    """Return the columns that are side by side, the first one at the head of each part."""
     first, *others = columns
     room = width - first.narrow - GAP
     for part in abreast([one.narrow for one in others], room):
@@ -293,7 +293,7 @@ def _column_parts(columns: Sequence[_Column], width: int) -> Iterator[list[_Colu
 
 
 def _widths(columns: Sequence[_Column], width: int) -> list[int]:
-    """As wide as they would be, but for the widest, which give way as far as their words allow."""
+    """Return the columns' widths; the widest give way as far as their words allow."""
     widths = [column.wide for column in columns]
     while _total(widths) > width:
         spare = [w if w > one.narrow else 0 for one, w in zip(columns, widths, strict=True)]

@@ -15,7 +15,7 @@ NARROW = 60
 
 
 def outline_page(rows: Sequence[dict[str, Any]], following: str | None) -> str:
-    """A line a lesson, and how to go on. following: the first that is not done, None after all."""
+    """List the lessons, a line each, and how to go on. following: the next one, or None."""
     about = say(
         "{n} lessons, from vectors of words to a transformer at work, about {hours} hours in all.",
         n=len(rows),
@@ -41,7 +41,7 @@ PAGE = "`qkvsearch teach --all --format html -o course.html`"
 
 
 def goals_table(rows: Sequence[dict[str, Any]]) -> str:
-    """Each lesson with its goal below it."""
+    """List each lesson with its goal below it."""
     lines: list[Text] = []
     for row in rows:
         lines.append(_entry(row, f"{row['name']}: {row['title']}"))
@@ -51,14 +51,14 @@ def goals_table(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def _noted(text: str, row: dict[str, Any]) -> str:
-    """With how long the lesson takes, and whether it is done."""
+    """Add how long the lesson takes, and whether it is done."""
     if row["done"]:
         return say("{text} ({n} min, done)", text=text, n=row["minutes"])
     return say("{text} ({n} min)", text=text, n=row["minutes"])
 
 
 def _entries(rows: Sequence[dict[str, Any]]) -> str:
-    """A paragraph a lesson."""
+    """Yield a paragraph for each lesson."""
     return rendered(_entry(row, _noted(f"{row['name']}: {row['title']}", row)) for row in rows)
 
 

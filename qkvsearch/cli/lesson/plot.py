@@ -19,7 +19,7 @@ MARGIN, CURVE = 1.6, (4.0, 3.0)
 
 
 def write_plot(path: Path, lessons: Sequence[Lesson]) -> None:
-    """The weights and curves of the lessons, or all matrices where there are neither.
+    """Plot the weights and curves of the lessons, or all matrices if there are neither.
 
     Raises `QkvError` where there is nothing to draw, the file cannot be written, or matplotlib is
     not installed.
@@ -59,7 +59,7 @@ def _inches(part: Matrix | Curve) -> tuple[float, float]:
 
 
 def _draw_matrix(axes: Any, matrix: Matrix) -> None:
-    """The darker, the larger; a hidden cell is grey. Weights all go from 0 to 1."""
+    """Draw larger numbers darker and hidden cells grey. Weights all go from 0 to 1."""
     hidden = ~np.isfinite(matrix.array)
     if matrix.visible is not None:
         hidden |= ~np.asarray(matrix.visible)

@@ -28,7 +28,7 @@ class Prediction:
 
     @classmethod
     def of(cls, step: Step) -> Prediction | None:
-        """The largest number of the step's first matrix that was computed; None without one."""
+        """Choose the largest number of the step's first computed matrix; None without one."""
         for part in step.parts:
             if isinstance(part, Matrix) and part.role in COMPUTED and np.isfinite(part.array).any():
                 array = np.where(np.isfinite(part.array), part.array, -np.inf)
@@ -50,11 +50,11 @@ class Prediction:
                 column=self.matrix.columns[self.column],
             )
         )
-        found = read_numbers(typed)
-        self.said = found[0] if len(found) == 1 else None
+        numbers = read_numbers(typed)
+        self.said = numbers[0] if len(numbers) == 1 else None
 
     def judged(self) -> str:
-        """What it is, beside what was said."""
+        """Return the number beside what was predicted."""
         if self.said is None:
             return say("It is {answer}.", answer=self.answer)
         if abs(self.said - self.answer) <= NEAR:

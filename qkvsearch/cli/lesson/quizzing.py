@@ -55,7 +55,7 @@ def _tried(quiz: Quiz) -> bool:
 
 
 def printed(quizzes: Sequence[Quiz]) -> str:
-    """The questions, and below them the answers with the steps that lead there."""
+    """Return the questions, and below them the answers with their worked solutions."""
     firsts = [(quiz, f"{number}. ") for number, quiz in enumerate(quizzes, start=1)]
     asked = [rendered(_question(quiz, first)) for quiz, first in firsts]
     answered = [
@@ -68,7 +68,7 @@ def printed(quizzes: Sequence[Quiz]) -> str:
 
 
 def prompt(text: str) -> str:
-    """A line that the person types, "" for Enter alone. Raises `click.Abort` where they stop."""
+    """Read a line that the person types, "" for Enter alone. Raises `click.Abort` if they stop."""
     typed: str = click.prompt(text, default="", show_default=False, prompt_suffix=" ")
     return typed.strip()
 
@@ -87,7 +87,7 @@ def _heading(text: str) -> str:
 
 
 def judged_text(judged: Sequence[GradedAnswer]) -> str:
-    """A line an answer; below, the steps that lead to the answers that someone missed."""
+    """List the answers, a line each; below, the worked solutions of those that someone missed."""
     has_names = any(one.answer.student is not None for one in judged)
     columns = [(say("student"), "wrap"), (say("quiz"), "left"), (say("given"), "wrap")]
     columns += [("", "left"), (say("answer"), "wrap")]
@@ -110,6 +110,6 @@ def judged_text(judged: Sequence[GradedAnswer]) -> str:
 
 
 def total(student: str | None, n_right: int, n: int) -> str:
-    """How many of someone's answers are right."""
+    """Return how many of someone's answers are right."""
     score = say("{right} of {n} right.", right=n_right, n=n)
     return score if student is None else f"{printable(student)}: {score}"

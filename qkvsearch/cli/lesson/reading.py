@@ -42,7 +42,7 @@ def offer(lesson: str) -> str | None:
 
 
 def read(lessons: Iterable[Lesson], quizzes: bool, *, is_whole: bool, predict: bool) -> None:
-    """One lesson after another, as long as the person goes on.
+    """Show one lesson after another, as long as the person goes on.
 
     is_whole: whether all steps are there, so that a lesson goes on where it was left and is done at
     its end. predict: a number is asked for before it is shown. Raises `click.Abort` where the

@@ -9,7 +9,7 @@ from rich.text import Text as Line
 
 from qkvsearch.cli.lesson.drawn import drawing_view
 from qkvsearch.cli.lesson.grids import legends, matrix_view, table_view
-from qkvsearch.cli.lesson.wrapping import WIDEST, marked, wrapped
+from qkvsearch.cli.lesson.wrapping import MAX_COLUMNS, marked, wrapped
 from qkvsearch.cli.render import rendered, terminal_width
 from qkvsearch.lessons.drawings import Drawing
 from qkvsearch.lessons.exports.markdown import duration
@@ -27,7 +27,7 @@ INDENT = 4
 
 
 def heading(lesson: Lesson) -> str:
-    """The lesson's number, title and goal."""
+    """Return the lesson's number, title and goal."""
     number = say("Lesson {number}: {title}", number=lesson.number, title=lesson.title)
     about = duration(lesson)
     return title(number, "═") + rendered([paragraph(about)])
@@ -36,7 +36,7 @@ def heading(lesson: Lesson) -> str:
 def step_blocks(
     lesson: Lesson, place: int, explained: set[str]
 ) -> Iterator[tuple[Part | None, str]]:
-    """A step's title and its parts, each with its text.
+    """Yield a step's title and its parts, each with its text.
 
     place: of the step in the lesson as it is shown. explained: the signs that have been explained
     already; those explained here join them.
@@ -62,19 +62,21 @@ def _block(part: Part, lesson: Lesson, explained: set[str]) -> str:
 
 
 def title(text: str, line: str) -> str:
-    """A heading over a line, which tells it from a paragraph where nothing is bold."""
-    found = bold(text)
-    width = max(map(cell_len, found.plain.split("\n")))
-    return rendered([found, Line(line * width, style="dim")])
+    """Return a heading over a line, which distinguishes it where nothing is bold."""
+    heading_line = bold(text)
+    width = max(map(cell_len, heading_line.plain.split("\n")))
+    return rendered([heading_line, Line(line * width, style="dim")])
 
 
 def paragraph(text: str, indent: int = 0, first: str = "") -> Line:
-    """A paragraph that may hold *so* and `so`; `first` stands before it, in its indent."""
-    return wrapped(Line(first).append_text(marked(text)), min(terminal_width(), WIDEST), indent)
+    """Return a paragraph with *emphasis* and `code`; `first` precedes it, in its indent."""
+    return wrapped(
+        Line(first).append_text(marked(text)), min(terminal_width(), MAX_COLUMNS), indent
+    )
 
 
 def bold(text: str) -> Line:
-    """A heading."""
+    """Return a heading."""
     line = paragraph(text)
     line.stylize("bold")
     return line
@@ -101,18 +103,17 @@ def _view(part: Text | Formula | Table | Curve) -> list[RenderableType]:
 
 
 def _workbench(bench: Workbench, lesson: str) -> Line:
-    command = f"`qkvsearch teach {lesson} --format html -o {lesson}.html`"
+    command = f"`--format html -o {lesson}.html`"
     how = say(
-        "Try it. {caption} The page of {command} computes it again as you type.",
-        caption=bench.caption, command=command,
+        "Try it on the page ({command}). {caption}", caption=bench.caption, command=command
     )  # fmt: skip
     if lesson in OWN_MATRICES:
-        how = say("{how} Here, `--input FILE` and `--mask` do.", how=how)
+        how = say("{how} Here, give `--input FILE` and `--mask`.", how=how)
     return paragraph(how, INDENT)
 
 
 def _curve(curve: Curve) -> list[RenderableType]:
-    """Columns of blocks over a line, the highest and the lowest value beside them."""
+    """Draw columns of blocks over a line, with the highest and the lowest value."""
     values = np.asarray(curve.values, dtype=float)
     name = Line(printable(curve.name), style="bold")
     if not len(values) or not np.isfinite(values).all():

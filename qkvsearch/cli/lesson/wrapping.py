@@ -11,7 +11,7 @@ from rich.text import Text
 from qkvsearch.terminal import printable
 
 # No paragraph is wider, however wide the terminal.
-WIDEST = 80
+MAX_COLUMNS = 80
 MARKED = re.compile(r"\*(?P<emphasis>\S(?:[^*\n]*\S)?)\*|`(?P<code>[^`\n]+)`")
 STYLES = {"emphasis": "italic", "code": "bold"}
 # Characters that take two columns and may stand alone on a line.
@@ -24,20 +24,20 @@ ATOM = re.compile(
 
 
 def marked(text: str) -> Text:
-    """*So* in italics and `so` in bold, without their marks."""
-    text, found, end = printable(text), Text(), 0
+    """Return *emphasis* in italics and `code` in bold, without their marks."""
+    text, styled, end = printable(text), Text(), 0
     for match in MARKED.finditer(text):
         name = match.lastgroup
         assert name is not None
-        found.append(text[end : match.start()])
-        found.append(match[name], style=STYLES[name])
+        styled.append(text[end : match.start()])
+        styled.append(match[name], style=STYLES[name])
         end = match.end()
-    found.append(text[end:])
-    return found
+    styled.append(text[end:])
+    return styled
 
 
 def wrapped(text: Text, width: int, indent: int = 0) -> Text:
-    """The text in lines of `width` columns at most, those after the first indented.
+    """Wrap the text in lines of `width` columns at most, those after the first indented.
 
     >>> from rich.text import Text
     >>> wrapped(Text("a query, 一个查询，一个键"), 12, indent=2).plain.split(chr(10))
@@ -50,7 +50,7 @@ def wrapped(text: Text, width: int, indent: int = 0) -> Text:
 
 
 def _lines(plain: str, width: int, indent: int) -> Iterator[tuple[int, int]]:
-    """Where each line begins and ends."""
+    """Yield where each line begins and ends."""
     start = 0  # of the line
     room = width
     for begin, end in _atoms(plain, max(width - indent, 2)):
@@ -70,7 +70,7 @@ def _lines(plain: str, width: int, indent: int) -> Iterator[tuple[int, int]]:
 
 
 def _atoms(plain: str, width: int) -> Iterator[tuple[int, int]]:
-    """What stays on one line; what is wider than a line comes in pieces."""
+    """Yield what stays on one line; cut what is wider than a line."""
     for match in ATOM.finditer(plain):
         begin = match.start()
         pieces = [match[0]] if cell_len(match[0]) <= width else chop_cells(match[0], width)

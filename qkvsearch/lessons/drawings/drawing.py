@@ -3,6 +3,8 @@
 from abc import ABC, abstractmethod
 from typing import Any
 
+from qkvsearch.lessons.markup import Html
+
 # Headings, and rows of words and numbers.
 NumberTable = tuple[list[str], list[list[str | float]]]
 
@@ -28,4 +30,8 @@ class Drawing(ABC):
 
     @abstractmethod
     def numbers(self) -> dict[str, Any]:
-        """What the page's script computes from, by the names it knows."""
+        """Return what the page's script computes from, by name."""
+
+    @abstractmethod
+    def pictures(self, place: str) -> list[Html]:
+        """Return its SVGs, each with its text. place: a part of their ids, unique in the page."""

@@ -22,7 +22,7 @@ ROLE_NAMES: dict[Role, str] = {
 
 
 def to_document(lesson: Lesson, quizzes: bool = True) -> dict[str, Any]:
-    """A lesson as JSON holds it, in the language that is spoken.
+    """Return a lesson as JSON, in the current language.
 
     Every part has a `kind`. Numbers are unrounded; "inf", "-inf" and "nan" are words, as JSON has
     no such numbers, and `float` reads them. A matrix's symbols are as many to a row as there are:
@@ -39,17 +39,17 @@ def to_document(lesson: Lesson, quizzes: bool = True) -> dict[str, Any]:
         "title": lesson.title,
         "goal": lesson.goal,
         "minutes": lesson.minutes,
-        "steps": [_step(step, code) for step, code in lesson.coded],
+        "steps": [_step(step) for step in lesson.steps],
         "quizzes": [quiz.to_record() for quiz in lesson.quizzes] if quizzes else [],
     }
 
 
-def _step(step: Step, code: str) -> dict[str, Any]:
+def _step(step: Step) -> dict[str, Any]:
     return {
         "title": step.title,
         "points": list(step.points),
         "parts": [_part(part) for part in step.parts],
-        "code": code,
+        "code": step.code.source if step.code else "",
     }
 
 

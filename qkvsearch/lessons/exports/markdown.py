@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from rich.cells import cell_len
 
+from qkvsearch.lessons import guidance
 from qkvsearch.lessons.drawings import Drawing
 from qkvsearch.lessons.exports.document import ROLE_NAMES
-from qkvsearch.lessons.exports.page.drawings import as_address, pictures
-from qkvsearch.lessons.instructor import GUIDANCE
+from qkvsearch.lessons.exports.page.drawings import as_address
 from qkvsearch.lessons.messages import mark, say, shown
 from qkvsearch.lessons.parts import Curve, Formula, Lesson, Matrix, Step, Table, Text
 from qkvsearch.lessons.quizzes import Quiz
@@ -18,14 +18,14 @@ from qkvsearch.lessons.workbench import Workbench
 
 COURSE = mark("Attention, step by step")
 # Points of a curve that a table holds.
-MOST_POINTS = 9
+MAX_POINTS = 9
 # A picture that stands in the text.
 PICTURE = re.compile(r"\]\((data:image/svg\+xml;base64,[\w+/=]+)\)")
 CODE = re.compile(r"(`[^`]*`)")
 
 
 def to_markdown(lessons: Sequence[Lesson], quizzes: bool = True) -> str:
-    """Lessons one after another, in the language that is spoken.
+    """Write lessons one after another, in the current language.
 
     quizzes: with each lesson's questions, and all answers at the end.
 
@@ -38,7 +38,7 @@ def to_markdown(lessons: Sequence[Lesson], quizzes: bool = True) -> str:
     for lesson in lessons:
         blocks += [
             heading(lesson),
-            *(step(one, n) for n, one in enumerate(lesson.steps, lesson.first)),
+            *(with_code(one, n) for n, one in enumerate(lesson.steps, lesson.first)),
         ]
         if quizzes and lesson.quizzes:
             blocks.append(questions(lesson.quizzes))
@@ -48,14 +48,14 @@ def to_markdown(lessons: Sequence[Lesson], quizzes: bool = True) -> str:
 
 
 def to_instructors_edition(lessons: Sequence[Lesson]) -> str:
-    """Lessons with what goes wrong in them, what to ask, and every answer below its question."""
+    """Write lessons with a common mistake, a question to ask, and all answers."""
     blocks = [f"# {say(COURSE)}: {say('the instructor’s edition')}"]
     for lesson in lessons:
-        guidance = GUIDANCE[lesson.name]
+        guide = guidance(lesson.name)
         notes = [
-            f"- **{say('Goes wrong:')}** {say(guidance.wrong)}",
-            f"- **{say('Ask:')}** {say(guidance.ask)}",
-            f"- **{say('Answer:')}** {say(guidance.answer)}",
+            f"- **{say('Goes wrong:')}** {guide.wrong}",
+            f"- **{say('Ask:')}** {guide.ask}",
+            f"- **{say('Answer:')}** {guide.answer}",
         ]
         blocks += [heading(lesson), "\n".join(notes)]
         blocks += [step(one, n) for n, one in enumerate(lesson.steps, lesson.first)]
@@ -67,7 +67,7 @@ def to_instructors_edition(lessons: Sequence[Lesson]) -> str:
 
 
 def duration(lesson: Lesson) -> str:
-    """What the lesson is for, and how long it takes."""
+    """Return the lesson's goal, and how long it takes."""
     if lesson.further:
         return say(
             "{goal} About {core} minutes, and {further} for its further steps.",
@@ -89,16 +89,22 @@ def step(shown_step: Step, number: int) -> str:
     return "\n\n".join([title, *map(part, shown_step.parts)])
 
 
+def with_code(shown_step: Step, number: int) -> str:
+    """Write a step, and the code that computed it, which also runs alone."""
+    text = step(shown_step, number)
+    return f"{text}\n\n```python\n{shown_step.code.source}\n```" if shown_step.code else text
+
+
 def gathered(text: str) -> str:
-    """The text with its pictures at the end, where they are in nobody's way."""
-    found: list[str] = []
+    """Move the pictures to the end of the text."""
+    pictures: list[str] = []
 
     def named(match: re.Match[str]) -> str:
-        found.append(f"[drawing-{len(found) + 1}]: {match[1]}")
-        return f"][drawing-{len(found)}]"
+        pictures.append(f"[drawing-{len(pictures) + 1}]: {match[1]}")
+        return f"][drawing-{len(pictures)}]"
 
     short = PICTURE.sub(named, text)
-    return "\n".join([short.rstrip("\n"), "", *found]) if found else short.rstrip("\n")
+    return "\n".join([short.rstrip("\n"), "", *pictures]) if pictures else short.rstrip("\n")
 
 
 def questions(quizzes: Sequence[Quiz]) -> str:
@@ -115,7 +121,7 @@ def answers(lessons: Sequence[Lesson]) -> str:
 
 
 def part(part: Any) -> str:
-    """One part of a step, without a line at its end."""
+    """Write one part of a step, without a line at its end."""
     match part:
         case Text():
             return _prose(part.text)
@@ -129,7 +135,7 @@ def part(part: Any) -> str:
             rows = [[shown(cell) for cell in row] for row in part.rows]
             return f"**{_prose(part.caption)}**\n\n{table(part.columns, rows, words)}"
         case Curve():
-            at = np.unique(np.linspace(0, len(part.values) - 1, MOST_POINTS).round().astype(int))
+            at = np.unique(np.linspace(0, len(part.values) - 1, MAX_POINTS).round().astype(int))
             rows = [[shown(place), shown(part.values[place])] for place in at]
             return f"**{_prose(part.name)}**\n\n{table([part.x, part.name], rows, [])}"
         case Workbench():
@@ -140,7 +146,7 @@ def part(part: Any) -> str:
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], words: Sequence[int]) -> str:
-    """A table whose columns line up in a terminal, too; `words`: the columns that start left."""
+    """Write a table whose columns line up in a terminal, too. words: the left-aligned columns."""
     written = [[_cell(text) for text in row] for row in (columns, *rows)]
     widths = [max(3, *map(cell_len, column)) for column in zip(*written, strict=True)]
     rule = ["-" * w if j in words else "-" * (w - 1) + ":" for j, w in enumerate(widths)]
@@ -152,7 +158,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], words: Sequence
 
 
 def _matrix(matrix: Matrix) -> Iterator[str]:
-    """Its name and role, its numbers, and its symbols where it has some."""
+    """Yield its name and role, its numbers, and its symbols where it has some."""
     rows, columns = matrix.array.shape
     role = say(ROLE_NAMES[matrix.role])
     yield f"**{_prose(matrix.name)}** ({role}, {rows} × {columns})"
@@ -171,9 +177,9 @@ def _matrix(matrix: Matrix) -> Iterator[str]:
 
 
 def _pictures(drawing: Drawing) -> Iterator[str]:
-    """An image each, and what it shows in words."""
+    """Yield each image, and what it shows in words."""
     told = drawing.told.replace("[", "(").replace("]", ")").replace("\n", " ")
-    for place, picture in enumerate(pictures(drawing, drawing.name)):
+    for place, picture in enumerate(drawing.pictures(drawing.name)):
         words = told if place == 0 else drawing.name
         yield f"![{_prose(words)}]({as_address(picture)})"
     yield _prose(drawing.told)
@@ -191,7 +197,7 @@ def _question(quiz: Quiz) -> str:
 
 
 def _prose(text: str) -> str:
-    """Angle brackets as themselves, not as tags: <PAD> is a token."""
+    """Escape angle brackets, so that <PAD> is no tag."""
     return "".join(
         piece if piece.startswith("`") else piece.replace("<", "&lt;") for piece in CODE.split(text)
     )

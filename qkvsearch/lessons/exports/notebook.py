@@ -11,7 +11,7 @@ from qkvsearch.lessons.workbench import Workbench
 
 
 def to_notebook(lessons: Sequence[Lesson], quizzes: bool = True) -> str:
-    """A notebook (nbformat 4.5, JSON) of the lessons, in the language that is spoken.
+    """Write a notebook (nbformat 4.5, JSON) of the lessons, in the current language.
 
     Its cells run from top to bottom where qkvsearch is installed. Their ids say where they stand:
     "masks-4-code" computes step 4 of the masks, "masks-4-try-1" is its first workbench.
@@ -31,25 +31,25 @@ def _cells(lessons: Sequence[Lesson], quizzes: bool) -> Iterator[dict[str, Any]]
     yield _text("course", f"# {say(markdown.COURSE)}\n\n{how}")
     for lesson in lessons:
         yield _text(lesson.name, markdown.heading(lesson))
-        for n, (step, code) in enumerate(lesson.coded, start=1):
-            yield from _step_cells(step, code, n, f"{lesson.name}-{n}")
+        for n, step in enumerate(lesson.steps, start=1):
+            yield from _step_cells(step, n, f"{lesson.name}-{n}")
         if quizzes and lesson.quizzes:
             yield _text(f"{lesson.name}-questions", markdown.questions(lesson.quizzes))
     if quizzes and any(lesson.quizzes for lesson in lessons):
         yield _text("answers", markdown.answers(lessons))
 
 
-def _step_cells(step: Step, code: str, number: int, place: str) -> Iterator[dict[str, Any]]:
+def _step_cells(step: Step, number: int, place: str) -> Iterator[dict[str, Any]]:
     yield _text(place, markdown.gathered(markdown.step(step, number)))
-    if code:
-        yield _code(f"{place}-code", code)
+    if step.code:
+        yield _code(f"{place}-code", step.code.source)
     benches = [part for part in step.parts if isinstance(part, Workbench)]
     for n, bench in enumerate(benches, start=1):
         yield _code(f"{place}-try-{n}", _to_try(bench))
 
 
 def _to_try(bench: Workbench) -> str:
-    """The workbench as code to edit; it shows the last thing that is computed."""
+    """Write the workbench as code to edit; it shows the last thing that is computed."""
     matrices = "".join(
         f"        {name!r}: np.array({array.tolist()!r}),\n"
         for name, array in bench.matrices.items()

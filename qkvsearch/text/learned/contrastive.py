@@ -240,7 +240,9 @@ class ContrastiveLearning:
     random_state: int | None = 0
     language: str = ENGLISH
 
-    def learn(self, columns: Sequence[AnalyzedTexts], start: Directions | None = None) -> Directions:
+    def learn(
+        self, columns: Sequence[AnalyzedTexts], start: Directions | None = None
+    ) -> Directions:
         """Fit `encoder_` to columns with shared runs, and return the directions of the start.
 
         start: the directions of nearly the same texts, from which the iteration starts.

@@ -31,7 +31,7 @@ def computed():
     def lesson(name, given=None):
         if any(value is not None for value in vars(given or Given()).values()):
             return compute(name, given)
-        return of_the_course(name, "en" if lessons.say("weights") == "weights" else "zh")
+        return of_the_course(name, lessons.messages.spoken())
 
     return lesson
 

@@ -7,8 +7,7 @@ import sys
 
 import pytest
 
-from qkvsearch.lessons import LESSONS
-from qkvsearch.lessons.instructor import GUIDANCE
+from qkvsearch.lessons import LESSONS, guidance
 
 NAME = "self-attention"
 
@@ -86,8 +85,8 @@ def test_a_plot_without_matplotlib_says_what_to_install(qkv, monkeypatch, tmp_pa
 
 def test_the_instructors_edition_has_every_answer_below_its_question(qkv, computed):
     text = qkv("teach", "masks", "--instructor").stdout
-    assert GUIDANCE["masks"].wrong in text
-    assert GUIDANCE["masks"].ask in text
+    assert guidance("masks").wrong in text
+    assert guidance("masks").ask in text
     for quiz in computed("masks").quizzes:
         _, _, after = text.partition(f"**{quiz.name}**")
         assert f"**Answer:** {quiz.solution.replace('<', '&lt;')} — " in after

@@ -31,7 +31,7 @@ def test_a_lesson_shows_every_title_and_every_number(qkv, taught):
     text = qkv("teach", NAME).stdout
     for number, step in enumerate(taught.steps, start=1):
         assert f"Step {number} of 8: {step.title}\n" in text
-    for row in taught.showing(44).found["output"], *taught.showing(42).found["weights"]:
+    for row in taught.showing(44).computed["output"], *taught.showing(42).computed["weights"]:
         for value in row:
             assert shown(value) in text
 

@@ -35,7 +35,7 @@ def test_at_a_terminal_it_waits_and_judges_and_shows_the_step_after_a_wrong_answ
     quizzes = taught.quizzes
     enters = [""] * pauses(at_a_terminal("teach", NAME, types=[""] * 99).stdout)
     assert len(enters) >= len(taught.steps)
-    answer = at_a_terminal("teach", NAME, types=[*enters, "zero", "11", "0", "2", "b"])
+    answer = at_a_terminal("teach", NAME, types=[*enters, "zero", "11", "0", "2", "b", "1", "1"])
     assert answer.code == 0
     assert pauses(answer.stdout) == len(enters)
     assert quizzes[0].worked in answer.stdout
@@ -45,8 +45,8 @@ def test_at_a_terminal_it_waits_and_judges_and_shows_the_step_after_a_wrong_answ
         or "too much" in answer.stdout
     )
     assert quizzes[1].worked not in answer.stdout
-    assert answer.stdout.count("Right.") == 2
-    assert "2 of 3 right." in answer.stdout
+    assert answer.stdout.count("Right.") == 4
+    assert "4 of 5 right." in answer.stdout
     assert progress.done() == {NAME}
     assert f"Next: qkvsearch teach {LESSONS[0]}" in answer.stdout
 

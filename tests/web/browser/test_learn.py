@@ -53,7 +53,7 @@ def test_marks_and_answers_are_there_when_one_comes_back(visit, site, taught, re
             page.locator(f'[data-quiz="{q.name}"]').get_attribute("data-verdict")
             for q in taught.quizzes
         ]
-        assert verdicts == ["right", "wrong", None][:questions]
+        assert verdicts == ["right", "wrong", *[None] * (questions - 2)]
 
         page.goto(f"{site.url}/learn")
         entry = page.locator(f'[data-lesson="{QUICK}"] .progress')

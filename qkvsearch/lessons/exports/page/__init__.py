@@ -12,7 +12,7 @@ from pathlib import Path
 from string import Template
 
 from qkvsearch.lessons.exports.page.article import article, contents, script_words, welcome
-from qkvsearch.lessons.exports.page.markup import joined
+from qkvsearch.lessons.markup import joined
 from qkvsearch.lessons.messages import digits, mark, say, spoken
 from qkvsearch.lessons.parts import Lesson
 
@@ -27,7 +27,7 @@ OWN_SCRIPTS = ("keep.js",)
 
 
 def to_page(lessons: Sequence[Lesson], quizzes: bool = True) -> str:
-    """A whole page of HTML, in the language that is spoken.
+    """Write a whole page of HTML, in the current language.
 
     Style and script are in it, each allowed by its hash; nothing else may be loaded or run.
     """

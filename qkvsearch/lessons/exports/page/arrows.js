@@ -28,7 +28,7 @@ drawings.arrows = (figure, say) => {
     return coefficients && dots.length ? cosines.indexOf(Math.max(...cosines)) : -1;
   };
 
-  // --- what is drawn: the places of exports/page/drawings/arrows.py ---
+  // --- what is drawn: the places of lessons/drawings/arrows.py ---
 
   const WIDE = 360;
   const EDGE = 14;

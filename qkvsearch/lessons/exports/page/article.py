@@ -7,17 +7,17 @@ from typing import get_args
 from qkvsearch.lessons.drawings import Drawing
 from qkvsearch.lessons.exports.document import ROLE_NAMES
 from qkvsearch.lessons.exports.page.bench import workbench
-from qkvsearch.lessons.exports.page.drawings.figure import drawing, drawing_words
+from qkvsearch.lessons.exports.page.drawings import drawing, drawing_words
 from qkvsearch.lessons.exports.page.figures import curve, matrix, side_by_side, swatch, table
-from qkvsearch.lessons.exports.page.markup import Html, element, joined, mathematics, prose
 from qkvsearch.lessons.exports.page.questions import questions
+from qkvsearch.lessons.markup import Html, element, joined, mathematics, prose
 from qkvsearch.lessons.messages import say
 from qkvsearch.lessons.parts import Curve, Formula, Lesson, Matrix, Part, Role, Step, Table, Text
 from qkvsearch.lessons.workbench import Workbench
 
 
 def welcome() -> Html:
-    """What this is, and what the colours mean."""
+    """Introduce the course, and explain the colours."""
     roles: tuple[Role, ...] = get_args(Role)
     legend = [element("li", swatch(role), say(ROLE_NAMES[role])) for role in roles]
     return joined(
@@ -39,7 +39,7 @@ def welcome() -> Html:
 
 
 def contents(lessons: Sequence[Lesson], quizzes: bool) -> Html:
-    """Links to the lessons, and to the steps of each."""
+    """Link to the lessons, and to the steps of each."""
     items = []
     for lesson in lessons:
         steps = [
@@ -56,8 +56,8 @@ def contents(lessons: Sequence[Lesson], quizzes: bool) -> Html:
 
 
 def article(lesson: Lesson, quizzes: bool) -> Html:
-    """A lesson, whole."""
-    steps = [_step(step, code, lesson, n) for n, (step, code) in enumerate(lesson.coded, start=1)]
+    """Return a whole lesson."""
+    steps = [_step(step, lesson, n) for n, step in enumerate(lesson.steps, start=1)]
     if quizzes and lesson.quizzes:
         steps.append(questions(lesson.quizzes, lesson.name))
     about = say(
@@ -79,7 +79,7 @@ def article(lesson: Lesson, quizzes: bool) -> Html:
     )
 
 
-def _step(step: Step, code: str, lesson: Lesson, number: int) -> Html:
+def _step(step: Step, lesson: Lesson, number: int) -> Html:
     place = f"{lesson.name}-{number}"
     shown: list[str] = []
     for is_matrix, parts in groupby(step.parts, key=lambda part: isinstance(part, Matrix)):
@@ -90,12 +90,12 @@ def _step(step: Step, code: str, lesson: Lesson, number: int) -> Html:
                 _part(part, lesson.name, f"{place}-{len(shown) + i}")
                 for i, part in enumerate(parts)
             ]
-    if code:
+    if step.code:
         shown.append(
             element(
                 "details",
                 element("summary", say("The same in Python")),
-                element("pre", element("code", code)),
+                element("pre", element("code", step.code.source)),
                 class_="code",
             )
         )
@@ -112,7 +112,7 @@ def _step(step: Step, code: str, lesson: Lesson, number: int) -> Html:
 
 
 def _part(part: Part, lesson: str, place: str) -> Html:
-    """What is no matrix of its own."""
+    """Return a part that is not a matrix."""
     match part:
         case Text():
             return element("p", prose(part.text))
@@ -130,7 +130,7 @@ def _part(part: Part, lesson: str, place: str) -> Html:
 
 
 def script_words() -> dict[str, str]:
-    """Sentences of the script, by the names it knows them by; it fills in their {names} itself."""
+    """Return the script's sentences by name; it fills in their {names} itself."""
     return {
         "cell": say("{matrix}, row {row}, column {column}"),
         "hidden": say("hidden"),

@@ -10,7 +10,7 @@ import numpy as np
 
 from qkvsearch.attention.symbols import numbered
 from qkvsearch.lessons.exports.page.figures import matrix, side_by_side
-from qkvsearch.lessons.exports.page.markup import Html, element
+from qkvsearch.lessons.markup import Html, element
 from qkvsearch.lessons.messages import mark, say, shown
 from qkvsearch.lessons.parts import ROLES, Matrix
 from qkvsearch.lessons.workbench import Workbench, mask_of
@@ -54,7 +54,7 @@ NORMALIZER_NAMES = {
 
 
 def workbench(bench: Workbench, lesson: str) -> Html:
-    """The section of a workbench, with its steps as they are before anything is changed."""
+    """Return the section of a workbench, with its steps before anything is changed."""
     place = f"bench-{lesson}-{bench.name}"
     steps = bench.steps()
     given = [
@@ -95,7 +95,7 @@ def workbench(bench: Workbench, lesson: str) -> Html:
 
 
 def settings(bench: Workbench) -> dict[str, str | float]:
-    """What it begins with, by the script's names; the scale is a number."""
+    """Return its first settings by the script's names; the scale is a number."""
     wide = bench.matrices["w_query" if bench.is_projected else "queries"]
     return {
         "mask": bench.mask,
@@ -135,11 +135,11 @@ def _matrix(bench: Workbench, name: str, array: np.ndarray) -> Matrix:
 
 
 def _controls(bench: Workbench, place: str) -> list[Html]:
-    found = settings(bench)
+    first = settings(bench)
     width = bench.steps()["queries"].shape[1]
     fields = [
-        _number("scale", say("scale (1/√{d} is usual)", d=width), found["scale"], place),
-        _number("temperature", say("temperature"), found["temperature"], place),
+        _number("scale", say("scale (1/√{d} is usual)", d=width), first["scale"], place),
+        _number("temperature", say("temperature"), first["temperature"], place),
         _choice("normalize", say("normalizer"), NORMALIZER_NAMES, bench.normalize, place),
     ]
     if len(bench.masks) > 1:
@@ -162,7 +162,7 @@ def _number(name: str, label: str, number: str | float, place: str) -> Html:
 
 
 def _field(kind: str, name: str, label: str, place: str, *inner: Html, **attributes: str) -> Html:
-    """A control of this kind, and its label before it."""
+    """Return a control of this kind after its label."""
     ident = f"{place}-{name}"
     control = element(kind, *inner, id=ident, **attributes, data_control=name)
     return element("div", element("label", label, for_=ident), control, class_="field")

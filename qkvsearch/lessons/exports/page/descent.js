@@ -50,7 +50,7 @@ drawings.descent = (figure, say) => {
     return walk[step];
   };
 
-  // --- what is drawn: the places of exports/page/drawings/descent.py ---
+  // --- what is drawn: the places of lessons/drawings/descent.py ---
 
   const [WIDE, EDGE, LOW, LEFT, BELOW, ABOVE] = [360, 10, 150, 44, 24, 14];
   const scale = (WIDE / 2 - EDGE) / given.size;
@@ -65,6 +65,18 @@ drawings.descent = (figure, say) => {
   const predicted = (state, i, j) =>
     settings.middle + state.users[i].reduce((sum, entry, k) => sum + entry * state.items[j][k], 0);
 
+  const nameBeside = ([x, y], wide, taken) => {
+    const [right, middle, left] = [x + 10, x - wide / 2, x - 10 - wide];
+    const spots = [[right, y + 4], [left, y + 4], [middle, y - 10], [middle, y + 19]];
+    spots.push([right, y - 6], [left, y - 6], [right, y + 15], [left, y + 15]);
+    const boxes = spots.map(([x1, base]) => [x1, base - 11, x1 + wide, base + 3]);
+    const isFree = ([x1, y1, x2, y2]) =>
+      x1 >= 0 && x2 <= WIDE && taken.every(([a, b, c, d]) => x1 >= c || x2 <= a || y1 >= d || y2 <= b);
+    const best = Math.max(0, boxes.findIndex(isFree));
+    taken.push(boxes[best]);
+    return spots[best];
+  };
+
   const draw = (step) => {
     const state = at(step);
     const rows = { query: state.users, key: state.items };
@@ -75,16 +87,19 @@ drawings.descent = (figure, say) => {
     [...given.item_names.keys()].forEach((j) =>
       ways[given.user_names.length + j].setAttribute("points", joined(each.map((one) => onPaper(one.items[j])))),
     );
-    for (const point of map.querySelectorAll(".point")) {
-      const [role, k] = point.dataset.point.split(" ");
-      const [x, y] = onPaper(rows[role][k]);
-      point.setAttribute("transform", `translate(${x} ${y})`);
+    const points = [...map.querySelectorAll(".point")];
+    const keys = points.map((point) => point.dataset.point.split(" "));
+    const places = keys.map(([role, k]) => onPaper(rows[role][k]));
+    const taken = places.map(([x, y]) => [x - 7, y - 7, x + 7, y + 7]);
+    for (const [n, point] of points.entries()) {
+      const [role, k] = keys[n];
+      point.setAttribute("transform", `translate(${places[n].join(" ")})`);
       const label = map.querySelector(`[data-name="${role} ${k}"]`);
-      label.setAttribute("x", x + (x < WIDE * 0.72 ? 10 : -10));
-      label.setAttribute("y", y + 4);
-      label.setAttribute("text-anchor", x < WIDE * 0.72 ? "start" : "end");
       const more = role === "key" && user >= 0 ? ` ${short(predicted(state, user, k))}` : "";
       label.textContent = names[role][k] + more;
+      const [begin, base] = nameBeside(places[n], label.getComputedTextLength(), taken);
+      label.setAttribute("x", begin);
+      label.setAttribute("y", base);
       point.classList.toggle("chosen", role === "query" && Number(k) === user);
     }
     below.querySelector(".losses").setAttribute("points", joined(each.map((one, k) => onCurve(one.loss, k))));

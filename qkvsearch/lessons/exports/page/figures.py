@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from qkvsearch.lessons.exports.document import ROLE_NAMES
-from qkvsearch.lessons.exports.page.markup import Html, element, grid, joined, mathematics
+from qkvsearch.lessons.markup import Html, element, grid, joined, mathematics
 from qkvsearch.lessons.messages import say, shown
 from qkvsearch.lessons.parts import Curve, Matrix, Role, Table
 
@@ -17,12 +17,12 @@ WIDE, HIGH, LEFT, BELOW, ABOVE = 480, 200, 64, 32, 12
 
 
 def swatch(role: Role) -> Html:
-    """A role's colour; its name is always beside it."""
+    """Return a role's colour; its name is always beside it."""
     return element("span", class_="swatch", data_role=role, aria_hidden="true")
 
 
 def matrix(part: Matrix, note: str = "", **attributes: str) -> Html:
-    """A matrix as a table. note: how it came about. attributes: of the table."""
+    """Return a matrix as a table. note: how it was computed. attributes: of the table."""
     caption = element(
         "caption",
         swatch(part.role),
@@ -40,7 +40,7 @@ def matrix(part: Matrix, note: str = "", **attributes: str) -> Html:
 
 
 def table(part: Table) -> Html:
-    """Words and numbers under headings; the first column names its row."""
+    """Return words and numbers under headings; the first column names its row."""
     rows = []
     for first, *others in part.rows:
         cells = [
@@ -57,7 +57,7 @@ def table(part: Table) -> Html:
 
 
 def curve(part: Curve, place: str) -> Html:
-    """A line over 0, 1, 2, …, and what it does in words. place: a part of ids, unique."""
+    """Draw a line over 0, 1, 2, …, and describe it in words. place: a part of ids, unique."""
     values = np.asarray(part.values, dtype=float)
     finite = values[np.isfinite(values)]
     least, most = (finite.min(), finite.max()) if len(finite) else (0.0, 0.0)
@@ -100,7 +100,7 @@ def curve(part: Curve, place: str) -> Html:
 
 
 def heat(number: float) -> int:
-    """The shade of a weight, 0 to SHADES.
+    """Return the shade of a weight, 0 to SHADES.
 
     >>> heat(0.5), heat(0.25), heat(-1.0), heat(7.0), heat(float("nan"))
     (5, 3, 0, 10, 0)
@@ -128,14 +128,14 @@ def _cells(part: Matrix, i: int) -> Iterable[Html]:
 
 
 def _row_symbols(part: Matrix) -> list[str] | None:
-    """Symbols of whole rows, where there is one a row and the row has more than one number."""
+    """Return the symbols of whole rows, or None where each cell has its own."""
     if part.symbols is None or part.symbols.ndim == 2:
         return None
     return [str(symbol) for symbol in part.symbols]
 
 
 def _symbol(symbols: np.ndarray, part: Matrix, i: int, j: int) -> str:
-    """The cell's; a symbol of a vector stands at its first number."""
+    """Return a cell's symbol; that of a vector is at its first number."""
     each = max(len(part.columns) // symbols.shape[1], 1)
     return "" if j % each else str(symbols[i, j // each])
 
@@ -157,5 +157,5 @@ def _mark(x: float, y: float, text: str, anchor: str) -> Html:
 
 
 def side_by_side(matrices: Sequence[Html]) -> Html:
-    """Matrices that follow one another, as many to a line as fit."""
+    """Place matrices side by side, as many to a line as fit."""
     return element("div", joined(matrices, "\n"), class_="matrices")

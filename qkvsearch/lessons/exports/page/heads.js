@@ -22,9 +22,9 @@ drawings.heads = (figure, say) => {
     return words.map((_, i) => words.map((_, j) => codes[start + i * n + j] / levels));
   };
 
-  // --- what is drawn: the places of exports/page/drawings/heads.py ---
+  // --- what is drawn: the places of lessons/drawings/attention_lines.py ---
 
-  const [WIDE, ROW, TOP, LEFT, RIGHT, WIDEST, LEAST] = [360, 25, 40, 108, 252, 9, 0.01];
+  const [WIDE, ROW, TOP, LEFT, RIGHT, LINE_WIDTH, MIN_WEIGHT] = [360, 25, 40, 108, 252, 9, 0.01];
   const height = (i) => TOP + ROW * i - 4;
   const make = (name, attributes, words = "") => {
     const found = document.createElementNS(svg.namespaceURI, name);
@@ -37,11 +37,11 @@ drawings.heads = (figure, say) => {
     const half = (LEFT + RIGHT) / 2;
     const paths = weights.flatMap((row, i) =>
       row.flatMap((weight, j) => {
-        if (weight < LEAST) return [];
+        if (weight < MIN_WEIGHT) return [];
         const d = `M${LEFT + 6} ${height(i)}C${half} ${height(i)} ${half} ${height(j)} ${RIGHT - 6} ${height(j)}`;
         const path = make("path", {
           d,
-          "stroke-width": 0.5 + WIDEST * weight,
+          "stroke-width": 0.5 + LINE_WIDTH * weight,
           "stroke-opacity": 0.15 + 0.85 * Math.min(weight, 1),
           "data-at": `${i} ${j}`,
           "data-value": weight,

@@ -19,7 +19,7 @@
     quiz.addEventListener("submit", (event) => {
       event.preventDefault();
       const given = [...new FormData(quiz).values()][0] ?? "";
-      const { kind, answer, tolerance } = quiz.dataset;
+      const { kind, answer, tolerance, wrong } = quiz.dataset;
       const asked = { kind, answer: JSON.parse(answer), tolerance: Number(tolerance) };
       if (!numbers.isAnswer(given, asked)) {
         delete quiz.dataset.verdict;
@@ -30,8 +30,10 @@
       const isSecond = quiz.dataset.tried === "yes";
       quiz.dataset.tried = isRight ? "" : "yes";
       quiz.dataset.verdict = isRight ? "right" : "wrong";
-      const hint = quiz.querySelector("fieldset") ? "another" : numbers.hint(given, asked);
-      verdict.textContent = isRight ? say("right") : isSecond ? say("wrong") : say("again", { hint: say(hint) });
+      const isGiven = ([answer]) => numbers.isRight(given, { ...asked, answer }, say("none"));
+      const shows = JSON.parse(wrong).find(isGiven)?.[1];
+      const hint = shows ?? say(quiz.querySelector("fieldset") ? "another" : numbers.hint(given, asked));
+      verdict.textContent = isRight ? say("right") : isSecond ? say("wrong") : say("again", { hint });
       worked.hidden = false;
       worked.open = !isRight && isSecond;
     });

@@ -3,13 +3,13 @@
 import json
 from collections.abc import Sequence
 
-from qkvsearch.lessons.exports.page.markup import Html, element, prose
+from qkvsearch.lessons.markup import Html, element, prose
 from qkvsearch.lessons.messages import say
 from qkvsearch.lessons.quizzes import Quiz
 
 
 def questions(quizzes: Sequence[Quiz], lesson: str) -> Html:
-    """The section of a lesson's quizzes."""
+    """Return the section of a lesson's quizzes."""
     place = f"quiz-{lesson}"
     forms = [_form(quiz, number, f"{place}-{number}") for number, quiz in enumerate(quizzes, 1)]
     return element(
@@ -45,6 +45,13 @@ def _form(quiz: Quiz, number: int, place: str) -> Html:
         data_kind="words" if isinstance(quiz.answer, frozenset) else "numbers",
         data_tolerance=quiz.tolerance,
         data_answer=json.dumps(quiz.to_record()["answer"]),
+        data_wrong=json.dumps(
+            [
+                [sorted(wrong) if isinstance(wrong, frozenset) else wrong, shows]
+                for wrong, shows in quiz.wrong_answers
+            ],
+            ensure_ascii=False,
+        ),
     )
 
 

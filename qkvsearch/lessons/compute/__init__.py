@@ -1,0 +1,1 @@
+"""What the lessons compute: functions that their documents call."""

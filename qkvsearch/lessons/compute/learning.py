@@ -1,0 +1,427 @@
+"""Lesson on learning: a layer that learns, how matrices start, and what a real model attends to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from qkvsearch.attention import attention
+from qkvsearch.attention.gradients import attention_vjp
+from qkvsearch.attention.layers.basic import gaussian, kaiming_normal, xavier_normal
+from qkvsearch.attention.training import Adam, mean_squared_error
+from qkvsearch.errors import QkvError
+from qkvsearch.lessons.drawings import AttendedText
+from qkvsearch.lessons.drawings.attention_lines import LEVELS
+from qkvsearch.lessons.parts import Given
+from qkvsearch.text.analysis import fold
+from qkvsearch.text.encoded_text import EncodedText, Focus, focus, is_word
+from qkvsearch.text.encoders import pretrained
+from qkvsearch.text.languages import stop_words
+from qkvsearch.text.pretrained.fetch import find
+
+FOLDER = Path(__file__).parent
+SEQUENCES, TOKENS, WIDTH = 32, 4, 2
+RATE, DEVIATION = 0.1, 0.02
+
+# --- how matrices start ---
+
+
+def small(shape: tuple[int, int], rng: np.random.Generator) -> np.ndarray:
+    """Draw with the same deviation for every size."""
+    return gaussian(shape, rng, DEVIATION)
+
+
+# Ways to draw a matrix (fan_out, fan_in), and the variance that each aims at.
+STARTS: dict[str, Callable[[tuple[int, int], np.random.Generator], np.ndarray]] = {
+    "Gaussian": small,
+    "Xavier": xavier_normal,
+    "Kaiming": kaiming_normal,
+}
+
+
+def variances_wanted(fan_out: int, fan_in: int) -> list[float]:
+    """Return the variance that each way to start aims at."""
+    return [DEVIATION**2, 2 / (fan_in + fan_out), 2 / fan_in]
+
+
+def variance_drawn(way: str, shape: tuple[int, int], n: int = 4000) -> float:
+    """Return the variance of the numbers in n matrices."""
+    rng = np.random.default_rng(0)
+    return float(np.var([STARTS[way](shape, rng) for _ in range(n)]))
+
+
+def after_layers(way: str, n_layers: int, width: int, n_draws: int) -> np.ndarray:
+    """Return the variance that is left after layers with ReLU, for each draw of their matrices.
+
+    100 inputs of variance 1 go through them.
+    """
+    rng, left = np.random.default_rng(0), []
+    for _ in range(n_draws):
+        x = rng.normal(size=(100, width))
+        for _ in range(n_layers):
+            x = np.maximum(0, x @ STARTS[way]((width, width), rng).T)
+        left.append(x.var())
+    return np.array(left)
+
+
+# --- a layer that learns ---
+
+
+def task(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Return inputs (SEQUENCES, TOKENS, WIDTH + TOKENS) and targets (SEQUENCES, TOKENS, WIDTH).
+
+    An input is a token's numbers and its position. The target is the numbers of the token before;
+    the first token's is the last.
+    """
+    content = np.random.default_rng(seed).normal(size=(SEQUENCES, TOKENS, WIDTH))
+    positions = np.broadcast_to(np.eye(TOKENS), (SEQUENCES, TOKENS, TOKENS))
+    return np.concatenate([content, positions], axis=2), np.roll(content, 1, axis=1)
+
+
+def train(
+    x: np.ndarray, target: np.ndarray, rounds: int = 150, is_plain: bool = False
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], list[float]]:
+    """Return the three matrices as drawn and as learned, and the loss of each round.
+
+    is_plain: subtract RATE times the gradient, without Adam.
+    """
+    rng, optimizer = np.random.default_rng(1), Adam(RATE)
+    widths = {"query": TOKENS, "key": TOKENS, "value": WIDTH}
+    w = {name: gaussian((x.shape[-1], d), rng, 0.1) for name, d in widths.items()}
+    drawn, losses = {name: array.copy() for name, array in w.items()}, []
+    rows = x.reshape(-1, x.shape[-1]).T
+    for _ in range(rounds):
+        outputs, pull = attention_vjp(x @ w["query"], x @ w["key"], x @ w["value"])
+        loss, gradient = mean_squared_error(outputs, target)
+        by = pull(gradient)
+        slopes = {name: rows @ getattr(by, name).reshape(-1, d) for name, d in widths.items()}
+        if is_plain:
+            w = {name: w[name] - RATE * slopes[name] for name in w}
+        else:
+            optimizer.step(w, slopes)
+        losses.append(loss)
+    return drawn, w, losses
+
+
+def two_sequences(w: dict[str, np.ndarray]) -> dict[str, float]:
+    """Return how much weights and outputs of two sequences differ under the same matrices."""
+    x, _ = task()
+    outputs, weights = attention(*(x[:2] @ array for array in w.values()), return_weights=True)
+    return {
+        "weights": float(np.abs(weights[0] - weights[1]).max()),
+        "outputs": float(np.abs(outputs[0] - outputs[1]).max()),
+    }
+
+
+# --- a word of a sentence, and who reads it ---
+
+
+@dataclass(frozen=True)
+class Twin:
+    """A sentence with two endings: "it" is the first noun with one, the second with the other."""
+
+    sentence: str
+    endings: tuple[str, str]
+    nouns: tuple[str, str]
+
+    @property
+    def sentences(self) -> tuple[str, str]:
+        first, second = (f"{self.sentence} {ending}" for ending in self.endings)
+        return first, second
+
+
+# Written for this test, none but the first looked at before it.
+TWINS = tuple(
+    Twin(sentence, tuple(endings), tuple(nouns))
+    for sentence, endings, nouns in json.loads((FOLDER / "twins.json").read_text("utf-8"))
+)
+ANIMAL = TWINS[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What a word attends to in a sentence.
+
+    kind: who answers: "transformer", "recorded", "static", or "nobody". target: the word whose
+    weight is looked at. problem: why a model could not be read. model and focus: the encoder and
+    what it gave, None where it was recorded.
+    """
+
+    kind: str
+    problem: str = ""
+    encoder: str = "minilm"
+    sentence: str = ANIMAL.sentences[0]
+    word: str = "it"
+    target: str = "animal"
+    model: Any = None
+    focus: Focus | None = None
+
+
+def ask(given: Given) -> Question:
+    """Return the question about the reader's sentence, or about the lesson's own.
+
+    Raises `QkvError` where the encoder that was asked for cannot be read.
+    """
+    name, model, problem = encoder_for(given)
+    if model is None:
+        return Question("recorded" if given.sentence is None else "nobody", problem)
+    sentence = ANIMAL.sentences[0] if given.sentence is None else given.sentence
+    text = model.attend(sentence)
+    word = word_to_ask(text)
+    focused = focus(text, word, "animal" if given.sentence is None else None)
+    kind = "transformer" if text.has_layers else "static"
+    return Question(kind, problem, name, sentence, word, focused.selected.key, model, focused)
+
+
+def encoder_for(given: Given) -> tuple[str, Any, str]:
+    """Return a name, its encoder or None, and why an installed one cannot be read.
+
+    The static table answers only where it is asked for, or where a sentence is the reader's own.
+    """
+    if given.encoder is not None:
+        return given.encoder, pretrained(given.encoder), ""
+    problem = ""
+    for choice in ("minilm", *(["static"] if given.sentence is not None else [])):
+        if find(choice) is None:
+            continue
+        try:
+            return choice, pretrained(choice), problem
+        except QkvError as error:
+            problem = str(error)
+    return "", None, problem
+
+
+def word_to_ask(text: EncodedText) -> str:
+    """Return *it* where it occurs, else the last word that is no stop word."""
+    words = [word for word in text.words if is_word(word)]
+    if not words:
+        raise QkvError("`sentence` has no words to attend to one another: give it two or more")
+    if "it" in map(fold, words):
+        return words[[fold(word) for word in words].index("it")]
+    return ([word for word in words if fold(word) not in stop_words()] or words)[-1]
+
+
+# --- what a transformer's weights show ---
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """The weights from one word to another in all heads, and what they are compared with.
+
+    text: the words, and the weights of all heads. word, target: positions in it. cosines (2, n):
+    of the word with every word, before any layer and after the last. removed: as `removed` returns
+    it. Where the sentence has two endings: other, the text with the second; other_cosine, of the
+    two words in it; turns, as `turns` returns them.
+    """
+
+    text: AttendedText
+    word: int
+    target: int
+    cosines: np.ndarray
+    removed: list[dict[str, Any]]
+    other: AttendedText | None = None
+    other_cosine: float = 0.0
+    turns: np.ndarray | None = None
+
+    @property
+    def words(self) -> list[int]:
+        """The positions of words, without the marks at both ends."""
+        return [i for i, name in enumerate(self.text.words) if is_word(name)]
+
+    @property
+    def heads(self) -> np.ndarray:
+        """The weight from the word to the target (n_layers, n_heads)."""
+        return np.asarray(self.text.weights[:, :, self.word, self.target])
+
+    @property
+    def others(self) -> np.ndarray:
+        """The mean weight from the other words to the target (n_layers, n_heads)."""
+        others = [i for i in self.words if i != self.word]
+        return np.asarray(self.text.weights[:, :, others, self.target].mean(axis=2))
+
+    @property
+    def most(self) -> np.ndarray:
+        """How many words attend to the target most (n_layers, n_heads)."""
+        best = self.text.weights[:, :, self.words].argmax(axis=3)
+        return np.asarray((best == self.target).sum(axis=2))
+
+    @property
+    def strongest(self) -> tuple[int, int]:
+        """The head with the largest weight from the word to the target: layer, number."""
+        return _largest(self.heads)
+
+    @property
+    def singled(self) -> tuple[int, int]:
+        """The head where the word attends to the target most, compared with the other words."""
+        return _largest(self.heads - self.others)
+
+    @property
+    def swapped(self) -> np.ndarray | None:
+        """With the other ending, the weights to both nouns (2, n_layers, n_heads)."""
+        if self.other is None:
+            return None
+        words = list(self.other.words)
+        nouns = [words.index(noun) for noun in ANIMAL.nouns]
+        return np.moveaxis(self.other.weights[:, :, words.index("it")][..., nouns], -1, 0)
+
+
+def _largest(array: np.ndarray) -> tuple[int, int]:
+    layer, head = np.unravel_index(array.argmax(), array.shape)
+    return int(layer), int(head)
+
+
+def evidence(question: Question) -> Evidence | None:
+    """Return what the transformer's weights show, measured or recorded; None without one."""
+    if question.kind == "recorded":
+        return recorded()
+    if question.kind != "transformer":
+        return None
+    has_twin = question.sentence == ANIMAL.sentences[0] and are_read(question.model)
+    return measured(
+        question.model, question.sentence, question.word, question.target, has_twin=has_twin
+    )
+
+
+def measured(
+    encoder: Any, sentence: str, word: str, target: str, has_twin: bool = False
+) -> Evidence:
+    """Measure a text's weights; has_twin: whether the sentence is the first of ANIMAL."""
+    text = encoder.attend(sentence)
+    i, j, vectors = text.position(word), text.position(target), text.word_vectors()[[0, -1]]
+    attended = AttendedText(list(text.words), text.word_weights())
+    result = Evidence(attended, i, j, cosine(vectors[:, [i]], vectors), [])
+    cuts = removed(encoder, text, i, j, dict.fromkeys([result.strongest, result.singled]))
+    fields: dict[str, Any] = {}
+    if has_twin:
+        other = encoder.attend(ANIMAL.sentences[1])
+        last = (other.word_vectors()[-1, other.position(name)] for name in (word, target))
+        fields["other"] = AttendedText(list(other.words), other.word_weights())
+        fields |= {"other_cosine": float(cosine(*last)), "turns": turns(encoder, result.singled)}
+    return Evidence(attended, i, j, result.cosines, cuts, **fields)
+
+
+def are_read(encoder: Any) -> bool:
+    """Whether the encoder reads all sentences to their ends: some read only a few tokens."""
+    texts = (sentence for twin in TWINS for sentence in twin.sentences)
+    return not any(encoder.attend(text).left_out for text in texts)
+
+
+def turns(encoder: Any, head: tuple[int, int]) -> np.ndarray:
+    """Return the weights of *it* in a head (n_twins, 2, 2): by ending, to each noun."""
+    weights = [
+        [
+            [text.word_weights()[head][text.position("it"), text.position(n)] for n in twin.nouns]
+            for text in map(encoder.attend, twin.sentences)
+        ]
+        for twin in TWINS
+    ]
+    return np.array(weights, dtype=float)
+
+
+def right_turns(weights: np.ndarray) -> np.ndarray:
+    """Whether the last word moved the weights (n, 2, 2) towards the noun that is meant.
+
+    >>> right_turns(np.array([[[0.6, 0.1], [0.3, 0.2]], [[0.3, 0.1], [0.5, 0.1]]]))
+    array([ True, False])
+    """
+    lead = weights[:, :, 0] - weights[:, :, 1]
+    return lead[:, 0] > lead[:, 1]
+
+
+def without(
+    encoder: Any, text: EncodedText, word: int, key: int, head: tuple[int, int] | None = None
+) -> np.ndarray:
+    """Return the words' last vectors (m, d) where a word may not attend to a key.
+
+    That is in one head, (layer, number), or in all. The weights that are left add up to 1 again.
+    """
+    hidden = np.outer(text.owners == word, text.owners == key)
+    x, n_heads = text.hidden[0], text.weights.shape[1]
+    for n, layer in enumerate(encoder.encoder.layers):
+        keep = np.ones((n_heads, *hidden.shape), dtype=bool)
+        if head is None:
+            keep[:] = ~hidden
+        elif head[0] == n:
+            keep[head[1]] = ~hidden
+        x = layer(x, mask=keep)
+    starts = np.searchsorted(text.owners, np.arange(len(text.words)))
+    return np.asarray(np.add.reduceat(x, starts, axis=0) / np.bincount(text.owners)[:, None])
+
+
+def removed(
+    encoder: Any, text: EncodedText, word: int, target: int, heads: Iterable[tuple[int, int]]
+) -> list[dict[str, Any]]:
+    """Return what changes without a weight: to the target in these heads, to each token in all.
+
+    weight: what is taken away, summed over heads. moved: 1 − the cosine of the word's last vector
+    before and after. near: its cosine with the target's.
+    """
+    weights, before = text.word_weights()[:, :, word], text.word_vectors()[-1]
+    cuts: list[tuple[int, tuple[int, int] | None]] = [(target, head) for head in heads]
+    cuts += [(key, None) for key in range(len(text.words)) if key != word]
+    found = []
+    for key, head in cuts:
+        after, own = without(encoder, text, word, key, head), weights[:, :, key]
+        found.append(
+            {
+                "key": text.words[key],
+                "head": None if head is None else list(head),
+                "weight": float(own.sum() if head is None else own[head]),
+                "moved": float(1 - cosine(before[word], after[word])),
+                "near": float(cosine(after[word], after[target])),
+            }
+        )
+    return found
+
+
+def cosine(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return the cosine of vectors (..., d), 0 for a vector of zeros."""
+    lengths = np.linalg.norm(a, axis=-1) * np.linalg.norm(b, axis=-1)
+    return np.asarray((a * b).sum(axis=-1) / np.where(lengths > 0, lengths, 1))
+
+
+# --- what was recorded of MiniLM ---
+
+RECORDED = FOLDER / "minilm.json"
+
+
+@cache
+def recorded() -> Evidence:
+    """Return what MiniLM gave for the lesson's own sentence."""
+    text, other = recorded_texts()[:2]
+    word, target = (list(text.words).index(name) for name in ("it", "animal"))
+    fields = json.loads(RECORDED.read_text(encoding="utf-8"))
+    fields |= {name: np.array(fields[name]) for name in ("cosines", "turns")}
+    return Evidence(text, word, target, other=other, **fields)
+
+
+def to_record(found: Evidence) -> str:
+    """Return what the file holds, a line for each field."""
+    lines = []
+    for name in ("cosines", "other_cosine", "turns", "removed"):
+        plain = json.dumps(getattr(found, name), default=np.ndarray.tolist)
+        rounded = json.loads(plain, parse_float=lambda number: round(float(number), 5))
+        lines.append(f'"{name}": {json.dumps(rounded)}')
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+@cache
+def recorded_texts() -> tuple[AttendedText, ...]:
+    """Return twelve sentences with the weights of all heads of MiniLM.
+
+    `docs/minilm_heads.py` wrote the file and describes it.
+    """
+    with np.load(FOLDER / "minilm_heads.npz") as file:
+        words, lengths, codes, shape = (file[n] for n in ("words", "lengths", "codes", "shape"))
+    sizes = int(shape.prod()) * lengths**2
+    texts = []
+    for n, end, of_words in zip(lengths, np.cumsum(sizes), np.cumsum(lengths), strict=True):
+        own = codes[end - int(shape.prod()) * n * n : end].reshape(*shape, n, n)
+        texts.append(AttendedText(words[of_words - n : of_words].tolist(), own / LEVELS, own))
+    return tuple(texts)

@@ -1,0 +1,234 @@
+"""A drawing in the page: its pictures, what the script lets one do with it, its numbers."""
+
+import base64
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from qkvsearch.lessons.drawings import Arrows, AttendedText, Descent, Drawing, Flow, Heads
+from qkvsearch.lessons.drawings.flow import STAGES
+from qkvsearch.lessons.exports.page.bench import MASK_NAMES
+from qkvsearch.lessons.markup import Html, element, grid
+from qkvsearch.lessons.messages import plain, say, shown
+
+# Drawings whose numbers stand beside them, and change as one looks.
+BESIDE = (Arrows,)
+FILES = Path(__file__).parent
+# What a picture alone takes of the page's style.
+STYLES = ("colours.css", "drawings.css")
+
+
+def drawing(part: Drawing, lesson: str) -> Html:
+    """Return the figure of a drawing. Everything but its controls is there without the script."""
+    place = f"drawing-{lesson}-{part.name}"
+    tables = [_table(part.caption, *table) for table in part.tables]
+    is_beside = isinstance(part, BESIDE)
+    numbers = element(
+        "details",
+        element("summary", say("The numbers of the drawing")),
+        *tables,
+        class_="numbers",
+        open=is_beside,
+    )
+    return element(
+        "figure",
+        element("figcaption", element("span", part.caption, class_="name"), id=place),
+        element("div", *CONTROLS[type(part)](part, place), class_="controls", hidden=True),
+        element("p", class_="told", role="status"),
+        element(
+            "div",
+            *(element("div", picture, class_="picture") for picture in part.pictures(place)),
+            *([_overview(part)] if isinstance(part, Heads) and len(part.first.weights) > 1 else []),
+            *([numbers] if is_beside else []),
+            class_="pictures",
+        ),
+        *([] if is_beside else [numbers]),
+        class_="drawing",
+        aria_labelledby=place,
+        data_drawing=type(part).__name__.lower(),
+        data_place=f"{lesson}.{part.name}",
+        data_numbers=json.dumps(plain(part.numbers()), ensure_ascii=False, separators=(",", ":")),
+    )
+
+
+def _table(caption: str, headings: Sequence[str], rows: Sequence[Sequence[str | float]]) -> Html:
+    body = []
+    for first, *others in rows:
+        cells = [
+            element("td", entry)
+            if isinstance(entry, str)
+            else element("td", shown(entry), class_="number", data_value=entry)
+            for entry in others
+        ]
+        body.append((first if isinstance(first, str) else shown(first), cells))
+    numeric = {j for j, entry in enumerate(rows[0]) if not isinstance(entry, str)}
+    inner = grid(
+        element("caption", element("span", caption, class_="name unseen")), headings, body, numeric
+    )
+    return element("div", element("div", inner, class_="scroll"), class_="table")
+
+
+def drawing_words() -> dict[str, str]:
+    """Return the sentences of the drawings' scripts by name."""
+    return {
+        "staysAs": say("seen, stays {number}"),
+        "becomesHidden": say("hidden: −∞"),
+        "tip": say("tip of {arrow}: {x} {first}, {y} {second}; arrow keys move it"),
+        "productOf": say("{a}·{b} = {products} = {product} = {lengths}·cos({angle}°)"),
+        "nearestIs": say("{total} points most nearly to {nearest}."),
+        "stepAndLoss": say("step {step}: the loss is {loss}, the rate {rate}"),
+        "tooFast": say("The loss grows: the rate is too high, and each step goes too far."),
+        "rated": say("rated {rating}"),
+        "notRated": say("not rated"),
+        "layerAndHead": say("layer {layer}, head {head}"),
+        "pointAt": say("Point at a cell or choose one to see how its number comes about."),
+    }
+
+
+# --- a picture alone ---
+
+
+def alone(picture: Html) -> str:
+    """Return an SVG file of the picture, with its own style for light and dark."""
+    style = "".join((FILES / name).read_text(encoding="utf-8") for name in STYLES)
+    # A style sheet is no markup, and what ends one could stand in none of ours.
+    inner = picture.replace(">", f">\n<style>{style}</style>", 1)
+    return inner.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" class="drawing" ', 1)
+
+
+def as_address(picture: Html) -> str:
+    """Return the picture as a data URL."""
+    coded = base64.b64encode(alone(picture).encode("utf-8")).decode("ascii")
+    return f"data:image/svg+xml;base64,{coded}"
+
+
+# --- controls ---
+
+
+def button(words: str, does: str, **attributes: str | None) -> Html:
+    return element("button", words, type="button", data_does=does, **attributes)
+
+
+def player() -> list[Html]:
+    """Return the buttons Play, Back, Step and Start again."""
+    return [
+        button(say("Play"), "play", data_pause=say("Pause"), data_play=say("Play")),
+        button(say("Back"), "back"),
+        button(say("Step"), "step"),
+        button(say("Start again"), "restart"),
+    ]
+
+
+def choice(
+    name: str, label: str, options: Sequence[tuple[str, str]], chosen: str, place: str
+) -> Html:
+    """Return a list to choose from. options: a value and a label for each."""
+    ident = f"{place}-{name}"
+    written = [
+        element("option", words, value=value, selected=value == chosen) for value, words in options
+    ]
+    control = element("select", *written, id=ident, data_control=name)
+    return element("div", element("label", label, for_=ident), control, class_="field")
+
+
+def slider(
+    name: str, label: str, place: str, *, least: float, most: float, by: float, value: float
+) -> Html:
+    """Return a slider, with its number beside its name."""
+    ident = f"{place}-{name}"
+    told = element("output", shown(value), for_=ident, data_output=name)
+    control = element(
+        "input",
+        type="range",
+        min=least,
+        max=most,
+        step=by,
+        value=value,
+        id=ident,
+        data_control=name,
+    )
+    return element("div", element("label", label, " ", told, for_=ident), control, class_="field")
+
+
+def _arrows(part: Arrows, place: str) -> list[Html]:
+    return [
+        element("p", say("Drag the tip of an arrow, or move it by the arrow keys."), class_="hint"),
+        button(say("Reset"), "restart"),
+    ]
+
+
+def _descent(part: Descent, place: str) -> list[Html]:
+    users = [("-1", say("nobody")), *((str(i), str(n)) for i, n in enumerate(part.user_names))]
+    range_: dict[str, Any] = {"least": 0.05, "most": 3.5, "by": 0.05, "value": part.rate}
+    return [
+        element("div", *player(), class_="player"),
+        slider("rate", say("learning rate"), place, **range_),
+        choice("user", say("user"), users, "-1", place),
+    ]
+
+
+def _heads(part: Heads, place: str) -> list[Html]:
+    n_layers, n_heads = part.first.weights.shape[:2]
+    words = [(str(i), str(word)) for i, word in enumerate(part.first.words)]
+    controls = [choice("word", say("word that attends"), words, str(part.word), place)]
+    names = [str(name) for name in part.names or range(n_heads)]
+    if n_heads > 1:
+        heads = [(str(i), name) for i, name in enumerate(names)]
+        label = say("matrices") if part.names else say("head")
+        controls.insert(0, choice("head", label, heads, str(part.head), place))
+    if n_layers > 1:
+        layers = [(str(i), str(i)) for i in range(n_layers)]
+        controls.insert(0, choice("layer", say("layer"), layers, str(part.layer), place))
+    if len(part.readings) > 1:
+        texts = [(str(i), text_of(one)) for i, one in enumerate(part.readings)]
+        controls.insert(0, choice("reading", say("sentence"), texts, "0", place))
+    if n_layers * n_heads > 1:
+        controls.append(element("div", *player(), class_="player"))
+    return controls
+
+
+def text_of(reading: AttendedText) -> str:
+    """Return a reading's words as a line, without the signs at its ends."""
+    return " ".join(word for word in reading.words if word not in ("[CLS]", "[SEP]"))
+
+
+def _overview(part: Heads) -> Html:
+    """Return all heads at a glance; the script paints them, and a click chooses one."""
+    n_heads = part.first.weights.shape[1]
+    told = say("All heads at a glance: a row a layer. The fields above choose one.")
+    canvas = element("canvas", width=64 * n_heads, height=1, role="img", aria_label=told)
+    words = element("p", told, class_="hint")
+    return element("div", words, canvas, class_="picture overview")
+
+
+def _flow(part: Flow, place: str) -> list[Html]:
+    stages = [
+        button(say(STAGES[stage]), "stage", data_stage=stage, aria_pressed="false")
+        for stage in part.stages
+    ]
+    rows = [(str(i), str(row)) for i, row in enumerate(part.bench.rows)]
+    columns = [(str(j), str(column)) for j, column in enumerate(part.columns)]
+    controls = [
+        element("div", *stages, class_="stages", role="group", aria_label=say("stage")),
+        element("div", *player(), class_="player"),
+        choice("row", part.asks, rows, "0", place),
+        choice("column", part.asked, columns, "0", place),
+    ]
+    if len(part.bench.masks) > 1:
+        masks = [(mask, say(MASK_NAMES[mask])) for mask in part.bench.masks]
+        controls.append(choice("mask", say("mask"), masks, part.bench.mask, place))
+    if part.has_values and part.bench.normalize == "softmax":
+        range_: dict[str, Any] = {"least": 0.1, "most": 4, "by": 0.1}
+        controls.append(
+            slider("temperature", say("temperature"), place, **range_, value=part.bench.temperature)
+        )
+    return controls
+
+
+CONTROLS: dict[type, Callable[[Any, str], list[Html]]] = {
+    Arrows: _arrows,
+    Descent: _descent,
+    Flow: _flow,
+    Heads: _heads,
+}

@@ -1,0 +1,207 @@
+"""The Markdown documents of the lessons, parsed into blocks: `NN-name/en.md`, `NN-name/zh.md`.
+
+A document begins with fields between two lines of ---. A heading `## Title` begins a step. A
+comment under it, `<!-- points: 9, 51; further; when: expression -->`, names its points, whether it
+goes beyond the core, and when it is there. Everything else is a paragraph or a fence (```kind
+name). A fence of Python is code; the others have fields: `key: text`, which is translated, and
+`key = expression`, which is Python. Indented lines continue a field.
+
+`zh.md` has the headings and the fences of `en.md` in the same order, with the translated text
+alone: code and expressions are in `en.md` only.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from string import Formatter
+
+from qkvsearch.errors import DataError
+
+FOLDER = Path(__file__).parent
+FENCE = re.compile(r"(`{3,})(\w+) ?(.*)")
+FIELD = re.compile(r"([a-z_]+)( =|:)(?: (.*))?$")
+COMMENT = re.compile(r"<!-- points: ([\d, ]*)(; further)?(?:; when: (.*))? -->")
+# Between two characters that are written without spaces, a line break is no space either.
+CHINESE_BREAK = re.compile(r"(?<=[\u2e80-\u9fff\uff00-\uffef])\n(?=[\u2e80-\u9fff\uff00-\uffef])")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A heading, a paragraph or a fence.
+
+    kind: "heading", "prose", or the fence's first word. name: the second word; flags: the others.
+    text: of a heading or paragraph, or the code. texts and expressions: the fields of a fence.
+    items: its lines that begin with "- " or "~ ", with that mark. line: the number of its first
+    line. points, is_further: of a heading.
+    """
+
+    kind: str
+    line: int
+    name: str = ""
+    flags: tuple[str, ...] = ()
+    text: str = ""
+    texts: dict[str, str] = field(default_factory=dict)
+    expressions: dict[str, str] = field(default_factory=dict)
+    items: tuple[str, ...] = ()
+    points: tuple[int, ...] = ()
+    is_further: bool = False
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What it has in common with its translation."""
+        return self.kind, self.name
+
+    def slots(self) -> list[str]:
+        """Return the expressions in its text, sorted."""
+        texts = [self.text if self.kind != "python" else "", *self.texts.values(), *self.items]
+        expressions = [slot for text in texts for _, slot, _, _ in Formatter().parse(text)]
+        return sorted(slot for slot in expressions if slot is not None)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A parsed document: the fields at its beginning, and its blocks."""
+
+    path: Path
+    fields: dict[str, str]
+    blocks: tuple[Block, ...]
+
+    def translated(self, other: "Source") -> "Source":
+        """Return this document with the text of its translation.
+
+        Raises `DataError` where the headings and fences of the two are not the same.
+        """
+        own = [block for block in self.blocks if block.kind not in ("prose", "python")]
+        code = self._code_after()
+        blocks, n = [*code[0]], 0
+        for block in other.blocks:
+            if block.kind == "prose":
+                blocks.append(block)
+                continue
+            if n == len(own) or own[n].key != block.key:
+                expected = " ".join(own[n].key) if n < len(own) else "the end"
+                raise DataError(
+                    f"{other.path}, line {block.line}: {' '.join(block.key).strip()} is where "
+                    f"{self.path.name} has {expected.strip()}"
+                )
+            n += 1
+            blocks += [_merged(own[n - 1], block), *code[n]]
+        if n < len(own):
+            raise DataError(f"{other.path}: {' '.join(own[n].key).strip()} is missing at the end")
+        return Source(other.path, {**self.fields, **other.fields}, tuple(blocks))
+
+    def _code_after(self) -> list[list[Block]]:
+        """Return the fences of Python before all other fences and headings, and after each."""
+        code: list[list[Block]] = [[]]
+        for block in self.blocks:
+            if block.kind == "python":
+                code[-1].append(block)
+            elif block.kind != "prose":
+                code.append([])
+        return code
+
+
+def folders() -> dict[str, Path]:
+    """Return the folders of the lessons by name, in order."""
+    paths = sorted(path.parent for path in FOLDER.glob("[0-9][0-9]-*/en.md"))
+    return {path.name[3:]: path for path in paths}
+
+
+@cache
+def read(folder: Path, language: str = "en") -> Source:
+    """Read the lesson of a folder in a language. Raises `DataError` for a damaged document."""
+    source = parse(folder / "en.md")
+    return source if language == "en" else source.translated(parse(folder / f"{language}.md"))
+
+
+def parse(path: Path) -> Source:
+    """Parse one document. Raises `DataError`, with the line, for what it cannot read."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    if lines[:1] != ["---"] or "---" not in lines[1:]:
+        raise DataError(f"{path}: begin with fields such as `title:` between two lines of ---")
+    end = lines.index("---", 1)
+    fields, _, _ = _fields(path, 2, lines[1:end])
+    return Source(path, fields, tuple(_blocks(path, lines, end + 1)))
+
+
+def _blocks(path: Path, lines: list[str], at: int) -> Iterator[Block]:
+    while at < len(lines):
+        line, start = lines[at], at
+        if not line.strip():
+            at += 1
+        elif fence := FENCE.match(line):
+            try:
+                end = lines.index(fence[1], at + 1)
+            except ValueError:
+                raise DataError(f"{path}, line {at + 1}: the fence has no end") from None
+            yield _fence(path, at + 1, fence[2], fence[3].split(), lines[at + 1 : end])
+            at = end + 1
+        elif line.startswith("## "):
+            comment = COMMENT.match(lines[at + 1]) if at + 1 < len(lines) else None
+            points = tuple(map(int, comment[1].split(","))) if comment and comment[1] else ()
+            yield Block(
+                "heading",
+                at + 1,
+                text=line.removeprefix("## "),
+                expressions={"when": comment[3]} if comment and comment[3] else {},
+                points=points,
+                is_further=bool(comment and comment[2]),
+            )
+            at += 2 if comment else 1
+        else:
+            while at < len(lines) and lines[at].strip() and not FENCE.match(lines[at]):
+                at += 1
+            text = CHINESE_BREAK.sub("", "\n".join(map(str.strip, lines[start:at])))
+            yield Block("prose", start + 1, text=text.replace("\n", " "))
+
+
+def _fence(path: Path, line: int, kind: str, words: list[str], body: list[str]) -> Block:
+    name, flags = (words[0] if words else ""), tuple(words[1:])
+    if kind in ("python", "formula"):
+        return Block(kind, line, name, flags, "\n".join(body).strip("\n"))
+    texts, expressions, items = _fields(path, line + 1, body)
+    return Block(kind, line, name, flags, "", texts, expressions, tuple(items))
+
+
+def _fields(
+    path: Path, first: int, body: list[str]
+) -> tuple[dict[str, str], dict[str, str], list[str]]:
+    """Return texts and expressions by their names, and the lines of a list."""
+    texts: dict[str, str] = {}
+    expressions: dict[str, str] = {}
+    items: list[str] = []
+    entries: list[tuple[int, str]] = []
+    for n, line in enumerate(body, first):
+        if line[:1].isspace() and line.strip() and entries:
+            entries[-1] = (entries[-1][0], f"{entries[-1][1]}\n{line.strip()}")
+        elif line.strip():
+            entries.append((n, line))
+    for n, entry in entries:
+        if entry.startswith(("- ", "~ ")):
+            items.append(_joined(entry))
+        elif match := FIELD.match(entry.partition("\n")[0]):
+            value = entry[match.start(3) :] if match[3] else entry[match.end() :].lstrip("\n")
+            if match[2] == ":":
+                texts[match[1]] = _joined(value)
+            else:
+                expressions[match[1]] = value
+        else:
+            raise DataError(
+                f"{path}, line {n}: write `name: text`, `name = expression` or `- choice`, not "
+                f"{entry!r}"
+            )
+    return texts, expressions, items
+
+
+def _joined(text: str) -> str:
+    return CHINESE_BREAK.sub("", text).replace("\n", " ").strip()
+
+
+def _merged(block: Block, other: Block) -> Block:
+    """Return a heading or fence with its translated text; a formula may be empty there."""
+    if block.kind in ("heading", "formula"):
+        return replace(block, text=other.text or block.text)
+    items = other.items or block.items
+    return replace(block, line=other.line, texts={**block.texts, **other.texts}, items=items)

@@ -1,0 +1,370 @@
+"""Runs the document of a lesson: executes its code, fills its slots, and builds its blocks.
+
+Each shown fence of Python runs as it is shown: with the imports and the values that it needs
+written in front, in a namespace of its own. So it also runs when it is pasted alone.
+"""
+
+import ast
+import dis
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from string import Formatter
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from qkvsearch.errors import DataError, QkvError
+from qkvsearch.lessons.drawings import Arrows, Descent, Flow, Heads
+from qkvsearch.lessons.messages import shown
+from qkvsearch.lessons.parser import Block, Source
+from qkvsearch.lessons.parts import Code, Curve, Formula, Given, Matrix, Part, Step, Table, Text
+from qkvsearch.lessons.quizzes import Quiz
+from qkvsearch.lessons.workbench import Workbench
+
+LOADS = {"LOAD_NAME", "LOAD_GLOBAL"}
+STORES = {"STORE_NAME", "STORE_GLOBAL"}
+NOT_FINITE = re.compile(r"\b(nan|inf)\b")
+USUAL_TYPES = ("float64", "int64", "bool")
+# Fields of text that hold several labels, with " | " between them.
+LISTS = {"rows", "columns", "labels", "axes", "names", "dot_labels", "user_names", "item_names"}
+DRAWINGS = {"arrows": Arrows, "descent": Descent, "flow": Flow, "heads": Heads}
+
+
+def run(
+    source: Source, given: Given, changes: Mapping[str, Any] | None = None
+) -> tuple[list[Step], list[Quiz]]:
+    """Compute the steps and questions of a document.
+
+    changes: values that replace those of the document's setup, by name, for "what if".
+    Raises `DataError`, with the line, for what cannot be computed.
+    """
+    with np.errstate(all="ignore"):  # a reader's numbers may be too large for exp
+        return _Run(source, given, dict(changes or {})).result()
+
+
+@dataclass
+class Names:
+    """What code has defined so far, and how to write it in front of other code."""
+
+    values: dict[str, Any]
+    imports: dict[str, tuple[str, str]] = field(default_factory=dict)
+    functions: dict[str, str] = field(default_factory=dict)
+    changes: dict[str, Any] = field(default_factory=dict)
+
+    def execute(self, code: str) -> None:
+        """Run code that is not shown, with `changes` in place of what it assigns."""
+        for node in ast.parse(code).body:
+            exec(compile(ast.Module([node], []), "lesson", "exec"), self.values)
+            self._learn(node, code)
+            for name in names_of(ast.unparse(node))[1]:
+                if name in self.changes:
+                    self.imports.pop(name, None)
+                    self.values[name] = self.changes[name]
+
+    def execute_alone(self, code: str) -> Code:
+        """Run code in a namespace of its own, after the lines that it needs; keep what it defines.
+
+        Raises `ValueError` where its last line is no expression.
+        """
+        text = self.prelude(code) + code
+        space: dict[str, Any] = {}
+        tree = ast.parse(text)
+        last = tree.body.pop()
+        if not isinstance(last, ast.Expr):
+            raise ValueError("end with an expression, the value to show")
+        exec(compile(tree, "lesson", "exec"), space)
+        value = eval(compile(ast.Expression(last.value), "lesson", "eval"), space)
+        for node in ast.parse(code).body:
+            self._learn(node, code)
+        self.values.update({name: space[name] for name in names_of(code)[1] if name in space})
+        return Code(text, value)
+
+    def prelude(self, code: str) -> str:
+        """Write the imports, functions and values that the code needs, as lines in front of it."""
+        imports: dict[str, tuple[str, str]] = {}
+        functions: list[str] = []
+        assigned: dict[str, str] = {}
+        needed = names_of(code)[0]
+        for name in needed:  # grows while it is read
+            if name in self.imports:
+                imports[name] = self.imports[name]
+            elif name in self.functions:
+                functions.insert(0, self.functions[name])
+                needed += [n for n in names_of(self.functions[name])[0] if n not in needed]
+            elif name in self.values:
+                assigned[name] = f"{name} = {literal(self.values[name], name)}"
+                if "np." in assigned[name] and "np" not in needed:
+                    imports["np"] = ("", "numpy as np")
+        plain = sorted(f"import {what}" for module, what in imports.values() if not module)
+        modules = sorted({module for module, _ in imports.values() if module})
+        named = [
+            f"from {module} import "
+            + ", ".join(sorted(what for origin, what in imports.values() if origin == module))
+            for module in modules
+        ]
+        defined = [f"\n\n{function}\n\n" for function in functions]
+        gap = [""] if assigned and named and not defined else []
+        return "".join(f"{line}\n" for line in [*plain, *named, *gap, *defined, *assigned.values()])
+
+    def _learn(self, node: ast.stmt, code: str) -> None:
+        """Note how to write again what this statement defined."""
+        if isinstance(node, ast.Import):
+            self.imports |= {a.asname or a.name: ("", ast.unparse(a)) for a in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            origin = str(node.module)
+            self.imports |= {a.asname or a.name: (origin, ast.unparse(a)) for a in node.names}
+        elif isinstance(node, ast.FunctionDef):
+            self.functions[node.name] = ast.get_source_segment(code, node) or ""
+        else:
+            for name in names_of(ast.unparse(node))[1]:
+                self.imports.pop(name, None)
+                self.functions.pop(name, None)
+
+
+def names_of(code: str) -> tuple[list[str], list[str]]:
+    """Return the global names that the code needs from elsewhere, and those that it assigns."""
+    needed: dict[str, None] = {}
+    stored: dict[str, None] = {}
+    for node in ast.parse(code).body:
+        compiled = compile(ast.Module([node], []), "lesson", "exec")
+        loads, stores = _instructions(compiled, LOADS), _instructions(compiled, STORES)
+        needed |= dict.fromkeys(name for name in loads if name not in stored)
+        stored |= dict.fromkeys(stores)
+    return list(needed), list(stored)
+
+
+def literal(value: Any, name: str = "value") -> str:
+    """Write a value as Python code: an array, a number, a string, or a list or dict of these.
+
+    >>> literal(np.array([1.0, np.nan])), literal("a"), literal([np.float64(0.5)])
+    ('np.array([1.0, np.nan])', "'a'", '[0.5]')
+    """
+    if isinstance(value, np.ndarray):
+        kind = (
+            "" if value.dtype.name in USUAL_TYPES or value.dtype.kind == "U" else value.dtype.name
+        )
+        numbers = NOT_FINITE.sub(r"np.\1", repr(value.tolist()))
+        return f"np.array({numbers}{kind and f', dtype=np.{kind}'})"
+    if isinstance(value, np.generic):
+        return literal(value.item(), name)
+    if isinstance(value, dict):
+        pairs = (f"{literal(k, name)}: {literal(v, name)}" for k, v in value.items())
+        return f"{{{', '.join(pairs)}}}"
+    if isinstance(value, list | tuple):
+        inner = ", ".join(literal(entry, name) for entry in value)
+        if isinstance(value, list):
+            return f"[{inner}]"
+        return f"({inner},)" if len(value) == 1 else f"({inner})"
+    if isinstance(value, str | int | bool | None):
+        return repr(value)
+    if isinstance(value, float):
+        return NOT_FINITE.sub(r"np.\1", repr(value))
+    raise ValueError(f"`{name}` is a {type(value).__name__}, which code cannot write: import it")
+
+
+@dataclass
+class _Run:
+    source: Source
+    given: Given
+    changes: dict[str, Any]
+
+    def __post_init__(self) -> None:
+        names = {"np": np, "given": self.given}
+        self.names = Names(names, {"np": ("", "numpy as np")}, changes=self.changes)
+        self.steps: list[Step] = []
+        self.quizzes: list[Quiz] = []
+
+    def result(self) -> tuple[list[Step], list[Quiz]]:
+        blocks = list(self.source.blocks)
+        first = next((n for n, b in enumerate(blocks) if b.kind == "heading"), len(blocks))
+        for block in blocks[:first]:
+            with self._located(block):
+                self._set_up(block)
+        if unknown := self.changes.keys() - self.names.values.keys():
+            raise DataError(f"{self.source.path}: the setup defines no {', '.join(unknown)}")
+        starts = [n for n in range(first, len(blocks)) if blocks[n].kind == "heading"]
+        for start, end in zip(starts, [*starts[1:], len(blocks)], strict=True):
+            with self._located(blocks[start]):
+                is_there = self._holds(blocks[start])
+            if is_there:
+                self.steps.append(self._step(blocks[start], blocks[start + 1 : end]))
+        return self.steps, self.quizzes
+
+    def _set_up(self, block: Block) -> None:
+        """Run the setup: words in the reader's language, and code that is not shown."""
+        if block.kind == "words":
+            for name, text in block.texts.items():
+                filled = self._filled(text)
+                self.names.values[name] = filled.split(" | ") if " | " in filled else filled
+        elif block.kind == "python":
+            self.names.execute(block.text)
+        else:
+            raise ValueError("before the first heading there are only `words` and `python`")
+
+    def _step(self, heading: Block, blocks: Sequence[Block]) -> Step:
+        parts: list[Part] = []
+        values: dict[str, Any] = {}
+        code: Code | None = None
+        for block in blocks:
+            with self._located(block):
+                if not self._holds(block):
+                    continue
+                if block.kind == "python":
+                    if "hidden" in block.flags:
+                        self.names.execute(block.text)
+                    elif code:
+                        raise ValueError("a step shows one fence of Python; mark others `hidden`")
+                    else:
+                        code = self.names.execute_alone(block.text)
+                    stored = names_of(block.text)[1]
+                    values |= {name: self.names.values[name] for name in stored}
+                elif block.kind == "words":
+                    self._set_up(block)
+                elif block.kind == "question":
+                    self.quizzes.append(self._question(block))
+                else:
+                    built = self._built(block)
+                    parts += built
+                    if block.kind == "matrix":
+                        values.setdefault(block.name, built[0].array)  # type: ignore[union-attr]
+        with self._located(heading):
+            title = self._filled(heading.text)
+        result = {n: v for n, v in values.items() if not isinstance(v, ModuleType | FunctionType)}
+        return Step(title, parts, heading.points, result, code, heading.is_further)
+
+    def _holds(self, block: Block) -> bool:
+        """Whether the conditions of a block hold: `when = …`, or `if:name` of a fence of Python."""
+        if "when" in block.expressions:
+            return bool(self._evaluated(block.expressions["when"]))
+        for flag in block.flags:
+            condition, _, name = flag.partition(":")
+            if condition in ("if", "unless"):
+                return bool(self.names.values[name]) == (condition == "if")
+        return True
+
+    def _built(self, block: Block) -> list[Part]:
+        if block.kind == "prose":
+            return [Text(self._filled(block.text))]
+        if block.kind == "formula":
+            return [Formula(self._filled(block.text))]
+        fields = self._fields(block)
+        if block.kind == "paragraph":
+            return [Text(fields["text"])]
+        if block.kind == "parts":
+            built = fields["parts"]
+            return list(built) if isinstance(built, list | tuple) else [built]
+        if block.kind in DRAWINGS:
+            if "drawing" in fields:
+                return [replace(fields.pop("drawing"), name=block.name, **fields)]
+            return [DRAWINGS[block.kind](name=block.name, **fields)]
+        if block.kind not in BUILDERS:
+            raise ValueError(f"there is no fence `{block.kind}`")
+        return [BUILDERS[block.kind](block.name, fields)]
+
+    def _question(self, block: Block) -> Quiz:
+        fields = self._fields(block)
+        items = [
+            (item[0], *map(str.strip, f"{self._filled(item[2:])} | ".split(" | ")[:2]))
+            for item in block.items
+        ]
+        choices = [(text, shows) for mark, text, shows in items if mark == "-"]
+        choices = choices or [(str(text), "") for text in fields.get("choices", ())]
+        slips = tuple((text, shows) for mark, text, shows in items if mark == "~")
+        answer = fields["answer"]
+        return Quiz(
+            "",
+            fields["ask"],
+            answer if isinstance(answer, frozenset) else np.asarray(answer, dtype=float).tolist(),
+            fields["worked"],
+            tuple(text for text, _ in choices),
+            fields.get("tolerance", 0.01),
+            tuple(shows for _, shows in choices),
+            slips,
+            "transfer" in block.flags,
+        )
+
+    def _fields(self, block: Block) -> dict[str, Any]:
+        """Return a fence's fields: expressions evaluated, texts with their slots filled."""
+        values: dict[str, Any] = {
+            name: self._evaluated(expression)
+            for name, expression in block.expressions.items()
+            if name != "when"
+        }
+        for name, text in block.texts.items():
+            filled = self._filled(text).strip()
+            values[name] = filled.split(" | ") if name in LISTS else filled
+        return values
+
+    def _evaluated(self, expression: str) -> Any:
+        return eval(f"({expression}\n)", self.names.values)
+
+    def _filled(self, text: str) -> str:
+        """Fill the text's {slots}: `{x}` as the course writes numbers, `{x:.2f}` as asked."""
+        filled = []
+        for before, slot, spec, _ in Formatter().parse(text):
+            filled.append(before)
+            if slot is not None:
+                value = self._evaluated(slot)
+                filled.append(format(value, spec).replace("-", "−") if spec else shown(value))
+        return "".join(filled)
+
+    @contextmanager
+    def _located(self, block: Block) -> Iterator[None]:
+        """Say in which line an error occurred; what the reader brought has messages of its own."""
+        try:
+            yield
+        except QkvError:
+            raise
+        except Exception as error:
+            what = f"{block.kind} {block.name}".strip()
+            raise DataError(
+                f"{self.source.path}, line {block.line}, {what}: {type(error).__name__}: {error}"
+            ) from error
+
+
+def _matrix(name: str, fields: dict[str, Any]) -> Matrix:
+    """Build a matrix from `step`, a step of a trace, or from an array with labels and a role."""
+    caption = fields.pop("caption")
+    if "step" in fields:
+        return Matrix.of(fields.pop("step"), caption, **fields)
+    fields["array"] = np.atleast_2d(np.asarray(fields["array"]))
+    return Matrix(caption, **fields)
+
+
+def _table(name: str, fields: dict[str, Any]) -> Table:
+    rows = [
+        [cell.item() if isinstance(cell, np.generic) else cell for cell in row]
+        for row in fields["rows"]
+    ]
+    return Table(fields["caption"], fields["columns"], rows)
+
+
+def _curve(name: str, fields: dict[str, Any]) -> Curve:
+    return Curve(fields["caption"], fields["x"], np.asarray(fields["values"]))
+
+
+def _workbench(name: str, fields: dict[str, Any]) -> Workbench:
+    """Build a workbench from `bench`, or from its own fields; the name is the fence's."""
+    if "bench" in fields:
+        return replace(fields.pop("bench"), name=name, **fields)
+    return Workbench(name=name, **fields)
+
+
+BUILDERS: dict[str, Callable[[str, dict[str, Any]], Part]] = {
+    "matrix": _matrix,
+    "table": _table,
+    "curve": _curve,
+    "workbench": _workbench,
+}
+
+
+def _instructions(code: CodeType, kinds: set[str]) -> list[str]:
+    """Return the names in these instructions of the code and of the functions in it."""
+    names = [str(i.argval) for i in dis.get_instructions(code) if i.opname in kinds]
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            names += _instructions(constant, kinds)
+    return names
