@@ -20,7 +20,7 @@ def test_later_builds_use_the_settings_until_they_are_reset(qkv):
     build = ("-w", "ws", "build", "sample:movies", "--encoder", "corpus")
     assert "tune" not in qkv(*build).stderr
     learn_preferences(Workspace("ws"), {"settings": SETTINGS})
-    assert "Preferences: with the settings that tune found" in qkv(*build).stderr
+    assert "Preferences: with the settings of tune" in qkv(*build).stderr
     assert components("ws") == (8, {"settings": SETTINGS})
     assert qkv("-w", "ws", "tune", "--reset").code == 0
     assert "tune" not in qkv(*build).stderr

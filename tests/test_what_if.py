@@ -227,7 +227,7 @@ def test_the_command_has_all_three(qkv, movies, movies_path):
     answer = qkv("-w", movies_path, "recommend", "--user", "u001", "--without", "Heat")
     assert "--without: not in this history, so nothing changes: Heat (" in answer.stderr
     answer = qkv("-w", movies_path, "recommend", "--rate", "Heat=1")
-    assert "there is nothing this user likes" in answer.stderr
+    assert "this user likes nothing yet" in answer.stderr
 
 
 @pytest.mark.parametrize("typed", ["Heat", "=5", "Heat=", "Heat=good", "Heat=nan"])
