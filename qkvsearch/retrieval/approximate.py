@@ -13,7 +13,7 @@ from qkvsearch.retrieval.fusion import Scores
 from qkvsearch.retrieval.topk import top_k
 from qkvsearch.text.labelled import LabelledVectors
 
-# Each head names so many times as many candidates as there are hits.
+# Candidates that each head names, per hit.
 SPARE = 2
 
 

@@ -88,7 +88,9 @@ def _decided(
     known = models.answerability
     letters, share, values = evidence
     if tokens and all(token.is_stop_word for token in tokens):
-        return has_title(models, tokens), "of words that only join others, just a title says more"
+        return has_title(
+            models, tokens
+        ), "only stop words: a title alone answers them"
     if values[WORDS] == 0 and not any(best.values()):
         return False, "no head knows a word"
     if share == 1:
@@ -97,10 +99,10 @@ def _decided(
         return True, "the heads are sure enough"
     main = judging_head(models)
     if main not in LEARNED and values.get(main, 0) > known.match_level(main, letters):
-        return True, f"by {main} an item is nearer than to what cannot be answered"
+        return True, f"by {main} an item is more similar than to queries without an answer"
     if _title_share(models, tokens) >= TITLE_SHARE:
         return True, "titles have the words"
-    return False, "the heads find no more than for what cannot be answered"
+    return False, "the heads find no more than for queries without an answer"
 
 
 def matches(

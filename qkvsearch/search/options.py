@@ -67,7 +67,7 @@ OPTIONS = {
         str, "Columns to count the values of, over all items that match, such as genre,year.", ()
     ),
     "seen": Option(bool, "Whether items of their history may be among the hits.", False),
-    "k": Option(int, "How many.", 10, minimum=0),
+    "k": Option(int, "How many to show.", 10, minimum=0),
     "offset": Option(int, "Skip the first N.", 0, minimum=0),
     "min_weight": Option(
         float, "Only hits of at least this weight, from 0 to 1.", 0.0, minimum=0, maximum=1
@@ -81,7 +81,7 @@ OPTIONS = {
     ),
     "fusion": Option(
         str,
-        "What of the heads is summed: standardized scores, or 1 / (60 + rank).",
+        "What to add up over the heads: standardized scores, or 1 / (60 + rank).",
         "scores",
         choices=("scores", "ranks"),
     ),
@@ -90,26 +90,27 @@ OPTIONS = {
     "anyway": Option(bool, "Show the nearest items where nothing answers the query.", False),
     "model": Option(
         str,
-        "What scores: all of the history, or what comes next after it (built with next-item).",
+        "Score by preferences from all of the history, or by what comes next after it (built with "
+        "next-item).",
         PREFERENCES,
         choices=MODELS,
     ),
     "recent": Option(
         float,
-        "Weigh the latest most: each interaction counts half for every N that came later.",
+        "Weigh recent interactions more: one counts half for every N that came after it.",
         minimum=1,
     ),
     "damping": Option(
         float,
-        "Less of what is popular: X standard deviations of the scores off for each one of the "
-        "logarithm of an item's number of users.",
+        "Rank popular items lower: subtract X standard deviations of the scores for each standard "
+        "deviation of the logarithm of an item's number of users.",
         0.0,
         minimum=0,
         maximum=1e9,
     ),
     "diversity": Option(
         float,
-        "How much it counts to be unlike the hits above, from 0 to 1.",
+        "How much a hit should differ from the hits above it, from 0 to 1.",
         0.0,
         minimum=0,
         maximum=1,
@@ -121,7 +122,7 @@ OPTIONS = {
         minimum=1,
     ),
     "trials": Option(int, "How many random settings to try.", minimum=1),
-    "minutes": Option(float, "When to be done.", minimum=0, is_open=True),
+    "minutes": Option(float, "Stop after this many minutes.", minimum=0, is_open=True),
     "users": Option(int, "How many users are judged, 0 for all.", minimum=0),
     "random_state": Option(int, "Random seed.", 0, minimum=0),
 }

@@ -80,7 +80,7 @@ def root_state(workspace: Path) -> tuple[int, ...] | None:
 
 
 def write_root(workspace: Path, root: Root) -> None:
-    """Make another build current: the root file is replaced by a rename."""
+    """Replace the list of builds and the current one: the rename of the root file is the commit."""
     builds = [asdict(build) for build in root.builds]
     content = {"format": FORMAT_VERSION, "current": root.current, "builds": builds}
     write_checksummed(workspace / ROOT, content)

@@ -1,4 +1,4 @@
-"""Encode many sequences at once: their vectors are in one matrix, without padding.
+"""Encode one sequence or many, fast: their vectors are in one matrix, without padding.
 
 The results are those of `transformer.Encoder`. Each linear layer is one product for all vectors of
 a chunk; attention runs over groups of sequences of equal length. The operations between the

@@ -183,7 +183,7 @@ def text_lengths(frame: pd.DataFrame) -> np.ndarray:
 def without_long_cells(
     frame: pd.DataFrame, lengths: np.ndarray, report: ReadReport
 ) -> pd.DataFrame:
-    """Return a frame without the rows that have a cell longer than any book."""
+    """Return a frame without the rows that have a cell longer than the limit."""
     too_long = (lengths > CELL.value).any(axis=1)
     if not too_long.any():
         return frame

@@ -45,7 +45,7 @@ def read_json_rows(file: TableFile, text: io.TextIOBase) -> Iterator[Piece]:
 
 
 def _json_rows(file: TableFile, text: io.TextIOBase) -> Iterator[tuple[int, dict[str, Any], int]]:
-    """Each object with the number of its line, or with its file in the array, and its size."""
+    """Yield each object with its line number, or its place in the array, and its size in bytes."""
     is_array = next((line for line in text if line.strip()), "").lstrip().startswith("[")
     text.seek(0)
     if not is_array:
