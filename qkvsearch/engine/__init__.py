@@ -63,7 +63,8 @@ def _question(
 
 
 class Engine:
-    """An opened workspace. It answers from the build that was current when it was opened.
+    """An opened workspace. It answers from the build that was current when it was opened, or that
+    its own last change made.
 
     Questions: `search`, `recommend`, `recommend_all`, `similar`, `similar_users`, `attend`,
     `encode`, `map`, `export_embeddings`; `items`, `users`, `show`, `history`, `records`, `info` and

@@ -1,4 +1,4 @@
-"""An opened build and its answers: search, recommend, similar, attend."""
+"""One build that answers questions: search, recommend, similar, attend."""
 
 from __future__ import annotations
 

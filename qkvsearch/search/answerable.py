@@ -88,9 +88,7 @@ def _decided(
     known = models.answerability
     letters, share, values = evidence
     if tokens and all(token.is_stop_word for token in tokens):
-        return has_title(
-            models, tokens
-        ), "only stop words: a title alone answers them"
+        return has_title(models, tokens), "only stop words: a title alone answers them"
     if values[WORDS] == 0 and not any(best.values()):
         return False, "no head knows a word"
     if share == 1:

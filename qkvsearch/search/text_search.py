@@ -87,7 +87,7 @@ class TextSearch:
 
         `preferences` makes the head of a user, which counts only where another head knows a word.
         The best of the allowed items are compared word by word in a second pass, if the build has
-        the words and scores are summed. The `notes` are of the main head. The head of a query that
+        tokens and `fusion` is "scores". The `notes` are of the main head. The head of a query that
         the catalog does not answer answers no item, unless `anyway`. Raises `QkvError` for a head
         or a fusion that is not available, or not together.
         """

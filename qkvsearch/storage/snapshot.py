@@ -1,4 +1,4 @@
-"""An opened build, which does not change when others are published."""
+"""The files of one build, held open: they do not change when other builds are published."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Tables of any format to frames of text. The format is told by the content, not by the name."""
+"""Tables of any format to frames of text. The first bytes tell the format, or
+else the suffix.
+"""
 
 from __future__ import annotations
 
