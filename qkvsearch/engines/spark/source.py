@@ -10,6 +10,8 @@ import csv
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -33,11 +35,8 @@ from qkvsearch.errors import DataError, quantity
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-F: Any
-try:
-    from pyspark.sql import functions as F
-except ImportError:
-    F = None  # `session.check_engine` says that pyspark is missing
+# Without pyspark, `session.check_engine` says that it is missing.
+F: Any = import_module("pyspark.sql.functions") if find_spec("pyspark") else None
 
 FORMATS = {
     ".parquet": "parquet", ".csv": "csv", ".tsv": "csv", ".tab": "csv",
