@@ -209,8 +209,8 @@ def mismatch(items: np.ndarray, item_ids: Ids | None) -> str:
     first = id_texts(pd.Series(items, dtype=object)).iloc[0]
     return (
         f"; its items look like {shorten(first)!r}, those of the catalog like "
-        f"{shorten(item_ids.texts[0])!r}: write them alike, or name another `item_column` or "
-        "`id_column`"
+        f"{shorten(item_ids.texts[0])!r}: write both the same way, or name another "
+        "`item_column` or `id_column`"
     )
 
 

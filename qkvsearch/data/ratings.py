@@ -122,7 +122,7 @@ def _share(which: np.ndarray, counts: np.ndarray) -> float:
 def _order_statistics(
     values: np.ndarray, counts: np.ndarray, shares: list[float]
 ) -> tuple[float, ...]:
-    """Return, for each share, the lowest number that so many of all are not above."""
+    """Return the quantile of each share: the lowest number that this share does not exceed."""
     order = np.argsort(values, kind="stable")
     reached = np.cumsum(counts[order])
     ranks = [max(math.ceil(share * reached[-1]), 1) for share in shares]

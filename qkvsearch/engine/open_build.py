@@ -284,7 +284,7 @@ class OpenBuild:
         diversity: from 0 to 1, how much hits should differ from those above.
         explain: add `because` to each hit: what each item of the history adds to the score, and,
             without an id, what damping, diversity and a constant add.
-        because: list only so many items, and the others as one entry.
+        because: list at most this many items, and the others as one entry.
 
         The other arguments are those of `search`. Where no interactions were learned from, items
         with similar texts are recommended, and `notes` say so. Hits are `weak` if the history tells

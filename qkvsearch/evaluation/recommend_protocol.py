@@ -144,8 +144,8 @@ def _notes(held_out: HeldOutUsers, parts: Split, left_out: Mapping[str, str]) ->
     if len(held_out.users) < held_out.n_eligible:
         notes.append(
             f"A sample: rankings are judged by {len(held_out.users):,} of "
-            f"{held_out.n_eligible:,} users, drawn at random (`users`); the intervals are as wide "
-            "as so many users make them."
+            f"{held_out.n_eligible:,} users, drawn at random (`users`); the intervals "
+            "account for the size of the sample."
         )
     return notes + [f"Left out of {name}: {what}." for name, what in left_out.items()]
 

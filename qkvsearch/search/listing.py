@@ -93,8 +93,8 @@ def own_columns(
 ) -> list[StoredColumn]:
     """Return the columns with these names, each once, without id and title, which every row has.
 
-    fields: one name, several, or a text with commas between them; the owner's names and the
-    catalog's work alike. Raises `QkvError`, which names the parameter and near matches.
+    fields: one name, several, or a text with commas between them; the owner's names or the
+    catalog's. Raises `QkvError`, which names the parameter and near matches.
     """
     words = [fields] if isinstance(fields, str) else as_list(fields)
     columns = catalog.catalog_columns

@@ -13,7 +13,7 @@ from qkvsearch.search.expansion import MAX_EXPANSION, with_changes
 from qkvsearch.search.query import Query, QueryReader
 from qkvsearch.text.analysis import HAS_CJK, fold
 
-STOP_WORDS_ALONE = "These words are in so many texts that alone they say nothing."
+STOP_WORDS_ALONE = "These words are too common to be searched for alone."
 # How many unknown names of columns get a suggestion.
 MAX_FIELD_NAMES = 6
 # Text that looks like a condition on a column.

@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 MAX_BASES, MAX_BUILDS = 2, 50
 # How many names are drawn for a new build before all count as taken.
 ATTEMPTS = 100
+# How often all files are read again because a writer changed the builds meanwhile.
+MAX_CHECKS = 5
 # The start of report lines about settings of the previous build that could not be read.
 NOT_TAKEN_OVER = "not taken over"
 LOST_FACTS = "settings that tune found, if it did, cannot be read"
@@ -229,7 +231,7 @@ class Workspace:
         that differs from what was written. Where the root cannot be read, the builds are those that
         have a folder. Raises `WorkspaceError` for another format.
         """
-        for _ in range(ATTEMPTS):
+        for _ in range(MAX_CHECKS):
             before = self._root_bytes()
             errors = self._damaged_files()
             # A writer may have removed builds meanwhile, whose files are missing then.

@@ -107,7 +107,7 @@ def _is_day_first(
     """Decide whether the day comes before the month: by the cells, else by `default`.
 
     Otherwise the order that puts more of the dates among the `others` is taken, with a note; the
-    month comes first where both orders do alike. With dots, the day always comes first.
+    month comes first where both orders fit equally well. With dots, the day always comes first.
     """
     doubtful = parts[parts["mark"] != "."]
     first, second = doubtful["first"].astype(int), doubtful["second"].astype(int)

@@ -82,7 +82,7 @@ class ParsedCells:
 
     values: one for each distinct cell, missing where it does not fit. changed: which cells were
     changed (bool), by the kind of change. doubts: what speaks against this type though the cells
-    fit it. convention: how ambiguous cells were read, so that later ones are read alike.
+    fit it. convention: how ambiguous cells were read, so that later ones are read the same way.
     """
 
     type: ColumnType

@@ -19,8 +19,8 @@ from qkvsearch.errors import DataError, listed_names, suggest
 
 # A batch of rows as text, and the report on all rows up to its end.
 Piece: TypeAlias = tuple[pd.DataFrame, ReadReport]
-# A title above a table has at most so many rows. Of the rows below the header, at least this share
-# has as many cells as the header.
+# The most rows of a title above a table, and the lowest share of the rows below the header that
+# have as many cells as it.
 MAX_ABOVE, MIN_SAME_WIDTH = 20, 0.75
 # Bytes of cells that are read at a time.
 BATCH_BYTES = 1 << 25
@@ -168,7 +168,7 @@ def begins_with_number(cells: Sequence[Any]) -> bool:
 
 
 def note_above(report: ReadReport, rows: int, text: str) -> None:
-    """Note that so many rows were left out, which begin with this text."""
+    """Note how many rows above the table were left out, and how they begin."""
     start = " ".join(text.split())[:40].rstrip(" ,;|")
     report.above = start
     report.note(rows, "lines above the table, left out: {n} ({start!r})", start=start)

@@ -233,7 +233,7 @@ class PairCounts(NamedTuple):
 
     @classmethod
     def of(cls, sums: np.ndarray) -> PairCounts:
-        """From the sum of what `count_pairs` counts."""
+        """Make the counts from the sums of `count_pairs`."""
         (pairs, likes), (n_users, total) = sums[:-2].reshape(2, -1).astype(np.int32), sums[-2:]
         n_likes = int(likes.sum(dtype=np.int64))
         return cls(pairs, likes, int(n_users), n_likes, float(total) / max(n_likes, 1))

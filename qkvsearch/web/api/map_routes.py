@@ -115,7 +115,7 @@ class MappedItems(BaseModel):
 async def item_map(
     service: RequestService, parameters: Annotated[MapParameters, Query()]
 ) -> Response:
-    """What lies apart differs; what lies close together need not be alike."""
+    """Items that are far apart differ; items that are close need not be similar."""
     check_count(service, parameters.k)
     return await service.ask(lambda engine: as_json(map_items(engine.current_build, parameters)))
 
