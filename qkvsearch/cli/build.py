@@ -8,10 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qkvsearch.cli.columns import columns_of, columns_text, item_columns, log_columns
+from qkvsearch.cli.columns import (
+    columns_of,
+    columns_text,
+    event_options,
+    file_options,
+    item_columns,
+    log_columns,
+)
 from qkvsearch.cli.context import (
     CommandContext,
-    delimiter_option,
     engine_option,
     settings,
     wait_option,
@@ -85,7 +91,8 @@ def _parse_scale(
     callback=_parse_scale,
     help="The lowest and the highest possible rating, such as 1..5.",
 )
-@delimiter_option
+@event_options
+@file_options
 @click.option("--fold-ids", is_flag=True, help="Treat ids that differ only in case as the same.")
 @click.option("--strict", is_flag=True, help="Treat warnings about the files as errors.")
 @click.option(

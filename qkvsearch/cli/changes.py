@@ -7,12 +7,18 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from qkvsearch.cli.columns import columns_of, item_columns, log_columns
-from qkvsearch.cli.context import NUMBER, TYPED, delimiter_option, settings, wait_option
+from qkvsearch.cli.columns import (
+    columns_of,
+    event_options,
+    file_options,
+    item_columns,
+    log_columns,
+)
+from qkvsearch.cli.context import NUMBER, TYPED, settings, wait_option
 from qkvsearch.cli.hits import where_options
 from qkvsearch.cli.render import Output, cell_text, output_options, write_listing
 from qkvsearch.errors import quantity
@@ -53,7 +59,8 @@ def confirm(question: str) -> None:
     help="A table of interactions, recorded after the items of FILE are added.",
 )
 @log_columns("LOG")
-@delimiter_option
+@event_options
+@file_options
 @wait_option
 def add(
     file: str | None,
@@ -61,8 +68,11 @@ def add(
     title_column: str | None,
     text_columns: str | None,
     interactions: str | None,
+    ignore: tuple[str, ...],
     delimiter: str | None,
-    **columns: str | None,
+    encoding: str | None,
+    layout: str | None,
+    **columns: Any,
 ) -> None:
     """Add the items of FILE, or replace items with the same ids; or record the interactions of a
     LOG.
@@ -81,16 +91,17 @@ def add(
         raise click.UsageError("name a file of items, or a log: --interactions LOG")
     if file is None and (id_column or title_column or text_columns):
         raise click.UsageError("these columns belong to items: add FILE")
-    if interactions is None and any(columns.values()):
+    if interactions is None and (layout or any(columns.values())):
         raise click.UsageError("these columns belong to a log: --interactions LOG")
     run = settings()
     engine = run.open_writable()
+    of_files: dict[str, Any] = {"ignore": ignore, "delimiter": delimiter, "encoding": encoding}
     if file is not None:
         of_items = columns_of(
             id_column=id_column,
             title_column=title_column,
             text_columns=text_columns,
-            delimiter=delimiter,
+            **of_files,
         )
         with run.progress() as progress:
             done = engine.add(file, of_items, progress=progress)
@@ -100,7 +111,9 @@ def add(
             f"{quantity(done.n_items, 'item')}."
         )
     if interactions is not None:
-        recorded = engine.record_many(interactions, columns_of(**columns, delimiter=delimiter))
+        recorded = engine.record_many(
+            interactions, columns_of(**columns, **of_files, layout=layout)
+        )
         run.notes(recorded.notes)
         run.message(f"Recorded: {_summary(recorded)}.")
 
@@ -170,10 +183,11 @@ def _titles(done: Revision) -> str:
 @click.argument("words", metavar="USER ITEM [RATING] | FILE", nargs=-1)
 @click.option("--undo", is_flag=True, help="Take back what was recorded last.")
 @log_columns("FILE")
-@delimiter_option
+@event_options
+@file_options
 @wait_option
 @output_options
-def record(words: tuple[str, ...], undo: bool, output: Output, **columns: str | None) -> None:
+def record(words: tuple[str, ...], undo: bool, output: Output, **columns: Any) -> None:
     """Record that USER interacted with ITEM, perhaps with a RATING; or record every row of FILE.
 
     The next `recommend` counts it, without a rebuild. A new user is created; ITEM, an id or a
@@ -207,7 +221,7 @@ def record(words: tuple[str, ...], undo: bool, output: Output, **columns: str | 
         write_listing(done, "interactions", output)
 
 
-def _check_words(words: tuple[str, ...], undo: bool, columns: dict[str, str | None]) -> None:
+def _check_words(words: tuple[str, ...], undo: bool, columns: dict[str, Any]) -> None:
     """Raise `click.UsageError` for arguments of `record` that name nothing to record."""
     context = click.get_current_context()
     typed = context.find_root().meta.get(TYPED, [])

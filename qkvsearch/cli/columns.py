@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -43,6 +44,71 @@ def log_columns(file: str) -> Decorator:
     )
 
 
+def _parse_weights(_: click.Context, __: click.Parameter, text: str | None) -> dict[str, float]:
+    """Parse `view=1,purchase=5,refund=-1`; a name may contain = itself."""
+    weights: dict[str, float] = {}
+    for entry in (text or "").split(",") if text else []:
+        name, sign, number = entry.rpartition("=")
+        try:
+            weights[name.strip()] = float(number)
+        except ValueError:
+            sign = ""
+        if not sign or not name.strip() or not isfinite(weights[name.strip()]):
+            raise click.BadParameter(f"{entry!r}: write NAME=NUMBER, such as view=1,purchase=5")
+    return weights
+
+
+def event_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say what the rows of a log mean."""
+    for option in reversed(
+        [
+            click.option(
+                "--event-column", metavar="NAME", help="In the log: what a row is, such as view."
+            ),
+            click.option(
+                "--event-weights",
+                metavar="NAME=W,...",
+                callback=_parse_weights,
+                help="What each event counts, such as view=1,purchase=5,refund=-1,remove=0; a "
+                "negative weight takes back, 0 is ignored.",
+            ),
+            click.option(
+                "--layout",
+                type=click.Choice(["rows", "lists", "matrix"]),
+                help="Of the log: a row for each interaction, lines of a user and items, or a "
+                "matrix of users by items.  [default: rows]",
+            ),
+        ]
+    ):
+        command = option(command)
+    return command
+
+
+def file_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options on how text files are read."""
+    for option in reversed(
+        [
+            click.option(
+                "--ignore", metavar="COLUMN", multiple=True, help="Do not read COLUMN; repeatable."
+            ),
+            click.option(
+                "--delimiter",
+                metavar="SIGN",
+                callback=lambda _, __, sign: "\t" if sign in ("tab", "\\t") else sign,
+                help="The character between the cells of a text file, such as ; or tab.  [default: "
+                "detected among , ; tab and |]",
+            ),
+            click.option(
+                "--encoding",
+                metavar="NAME",
+                help="The encoding of text files, such as cp850.  [default: detected]",
+            ),
+        ]
+    ):
+        command = option(command)
+    return command
+
+
 def _column_options(file: str, **roles: str) -> Decorator:
     def add_options(command: Callable[..., Any]) -> Callable[..., Any]:
         for role, content in reversed(roles.items()):
@@ -55,10 +121,13 @@ def _column_options(file: str, **roles: str) -> Decorator:
     return add_options
 
 
-def columns_of(text_columns: str | None = None, **options: Any) -> Columns:
+def columns_of(
+    text_columns: str | None = None, layout: str | None = None, **options: Any
+) -> Columns:
     """Return the columns that options name, and how to read them."""
     from qkvsearch.data.columns import Columns
 
+    options["layout"] = layout or "rows"
     named = {option.removesuffix("_column"): value for option, value in options.items()}
     return Columns(text=split_names(text_columns), **named)
 

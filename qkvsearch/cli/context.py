@@ -36,13 +36,6 @@ LOCK = "writer.lock"
 ENGINE = "qkvsearch.engine"
 # A number as users type it.
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.IGNORECASE)
-delimiter_option = click.option(
-    "--delimiter",
-    metavar="SIGN",
-    callback=lambda _context, _parameter, sign: "\t" if sign in ("tab", "\\t") else sign,
-    help="The character between the cells of a text file, such as ; or tab.  [default: detected "
-    "among , ; tab and |]",
-)
 engine_option = click.option(
     "--engine",
     metavar="URL",

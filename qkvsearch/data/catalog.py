@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from qkvsearch.data.columns import Columns, check_column, folded, words_of
-from qkvsearch.data.columns.choice import choose_catalog_columns
+from qkvsearch.data.columns.catalog_choice import choose_catalog_columns
 from qkvsearch.data.columns.column_types import TypedColumn, typed
 from qkvsearch.data.columns.facts import TYPES, ColumnFacts, ColumnType, text_read
 from qkvsearch.data.files.encoded import EncodedTable

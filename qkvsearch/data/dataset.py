@@ -12,8 +12,8 @@ import pandas as pd
 from qkvsearch._utils.validation import require
 from qkvsearch.data.catalog import Catalog, catalog_from_frame, catalog_of_ids
 from qkvsearch.data.columns import Columns, check_column, find_column, named
-from qkvsearch.data.columns.choice import LOG_TYPES
 from qkvsearch.data.columns.facts import ColumnFacts
+from qkvsearch.data.columns.log_choice import LOG_TYPES
 from qkvsearch.data.files.encoded import EncodedTable, different_rows, encoded
 from qkvsearch.data.files.frames import (
     as_text,
@@ -70,9 +70,9 @@ def read_dataset(
         raise DataError("nothing to build from: give a source, `items` or `interactions`")
     table = None
     if interactions is not None:
-        table, log_report = load_encoded(interactions, "interactions", columns.delimiter)
+        table, log_report = load_encoded(interactions, "interactions", columns)
     if items is not None:
-        frame, report = load(items, "items", columns.delimiter)
+        frame, report = load(items, "items", columns)
         catalog = catalog_from_frame(frame, columns, report, table)
         reports.append(report)
     if table is not None:
@@ -122,7 +122,7 @@ def _are_titles(table: EncodedTable, item: str, title: str) -> bool:
     return len(titles) > 0 and bool((titles == 1).mean() > 0.5)
 
 
-def load(source: Source, name: str, delimiter: str | None = None) -> Table:
+def load(source: Source, name: str, columns: Columns | None = None) -> Table:
     """Read a file or a frame as a frame of text. name: what messages call a frame."""
     if isinstance(source, tuple):
         return source
@@ -132,15 +132,17 @@ def load(source: Source, name: str, delimiter: str | None = None) -> Table:
         frame = as_text(source, report)
         return without_long_cells(frame, text_lengths(frame), report), report
     require(isinstance(source, str | PathLike), name, source, "a file or a pandas frame")
-    return read_table(source, delimiter=delimiter)
+    columns = columns or Columns()
+    return read_table(source, delimiter=columns.delimiter, encoding=columns.encoding)
 
 
 def load_encoded(
-    source: Source, name: str, delimiter: str | None = None
+    source: Source, name: str, columns: Columns | None = None
 ) -> tuple[EncodedTable, ReadReport]:
     """Read a file or a frame as a table that may be larger than memory."""
     if isinstance(source, tuple | pd.DataFrame):
         table, report = load(source, name)
         return table if isinstance(table, EncodedTable) else encoded(table), report
     require(isinstance(source, str | PathLike), name, source, "a file or a pandas frame")
-    return read_encoded(source, delimiter=delimiter)
+    columns = columns or Columns()
+    return read_encoded(source, delimiter=columns.delimiter, encoding=columns.encoding)

@@ -19,9 +19,9 @@ from qkvsearch._utils.scratch import (
     spread,
 )
 from qkvsearch.data.columns import Columns
-from qkvsearch.data.columns.choice import LogChoice, choose_log_columns
 from qkvsearch.data.columns.column_types import typed_distinct
 from qkvsearch.data.columns.dates import MISSING, seconds_of, seconds_of_numbers, with_missing
+from qkvsearch.data.columns.log_choice import LogChoice, choose_log_columns
 from qkvsearch.data.files.encoded import Coded, EncodedColumn, EncodedTable, NumberColumn, unit_of
 from qkvsearch.data.ids import BLANK, Ids, case_note, id_texts, identified
 from qkvsearch.data.interactions import Interactions

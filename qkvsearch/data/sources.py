@@ -49,7 +49,7 @@ def read_source(
         return read_dataset(bundled.path(bundled.items), bundled.path(bundled.interactions))
     columns = columns or Columns()
     if source is not None:
-        table, report = load_encoded(source, "source", columns.delimiter)
+        table, report = load_encoded(source, "source", columns)
         if interactions is None and _is_log(table, columns):
             interactions = table, report
         elif items is None:

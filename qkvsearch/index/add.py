@@ -60,7 +60,7 @@ def add_items(
     from qkvsearch.index.align_rows import addition
 
     columns = columns or Columns()
-    frame, report = load(source, "items", columns.delimiter)
+    frame, report = load(source, "items", columns)
     progress = progress or silent
     with workspace.writing("add"), closing(workspace.open()) as build:
         new_items = addition(build, frame, columns, report)

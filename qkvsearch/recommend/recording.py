@@ -242,7 +242,7 @@ def record_file(recording: Recording, source: Source, columns: Columns | None = 
 
     models, catalog = recording.histories.models, recording.histories.catalog
     columns = columns or Columns()
-    table, report = load_encoded(source, "interactions", columns.delimiter)
+    table, report = load_encoded(source, "interactions", columns)
     facts = models.snapshot.facts
     names = list(table.columns)
     chosen = _with_columns_of_build(columns, facts.get("interaction_columns", ()), names)

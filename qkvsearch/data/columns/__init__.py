@@ -87,6 +87,10 @@ class Columns:
     types: by the name of a column, "number", "date", "yes/no", "list" or "text". rating_scale: the
     lowest and the highest rating that can be given. fold_ids: ids that differ in case alone are
     one. strict: a warning is an error. delimiter: the text between the cells of a text file.
+    encoding: of text files, such as "cp850". ignore: columns that are not read. event: the column
+    that says what a row of a log is, and event_weights: what each of its values counts, {"view": 1,
+    "purchase": 5, "refund": -1}; 0 is ignored. layout: "rows" (a row an interaction), "lists" (a
+    line a user: the user, then items) or "matrix" (a row a user, a column an item).
     """
 
     id: str | None = None
@@ -102,6 +106,11 @@ class Columns:
     fold_ids: bool = False
     strict: bool = False
     delimiter: str | None = None
+    encoding: str | None = None
+    ignore: Sequence[str] = ()
+    event: str | None = None
+    event_weights: Mapping[str, float] = field(default_factory=dict)
+    layout: str = "rows"
 
     def refuse(self, roles: Sequence[str], file: str) -> None:
         """Raise `DataError` for a column of a file that is not read."""

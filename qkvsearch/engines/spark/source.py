@@ -20,8 +20,8 @@ import pandas as pd
 import pyarrow as pa
 
 from qkvsearch.data.columns import Columns
-from qkvsearch.data.columns.choice import choose_log_columns
 from qkvsearch.data.columns.dates import SERIAL_DAYS, UNITS, WITHOUT_TIME, note_units
+from qkvsearch.data.columns.log_choice import choose_log_columns
 from qkvsearch.data.files.encoded import encoded
 from qkvsearch.data.files.frames import as_text, check_width, distinct
 from qkvsearch.data.ids import BLANK, WHOLE_NUMBER, WITH_POINT, Ids, case_note
