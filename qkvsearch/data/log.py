@@ -22,16 +22,20 @@ from qkvsearch.data.columns import Columns
 from qkvsearch.data.columns.column_types import typed_distinct
 from qkvsearch.data.columns.dates import MISSING, seconds_of, seconds_of_numbers, with_missing
 from qkvsearch.data.columns.log_choice import LogChoice, choose_log_columns
+from qkvsearch.data.columns.rating_cells import ANSWERS, read_ratings
+from qkvsearch.data.columns.row_meaning import event_weights, listed_weights
 from qkvsearch.data.files.encoded import Coded, EncodedColumn, EncodedTable, NumberColumn, unit_of
 from qkvsearch.data.ids import BLANK, Ids, case_note, id_texts, identified
 from qkvsearch.data.interactions import Interactions
-from qkvsearch.data.ratings import Scale, infer_scale
+from qkvsearch.data.ratings import Scale, infer_scale, standing_apart
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError
 from qkvsearch.terminal import shorten
 
 # Larger numbers are errors, and their squares could not be added up.
 LARGEST = 1e12
+# A larger share of the ratings are no input errors.
+MAX_ERRORS = 0.05
 # How many of each unit of moments make a second.
 UNITS_IN_A_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 # The text of an earlier moment is not read as a date.
@@ -132,17 +136,22 @@ def rows_from_table(
     if columns.rating_scale is not None:
         check_scale(columns.rating_scale, roles, report.file)
     users, items = (table.columns[name].coded() for name in (roles.user, roles.item))
-    numbers = {
-        role: numbers_of(table.columns[name], name, report)
-        for role, name in (("rating", roles.rating), ("weight", roles.weight))
-        if name is not None
-    }
+    numbers, stated = {}, None
+    if roles.rating is not None:
+        numbers["rating"], stated = _ratings_of(table, roles.rating, columns, report)
+    if roles.weight is not None:
+        numbers["weight"] = numbers_of(table.columns[roles.weight], roles.weight, report)
     usable = _usable_rows(table, users, items, numbers, columns, report, item_ids)
+    events = None
+    if roles.event is not None:
+        usable, events = _weighed_events(table, roles.event, usable, columns, report)
     if not usable.any():
         texts = IdColumn.of(items, items.codes >= 0).texts
         raise DataError(f"{report.file}: no usable rows; {report}{mismatch(texts, item_ids)}")
     numbers = {role: filtered(cells, usable) for role, cells in numbers.items()}
-    ratings, weights, scale = _feedback(numbers, roles, columns, report)
+    if events is not None:
+        numbers["weight"] = _times_events(numbers.get("weight"), events)
+    ratings, weights, scale = _feedback(numbers, roles, columns, report, stated)
     times = None if roles.time is None else times_in(table, roles.time, usable, report)
     user_column, item_column = IdColumn.of(users, usable), IdColumn.of(items, usable)
     if not columns.fold_ids:
@@ -167,15 +176,7 @@ def _usable_rows(
     """Return True (n,) where a row has a user, an item of the catalog, and no text for a number."""
     usable = np.ones(len(table), dtype=bool)
 
-    def skip(reason: str, is_bad: Callable[[np.ndarray], Any], cells: np.ndarray) -> None:
-        count, first = 0, -1
-        for rows in pieces_of(len(table)):
-            bad = np.flatnonzero(usable[rows] & is_bad(cells[rows]))
-            usable[rows][bad] = False
-            first = int(bad[0]) + rows.start if first < 0 < len(bad) else first
-            count += len(bad)
-        report.skip(reason, count, None if first < 0 else table.rows[first])
-
+    skip = partial(_skip, usable, table, report)
     for column, what in ((users, "a user"), (items, "an item")):
         blank = np.append(column.texts.str.strip(BLANK).eq("").to_numpy(bool), True)
         skip(f"without {what}", blank.__getitem__, column.codes)
@@ -189,8 +190,39 @@ def _usable_rows(
         if what == "rating" and columns.rating_scale is not None:
             low, high = columns.rating_scale
             reason = f"with a rating outside {low:g} to {high:g}"
+            common = _common_outside(cells, low, high)
             skip(reason, partial(_is_outside, low, high), cells)
+            report.intended += common
     return usable
+
+
+def _common_outside(ratings: np.ndarray, low: float, high: float) -> int:
+    """Return how many ratings are a number outside the scale that is more than 5% of them: it means
+    "not rated", and the scale says so.
+    """
+    values, counts = _distinct(ratings)
+    is_common = np.isfinite(values) & (counts > MAX_ERRORS * counts.sum())
+    return int(counts[is_common & _is_outside(low, high, values)].sum())
+
+
+def _skip(
+    usable: np.ndarray,
+    table: EncodedTable,
+    report: ReadReport,
+    reason: str,
+    is_bad: Callable[[np.ndarray], Any],
+    cells: np.ndarray,
+    intended: bool = False,
+) -> None:
+    """Make the rows with a bad cell unusable (bool, n), and count those that were usable."""
+    count, first = 0, -1
+    for rows in pieces_of(len(usable)):
+        bad = np.flatnonzero(usable[rows] & is_bad(cells[rows]))
+        usable[rows][bad] = False
+        first = int(bad[0]) + rows.start if first < 0 < len(bad) else first
+        count += len(bad)
+    report.skip(reason, count, None if first < 0 else table.rows[first])
+    report.intended += count * intended
 
 
 def _is_outside(low: float, high: float, numbers: np.ndarray) -> np.ndarray:
@@ -214,18 +246,65 @@ def mismatch(items: np.ndarray, item_ids: Ids | None) -> str:
     )
 
 
+# --- events ---
+
+
+def _weighed_events(
+    table: EncodedTable, name: str, usable: np.ndarray, columns: Columns, report: ReadReport
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the usable rows without those whose event is missing or not counted (bool, n), and the
+    weights of the events of the rows that are left.
+    """
+    codes, texts = table.columns[name].coded()
+    counts = counts_of(codes, len(texts), usable)
+    weights, note = event_weights(texts.tolist(), counts, columns, name, report.file)
+    report.notes.append(note)
+    report.columns = [
+        replace(column, convention=listed_weights(texts, weights))
+        if column.role == "event"
+        else column
+        for column in report.columns
+    ]
+    of_code = np.append(weights, np.nan)
+    _skip(usable, table, report, "without an event", lambda codes: codes < 0, codes)
+    _skip(
+        usable, table, report, "with an event of weight 0", lambda codes: of_code[codes] == 0,
+        codes, intended=True,
+    )  # fmt: skip
+    return usable, spread(of_code, filtered(codes, usable))
+
+
+def _times_events(weights: np.ndarray | None, events: np.ndarray) -> np.ndarray:
+    """Return the weight of each row: that of its event, times its own, 1 where it has none. A row
+    is taken back where either is negative.
+    """
+    if weights is None:
+        return events
+    for rows in pieces_of(len(events)):
+        amounts = np.where(np.isnan(weights[rows]), 1, weights[rows])
+        is_back = (amounts < 0) | (events[rows] < 0)
+        events[rows] = np.abs(amounts * events[rows]) * np.where(is_back, -1, 1)
+    return events
+
+
 # --- ratings and weights ---
 
 
 def _feedback(
-    numbers: Mapping[str, np.ndarray], roles: LogChoice, columns: Columns, report: ReadReport
+    numbers: Mapping[str, np.ndarray],
+    roles: LogChoice,
+    columns: Columns,
+    report: ReadReport,
+    stated: Scale,
 ) -> tuple[np.ndarray | None, np.ndarray | None, Scale]:
     """Return the ratings, the weights, and the scale of the ratings; None for what is missing."""
     filled = {role: cells for role, cells in numbers.items() if not np.isnan(cells).all()}
     ratings, weights = filled.get("rating"), filled.get("weight")
     if ratings is None:
         return None, weights, None
-    role, scale = decided_feedback(*_distinct(ratings), weights is not None, roles, columns, report)
+    role, scale = decided_feedback(
+        *_distinct(ratings), weights is not None, roles, columns, report, stated
+    )
     if role == "rating":
         return ratings, weights, scale
     return None, ratings if weights is None else weights, None
@@ -246,13 +325,18 @@ def decided_feedback(
     roles: LogChoice,
     columns: Columns,
     report: ReadReport,
+    stated: Scale = None,
 ) -> tuple[str, Scale]:
     """Decide what the numbers in a column of ratings are: "rating" and their scale, or "weight".
 
-    ratings, counts (n,): the distinct numbers, and how often each occurs.
+    ratings, counts (n,): the distinct numbers, and how often each occurs. stated: the scale that
+    the cells tell. Raises `DataError` where a number may mean that nothing was rated.
     """
     if columns.rating_scale is not None:
         return "rating", columns.rating_scale
+    if stated is not None:
+        report.notes.append(f"ratings are on a scale from {stated[0]:g} to {stated[1]:g}")
+        return "rating", stated
     inferred = infer_scale(ratings, counts)
     if inferred.are_counts:
         use = "left out" if has_weights else "taken as weights"
@@ -268,6 +352,20 @@ def decided_feedback(
         return "weight", None
     assert inferred.scale is not None
     low, high = inferred.scale
+    apart = standing_apart(ratings, counts)
+    if apart is not None:
+        value, why = apart
+        others = ratings[ratings != value]
+        lowest = others[0] if value > others[0] else min(others[0], 1)
+        without, whole = (
+            f"{np.floor(low):g}..{np.ceil(high):g}"
+            for low, high in ((lowest, others[-1]), (ratings[0], ratings[-1]))
+        )
+        raise DataError(
+            f"{report.file}: column {roles.rating}: {value:g} may mean that nothing was rated: it "
+            f"is {why} ({int(counts[ratings == value].sum()):,} of {counts.sum():,} ratings). Use "
+            f"`rating_scale` {without} to leave it out, or `rating_scale` {whole} if it is a rating"
+        )
     report.notes.append(
         f"ratings are on a scale from {low:g} to {high:g} ({inferred.why}; `rating_scale` decides)"
     )
@@ -289,6 +387,32 @@ def check_scale(scale: tuple[float, float], roles: LogChoice, file: str) -> None
             f"{file}: `rating_scale` is of ratings, and no column looks like any; name it with "
             "`rating_column`"
         )
+
+
+def _ratings_of(
+    table: EncodedTable, name: str, columns: Columns, report: ReadReport
+) -> tuple[np.ndarray, Scale]:
+    """Return a column of ratings as numbers, as `numbers_of` does, and the scale that its cells
+    tell. Yes and no are the ends of a scale. Raises `DataError` for 4/5 on another scale.
+    """
+    column = table.columns[name]
+    if isinstance(column, NumberColumn):
+        return numbers_of(column, name, report), None
+    codes, texts = column.coded()
+    counts = counts_of(codes, len(texts))
+    values, scale, change = read_ratings(texts, counts, name, report.file)
+    if not change:
+        return numbers_of(column, name, report), None
+    asked = columns.rating_scale
+    if change == ANSWERS and asked is not None:
+        values = values * (asked[1] - asked[0]) + asked[0]
+    elif scale is not None and asked is not None and asked[1] != scale[1]:
+        raise DataError(
+            f"{report.file}: column {name} has ratings out of {scale[1]:g}, and `rating_scale` "
+            f"ends at {asked[1]:g}: write them on one scale"
+        )
+    report.changed(name, {change: int(counts[np.isfinite(values)].sum())})
+    return spread(np.append(values, np.nan), codes), scale
 
 
 def numbers_of(column: EncodedColumn, name: str, report: ReadReport) -> np.ndarray:

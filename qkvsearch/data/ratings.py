@@ -67,6 +67,32 @@ def infer_scale(ratings: np.ndarray, counts: np.ndarray | None = None) -> Inferr
     return Inferred(scale, False, f"{values.min():g} to {values.max():g} occur")
 
 
+def standing_apart(ratings: np.ndarray, counts: np.ndarray) -> tuple[float, str] | None:
+    """Return a rating that may mean "not rated", and why, or None.
+
+    ratings, counts (n,): the distinct ones, ascending. It is further from its neighbor than all
+    others are from each other, like 99 among −10 to 10; the only negative one; or a 0 that is more
+    common than each of four others or more. Rarer ones than `OUTLIERS` are input errors.
+
+    >>> standing_apart(np.array([1., 2, 3, 4, 99]), np.array([5, 5, 5, 5, 9]))
+    (99.0, 'far from all others')
+    """
+    if len(ratings) < 4:
+        return None
+    low, high, n = float(ratings[0]), float(ratings[-1]), counts.sum()
+    for value, neighbor, others, count in (
+        (high, ratings[-2], ratings[:-1], counts[-1]),
+        (low, ratings[1], ratings[1:], counts[0]),
+    ):
+        if count > OUTLIERS * n and abs(value - neighbor) > others[-1] - others[0]:
+            return value, "far from all others"
+    if low < 0 <= ratings[1] and counts[0] > OUTLIERS * n:
+        return low, "the only negative one"
+    if low == 0 and len(ratings) > 4 and counts[0] > counts[1:].max() and high > 1:
+        return low, "the most common one"
+    return None
+
+
 def ends_of(ratings: np.ndarray) -> tuple[float, float]:
     """Return the lowest and the highest rating without input errors; some must be finite."""
     values = np.asarray(ratings, dtype=np.float64)

@@ -22,7 +22,7 @@ class ReadReport:
     rows were kept or not. chosen: which columns play which roles, and why. warnings: what a person
     has to know before they trust the result. first_rows: for each reason to skip rows, the first of
     them. nested: for each column with lists or objects, the first row that has one. above: the text
-    above the table that was left out.
+    above the table that was left out. intended: how many skipped rows the options say to skip.
 
     >>> report = ReadReport("watches.csv", read=10, merged=2, repaired=1)
     >>> report.skip("without a user", [4, 7, 8])
@@ -43,6 +43,7 @@ class ReadReport:
     first_rows: dict[str, Any] = field(default_factory=dict)
     nested: dict[str, Any] = field(default_factory=dict)
     above: str = ""
+    intended: int = 0
 
     @property
     def kept(self) -> int:
@@ -91,7 +92,7 @@ class ReadReport:
 
     def conclude(self, strict: bool) -> None:
         """Warn where many rows were skipped. strict: raise `DataError` for any warning."""
-        if self.skipped.total() > MAX_SKIPPED * self.read:
+        if self.skipped.total() - self.intended > MAX_SKIPPED * self.read:
             self.warnings.append(
                 f"{self.file}: {self.skipped.total():,} of {self.read:,} rows were skipped: "
                 f"{self._reasons()}"

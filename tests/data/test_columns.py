@@ -269,7 +269,7 @@ def test_of_several_ids_that_of_the_interactions_is_taken():
         ("userID,artistID,weight", "user item weight"),
         ("review_id,user_id,business_id,stars,date,text", "- user item rating time -"),
         ("User-ID;ISBN;Book-Rating", "user item rating"),
-        ("user-id,game-title,behavior-name,value", "user item - -"),
+        ("user-id,game-title,behavior-name,value", "user item event -"),
         (
             "InvoiceNo,StockCode,Description,Quantity,InvoiceDate,UnitPrice,CustomerID,Country",
             "- item - weight time - user -",

@@ -36,7 +36,8 @@ class Choice:
 
     def __init__(self, table: Table, columns: Columns, report: ReadReport) -> None:
         self.table, self.columns, self.report = table, columns, report
-        self.names = list(table.columns)
+        ignored = {name.strip().casefold() for name in columns.ignore}
+        self.names = [name for name in table.columns if name.casefold() not in ignored]
         self.roles: dict[str, str] = {}
         self.reasons: dict[str, str] = {}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from qkvsearch.data.columns import Columns, require_column
+from qkvsearch.data.columns import Columns, named, require_column
 from qkvsearch.data.columns.choice import (
     BY_NAME,
     Choice,
@@ -16,13 +16,15 @@ from qkvsearch.data.columns.choice import (
 )
 from qkvsearch.data.columns.dates import are_times
 from qkvsearch.data.columns.facts import ColumnFacts, ColumnType
+from qkvsearch.data.columns.row_meaning import check_meaning, named_as_taking_back, says_nothing
 from qkvsearch.data.files.encoded import EncodedTable
 from qkvsearch.data.ids import Ids
 from qkvsearch.data.report import ReadReport
-from qkvsearch.errors import listed_names
+from qkvsearch.errors import DataError, listed_names
 
 LOG_TYPES: dict[str, ColumnType] = {
-    "user": "text", "item": "text", "rating": "number", "weight": "number", "time": "date",
+    "user": "text", "item": "text", "rating": "number", "weight": "number", "event": "text",
+    "time": "date",
 }  # fmt: skip
 
 
@@ -34,6 +36,7 @@ class LogChoice:
     item: str
     rating: str | None = None
     weight: str | None = None
+    event: str | None = None
     time: str | None = None
     times_comparable: bool = True
 
@@ -50,7 +53,7 @@ def choose_log_columns(
     in_catalog = None
     if item_ids is not None:
         in_catalog = partial(are_among, {text.casefold() for text in item_ids.texts})
-    choice.by_caller("user", "item", "rating", "weight", "time")
+    choice.by_caller("user", "item", "rating", "weight", "event", "time")
     choice.by_name("user")
     choice.by_name("item", in_catalog, min_share=0)
     choice.by_name("rating")
@@ -67,7 +70,17 @@ def choose_log_columns(
         if role not in choice.roles:  # an error, or a column of items that the catalog lacks
             column = require_column(role, None, choice.free(), report.file, choice.names)
             choice.assign(role, column, BY_NAME)
-    choice.by_cells("time", are_times)
+    choice.by_cells("time", lambda cells: are_times(cells) & (not named_as_taking_back(cells.name)))
+    ids = [choice.roles["item"]]
+    for name in named("event", choice.free()):
+        if "event" not in choice.roles and not says_nothing(table, name, ids):
+            choice.assign("event", name, BY_NAME)
+    if columns.event_weights and "event" not in choice.roles:
+        raise DataError(
+            f"{report.file}: `event_weights` is of events, and no column looks like any; name it "
+            "with `event_column`"
+        )
+    check_meaning(table, choice.free(), choice.roles, columns, report.file)
     choice.describe(unused=listed_names(choice.free()))
     report.columns.extend(
         ColumnFacts(name, role, LOG_TYPES[role]).of(*table.filled(name))

@@ -1,0 +1,193 @@
+"""Columns of a log that say what a row means: a like, a dislike, a purchase, a refund."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from shlex import quote
+
+import numpy as np
+import pandas as pd
+
+from qkvsearch._utils.scratch import counts_of, pieces_of
+from qkvsearch.data.columns import NAMES, Columns, folded, named, words_of
+from qkvsearch.data.columns.column_types import NO
+from qkvsearch.data.columns.facts import are_missing
+from qkvsearch.data.columns.rating_cells import DISLIKES, LIKES, LOG_WORDS, out_of
+from qkvsearch.data.files.encoded import EncodedTable
+from qkvsearch.errors import DataError, listed_names
+from qkvsearch.terminal import shorten
+
+COMMON_EVENTS = {
+    folded(event): float(weight)
+    for weight, events in LOG_WORDS["events"].items()
+    for event in events
+}
+TELLING, TAKING_BACK = {*LOG_WORDS["telling"]}, {*LOG_WORDS["taking_back"]}
+NOT_FEEDBACK = {*LOG_WORDS["not_feedback"], *NAMES["numbers"]}
+OTHER_ROLES = ("title", "user", "item", "time")
+# A column with more different cells says something else than what a row is.
+MAX_VALUES, MAX_WORDS = 20, 5
+HIGHEST, LISTED, SAMPLE_CELLS = 10, 4, 1000
+
+
+# --- events ---
+
+
+def event_name(text: str) -> str:
+    """Return an event without accents, case and all that is between its words.
+
+    >>> event_name("Add_To-Cart"), event_name("addToCart")
+    ('addtocart', 'addtocart')
+    """
+    return folded(text) or text.strip()
+
+
+def event_weights(
+    texts: Sequence[str], counts: np.ndarray, columns: Columns, name: str, file: str
+) -> tuple[np.ndarray, str]:
+    """Return what each of the distinct events (m,) counts, and a note that lists it.
+
+    counts (m,): in how many usable rows each is. Raises `DataError` for an event without a weight.
+    """
+    stated = {event_name(event): weight for event, weight in columns.event_weights.items()}
+    weights = stated or COMMON_EVENTS
+    cells = dict(zip(texts, counts.tolist(), strict=True))
+    unknown = {text: n for text, n in cells.items() if n and event_name(text) not in weights}
+    if unknown:
+        why = "`event_weights` does not have" if stated else "are not among the common ones"
+        usual = COMMON_EVENTS | weights
+        proposed = ",".join(f"{text}={usual.get(event_name(text), 1):g}" for text in cells)
+        raise DataError(
+            f"{file}: column {name} has events that {why}: {_counted(unknown)}. Use "
+            f"`event_weights` {shorten(proposed, 200)} with the weights you want (0: not counted, "
+            f"negative: taken back), or `ignore` {quote(name)}"
+        )
+    listed = sorted(
+        f"{shorten(text)}={weights[event_name(text)]:g} ({n:,})" for text, n in cells.items() if n
+    )
+    return (
+        np.array([weights.get(event_name(text), np.nan) for text in texts], np.float64),
+        f"events of column {name} count {', '.join(listed)}; `event_weights` decides",
+    )
+
+
+def listed_weights(texts: Sequence[str], weights: np.ndarray) -> str:
+    """Return the weights of events as `--event-weights` takes them.
+
+    >>> listed_weights(["view", "Refund"], np.array([1.0, -5.0]))
+    'view=1,refund=-5'
+    """
+    return ",".join(
+        f"{event_name(text)}={weight:g}"
+        for text, weight in zip(texts, weights.tolist(), strict=True)
+        if weight == weight
+    )
+
+
+# --- columns that no option names ---
+
+
+def named_as_taking_back(name: str) -> bool:
+    """Return whether a column is named as of refunds, returns or cancellations."""
+    return bool(TAKING_BACK & {*words_of(name)})
+
+
+def says_nothing(table: EncodedTable, name: str, ids: Collection[str]) -> bool:
+    """Return whether all rows of an item, or of a user, have the same cell in a column.
+
+    ids: the columns of items and users to look at. Of those with several rows, some must differ.
+    """
+    codes, texts = table.columns[name].coded()
+    for id_ in ids:
+        of_row, all_ids = table.columns[id_].coded()
+        last = np.full(len(all_ids), -1, np.int32)
+        spans = list(pieces_of(len(table)))
+        filled = [(of_row[rows] >= 0) & (codes[rows] >= 0) for rows in spans]
+        for rows, mask in zip(spans, filled, strict=True):
+            last[of_row[rows][mask]] = codes[rows][mask]
+        same = all(
+            (last[of_row[rows][mask]] == codes[rows][mask]).all()
+            for rows, mask in zip(spans, filled, strict=True)
+        )
+        is_filled = np.append(np.ones(len(texts), bool), False)[codes]
+        repeated = counts_of(of_row, len(all_ids), is_filled) > 1
+        if same and len(np.unique(last[repeated])) > 1:
+            return True
+    return False
+
+
+def check_meaning(
+    table: EncodedTable, free: Sequence[str], roles: Mapping[str, str], columns: Columns, file: str
+) -> None:
+    """Raise `DataError` where a column without a role may say what a row means.
+
+    free: the columns without a role. Yes/no and numbers say nothing new beside ratings, nor beside
+    events that the caller names.
+    """
+    has_meaning = columns.event is not None or (
+        "rating" in roles and table.columns[roles["rating"]].n_filled > 0
+    )
+    doubts = [*filter(None, (_doubt(table, name, roles, has_meaning) for name in free))]
+    if doubts:
+        raise DataError(f"{file}: {' Also '.join(doubts)}")
+
+
+def _doubt(table: EncodedTable, name: str, roles: Mapping[str, str], has_meaning: bool) -> str:
+    """Return why a column may say what a row means, and what to do; "" for other columns."""
+    words, is_named = {*words_of(name)}, any(named(role, [name]) for role in OTHER_ROLES)
+    takes_back = named_as_taking_back(name)
+    sample = table.sample(name, SAMPLE_CELLS)
+    if sample.empty or is_named or (not takes_back and sample.nunique() > MAX_VALUES):
+        return ""
+    codes, texts = table.columns[name].coded()
+    counts = counts_of(codes, len(texts))
+    n_empty = len(table) - int(counts.sum())
+    are_few = len(texts) <= min(MAX_VALUES, counts.sum() / 2)
+    cells = texts.str.strip().str.casefold()[~are_missing(texts)]
+    numbers = pd.to_numeric(cells.str.replace(",", "."), errors="coerce")
+    numbers = numbers.fillna(cells.map(lambda cell: (out_of(cell) or [np.nan])[0]))
+    column, ids = quote(name), [roles["item"]]
+    if len(texts) + bool(n_empty) < 2 or not (takes_back or are_few):
+        return ""
+    if takes_back:
+        if (cells.isin(NO) | numbers.eq(0)).all():
+            return ""
+        what, use = "which rows were taken back", "the file without these rows"
+        if are_few and not n_empty and (numbers.isna().all() or len(texts) == 2):
+            use = f"`event_column` {column} with `event_weights`"
+    elif numbers.notna().all():
+        is_scale = (numbers * 2 % 1 == 0).all() and numbers.abs().max() <= HIGHEST
+        if has_meaning or len(numbers) < 2 or not is_scale or NOT_FEEDBACK & words:
+            return ""
+        what, use = "how much an item is liked", f"`rating_column` {column}"
+        ids.append(roles["user"])
+    elif cells.isin(LIKES | DISLIKES).all():
+        if has_meaning or (cells.nunique() < 2 and cells.str.len().max() < 3):
+            return ""
+        what, use = "whether a row is a like", f"`rating_column` {column}"
+        ids.append(roles["user"])
+    elif any(map(_tells, cells)):
+        what, use = "what a row is", f"`event_column` {column} with `event_weights`"
+    else:
+        return ""
+    if says_nothing(table, name, ids):
+        return ""
+    listed = dict(zip(texts, counts.tolist(), strict=True)) | (
+        {"empty": n_empty} if n_empty else {}
+    )
+    return (
+        f"column {shorten(name)} ({_counted(listed)}) may say {what}. Use {use}, or `ignore` "
+        f"{column}."
+    )
+
+
+def _tells(text: str) -> bool:
+    words = words_of(text)
+    is_event = len(words) <= MAX_WORDS and (TELLING & {*words} or folded(text) in TELLING)
+    return bool(is_event) or any(sign in text for sign in LOG_WORDS["telling_signs"])
+
+
+def _counted(cells: Mapping[str, int]) -> str:
+    """List the most common cells with how often each occurs."""
+    ordered = sorted(cells.items(), key=lambda cell: -cell[1])
+    return listed_names([f"{shorten(text, 30)} {n:,}" for text, n in ordered], LISTED)

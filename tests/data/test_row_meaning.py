@@ -1,0 +1,155 @@
+"""What a row of a log means: likes and dislikes, events, and columns that may say so."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from qkvsearch.data.columns import Columns
+from qkvsearch.data.columns.row_meaning import COMMON_EVENTS, event_name
+from qkvsearch.data.dataset import read_dataset
+from qkvsearch.errors import DataError
+
+USERS, ITEMS = [f"u{k}" for k in range(30)], [f"p{k}" for k in range(20)]
+
+
+def log(n=300, **cells):
+    """A log with more columns. A cell is drawn from a list, or computed from the row."""
+    rng = random.Random(1)
+    rows = [{"user": rng.choice(USERS), "item": rng.choice(ITEMS)} for _ in range(n)]
+    for row in rows:
+        row |= {
+            name: cell(row) if callable(cell) else rng.choice(cell) for name, cell in cells.items()
+        }
+    return pd.DataFrame(rows, dtype=object)
+
+
+def read(frame, **columns):
+    dataset = read_dataset(None, frame, Columns(**columns))
+    return dataset.interactions, dataset.reports[-1]
+
+
+RATINGS = {
+    "yes and no": (["true", "false"], [1, 0], (0, 1)),
+    "one letter": (["J", "n"], [1, 0], (0, 1)),
+    "thumbs": (["👍", "👎"], [1, 0], (0, 1)),
+    "likes": (["Like", "dislike"], [1, 0], (0, 1)),
+    "of five": (["5/5", "2/5"], [5, 2], (1, 5)),
+    "from zero": (["0/10", "7,5 / 10"], [0, 7.5], (0, 10)),
+    "stars": (["★★★☆☆", "★½☆☆☆"], [3, 1.5], (1, 5)),
+    "stars in words": (["3 étoiles", "5 stars"], [3, 5], (1, 5)),
+    "a shop's": (["4,0 von 5 Sternen", "1.0 out of 5 stars"], [4, 1], (1, 5)),
+    "numbers": (["1,5", "4"], [1.5, 4], (1, 4)),
+}
+
+
+@pytest.mark.parametrize("case", RATINGS)
+def test_ratings_are_numbers_answers_fractions_or_stars(case):
+    cells, values, scale = RATINGS[case]
+    frame = pd.DataFrame({"user": ["a", "b"], "item": ["x", "x"], "liked": cells})
+    interactions, _ = read(frame, rating="liked")
+    assert interactions.ratings.tolist() == values
+    assert interactions.scale == scale
+
+
+def test_answers_are_the_ends_of_a_scale_and_other_cells_are_counted():
+    frame = log(liked=["yes", "no", "maybe", ""])
+    interactions, report = read(frame, rating="liked", rating_scale=(1, 5))
+    assert {*interactions.ratings[~np.isnan(interactions.ratings)]} == {1, 5}
+    assert report.skipped["with a rating that is not a number"] == sum(frame["liked"] == "maybe")
+    with pytest.raises(DataError, match="out of 5 and 10: write all out of the same"):
+        read(log(rating=["3/5", "7/10"]))
+    with pytest.raises(DataError, match="out of 10, and `rating_scale` ends at 5"):
+        read(log(rating=["3/10", "7/10"]), rating_scale=(1, 5))
+
+
+def test_events_count_their_weights_times_the_quantity():
+    rows = [
+        ("a", "x", "View Item", None), ("a", "x", "purchase", 2), ("a", "y", "view_item", None),
+        ("b", "x", "purchase", 3), ("b", "x", "refund", -1), ("b", "y", "remove", 1),
+        ("b", "z", "refund", 1), ("c", "x", None, 1),
+    ]  # fmt: skip
+    frame = pd.DataFrame(rows, columns=["user", "item", "event", "quantity"], dtype=object)
+    weights = {"view-item": 1, "purchase": 5, "refund": -5, "remove": 0}
+    interactions, report = read(frame, event="event", event_weights=weights)
+    assert interactions.weights.tolist() == [11, 1, 10, 0]
+    assert report.skipped == {"without an event": 1, "with an event of weight 0": 1}
+    assert report.intended == 1
+    assert "purchase=5 (2)" in str(report)
+    with pytest.raises(DataError, match=r"remove 1\. Use `event_weights` View Item=1"):
+        read(frame, event_weights={"view-item": 1, "purchase": 5, "refund": -5})
+    with pytest.raises(DataError, match="name it with `event_column`"):
+        read(frame, event_weights=weights, ignore=["event"])
+
+
+def test_common_events_need_no_option_and_others_stop():
+    interactions, report = read(log(Event_Type=["view", "addToCart", "purchase", "REFUND"]))
+    assert "refund=-5" in report.columns[2].convention
+    assert interactions.weights.min() == 0
+    assert "REFUND=-5" in str(report)
+    with pytest.raises(DataError, match=r"column action has events that are .*frobnicate"):
+        read(log(action=["view", "frobnicate"]))
+    assert all(event_name(event) == event for event in COMMON_EVENTS)
+
+
+DOUBTS = {
+    "liked": (["true", "false"], "whether a row is a like. Use `rating_column` liked"),
+    "reaction": (["👍", "👎", ""], "whether a row is a like"),
+    "value": ([1, 2, 3, 4, 5], "how much an item is liked"),
+    "note_moyenne": (["3,5", "4", "1"], "how much an item is liked"),
+    "note": (["3/5", "5/5"], "how much an item is liked"),
+    "Financial Status": (["paid", "refunded"], "what a row is. Use `event_column` 'Financial St"),
+    "kind": (["watched trailer", "bought"], "what a row is"),
+    "状态": (["已购买", "已退款"], "what a row is"),
+    "Refunded Amount": (["0.00", "12.50", "7"], "which rows were taken back"),
+    "cancelled_at": (["2024-01-02", ""], "which rows were taken back"),
+    "is_returned": ([0, 0, 0, 1], "which rows were taken back. Use `event_column` is_returned"),
+}
+
+
+@pytest.mark.parametrize("name", DOUBTS)
+def test_a_column_that_may_say_what_a_row_means_stops_unless_it_is_ignored(name):
+    cells, doubt = DOUBTS[name]
+    frame = log(**{name: cells})
+    with pytest.raises(DataError, match="may say") as error:
+        read(frame)
+    assert doubt in str(error.value)
+    assert f"`ignore` {name}" in str(error.value).replace("'", "")
+    _, report = read(frame, ignore=[name.upper()])
+    assert "unused" not in report.chosen
+
+
+def test_harmless_columns_are_listed():
+    others = {
+        "country": ["NO", "SE"], "gender": ["M", "F"], "device": ["mobile", "desktop"],
+        "constant": ["yes"], "weekday": [1, 2, 3, 4, 5, 6, 7], "store_id": [1, 2, 3],
+        "tax": [7, 19], "order": [str(number) for number in range(90)], "returns": ["0", ""],
+        "taxable": lambda row: row["item"] > "p2", "newsletter": lambda row: row["user"] > "u2",
+        "status": lambda row: "refund proof" if row["item"] > "p2" else "to return",
+    }  # fmt: skip
+    _, report = read(log(**others))
+    assert report.chosen.endswith(f"unused: {', '.join(others)}")
+    _, report = read(log(rating=[1, 2, 3, 4, 5], verified=[True, False], value=[1, 2]))
+    assert report.chosen.endswith("unused: verified, value")
+
+
+NOT_RATED = {
+    "far away": ([99, -9.5, 0, 3.5, 9], "99 may mean", "`rating_scale` -10..9 to"),
+    "negative": ([-1, 1, 2, 3, 4, 5], "-1 may mean", "`rating_scale` 1..5 to"),
+    "most are 0": ([0, 0, 0, 4, 5, 6, 7], "0 may mean", "`rating_scale` 1..7 to"),
+}
+
+
+@pytest.mark.parametrize("case", NOT_RATED)
+def test_a_rating_that_stands_apart_stops_until_the_scale_leaves_it_out(case):
+    cells, value, advice = NOT_RATED[case]
+    frame = log(rating=cells)
+    with pytest.raises(DataError, match=value) as error:
+        read(frame)
+    assert advice in str(error.value)
+    interactions, report = read(frame, rating_scale=(-10 if cells[0] == 99 else 1, 10), strict=True)
+    assert report.skipped.total() == sum(frame["rating"] == cells[0])
+    assert interactions.ratings.max() < 10
