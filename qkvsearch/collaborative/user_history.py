@@ -15,8 +15,8 @@ NO_TIMES = (
     "the interactions here have no times, so none is recent (`recent`): build from a log with a "
     "time column"
 )
-# The time of interactions in a log without times, before all others, and of likes named in a query,
-# after all others.
+# The time of interactions without one, before all others, and of likes named in a query, after all
+# others.
 UNKNOWN_TIME = int(np.iinfo(np.int64).min)
 NOW = int(np.iinfo(np.int64).max)
 
@@ -25,7 +25,7 @@ class Interaction(NamedTuple):
     """An interaction with the item in row `position`.
 
     Without a rating it counts fully, and without a weight as much as is usual for the item; a
-    negative weight is a refund.
+    negative weight is a refund. Without a time, it has `UNKNOWN_TIME`.
     """
 
     position: int
@@ -40,8 +40,7 @@ class History:
 
     positions: rows (h,). confidences (h,): 0 for disliked and refunded items, which are never
     recommended again and explain nothing. ratings (h,): NaN where unknown. times (h,):
-    `UNKNOWN_TIME` in a log without times. weights (h,): NaN where unknown; None in a log without
-    weights.
+    `UNKNOWN_TIME` where unknown. weights (h,): NaN where unknown; None in a log without weights.
     """
 
     positions: np.ndarray
@@ -77,11 +76,11 @@ class History:
     def recorded_later(self, records: Iterable[Interaction]) -> list[Interaction]:
         """Return the last record of each item that is new to this history, oldest first.
 
-        A record is not new if the history has the item at that time or later, since a log built
-        after recording may contain it. A record without a rating keeps the item's last rating.
-        Weights are added up, but not below 0; a record without a weight restores the usual weight
-        of a fully refunded item. Records of the same second keep their order: each gets a later
-        time than the one before.
+        A record with a time is not new if the history has the item at that time or later, since a
+        log built after recording may contain it. A record without a rating or a time keeps the
+        item's last one. Weights are added up, but not below 0; a record without a weight restores
+        the usual weight of a fully refunded item. Records of the same second keep their order: each
+        gets a later time than the one before.
 
         >>> past = History(np.array([4]), np.ones(1), np.array([2.0]), np.array([10]))
         >>> past.recorded_later([Interaction(4, 5.0, 9), Interaction(7, None, 20)])
@@ -102,9 +101,13 @@ class History:
         latest: dict[int, Interaction] = {}
         last_time = UNKNOWN_TIME
         for position, rating, time, weight in records:
-            if position in times and time <= times[position] != UNKNOWN_TIME:
+            before = times.get(position, UNKNOWN_TIME)
+            if UNKNOWN_TIME != time <= before:
                 continue
-            last_time = max(time, last_time + 1)
+            if time == UNKNOWN_TIME:
+                time = latest[position].time if position in latest else before
+            else:
+                time = last_time = max(time, last_time + 1)
             if rating is not None:
                 ratings[position] = rating
             if weight is not None:
@@ -113,7 +116,7 @@ class History:
                 weights[position] = None
             latest.pop(position, None)  # the last interaction determines the order
             latest[position] = Interaction(
-                position, ratings.get(position), last_time, weights.get(position)
+                position, ratings.get(position), time, weights.get(position)
             )
         return list(latest.values())
 
@@ -144,14 +147,14 @@ class History:
     def recent(self, half_life: int) -> History:
         """Halve the confidences for every `half_life` later interactions: c·2^(−age/half_life).
 
-        Interactions of the same time have the same age. Raises `QkvError` if the log has no
-        times.
+        Interactions of the same time have the same age, and those without one the greatest. Raises
+        `QkvError` if none has a time.
 
         >>> three = History(np.arange(3), np.ones(3), np.full(3, np.nan), np.array([30, 10, 20]))
         >>> three.recent(1).confidences.tolist()
         [1.0, 0.25, 0.5]
         """
-        if (self.times == UNKNOWN_TIME).any():
+        if len(self) and (self.times == UNKNOWN_TIME).all():
             raise QkvError(NO_TIMES)
         age = len(self) - np.searchsorted(np.sort(self.times), self.times, side="right")
         return replace(self, confidences=self.confidences * 2.0 ** (-age / half_life))

@@ -20,7 +20,7 @@ from qkvsearch._utils.scratch import (
 )
 from qkvsearch.data.columns import Columns
 from qkvsearch.data.columns.column_types import typed_distinct
-from qkvsearch.data.columns.dates import MISSING, seconds_of, seconds_of_numbers, with_missing
+from qkvsearch.data.columns.dates import MISSING, WITHOUT_TIME, seconds_of, seconds_of_numbers
 from qkvsearch.data.columns.log_choice import LogChoice, choose_log_columns
 from qkvsearch.data.columns.rating_cells import ANSWERS, read_ratings
 from qkvsearch.data.columns.row_meaning import event_weights, listed_weights
@@ -437,7 +437,7 @@ def numbers_of(column: EncodedColumn, name: str, report: ReadReport) -> np.ndarr
 def times_in(
     table: EncodedTable, name: str, usable: np.ndarray, report: ReadReport
 ) -> np.ndarray | None:
-    """Return the times of the usable rows, int64; rows without a time come before all others.
+    """Return the times of the usable rows, int64; `MISSING`, before all others, for none.
 
     Numbers and moments are read without their texts where the texts would give the same.
     """
@@ -451,7 +451,11 @@ def times_in(
         )
     if seconds is None:
         seconds = _seconds_of_texts(table, name, usable, report)
-    return with_missing(seconds, report)
+    n_missing = int(np.count_nonzero(seconds == MISSING))
+    if n_missing == len(seconds):
+        return None
+    report.note(n_missing, WITHOUT_TIME)
+    return seconds
 
 
 def _seconds_of_numbers(column: NumberColumn, name: str, report: ReadReport) -> np.ndarray | None:

@@ -94,13 +94,14 @@ def log_with_records(models: StoredModels) -> Interactions:
     if all(history.weights is not None for _, history in users):
         weights = _joined(users, "weights")
     ratings = _joined(users, "ratings")
+    has_times = "interactions.times" in snapshot or not (times == UNKNOWN_TIME).any()
     facts = snapshot.facts
     scale = facts.get("rating_scale")
     return Interactions.from_columns(
         np.repeat(np.array([user for user, _ in users], object), [len(h) for _, h in users]),
         np.array(items.texts, object)[positions],
         ratings if np.isfinite(ratings).any() else None,
-        None if (times == UNKNOWN_TIME).any() else times,
+        times if has_times else None,
         weights=weights,
         item_ids=items,
         times_comparable=facts.get("times_comparable", True),

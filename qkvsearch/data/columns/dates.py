@@ -284,18 +284,6 @@ def seconds_of_numbers(values: np.ndarray, name: object, report: ReadReport) -> 
     return True
 
 
-def with_missing(seconds: np.ndarray, report: ReadReport) -> np.ndarray | None:
-    """Put times (int64, n) that are `MISSING` before all others; None where all are missing."""
-    missing = seconds == MISSING
-    n_missing = int(np.count_nonzero(missing))
-    if n_missing == len(seconds):
-        return None
-    if n_missing:
-        report.note(n_missing, WITHOUT_TIME)
-        seconds[missing] = seconds[~missing].min() - 1
-    return seconds
-
-
 def _numbers_of_64_bits(column: pd.Series) -> pd.Series:
     numbers = pd.to_numeric(column, errors="coerce")
     return numbers.where(numbers.abs() < 2**63)

@@ -20,7 +20,7 @@ import pandas as pd
 import pyarrow as pa
 
 from qkvsearch.data.columns import Columns
-from qkvsearch.data.columns.dates import SERIAL_DAYS, UNITS, WITHOUT_TIME, note_units
+from qkvsearch.data.columns.dates import MISSING, SERIAL_DAYS, UNITS, WITHOUT_TIME, note_units
 from qkvsearch.data.columns.log_choice import choose_log_columns
 from qkvsearch.data.files.encoded import encoded
 from qkvsearch.data.files.frames import as_text, check_width, distinct
@@ -314,7 +314,7 @@ class RowReader:
             in_units = {unit: self.counts.get(unit, 0) for unit in UNITS}
             note_units(in_units, n_filled, name, self.report)
             self.report.note(counts["rows"] - counts["time"], WITHOUT_TIME)
-            usable = usable.fillna(counts["first_time"] - 1, ["time"])
+            usable = usable.fillna(MISSING, ["time"])
         return LogRows(
             usable, cache, item_ids, counts["rows"], counts["users"], self.roles.times_comparable,
             scale,
@@ -415,8 +415,6 @@ class RowReader:
         rows = persisted(rows.withColumn("skip", skip))
         counted = {"rows": F.count(F.lit(1)), "users": F.approx_count_distinct("user")}
         counted |= {role: F.count(role if role != "item" else "item_text") for role in self.names}
-        if "time" in self.names:
-            counted["first_time"] = F.min("time")
         aggregates = [column.alias(name) for name, column in counted.items()]
         grouped = rows.groupBy("skip").agg(*aggregates).collect()
         counts = {row["skip"]: row.asDict() for row in grouped}
