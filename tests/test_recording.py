@@ -148,6 +148,33 @@ def test_older_rows_of_a_file_stand_in_the_order_of_their_times(rated):
     assert [row["id"] for row in rated.history("new")] == ["x", "z", "y"]
 
 
+def test_a_row_without_a_time_has_none_and_counts_when_it_is_recorded(rated):
+    """Before and after `learn`; the latest record counts, be it without a time."""
+    cells = {"user": "a", "item": ["z", "w", "y", "x"], "rating": [2, 3, 4, 5]}
+    times = ["soon", "2024-05-01", None, "2030-01-01"]
+    assert (
+        "2 rows without a time"
+        in rated.record_many(pd.DataFrame({**cells, "time": times})).notes[0]
+    )
+    expected = {"z": None, "w": "2024-05-01 00:00:00", "y": "2020-09-13 12:26:41",
+                "x": "2030-01-01 00:00:00"}  # fmt: skip
+    assert [row["time"] for row in rated.records("a")] == [
+        "2030-01-01 00:00:00", None, "2024-05-01 00:00:00", None
+    ]  # fmt: skip
+    ranking = [hit.id for hit in rated.recommend(user="a", recent=1, seen=True)]
+    for _ in range(2):
+        history = of(rated, "a")
+        assert {item: row["time"] for item, row in history.items()} == expected
+        assert {item: row["rating"] for item, row in history.items()} == dict(
+            zip(cells["item"], cells["rating"], strict=True)
+        )
+        rated.learn()
+    assert len(ranking) == 4
+    rated.record("c", "z", 1)
+    rated.record_many(pd.DataFrame({"user": ["c"], "item": ["z"], "rating": [4]}))
+    assert of(rated, "c")["z"]["rating"] == 4
+
+
 def test_columns_that_the_log_had_are_known_again(tmp_path):
     log = RATED.rename(columns={"user": "wer", "item": "was", "rating": "wie"})
     engine = shop(tmp_path / "ws", log, user="wer", item="was", rating="wie")
@@ -166,16 +193,16 @@ def test_ratings_in_a_file_are_left_out_where_the_log_has_none(tmp_path):
 
 
 def test_in_a_log_of_weights_the_third_word_is_a_weight_and_a_negative_one_takes_back(weighed):
-    weighed.record("a", "z", 2)
+    weighed.record("a", "z", weight=2)
     assert of(weighed, "a")["z"]["confidence"] > 0
-    weighed.record("a", "z", -2)
+    weighed.record("a", "z", weight=-2)
     assert of(weighed, "a")["z"]["confidence"] == 0
     ranking = weighed.recommend(user="a", seen=True, explain=True)
     assert "z" not in {reason["id"] for hit in ranking for reason in hit.because}
     with pytest.raises(QkvError, match="a weight is a number other than 0"):
-        weighed.record("a", "z", 0)
-    with pytest.raises(QkvError, match="`rating` must be a number, not nan"):
-        weighed.record("a", "z", float("nan"))
+        weighed.record("a", "z", weight=0)
+    with pytest.raises(QkvError, match="`weight` must be a number, not nan"):
+        weighed.record("a", "z", weight=float("nan"))
 
 
 def test_a_file_of_orders_is_recorded_with_its_quantities(weighed):
@@ -217,8 +244,11 @@ def test_a_recorded_file_that_the_next_log_has_as_well_counts_once(weighed):
     log = RATED.rename(columns={"rating": "quantity"}).astype({"time": object})
     engine = shop(weighed.workspace.path, pd.concat([log, day]), weight="quantity")
     assert [of(engine, "a")[item]["weight"] for item in "xz"] == [7, 3]
-    assert "2 have no effect, because the log has the same" in engine.record_many(day).notes[0]
-    engine.record("a", "x", 1)
+    assert (
+        "2 have no effect, because the log has the same"
+        in engine.record_many(day, again=True).notes[0]
+    )
+    engine.record("a", "x", weight=1)
     assert of(engine, "a")["x"]["weight"] == 8
 
 
@@ -258,9 +288,20 @@ def test_a_search_for_someone_without_a_log_goes_by_their_texts(bare):
     assert ranking[0].heads.keys() > bare.search("stove")[0].heads.keys()
 
 
-def test_a_rating_is_refused_where_nothing_says_what_it_means(bare):
-    with pytest.raises(QkvError, match="no ratings: leave the rating out"):
-        bare.record("ann", "x", 5)
+@pytest.mark.parametrize(
+    ("log", "value", "message"),
+    [
+        ("bare", {"rating": 5}, "no ratings: leave the rating out"),
+        ("bare", {"weight": 5}, "no weights: leave the weight out"),
+        ("rated", {"weight": 5}, "no weights: give a `rating`"),
+        ("weighed", {"rating": 5}, "no ratings: give a `weight`"),
+    ],
+)
+def test_a_value_of_another_kind_of_log_is_refused(request, log, value, message):
+    engine = request.getfixturevalue(log)
+    with pytest.raises(QkvError, match=message):
+        engine.record("ann", "x", **value)
+    assert len(engine.record("ann", "x")) == 1
 
 
 # --- ids ---

@@ -46,7 +46,8 @@ def test_records_are_listed_the_last_first_with_what_undo_takes_together(engine)
     engine.record_many(frame)
     listing = engine.records()
     assert listing.names == (
-        "number", "user", "item", "title", "rating", "weight", "time", "batch", "learned"
+        "number", "user", "item", "title", "rating", "weight", "time", "batch", "recorded",
+        "client", "learned",
     )  # fmt: skip
     assert [(row["number"], row["user"], row["item"], row["batch"]) for row in listing] == [
         (3, "bob", "w", 2), (2, "new", "x", 2), (1, "ann", "z", 1)
@@ -105,7 +106,7 @@ def test_what_is_recorded_counts_even_where_all_records_before_were_lost(engine)
 def test_weights_that_were_learned_are_not_added_twice(tmp_path):
     log = LOG.rename(columns={"rating": "quantity"})
     with shop(tmp_path / "weighed", log, weight="quantity") as engine:
-        engine.record("ann", "x", 3)
+        engine.record("ann", "x", weight=3)
         weight = {row["id"]: row["weight"] for row in engine.history("ann")}
         engine.learn()
         assert {row["id"]: row["weight"] for row in engine.history("ann")} == weight

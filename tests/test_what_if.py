@@ -190,7 +190,7 @@ def test_a_weight_counts_as_a_recorded_one(plays):
     weights = {"i3": 500, "i4": 0.5, "i5": -2}
     asked = plays.recommend(user="u1", ratings=weights, k=ALL, explain=True, recent=2)
     for item, weight in weights.items():
-        plays.record("u1", item, weight)
+        plays.record("u1", item, weight=weight)
     recorded = plays.recommend(user="u1", k=ALL, explain=True, recent=2)
     assert answer(asked) == answer(recorded)
     with pytest.raises(QkvError, match="`ratings`: 'i3': a weight is a number other than 0"):

@@ -35,6 +35,9 @@ MAX_TITLES = 5
 # Up to this many items are removed by a condition without a question.
 MAX_UNCONFIRMED = 10
 yes_option = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+again_option = click.option(
+    "--again", is_flag=True, help="Record a file whose content is recorded already once more."
+)
 
 
 def can_ask() -> bool:
@@ -60,6 +63,7 @@ def confirm(question: str) -> None:
 )
 @log_columns("LOG")
 @event_options
+@again_option
 @file_options
 @wait_option
 def add(
@@ -68,6 +72,7 @@ def add(
     title_column: str | None,
     text_columns: str | None,
     interactions: str | None,
+    again: bool,
     ignore: tuple[str, ...],
     delimiter: str | None,
     encoding: str | None,
@@ -91,8 +96,8 @@ def add(
         raise click.UsageError("name a file of items, or a log: --interactions LOG")
     if file is None and (id_column or title_column or text_columns):
         raise click.UsageError("these columns belong to items: add FILE")
-    if interactions is None and (layout or any(columns.values())):
-        raise click.UsageError("these columns belong to a log: --interactions LOG")
+    if interactions is None and (layout or again or any(columns.values())):
+        raise click.UsageError("these options belong to a log: --interactions LOG")
     run = settings()
     engine = run.open_writable()
     of_files: dict[str, Any] = {"ignore": ignore, "delimiter": delimiter, "encoding": encoding}
@@ -111,11 +116,10 @@ def add(
             f"{quantity(done.n_items, 'item')}."
         )
     if interactions is not None:
-        recorded = engine.record_many(
-            interactions, columns_of(**columns, **of_files, layout=layout)
-        )
+        of_log = columns_of(**columns, **of_files, layout=layout)
+        recorded = engine.record_many(interactions, of_log, again=again)
         run.notes(recorded.notes)
-        run.message(f"Recorded: {_summary(recorded)}.")
+        run.message(f"Recorded {_summary(recorded)}.")
 
 
 @click.command(short_help="Remove items from a workspace without a rebuild.")
@@ -181,47 +185,65 @@ def _titles(done: Revision) -> str:
     context_settings={"ignore_unknown_options": True},
 )
 @click.argument("words", metavar="USER ITEM [RATING] | FILE", nargs=-1)
-@click.option("--undo", is_flag=True, help="Take back what was recorded last.")
+@click.option(
+    "--undo",
+    metavar="[BATCH]",
+    is_flag=False,
+    flag_value="last",
+    help="Take back a batch, by default the last one that you recorded.",
+)
+@again_option
 @log_columns("FILE")
 @event_options
 @file_options
 @wait_option
 @output_options
-def record(words: tuple[str, ...], undo: bool, output: Output, **columns: Any) -> None:
+def record(
+    words: tuple[str, ...], undo: str | None, again: bool, output: Output, **columns: Any
+) -> None:
     """Record that USER interacted with ITEM, perhaps with a RATING; or record every row of FILE.
 
     The next `recommend` counts it, without a rebuild. A new user is created; ITEM, an id or a
     title, must be in the catalog. If the log has weights instead of ratings, such as quantities,
     RATING is a weight, and a negative one takes back. FILE is a table such as `build` reads; all
-    usable rows are recorded at once, and the others are counted. --undo takes back what the last
-    `record` wrote; again, what the one before wrote. `records` lists everything.
+    usable rows are recorded at once, and the others are counted. The same content is not recorded
+    twice, unless with --again.
+
+    Each call is a batch with a number. --undo takes back the last batch that you, the user of the
+    operating system, recorded on the command line or from Python; again, the one before. --undo
+    BATCH takes back that one, whoever recorded it. `records` lists everything.
 
     \b
     Examples:
       qkvsearch -w films record 1017 "Heat (1995)" 4.5
       qkvsearch -w shop record today.csv
       qkvsearch -w shop record --undo
+      qkvsearch -w shop record --undo 17
     """
-    _check_words(words, undo, columns)
+    _check_words(words, undo, {**columns, "again": again})
+    from qkvsearch.recommend.recording import Recording
+
     run = settings()
     engine = run.open_writable()
     if undo:
-        done = engine.undo_record()
+        done = engine.undo_record(None if undo == "last" else int(undo))
     elif len(words) == 1:
         if words[0] != "-" and "://" not in words[0] and not Path(words[0]).exists():
             raise click.UsageError(
                 f"{words[0]}: no such file; for a single interaction name a user and an item"
             )
-        done = engine.record_many(words[0], columns_of(**columns))
+        done = engine.record_many(words[0], columns_of(**columns), again=again)
     else:
-        done = engine.record(words[0], words[1], *map(float, words[2:]))
+        recording = Recording(engine.workspace, engine.current_build.histories)
+        value = float(words[2]) if words[2:] else None
+        done = recording.record(words[0], words[1], *recording.by_kind(value))
     run.notes(done.notes)
-    run.message(f"{'Taken back' if undo else 'Recorded'}: {_summary(done)}.")
+    run.message(f"{'Took back' if undo else 'Recorded'} {_summary(done)}.")
     if output.is_requested:
         write_listing(done, "interactions", output)
 
 
-def _check_words(words: tuple[str, ...], undo: bool, columns: dict[str, Any]) -> None:
+def _check_words(words: tuple[str, ...], undo: str | None, of_file: dict[str, Any]) -> None:
     """Raise `click.UsageError` for arguments of `record` that name nothing to record."""
     context = click.get_current_context()
     typed = context.find_root().meta.get(TYPED, [])
@@ -229,28 +251,30 @@ def _check_words(words: tuple[str, ...], undo: bool, columns: dict[str, Any]) ->
     for word in words:
         if word.startswith("-") and not NUMBER.fullmatch(word) and word not in [*after_dashes, "-"]:
             raise click.NoSuchOption(word, ctx=context)
-    if undo and words:
-        raise click.UsageError("--undo takes back the last record: leave out what to record")
+    if undo and (words or not (undo == "last" or undo.isdecimal())):
+        raise click.UsageError("--undo takes back a batch, by its number: leave out what to record")
     if not undo and not 1 <= len(words) <= 3:
         raise click.UsageError("name a user and an item, or a file of interactions, or --undo")
-    if len(words) != 1 and any(columns.values()):
-        raise click.UsageError("columns and delimiters belong to a file: record FILE")
+    if len(words) != 1 and any(of_file.values()):
+        raise click.UsageError("columns, delimiters and --again belong to a file: record FILE")
     if len(words) == 3 and not NUMBER.fullmatch(words[2]):
         raise click.UsageError(f"{words[2]!r} is not a number; the third word is a rating")
 
 
 def _summary(done: Listing) -> str:
-    """Return one recorded interaction in words, or the number of several."""
+    """Return the batch, and one recorded interaction in words, or the number of several."""
     users = {row["user"] for row in done}
+    batch = f"batch {done[0]['batch']}: "
     if len(done) > 1:
-        return f"{len(done):,} interactions of {quantity(len(users), 'user')}"
+        return f"{batch}{len(done):,} interactions of {quantity(len(users), 'user')}"
     (row,) = done
     value = ""
     if row.get("rating") is not None:
         value = f", rated {cell_text(row['rating'])}"
     elif row.get("weight") is not None:
         value = f", weight {cell_text(row['weight'])}"
-    return f"user {row['user']}, {row['title'] or 'an item that was removed'} ({row['id']}){value}"
+    title = row["title"] or "an item that was removed"
+    return f"{batch}user {row['user']}, {title} ({row['id']}){value}"
 
 
 @click.command(short_help="Learn from what was recorded, without the files of the build.")

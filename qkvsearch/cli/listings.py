@@ -125,7 +125,8 @@ def history(user: str, k: int | None, offset: int, output: Output) -> None:
 def records(user: str | None, k: int | None, offset: int, output: Output) -> None:
     """List what `record` and `add --interactions` wrote, the latest first. Interactions that were
     recorded together have the same batch, which one `record --undo` takes back. Those marked as
-    learned are in the log of the build; to undo them, first `rollback`.
+    learned are in the log of the build; to undo them, first `rollback`. In JSON and CSV, `recorded`
+    is when the batch was written, and `client` who did: http, or local and the user of the system.
 
     \b
     Examples:
@@ -134,9 +135,11 @@ def records(user: str | None, k: int | None, offset: int, output: Output) -> Non
     """
     run = settings()
     listing = run.open().records(user, k=k, offset=offset)
-    # A table leaves out empty columns; the other formats have every field.
-    empty = {name for name in ("rating", "weight") if all(row[name] is None for row in listing)}
-    names = [name for name in listing.names if name not in empty]
+    # A table leaves out empty columns and where batches come from; other formats have every field.
+    left_out = {"recorded", "client"}
+    for name in ("rating", "weight", "time"):
+        left_out |= {name} if all(row[name] is None for row in listing) else set()
+    names = [name for name in listing.names if name not in left_out]
     write_page(listing, k, "records", output, names)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +20,8 @@ NO_TIMES = (
 # others.
 UNKNOWN_TIME = int(np.iinfo(np.int64).min)
 NOW = int(np.iinfo(np.int64).max)
+# Numbers between are seconds since 1970, from 1980 to 2286; others may be ranks.
+SECONDS_SINCE_1970 = range(315_532_800, 10**10)
 
 
 class Interaction(NamedTuple):
@@ -158,6 +161,17 @@ class History:
             raise QkvError(NO_TIMES)
         age = len(self) - np.searchsorted(np.sort(self.times), self.times, side="right")
         return replace(self, confidences=self.confidences * 2.0 ** (-age / half_life))
+
+
+def readable_time(time: int | None) -> int | str | None:
+    """Return seconds since 1970 as date and time in UTC, a rank unchanged, None for no time.
+
+    >>> readable_time(1_700_000_000), readable_time(7)
+    ('2023-11-14 22:13:20', 7)
+    """
+    if time is None or time not in SECONDS_SINCE_1970:
+        return None if time == UNKNOWN_TIME else time
+    return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
 EMPTY_HISTORY = History(

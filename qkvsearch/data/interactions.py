@@ -28,8 +28,9 @@ class Interactions:
 
     users, items: int32 (n,), sorted by user, then item. ratings: float32 (n,) or None; NaN for a
     pair without a rating. times: int64 (n,) or None, the lowest number for a pair without one,
-    comparable only within a user unless `times_comparable`. weights: float32 (n,) or None, the sum of a pair's rows minus refunds; 0
-    where nothing is left. scale: the lowest and the highest rating that can be given, or None.
+    comparable only within a user unless `times_comparable`. weights: float32 (n,) or None, the sum
+    of a pair's rows minus refunds; 0 where nothing is left. scale: the lowest and the highest
+    rating that can be given, or None.
 
     >>> log = Interactions.from_columns(["ann", "bob", "ann"], [10, 10, 20], ratings=[5, 3, 4])
     >>> log.matrix(log.ratings).toarray()

@@ -201,33 +201,40 @@ class Engine:
 
     # --- changes ---
 
-    def record(self, user: Id, item: Id, rating: float | None = None) -> Listing:
-        """Write one more interaction to disk, and return it. The next `recommend` counts it,
-        without a rebuild.
+    def record(
+        self, user: Id, item: Id, rating: float | None = None, *, weight: float | None = None
+    ) -> Listing:
+        """Write one more interaction to disk, and return it with its `batch`. The next `recommend`
+        counts it, without a rebuild.
 
         A new user is created. If a pair is recorded again, the latest counts; without a rating it
-        keeps its previous one, or counts in full. If the log has weights instead of ratings,
-        `rating` is a weight, and a negative one takes back. Recorded interactions stay when the
-        workspace is built again. Raises `UnknownIdError` for an item that is not in the catalog,
-        and `QkvError` for a rating outside the scale.
+        keeps its previous one, or counts in full. A log has ratings, or weights, such as
+        quantities, of which a negative one takes back; the other is refused. Recorded interactions
+        stay when the workspace is built again. Raises `UnknownIdError` for an item that is not in
+        the catalog, and `QkvError` for a rating or a weight that cannot be used.
         """
-        return self._recording().record(user, item, rating)
+        return self._recording().record(user, item, rating, weight)
 
-    def record_many(self, source: Source, columns: Columns | None = None) -> Listing:
-        """Write the interactions of a file or frame to disk, all or none, and return them. The
-        notes count skipped rows. `learn` makes them a part of the build. Raises `QkvError` if no
-        row is usable.
+    def record_many(
+        self, source: Source, columns: Columns | None = None, *, again: bool = False
+    ) -> Listing:
+        """Write the interactions of a file or frame to disk, all or none, and return them with
+        their `batch`. The notes count skipped rows. `learn` makes them a part of the build.
+
+        again: record the same content once more. Raises `QkvError` if no row is usable, and for
+        content that is recorded already.
         """
         from qkvsearch.recommend.recording import record_file
 
-        return record_file(self._recording(), source, columns)
+        return record_file(self._recording(), source, columns, again)
 
-    def undo_record(self) -> Listing:
-        """Delete what the last `record` or `record_many` wrote, and return it. The next call
-        deletes what was recorded before. Raises `QkvError` if nothing is left, or if the build has
-        learned from it.
+    def undo_record(self, batch: int | None = None) -> Listing:
+        """Delete a batch, which one `record` or `record_many` wrote, and return it: by default the
+        last one that this user of the operating system recorded, and not over HTTP. The next call
+        deletes the one before. Raises `QkvError` if there is none, or if the build has learned from
+        it.
         """
-        return self._recording().undo()
+        return self._recording().undo(batch)
 
     def _recording(self) -> Recording:
         from qkvsearch.recommend.recording import Recording

@@ -2,100 +2,145 @@
 
 from __future__ import annotations
 
+import getpass
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+import xxhash
 
-from qkvsearch._utils.validation import check_id, is_number, require
-from qkvsearch.collaborative.user_history import NOW, UNKNOWN_TIME, Interaction
+from qkvsearch._utils.validation import check_id, is_number, is_whole, require
+from qkvsearch.collaborative.user_history import (
+    NOW,
+    UNKNOWN_TIME,
+    Interaction,
+    readable_time,
+)
 from qkvsearch.data.ids import id_text
-from qkvsearch.errors import DataError, QkvError
+from qkvsearch.errors import DataError, QkvError, UnknownIdError
 from qkvsearch.index.interaction_log import Histories
 from qkvsearch.search.candidates import id_list, positions_of
 from qkvsearch.search.listing import Listing
 from qkvsearch.storage import StoredCatalog, Workspace
-from qkvsearch.storage.records import NewRecord
+from qkvsearch.storage.records import NewRecord, Origin
 
 # What a file alone needs is imported by `record_file`: pandas is slow to import.
 if TYPE_CHECKING:
     from qkvsearch.data.columns import Columns
     from qkvsearch.data.dataset import Source
+    from qkvsearch.data.files.encoded import EncodedTable
     from qkvsearch.data.log import LogRows
     from qkvsearch.data.report import ReadReport
 
 RECORDED_NAMES = ("user", "id", "title", "rating", "weight", "time")
 LOGGED_NAMES = (
-    "number", "user", "item", "title", "rating", "weight", "time", "batch", "learned"
+    "number", "user", "item", "title", "rating", "weight", "time", "batch", "recorded", "client",
+    "learned",
 )  # fmt: skip
 HISTORY_NAMES = ("id", "title", "confidence", "recorded", "rating", "weight", "time")
-# Numbers between are seconds since 1970, from 1980 to 2286; others may be ranks.
-SECONDS_SINCE_1970 = range(315_532_800, 10**10)
+# The client of what is recorded over HTTP; others are "local:" and the user of the system.
+HTTP = "http"
+# A user, an item, and a rating, a weight or neither.
+NewRow: TypeAlias = tuple[Any, Any, float | None, float | None]
 
 
 @dataclass(frozen=True)
 class Recording:
-    """The records of a workspace, as its current build sees them."""
+    """The records of a workspace, as its current build sees them. over_http: records and undoes for
+    clients of the server.
+    """
 
     workspace: Workspace
     histories: Histories
+    over_http: bool = False
 
-    def record(self, user: Any, item: Any, value: float | None) -> Listing:
+    @property
+    def client(self) -> str:
+        """Who records."""
+        if self.over_http:
+            return HTTP
+        try:
+            return f"local:{getpass.getuser()}"
+        except (ImportError, KeyError, OSError):  # a user without a name
+            return f"local:{os.getuid()}"
+
+    def record(
+        self, user: Any, item: Any, rating: float | None = None, weight: float | None = None
+    ) -> Listing:
         """Record one interaction. Raises `QkvError` for an unknown item, or a wrong id or value."""
-        return self.record_each([(user, item, value)])
+        return self.record_each([(user, item, rating, weight)])
 
-    def record_each(self, triples: Iterable[tuple[Any, Any, float | None]]) -> Listing:
-        """Record triples of user, item and value: all of them or, where one is wrong, none."""
-        return self.write(*self._checked(triples))
+    def record_each(self, new_rows: Iterable[NewRow]) -> Listing:
+        """Record several interactions: all of them or, where one is wrong, none."""
+        return self.write(*self._checked(new_rows))
 
-    def listed_again(self, triples: Sequence[tuple[Any, Any, float | None]]) -> Listing:
-        """Return what `record_each` returned for these triples when they were recorded. Raises
-        `QkvError` where a user or an item has left since.
+    def listed_again(self, new_rows: Sequence[NewRow], batch: int) -> Listing:
+        """Return what `record_each` returned for these rows when they were recorded. Raises
+        `QkvError` where the batch, or a part of it, or an item is not there any more.
         """
-        rows, notes = self._checked(triples)
-        for user, item, _ in triples:
-            if self.histories.catalog.item_position(item) not in self.histories.of(user).positions:
-                raise QkvError(f"user {id_text(user)!r} has no item {id_text(item)!r}")
-        return self.listed(rows, notes)
+        rows, notes = self._checked(new_rows)
+        there = "SELECT count(*) FROM recorded WHERE number BETWEEN ?1 AND ?2 AND batch = ?1"
+        if self.workspace.records.rows(there, batch, batch + len(rows) - 1) != [(len(rows),)]:
+            raise QkvError(f"batch {batch} is not there any more")
+        return _in_batch(self.listed(rows, notes), batch)
 
-    def _checked(
-        self, triples: Iterable[tuple[Any, Any, float | None]]
-    ) -> tuple[list[NewRecord], list[str]]:
-        checked = [self._row(*triple) for triple in triples]
+    def _checked(self, new_rows: Iterable[NewRow]) -> tuple[list[NewRecord], list[str]]:
+        checked = [self._row(*row) for row in new_rows]
         notes = dict.fromkeys(note for _, note in checked if note)
         return [row for row, _ in checked], [*notes]
 
-    def _row(self, user: Any, item: Any, value: float | None) -> tuple[NewRecord, str]:
+    def _row(
+        self, user: Any, item: Any, rating: float | None, weight: float | None
+    ) -> tuple[NewRecord, str]:
         if not id_text(check_id("user", user)):
             raise QkvError("a user needs an id")
-        self.check_value(value)
+        self._check(rating, weight)
         catalog = self.histories.catalog
         position, note = catalog.find_item(check_id("item", item))
         (id_,), _ = catalog.names([position])
-        rating, weight = (None, value) if self.weighed else (value, None)
         return NewRecord(catalog.user_text(user), id_text(id_), rating, weight), note
 
-    def write(self, rows: Sequence[NewRecord], notes: Sequence[str] = ()) -> Listing:
-        """Write interactions that were checked, all or none. Raises `WorkspaceError`."""
+    def write(
+        self, rows: Sequence[NewRecord], notes: Sequence[str] = (), **of_file: Any
+    ) -> Listing:
+        """Write interactions that were checked, all or none, as one batch. of_file: fields of
+        `Origin`. Raises `WorkspaceError`, and `QkvError` where the file was recorded before.
+        """
         histories = self.histories
         listing = self.listed(rows, notes)  # before the write: nothing can fail after it
         learned = histories.catalog.records.learned
-        self.workspace.records.append(rows, histories.models.last_time, learned)
-        return listing
+        origin = Origin(self.client, **of_file)
+        records = self.workspace.records.append(rows, origin, histories.models.last_time, learned)
+        return _in_batch(listing, records[0].batch)
 
-    def undo(self) -> Listing:
-        """Take back what was recorded last. Raises `QkvError` where nothing is left, or a build has
-        learned from it.
+    def undo(self, batch: int | None = None) -> Listing:
+        """Take back a batch, by default the last one of this client. Raises `QkvError` where there
+        is none, or a build has learned from it.
         """
+        require(batch is None or is_whole(batch), "batch", batch, "a whole number")
         with closing(self.workspace.open()) as current:
             learned = current.catalog.records.learned
-        records = self.workspace.records.undo(learned)
+        client = self.client if batch is None or self.over_http else None
+        records = self.workspace.records.undo(learned, client, batch)
         if not records:
-            raise QkvError(f"{self.workspace.path}: nothing is recorded here that could be undone")
-        return self.listed([NewRecord(*record[1:6]) for record in records])
+            raise UnknownIdError(self._nothing_to_undo(batch))
+        listing = self.listed([NewRecord(*record[1:6]) for record in records])
+        return _in_batch(listing, records[0].batch)
+
+    def _nothing_to_undo(self, batch: int | None) -> str:
+        if batch is not None:
+            over_http = " over HTTP" if self.over_http else ""
+            return f"no batch {batch} was recorded{over_http}, or it is undone already"
+        others = "SELECT batch, client FROM recorded ORDER BY number DESC LIMIT 1"
+        for last, client in self.workspace.records.rows(others):
+            return (
+                f"{self.workspace.path}: nothing that you recorded is left to undo; the last batch "
+                f"is {last}, recorded by {client}: name it to undo that"
+            )
+        return f"{self.workspace.path}: nothing is recorded here that could be undone"
 
     @property
     def weighed(self) -> bool:
@@ -121,28 +166,35 @@ class Recording:
         positions, notes = positions_of(self.histories.catalog, id_list("ratings", ratings.keys()))
         for item, value in ratings.items():
             try:
-                self.check_value(value)
+                self._check(*self.by_kind(value))
             except QkvError as error:
                 raise QkvError(f"`ratings`: {id_text(item)!r}: {error}") from None
-        weighed, first = self.weighed, NOW - len(ratings)
+        first = NOW - len(ratings)
         return [
-            Interaction(position, *((None, time, value) if weighed else (value, time)))
-            for time, (position, value) in enumerate(
-                zip(positions, ratings.values(), strict=True), first
+            Interaction(position, rating, time, weight)
+            for time, (position, (rating, weight)) in enumerate(
+                zip(positions, map(self.by_kind, ratings.values()), strict=True), first
             )
         ], notes
 
-    def check_value(self, value: float | None) -> None:
-        """Raise `QkvError` for a rating outside the log's scale, or where the log has none."""
-        if value is None:
-            return
-        require(is_number(value), "rating", value, "a number")
+    def by_kind(self, value: float | None) -> tuple[float | None, float | None]:
+        """Return a value as rating and weight: a weight where the log has weights alone."""
+        return (None, value) if self.weighed else (value, None)
+
+    def _check(self, rating: float | None, weight: float | None) -> None:
+        """Raise `QkvError` for a rating or a weight that the log has no such ones as."""
+        for name, value in (("rating", rating), ("weight", weight)):
+            require(value is None or is_number(value), name, value, "a number")
         scale = self.histories.models.rating_scale
-        if scale is not None and not scale[0] <= value <= scale[1]:
-            raise QkvError(f"a rating here is from {scale[0]:g} to {scale[1]:g}, not {value:g}")
-        if scale is None and not self.weighed:
-            raise QkvError("the interactions here have no ratings: leave the rating out")
-        if self.weighed and not value:
+        if rating is not None and scale is None:
+            instead = "give a `weight`" if self.has_weights else "leave the rating out"
+            raise QkvError(f"the interactions here have no ratings: {instead}")
+        if rating is not None and scale and not scale[0] <= rating <= scale[1]:
+            raise QkvError(f"a rating here is from {scale[0]:g} to {scale[1]:g}, not {rating:g}")
+        if weight is not None and not self.has_weights:
+            instead = "give a `rating`" if self.rated else "leave the weight out"
+            raise QkvError(f"the interactions here have no weights: {instead}")
+        if weight == 0:
             raise QkvError("a weight is a number other than 0, negative for a refund: not 0")
 
     def listed(self, rows: Sequence[NewRecord], notes: Sequence[str] = ()) -> Listing:
@@ -151,7 +203,7 @@ class Recording:
         cells = []
         for row in rows:
             id_, title = titled.get(row.item, (row.item, None))
-            time = None if row.time is None else readable_time(row.time)
+            time = None if row.time == NOW else readable_time(row.time)
             cells.append([row.user, id_, title, row.rating, row.weight, time])
         return _listing(RECORDED_NAMES, cells, notes, always=3)
 
@@ -169,6 +221,7 @@ def record_rows(catalog: StoredCatalog, user: Any, k: int | None, offset: int) -
             **record._asdict(),
             "title": titled.get(record.item, (None, None))[1],
             "time": readable_time(record.time),
+            "recorded": readable_time(record.recorded),
             "learned": record.number <= catalog.records.learned,
         }
         for record in records
@@ -190,7 +243,7 @@ def history_rows(histories: Histories, user: Any) -> Listing:
             int(history.positions[i]) in recorded,
             _number(history.ratings[i]),
             None if history.weights is None else _number(history.weights[i]),
-            _time(int(history.times[i])),
+            readable_time(int(history.times[i])),
         ]
         for i in np.argsort(history.times, kind="stable")[::-1].tolist()
     ]
@@ -210,19 +263,9 @@ def _listing(
     return Listing(named_rows, len(named_rows), [names[i] for i in columns], notes=notes)
 
 
-def readable_time(time: int) -> int | str:
-    """Return seconds since 1970 as date and time in UTC, and a rank unchanged.
-
-    >>> readable_time(1_700_000_000), readable_time(7)
-    ('2023-11-14 22:13:20', 7)
-    """
-    if time not in SECONDS_SINCE_1970:
-        return time
-    return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d %H:%M:%S")
-
-
-def _time(time: int) -> int | str | None:
-    return None if time == UNKNOWN_TIME else readable_time(time)
+def _in_batch(listing: Listing, batch: int) -> Listing:
+    rows = [{**row, "batch": batch} for row in listing]
+    return replace(listing, rows=rows, names=[*listing.names, "batch"])
 
 
 def _number(value: Any) -> float | None:
@@ -232,9 +275,12 @@ def _number(value: Any) -> float | None:
 # --- files ---
 
 
-def record_file(recording: Recording, source: Source, columns: Columns | None = None) -> Listing:
+def record_file(
+    recording: Recording, source: Source, columns: Columns | None = None, again: bool = False
+) -> Listing:
     """Record the rows of a file or frame, which is read as a build reads a log, all at once. The
-    notes say what became of every row. Raises `DataError` where no row can be used.
+    notes say what became of every row. Raises `DataError` where no row can be used, and `QkvError`
+    where the same content is recorded already, unless `again`.
     """
     from qkvsearch.data.columns import Columns, find_column
     from qkvsearch.data.dataset import load_encoded
@@ -243,6 +289,7 @@ def record_file(recording: Recording, source: Source, columns: Columns | None = 
     models, catalog = recording.histories.models, recording.histories.catalog
     columns = columns or Columns()
     table, report = load_encoded(source, "interactions", columns)
+    content = content_hash(table)
     facts = models.snapshot.facts
     names = list(table.columns)
     chosen = _with_columns_of_build(columns, facts.get("interaction_columns", ()), names)
@@ -256,7 +303,18 @@ def record_file(recording: Recording, source: Source, columns: Columns | None = 
         "{n} have no effect, because the log has the same user and item at that time or later",
     )
     report.conclude(columns.strict)
-    return recording.write(rows, [f"{report}.", *report.warning_lines()])
+    notes = [f"{report}.", *report.warning_lines()]
+    return recording.write(rows, notes, content=content, again=again, file=report.file)
+
+
+def content_hash(table: EncodedTable) -> str:
+    """Return a hash of the names and the cells of all columns."""
+    digest = xxhash.xxh3_128()
+    for name, column in table.columns.items():
+        codes, texts = column.coded()
+        digest.update("\0".join([name, *map(str, texts), ""]).encode("utf-8", "surrogatepass"))
+        digest.update(codes.tobytes())
+    return digest.hexdigest()
 
 
 def _with_columns_of_build(columns: Columns, facts: object, names: list[str]) -> Columns:
@@ -298,7 +356,7 @@ def _usable_rows(recording: Recording, log: LogRows, report: ReadReport) -> list
             codes,
             _cells(ratings, len(codes)),
             _cells(weights, len(codes)),
-            [None] * len(codes) if log.times is None else log.times.tolist(),
+            [None] * len(codes) if log.times is None else map(_known, log.times.tolist()),
             usable,
             strict=True,
         )
@@ -328,6 +386,10 @@ def _column(name: str, log: LogRows, is_in_build: bool, report: ReadReport) -> n
         return column
     report.notes.append(f"{name} left out, because the interactions here have none")
     return None
+
+
+def _known(time: int) -> int | None:
+    return None if time == UNKNOWN_TIME else time
 
 
 def _cells(column: np.ndarray | None, count: int) -> list[float | None]:

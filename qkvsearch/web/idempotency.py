@@ -9,18 +9,17 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from qkvsearch.errors import QkvError
 from qkvsearch.web.problems import Problem
 
-T = TypeVar("T")
 FILE = "idempotency.db"
 # The file goes with the server, so that it need not survive a power failure.
 BEGIN = """
 PRAGMA synchronous = OFF;
 CREATE TABLE IF NOT EXISTS requests (
-  key TEXT PRIMARY KEY, request TEXT NOT NULL, is_done INTEGER NOT NULL
+  key TEXT PRIMARY KEY, request TEXT NOT NULL, batch INTEGER
 ) WITHOUT ROWID;
 """
 ANOTHER = "`Idempotency-Key`: it came with another request before; a new request needs a new key"
@@ -29,8 +28,8 @@ RUNNING = (
     "stays, it was broken off: look whether it was recorded before it is sent with another key"
 )
 GONE = (
-    "`Idempotency-Key`: this was recorded before, and its user or an item has left the workspace "
-    "since; nothing was recorded now"
+    "`Idempotency-Key`: this was recorded before, and was undone, or its user or an item has left "
+    "the workspace since; nothing was recorded now"
 )
 
 
@@ -44,26 +43,32 @@ class IdempotencyKeys:
     wait: float = 10.0
 
     def run_once(
-        self, key: str | None, request: Any, do: Callable[[], T], repeat: Callable[[], T]
-    ) -> T:
-        """Return `do()`, or `repeat()` where the same request with this key was done before.
+        self,
+        key: str | None,
+        request: Any,
+        do: Callable[[], dict[str, Any]],
+        repeat: Callable[[int], dict[str, Any]],
+    ) -> dict[str, Any]:
+        """Return `do()`, or `repeat(its "batch")` where the same request with this key was done
+        before.
 
         The key is claimed first, so that of several at once one does it; where that raises, the key
         is free again. Raises `Problem`, also where `repeat` raises `QkvError`.
 
         >>> import tempfile
         >>> keys = IdempotencyKeys(Path(tempfile.mkdtemp()))
-        >>> [keys.run_once("k", {"n": 1}, lambda: "recorded", lambda: "again") for _ in range(2)]
-        ['recorded', 'again']
+        >>> answers = lambda: {"batch": 7}, lambda batch: {"again": batch}
+        >>> [keys.run_once("k", {"n": 1}, *answers) for _ in range(2)]
+        [{'batch': 7}, {'again': 7}]
         """
         if key is None:
             return do()
         # Whoever guesses a request cannot look for it: its hash needs the key, which is not stored.
         content = json.dumps([key, request], sort_keys=True)
         hashed, fingerprint = _hash(key), _hash(content)
-        if not self._claim(hashed, fingerprint):
+        if batch := self._claim(hashed, fingerprint):
             try:
-                return repeat()
+                return repeat(batch)
             except QkvError:
                 raise Problem(409, GONE) from None
         try:
@@ -73,24 +78,24 @@ class IdempotencyKeys:
                 db.execute("DELETE FROM requests WHERE key = ?", (hashed,))
             raise
         with self._transaction() as db:
-            db.execute("UPDATE requests SET is_done = 1 WHERE key = ?", (hashed,))
+            db.execute("UPDATE requests SET batch = ? WHERE key = ?", (result["batch"], hashed))
         return result
 
-    def _claim(self, key: str, request: str) -> bool:
-        """Whether the key is new; it is taken now. Raises `Problem` where it is of another request,
-        or of one that has not ended.
+    def _claim(self, key: str, request: str) -> int | None:
+        """Return the batch of a key; None for a new one, which is taken now. Raises `Problem` where
+        it is of another request, or of one that has not ended.
         """
         with self._transaction() as db:
-            insert = "INSERT OR IGNORE INTO requests VALUES (?, ?, 0)"
+            insert = "INSERT OR IGNORE INTO requests VALUES (?, ?, NULL)"
             if db.execute(insert, (key, request)).rowcount:
-                return True
-            select = "SELECT request, is_done FROM requests WHERE key = ?"
-            before, is_done = db.execute(select, (key,)).fetchone()
+                return None
+            select = "SELECT request, batch FROM requests WHERE key = ?"
+            before, batch = db.execute(select, (key,)).fetchone()
         if before != request:
             raise Problem(422, ANOTHER)
-        if not is_done:
+        if batch is None:
             raise Problem(409, RUNNING, {"Retry-After": "1"})
-        return False
+        return int(batch)
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:

@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from qkvsearch.engine import Engine
+from qkvsearch.recommend.recording import Recording
+
 
 @pytest.fixture
 def films(movies_path, tmp_path):
@@ -26,7 +29,7 @@ def history(qkv, films, user):
 def test_the_next_recommend_knows_it(qkv, films):
     said = qkv(*films, "record", "newcomer", "Alien", 5)
     assert (said.code, said.stdout) == (0, "")
-    assert said.stderr == "Recorded: user newcomer, Alien (m056), rated 5.\n"
+    assert said.stderr == "Recorded batch 1: user newcomer, Alien (m056), rated 5.\n"
     answer = qkv(*films, "recommend", "--user", "newcomer", "--explain", "--format", "json")
     assert [reason["title"] for reason in rows(answer)[0]["because"]] == ["Alien"]
 
@@ -50,11 +53,21 @@ def test_what_looks_like_an_option_is_no_user(qkv, films, words):
 
 def test_after_two_dashes_a_user_may_begin_with_one(qkv, films):
     assert qkv(*films, "record", "--", "-q", "Alien").code == 0
-    assert qkv(*films, "record", "--undo").stderr == "Taken back: user -q, Alien (m056).\n"
+    assert qkv(*films, "record", "--undo").stderr == "Took back batch 1: user -q, Alien (m056).\n"
 
 
 @pytest.mark.parametrize(
-    "words", [(), ("a", "b", 3, 4), ("a", "b", "great"), ("--undo", "a"), ("nowhere.csv",)]
+    "words",
+    [
+        (),
+        ("a", "b", 3, 4),
+        ("a", "b", "great"),
+        ("--undo", "a"),
+        ("--undo", 1, "a"),
+        ("--undo", "--again"),
+        ("a", "b", "--again"),
+        ("nowhere.csv",),
+    ],
 )
 def test_what_names_nothing_to_record_is_wrong_usage(qkv, films, words):
     assert qkv(*films, "record", *words).code == 2
@@ -65,7 +78,7 @@ def test_undo_says_what_it_took_back_and_the_history_is_as_before(qkv, films):
     assert qkv(*films, "record", "u001", "Alien", 4).code == 0
     assert len(history(qkv, films, "u001")) == len(before) + 1
     answer = qkv(*films, "record", "--undo")
-    assert answer.stderr == "Taken back: user u001, Alien (m056), rated 4.\n"
+    assert answer.stderr == "Took back batch 1: user u001, Alien (m056), rated 4.\n"
     assert history(qkv, films, "u001") == before
     answer = qkv(*films, "record", "--undo")
     assert (answer.code, answer.stdout) == (1, "")
@@ -76,11 +89,24 @@ def test_a_file_is_told_from_a_user_by_standing_alone(qkv, films):
     Path("today.csv").write_text("user,item,rating\nu001,m056,4\nnew,m001,5\nu001,zzz,3\n")
     answer = qkv(*films, "record", "today.csv")
     assert "3 rows read = 2 kept" in answer.stderr
-    assert answer.stderr.endswith("Recorded: 2 interactions of 2 users.\n")
+    assert answer.stderr.endswith("Recorded batch 1: 2 interactions of 2 users.\n")
     assert qkv(*films, "record", "today.csv", "Alien").code == 0
     assert [row["title"] for row in history(qkv, films, "today.csv")] == ["Alien"]
-    assert "today.csv" in qkv(*films, "record", "--undo").stderr
-    assert qkv(*films, "record", "--undo").stderr == "Taken back: 2 interactions of 2 users.\n"
+    refused = qkv(*films, "record", "today.csv")
+    assert (refused.code, "as batch 1" in refused.stderr) == (1, True)
+    assert refused.stderr.endswith("(UTC); to record it once more: --again\n")
+    undone = qkv(*films, "record", "--undo", 1).stderr
+    assert undone == "Took back batch 1: 2 interactions of 2 users.\n"
+    assert "no batch 1 was recorded, or it is undone" in qkv(*films, "record", "--undo", 1).stderr
+    assert qkv(*films, "record", "today.csv").code == 0
+    assert qkv(*films, "record", "today.csv", "--again").code == 0
+    with Engine(films[1]) as engine:
+        Recording(engine.workspace, engine.current_build.histories, over_http=True).record(
+            "x", "Alien"
+        )
+    undone = [qkv(*films, "record", "--undo").stderr.split(":")[0] for _ in range(4)]
+    assert undone == [f"Took back batch {n}" for n in (6, 4, 3)] + ["Error"]
+    assert "the last batch is 8, recorded by http" in qkv(*films, "record", "--undo").stderr
 
 
 def test_the_columns_of_a_file_can_be_told(qkv, films):
@@ -92,10 +118,12 @@ def test_the_columns_of_a_file_can_be_told(qkv, films):
 
 def test_what_was_recorded_comes_in_every_format(qkv, films):
     answer = qkv(*films, "record", "new", "Alien", 4, "--format", "json")
-    assert rows(answer) == [{"user": "new", "id": "m056", "title": "Alien", "rating": 4.0}]
+    assert rows(answer) == [
+        {"user": "new", "id": "m056", "title": "Alien", "rating": 4.0, "batch": 1}
+    ]
     assert "Recorded" in answer.stderr
     answer = qkv(*films, "record", "new", "Heat", "--format", "csv")
-    assert answer.stdout.startswith("user,id,title\nnew,")
+    assert answer.stdout.startswith("user,id,title,batch\nnew,")
 
 
 def test_a_history_marks_what_was_recorded(qkv, films):
@@ -112,7 +140,8 @@ def test_records_are_listed_and_marked(qkv, films):
     qkv(*films, "record", "new", "Heat")
     found = rows(qkv(*films, "records", "--format", "json"))
     assert list(found[0]) == [
-        "number", "user", "item", "title", "rating", "weight", "time", "batch", "learned"
+        "number", "user", "item", "title", "rating", "weight", "time", "batch", "recorded",
+        "client", "learned",
     ]  # fmt: skip
     assert [(row["number"], row["user"], row["title"]) for row in found] == [
         (2, "new", "Heat"), (1, "u001", "Alien")
@@ -133,9 +162,10 @@ def test_a_log_is_added_after_the_items_that_it_is_about(qkv, films):
     assert (answer.code, answer.stdout) == (0, ""), answer.stderr
     assert "1 added" in answer.stderr
     assert "3 rows read = 2 kept" in answer.stderr
-    assert answer.stderr.endswith("Recorded: 2 interactions of 2 users.\n")
+    assert answer.stderr.endswith("Recorded batch 1: 2 interactions of 2 users.\n")
     assert "m999" in [row["id"] for row in history(qkv, films, "u002")]
-    again = qkv(*films, "add", "--interactions", "may.csv", *told)
+    assert "--again" in qkv(*films, "add", "--interactions", "may.csv", *told).stderr
+    again = qkv(*films, "add", "--interactions", "may.csv", "--again", *told)
     assert again.code == 0, again.stderr
     assert len(rows(qkv(*films, "records", "--format", "json"))) == 4
 

@@ -16,7 +16,7 @@ import pytest
 
 from qkvsearch.errors import DamagedError, QkvError, WorkspaceError
 from qkvsearch.storage.checksums import read_checksummed
-from qkvsearch.storage.records import NewRecord, RecordsDatabase, database
+from qkvsearch.storage.records import NewRecord, Origin, RecordsDatabase, database
 from qkvsearch.storage.records.record_rows import RECORD, is_user
 from qkvsearch.storage.records.recovery import repair_records
 
@@ -37,8 +37,11 @@ def items(path):
     return [row[2] for row in rows(path)]
 
 
-def write(path, names, user="ann"):
-    return fresh(path).append([NewRecord(user, name, 4, None, 7) for name in names])
+ME = Origin("local:me")
+
+
+def write(path, names, user="ann", origin=ME):
+    return fresh(path).append([NewRecord(user, name, 4, None, 7) for name in names], origin)
 
 
 @pytest.fixture
@@ -72,10 +75,48 @@ def test_nobody_else_can_read_records_unless_the_owner_allows_it(path):
 
 def test_numbers_are_never_given_twice(path):
     assert [row[0] for row in rows(path)] == [1, 2, 3, 4, 5, 6]
-    assert [row[-1] for row in rows(path)] == [1, 1, 3, 4, 4, 4]
+    assert [row[6] for row in rows(path)] == [1, 1, 3, 4, 4, 4]
     assert [record.item[:1] for record in fresh(path).undo()] == ["d", "é", "f"]
     assert [record.number for record in write(path, ["g"])] == [7]
     assert items(path) == ["a", "b", "c", "g"]
+
+
+@pytest.mark.parametrize(
+    ("client", "batch", "undone"),
+    [
+        ("local:me", None, ["d"]),
+        ("http", None, ["c"]),
+        ("local:you", None, []),
+        ("http", 1, []),
+        ("http", 3, ["c"]),
+        (None, 1, ["a", "b"]),
+        (None, 2, []),
+        (None, 9, []),
+    ],
+)
+def test_a_client_undoes_its_last_batch_and_the_owner_any(tmp_path, client, batch, undone):
+    write(tmp_path, ["a", "b"])
+    write(tmp_path, ["c"], origin=Origin("http"))
+    write(tmp_path, ["d"])
+    records = fresh(tmp_path).undo(client=client, batch=batch)
+    assert [record.item for record in records] == undone
+    assert sorted([*items(tmp_path), *undone]) == ["a", "b", "c", "d"]
+    assert fresh(tmp_path).undo(batch=batch or records[0].batch if records else 2) == []
+
+
+def test_a_content_is_recorded_once_until_it_is_gone(tmp_path):
+    content = Origin("local:me", "hash", file="may.csv")
+    write(tmp_path, ["a", "b"], origin=content)
+    with pytest.raises(QkvError, match=r"may.csv: the same content .* batch 1 on 20.*`again`"):
+        write(tmp_path, ["a", "b"], origin=content)
+    repair_records(tmp_path)
+    with pytest.raises(QkvError, match="batch 1"):
+        write(tmp_path, ["a", "b"], origin=content._replace(client="http"))
+    write(tmp_path, ["x"], "bob", content._replace(again=True))
+    fresh(tmp_path).undo()
+    fresh(tmp_path).forget("ann", fold=False)
+    assert b"hash" not in (tmp_path / "records.db").read_bytes()
+    write(tmp_path, ["a", "b"], origin=content)
 
 
 def test_what_was_undone_is_in_no_file(path):
@@ -95,9 +136,9 @@ def test_what_a_build_has_learned_from_is_not_undone(path):
 
 def test_a_record_without_a_time_is_after_the_log(tmp_path):
     late = 4_000_000_000
-    (one,) = fresh(tmp_path).append([NewRecord("u", "a")], after=5)
-    (two,) = fresh(tmp_path).append([NewRecord("u", "a")], after=late)
-    (three,) = fresh(tmp_path).append([NewRecord("u", "a")], after=5)
+    (one,) = fresh(tmp_path).append([NewRecord("u", "a")], ME, after=5)
+    (two,) = fresh(tmp_path).append([NewRecord("u", "a")], ME, after=late)
+    (three,) = fresh(tmp_path).append([NewRecord("u", "a")], ME, after=5)
     assert abs(one.time - time.time()) < 60
     assert two.time == three.time == late + 1  # the last one recorded is the last one
 
@@ -422,11 +463,12 @@ def test_what_is_forgotten_is_in_no_file(tmp_path, fold):
 RECORDER = """
 import sys
 from pathlib import Path
-from qkvsearch.storage.records import NewRecord, RecordsDatabase
+from qkvsearch.storage.records import NewRecord, Origin, RecordsDatabase
 
 database = RecordsDatabase.of(Path(sys.argv[1]))
 for number in range(int(sys.argv[3])):
-    database.append([NewRecord(sys.argv[2], str(number)), NewRecord(sys.argv[2], str(number))])
+    new = NewRecord(sys.argv[2], str(number))
+    database.append([new, new], Origin("local:me"))
     print(number, flush=True)
 """
 

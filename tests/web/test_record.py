@@ -42,7 +42,7 @@ def test_what_is_recorded_is_known_to_the_next_question(own, own_path):
     answer = record(own, {"user": "new", "item": "Toy Story", "rating": 4})
     assert answer.status_code == 200
     (row,) = answer.json()["rows"]
-    assert row == {"user": "new", "id": "m001", "title": "Toy Story", "rating": 4.0}
+    assert row == {"user": "new", "id": "m001", "title": "Toy Story", "rating": 4.0, "batch": 1}
     hits = own.get("/api/v1/recommend?user=new&k=2").json()["hits"]
     with Engine(own_path) as engine:
         assert hits == engine.recommend(user="new", k=2).to_records()
@@ -102,6 +102,27 @@ def test_no_file_of_the_server_holds_a_user_or_a_key(own, own_path):
     files = [path for path in own.app.state.service.settings.shared.rglob("*") if path.is_file()]
     assert files
     assert not any(b"someone-new" in path.read_bytes() for path in files)
+
+
+def test_a_client_undoes_the_batch_that_it_got(own, own_path):
+    body = {"interactions": [{"user": "new", "item": item} for item in ("m001", "m003")]}
+    batch = record(own, body, "k").json()["batch"]
+    with Engine(own_path) as engine:
+        (row,) = engine.record("new", "m005")
+    undo = lambda number: own.delete(f"/api/v1/record/{number}")  # noqa: E731
+    assert undo(batch).json()["total"] == 2
+    assert met(own, "new") == ["m005"]
+    for number in (batch, row["batch"], 99):
+        assert (undo(number).status_code, "over HTTP" in undo(number).text) == (404, True)
+    assert undo("last").status_code == 422
+    assert record(own, body, "k").status_code == 409
+    assert "undone" in record(own, body, "k").json()["detail"]
+    assert met(own, "new") == ["m005"]
+
+
+def test_a_weight_is_refused_where_the_log_has_ratings(own):
+    answer = record(own, {"user": "new", "item": "m001", "weight": 4})
+    assert (answer.status_code, "give a `rating`" in answer.json()["detail"]) == (400, True)
 
 
 def test_a_repeated_request_brings_no_deleted_user_back(own, own_path):
@@ -175,16 +196,16 @@ def test_one_of_many_at_once_does_it(tmp_path):
     def ask(_):
         start.wait()
         try:
-            return keys.run_once("key", [1], lambda: done.append(1) or "done", lambda: "repeated")
+            return keys.run_once("key", [1], lambda: done.append(1) or {"batch": 7}, lambda n: n)
         except Problem as refused:
             return refused.status_code
 
     with ThreadPoolExecutor(8) as pool:
-        answers = set(pool.map(ask, range(8)))
+        answers = list(pool.map(ask, range(8)))
     assert len(done) == 1
-    assert answers <= {"done", "repeated", 409}
+    assert all(answer in ({"batch": 7}, 7, 409) for answer in answers)
 
 
 def test_without_a_key_nothing_is_kept(tmp_path):
-    assert IdempotencyKeys(tmp_path).run_once(None, [1], lambda: "done", lambda: "") == "done"
+    assert IdempotencyKeys(tmp_path).run_once(None, [1], dict, repr) == {}
     assert list(tmp_path.iterdir()) == []

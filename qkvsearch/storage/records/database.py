@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
+from qkvsearch.collaborative.user_history import NOW, readable_time
 from qkvsearch.errors import DamagedError, QkvError, WorkspaceError
 from qkvsearch.storage.checksums import checksum, read_checksummed, write_checksummed
 from qkvsearch.storage.locks import exclusive, lock
@@ -27,6 +28,7 @@ from qkvsearch.storage.records.record_rows import (
     PAGE_SIZE,
     RECORD,
     NewRecord,
+    Origin,
     Record,
     create,
     delete,
@@ -83,46 +85,56 @@ class RecordsDatabase:
                 raise WorkspaceError(f"{self.path}: cannot read: {error}") from None
 
     def append(
-        self, rows: Iterable[NewRecord], after: int | None = None, learned: int = 0
+        self,
+        rows: Iterable[NewRecord],
+        origin: Origin,
+        after: int | None = None,
+        learned: int = 0,
     ) -> list[Record]:
         """Write interactions, all or none, to the disk, and return their records. One `undo`
-        deletes them together. Raises `WorkspaceError`.
+        deletes them together. Raises `WorkspaceError`, and `QkvError` where the same content is
+        recorded already.
 
-        An interaction without a time gets the present time, or a later one if the clock was set
-        back: after the time `after`, and not before the last record. learned: number of the last
-        record that a build learned from. New numbers are greater, even if earlier records were
-        lost.
+        The present time is a later one if the clock was set back: after the time `after`, and not
+        before the last record. learned: number of the last record that a build learned from. New
+        numbers are greater, even if earlier records were lost.
         """
         moment = max(int(time.time()), -1 if after is None else after + 1)
-        last = "SELECT time FROM recorded ORDER BY number DESC LIMIT 1"
+        last = "SELECT coalesce(time, recorded) FROM recorded ORDER BY number DESC LIMIT 1"
         with self.writing("record") as db:
+            _require_new(db, origin)
             moment = max([moment, *(before for (before,) in db.execute(last))])
             batch = max(totals(db).last, learned) + 1
             records = [
                 Record(
                     number, _text(row.user), row.item, _number(row.rating), _number(row.weight),
-                    moment if row.time is None else int(row.time), batch,
+                    moment if row.time == NOW else row.time, batch, moment, origin.client,
+                    origin.content,
                 )
                 for number, row in enumerate(rows, batch)
             ]  # fmt: skip
             insert(db, records)
         return records
 
-    def undo(self, learned: int = 0) -> list[Record]:
-        """Delete the records of the last `append`, if any, and return them.
+    def undo(
+        self, learned: int = 0, client: str | None = None, batch: int | None = None
+    ) -> list[Record]:
+        """Delete the records of a batch, by default the last one, and return them; none where there
+        is no such batch.
 
-        learned: the number of the last record that the current build learned from. Raises
-        `QkvError` where these records are among them, `WorkspaceError` where nothing can be
-        written.
+        learned: the number of the last record that the current build learned from. client: only a
+        batch of this client. Raises `QkvError` where the build has learned from these records,
+        `WorkspaceError` where nothing can be written.
         """
-        last = f"SELECT {RECORD} FROM recorded WHERE batch = (SELECT batch FROM recorded "
+        last = f"SELECT {RECORD} FROM recorded WHERE batch = (SELECT batch FROM recorded WHERE "
+        last += "client = coalesce(?1, client) AND batch = coalesce(?2, batch) "
         last += "ORDER BY number DESC LIMIT 1) ORDER BY number"
         with self.writing("undo") as db:
-            records = [Record(*row) for row in db.execute(last)]
+            records = [Record(*row) for row in db.execute(last, (client, batch))]
             if records and records[0].number <= learned:
                 raise QkvError(
-                    f"{self.path.parent}: the build has learned from the last records; rollback "
-                    "returns to the previous build, in which they can be undone"
+                    f"the build has learned from batch {records[0].batch}; "
+                    "rollback returns to the previous build, in which it can be undone"
                 )
             delete(db, records)
         return records
@@ -383,6 +395,17 @@ class RecordsDatabase:
         with file:
             lock(file, shared=True)
             yield
+
+
+def _require_new(db: sqlite3.Connection, origin: Origin) -> None:
+    """Raise `QkvError` where the content of a file is recorded already, unless `again`."""
+    same = "SELECT batch, recorded FROM recorded WHERE content = ? ORDER BY number DESC LIMIT 1"
+    batches = [] if origin.again else db.execute(same, (origin.content,)).fetchall()
+    for batch, moment in batches:
+        raise QkvError(
+            f"{origin.file}: the same content was recorded as batch {batch} on "
+            f"{readable_time(moment)} (UTC); to record it once more: `again`"
+        )
 
 
 def _text(user: str) -> str:

@@ -9,34 +9,50 @@ from typing import Any, NamedTuple
 
 import xxhash
 
+from qkvsearch.collaborative.user_history import NOW
+
 PAGE_SIZE = 4096
 # user_key: the case-folded id of the user, to find all spellings.
 SCHEMA = (
     "CREATE TABLE recorded (number INTEGER PRIMARY KEY, user TEXT NOT NULL, "
-    "user_key TEXT NOT NULL, item TEXT NOT NULL, rating REAL, weight REAL, "
-    "time INTEGER NOT NULL, batch INTEGER NOT NULL, checksum INTEGER NOT NULL)",
+    "user_key TEXT NOT NULL, item TEXT NOT NULL, rating REAL, weight REAL, time INTEGER, "
+    "batch INTEGER NOT NULL, recorded INTEGER NOT NULL, client TEXT NOT NULL, content TEXT, "
+    "checksum INTEGER NOT NULL)",
     "CREATE INDEX recorded_user ON recorded (user_key)",
     "CREATE TABLE totals (n INTEGER NOT NULL, sum INTEGER NOT NULL, last INTEGER NOT NULL, "
     "checksum INTEGER NOT NULL)",
 )
-RECORD = "number, user, item, rating, weight, time, batch"
+RECORD = "number, user, item, rating, weight, time, batch, recorded, client, content"
+# The order of records: by their times, where they have one.
+BY_TIME = "ORDER BY coalesce(time, recorded), number"
 # Totals stay below this, in the range of SQLite's integers.
 MODULUS = 2**63
 
 
 class NewRecord(NamedTuple):
-    """An interaction in the owner's ids. Without a time it gets the time when it is written."""
+    """An interaction in the owner's ids. time: None without one, `NOW` for when it is written."""
 
     user: str
     item: str
     rating: float | None = None
     weight: float | None = None
-    time: int | None = None
+    time: int | None = NOW
+
+
+class Origin(NamedTuple):
+    """Where a batch comes from. client: who recorded it. content: the hash of a file, which is not
+    recorded a second time unless `again`. file: its name.
+    """
+
+    client: str
+    content: str | None = None
+    again: bool = False
+    file: str = ""
 
 
 class Record(NamedTuple):
     """A recorded interaction. No number is used twice. batch: the number of the first record of the
-    same call.
+    same call. recorded: when it was written. client, content: as in `Origin`.
     """
 
     number: int
@@ -44,8 +60,11 @@ class Record(NamedTuple):
     item: str
     rating: float | None
     weight: float | None
-    time: int
+    time: int | None
     batch: int
+    recorded: int
+    client: str
+    content: str | None
 
     def cells(self) -> tuple[Any, ...]:
         """Return the row of the table, with its checksum."""
@@ -94,7 +113,7 @@ def create(db: sqlite3.Connection) -> None:
 def insert(db: sqlite3.Connection, records: Iterable[Record]) -> None:
     """Insert records with new numbers."""
     rows, before = [record.cells() for record in records], totals(db)
-    db.executemany("INSERT INTO recorded VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+    db.executemany(f"INSERT INTO recorded VALUES ({', '.join('?' * 12)})", rows)
     last = max([before.last, *(row[0] for row in rows)])
     _write_totals(db, Totals(before.n + len(rows), _added(before.sum, rows), last))
 

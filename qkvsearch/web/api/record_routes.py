@@ -1,16 +1,17 @@
-"""`record` interactions, and erase a user: the routes that change the workspace."""
+"""`record` and undo interactions, and erase a user: the routes that change the workspace."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, Header
+from fastapi import APIRouter, Body, Header, Path
 from pydantic import BaseModel, Discriminator, Field, Tag
 from starlette.responses import Response
 
 from qkvsearch.engine import Engine
 from qkvsearch.recommend.recording import Recording
+from qkvsearch.search.listing import Listing
 from qkvsearch.web.api.request_parameters import BATCH, AnyId, Parameters, UserPath
 from qkvsearch.web.api.responses import (
     RequestService,
@@ -40,7 +41,14 @@ class Interaction(Parameters):
     user: Annotated[AnyId, Field(description="A user; a new one is created.", examples=["w001"])]
     item: Annotated[AnyId, Field(description="By id or title.", examples=["v001"])]
     rating: Annotated[
-        float | None, Field(description="On the log's scale, or a weight where it has weights.")
+        float | None, Field(description="On the log's scale; refused where it has no ratings.")
+    ] = None
+    weight: Annotated[
+        float | None,
+        Field(
+            description="Such as a quantity, negative for a refund; refused where the log has no "
+            "weights. With neither, it is a plain like."
+        ),
     ] = None
 
 
@@ -59,6 +67,12 @@ Kinds = Annotated[Interaction, Tag("one")] | Annotated[Interactions, Tag("many")
 RecordBody = Annotated[Kinds, Discriminator(_kind), Body()]
 
 
+class Recorded(Rows):
+    """What was recorded, or taken back, and the number of its batch, by which it is undone."""
+
+    batch: int
+
+
 class Erased(BaseModel):
     """How many interactions of the log and how many records went, and how many former builds that
     may have held them. notes: what stays.
@@ -70,25 +84,42 @@ class Erased(BaseModel):
     notes: list[str]
 
 
-@router.post("/record", responses=described_by(Rows), summary="Record that a user met items")
+@router.post("/record", responses=described_by(Recorded), summary="Record that a user met items")
 async def record(
     service: RequestService, body: RecordBody, idempotency_key: Key = None
 ) -> Response:
     """On disk when this answers; the next recommendation knows it. What was recorded comes back."""
     interactions = body.interactions if isinstance(body, Interactions) else [body]
-    rows = [(row.user, row.item, row.rating) for row in interactions]
+    rows = [(row.user, row.item, row.rating, row.weight) for row in interactions]
 
     def do(engine: Engine) -> Any:
-        recording = Recording(engine.workspace, engine.current_build.histories)
+        recording = _recording(engine)
         keys = IdempotencyKeys(service.settings.shared, service.settings.seconds / 2)
         return keys.run_once(
             idempotency_key,
             rows,
-            lambda: listing_fields(recording.record_each(rows)),
-            lambda: listing_fields(recording.listed_again(rows)),
+            lambda: _fields(recording.record_each(rows)),
+            lambda batch: _fields(recording.listed_again(rows, batch)),
         )
 
     return as_json(await service.ask(do))
+
+
+@router.delete("/record/{batch}", responses=described_by(Recorded), summary="Undo a record")
+async def undo(
+    service: RequestService,
+    batch: Annotated[int, Path(ge=1, lt=2**63, description="As `record` answered it.")],
+) -> Response:
+    """Take back a batch that was recorded over HTTP. What was taken back comes back."""
+    return as_json(await service.ask(lambda engine: _fields(_recording(engine).undo(batch))))
+
+
+def _recording(engine: Engine) -> Recording:
+    return Recording(engine.workspace, engine.current_build.histories, over_http=True)
+
+
+def _fields(listing: Listing) -> dict[str, Any]:
+    return {**listing_fields(listing), "batch": listing[0]["batch"]}
 
 
 @router.delete("/users/{user:path}", responses=described_by(Erased), summary="Delete a user")
