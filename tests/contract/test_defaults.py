@@ -80,7 +80,7 @@ ENGINE = {
     "records": {"user": None, "k": None, "offset": 0},
     "map": {"head": None, "query": None, "user": None, "k": 10},
     "attend": {"mask": "none", "layer": None, "head": None},
-    "record": {"rating": None},
+    "record": {"rating": None, "weight": None},
 }  # fmt: skip
 
 # Package, the name as a pattern, the value.
