@@ -38,8 +38,8 @@ class CollaborativeModel(ABC):
         return matrix
 
     @abstractmethod
-    def _values(self, interactions: Interactions) -> np.ndarray | None:
-        """Return the value of each pair for this model, (n,); None for 1."""
+    def _values(self, interactions: Interactions) -> np.ndarray:
+        """Return the value of each pair for this model, (n,)."""
 
     def _refuse(self, matrix: csr_matrix, bad: np.ndarray, advice: str) -> None:
         """Raise `DataError` that names the first pair whose value is `bad` (bool, nnz)."""

@@ -21,6 +21,7 @@ from qkvsearch._utils.validation import (
     require,
 )
 from qkvsearch.collaborative.base import CollaborativeModel, one_entry_per_pair
+from qkvsearch.collaborative.confidences import Feedback
 from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.collaborative.solver import LANES, blocks, solve_rows, transpose
 from qkvsearch.data.interactions import Interactions
@@ -62,9 +63,9 @@ class AlternatingLeastSquares(CollaborativeModel):
     def fit(self, X: Any, y: None = None) -> Self:
         """Learn from a sparse matrix (n_users, n_items) or from `Interactions`.
 
-        A matrix contains confidences c; a stored zero is no interaction. Each pair of
-        `Interactions` has confidence 1. Raises `DataError` for a negative or infinite confidence,
-        with its row and column.
+        A matrix contains confidences c; a stored zero is no interaction. The ratings and weights of
+        `Interactions` become confidences as in a build (`Feedback`). Raises `DataError` for a
+        negative or infinite confidence, with its row and column.
         """
         self._check_parameters()
         observed = self._read(X)
@@ -115,8 +116,9 @@ class AlternatingLeastSquares(CollaborativeModel):
             )
         return self.factors_.fold_in_many(histories).astype(np.float32)
 
-    def _values(self, interactions: Interactions) -> None:
-        return None
+    def _values(self, interactions: Interactions) -> np.ndarray:
+        x = interactions
+        return Feedback.of(x).confidences(x.items, x.ratings, x.weights)
 
     def _check_parameters(self) -> None:
         for name in ("n_components", "max_iter", "cg_steps"):

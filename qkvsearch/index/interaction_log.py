@@ -245,7 +245,9 @@ class Histories:
         """Return the history of the user in this row of `ids`."""
         built = row if row < len(self._built) else None
         history = self._of_row(built, self._recorded.get(self.ids.texts[row], []))
-        return history if recent is None else history.recent(recent)
+        if recent is None or (history.times == UNKNOWN_TIME).all():
+            return history
+        return history.recent(recent)
 
     @property
     def recorded_rows(self) -> np.ndarray:

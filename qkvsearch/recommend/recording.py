@@ -373,7 +373,7 @@ def _in_log(recording: Recording, rows: list[NewRecord]) -> int:
     }
     for row in rows:
         history = histories.get(users.find(row.user))
-        if history is not None and row.time is not None:
+        if history is not None and row.time not in (None, UNKNOWN_TIME):
             times = history.times[history.positions == items.find(row.item)]
             n_covered += int((row.time <= times).any())
     return n_covered

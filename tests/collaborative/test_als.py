@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.sparse import coo_matrix, csr_matrix
 
-from qkvsearch.collaborative.confidences import rating_confidences
+from qkvsearch.collaborative.confidences import Feedback, rating_confidences
 from qkvsearch.collaborative.estimators import ImplicitALS
 from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.collaborative.solver import MAX_GATHERED
@@ -262,6 +262,16 @@ class TestImplicitALS:
             model.fold_in([1, 2], [1.0, -1.0])
         with pytest.raises(DataError, match="3 columns, the model 30 items"):
             model.fold_in(csr_matrix((2, 3)))
+
+    def test_ratings_and_weights_of_interactions_are_confidences(self):
+        users, items = ["a", "a", "b", "b"], ["x", "y", "x", "z"]
+        weights = Interactions.from_columns(users, items, weights=[1, 9, 2, 4])
+        ratings = Interactions.from_columns(users, items, [5, 1, 4, 3], scale=(1, 5))
+        for log in (weights, ratings):
+            confidences = Feedback.of(log).confidences(log.items, log.ratings, log.weights)
+            expected = ImplicitALS(2, random_state=0).fit(log.matrix(confidences))
+            model = ImplicitALS(2, random_state=0).fit(log)
+            assert np.array_equal(model.item_embeddings_, expected.item_embeddings_)
 
     def test_fold_in_by_own_ids(self):
         log = Interactions.from_columns([1, 1, 2, 2, 3], ["a", "b", "b", "c", "c"])

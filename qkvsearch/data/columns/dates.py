@@ -52,7 +52,7 @@ NUMBERS_WITH_DOTS = r"v?[0-9]+(?:\.[0-9]+)+"
 # Larger numbers can only be times: seconds of 2001 and later, or finer units.
 MIN_TIME = 1e9
 WITHOUT_TIME = "{n} rows without a time count as earlier than all others"
-# The time of a row without one.
+# The time of a row without one, before all others.
 MISSING = int(np.iinfo(np.int64).min)
 
 
@@ -233,7 +233,7 @@ def seconds_of(cells: pd.Series, counts: np.ndarray, report: ReadReport) -> np.n
     """Return the times (int64, m) of distinct texts, `MISSING` for a text that is no time.
 
     The index of `cells` is the first row of each, ascending; counts (m,): how many rows have it.
-    Raises `DataError` where at least half of the cells are no times.
+    Raises `DataError` where more than half of the cells are no times.
     """
     numbers = _numbers_of_64_bits(cells)
     notes: list[str] = []
@@ -321,9 +321,9 @@ def note_units(in_unit: Mapping[str, int], n: int, name: object, report: ReadRep
 
 
 def _note_unreadable(bad: pd.Series, n_bad: int, n_filled: int, report: ReadReport) -> None:
-    """Note cells that are no times. Raises `DataError` where they are half of the cells or more."""
+    """Note cells that are no times. Raises `DataError` where they are more than half of them."""
     where = f"column {bad.name!r}: row {bad.index[0]}: {shorten(bad.iloc[0])!r} is not a time"
-    if 2 * n_bad >= n_filled:
+    if 2 * n_bad > n_filled:
         raise DataError(f"{report.file}: {where}; {n_bad:,} of {n_filled:,} cells are none")
     report.notes.append(f"{n_bad:,} of {n_filled:,} times could not be read; {where}")
     report.changed(bad.name, {"no time": n_bad})

@@ -58,7 +58,7 @@ def choose_log_columns(
     choice.by_name("item", in_catalog, min_share=0)
     choice.by_name("rating")
     choice.by_name("weight", can_be_numbers)
-    choice.by_name("time", lambda cells: are_times(cells) | are_numbers(cells))
+    choice.by_name("time", lambda cells: are_times(cells) | are_numbers(cells), min_share=0.499)
     comparable = True
     if "time" not in choice.roles and "time_rank_in_user" in choice.free():
         choice.assign("time", "time_rank_in_user", BY_NAME)
