@@ -72,9 +72,16 @@ def _parse_scale(
 @click.option(
     "--items",
     type=FILE,
-    help="A table of items: CSV, TSV, JSON Lines, Parquet, a sheet or a database; - is stdin.",
+    multiple=True,
+    help="A table of items: CSV, TSV, JSON Lines, Parquet, a sheet or a database; - is stdin; "
+    "repeatable, or a pattern in quotes.",
 )
-@click.option("--interactions", type=FILE, help="A table of who watched, bought or rated what.")
+@click.option(
+    "--interactions",
+    type=FILE,
+    multiple=True,
+    help="A table of who watched, bought or rated what; repeatable, or a pattern: 'logs/*.csv'.",
+)
 @item_columns("--items", "the columns to search in, such as title,tags")
 @log_columns("--interactions")
 @click.option(
@@ -151,8 +158,8 @@ def _parse_scale(
 @wait_option
 def build(
     source: str | None,
-    items: str | None,
-    interactions: str | None,
+    items: tuple[str, ...],
+    interactions: tuple[str, ...],
     engine: str | None,
     checkpoint: str | None,
     plan: bool,
@@ -178,6 +185,7 @@ def build(
       qkvsearch -w films build ml-latest-small
       qkvsearch -w shop build --items products.csv --interactions orders.csv
       qkvsearch -w shop build --items products.xlsx --interactions shop.db#orders --plan
+      qkvsearch -w shop build --items products.csv --interactions 'logs/*.csv' --encoding cp850
       qkvsearch -w talks build --items talks.csv --id-column id --text-columns title,tags
       qkvsearch -w talks build talks.csv --queries queries.tsv --qrels qrels.tsv
       qkvsearch -w shop build --items products.csv --interactions log.parquet --engine spark
@@ -186,7 +194,7 @@ def build(
     from qkvsearch.data.synonyms import as_synonyms
     from qkvsearch.index.builder import CHECKPOINT, reading
 
-    if source is items is interactions is None:
+    if source is None and not items and not interactions:
         raise click.UsageError("give a SOURCE, or --items and --interactions")
     if (queries is None) != (qrels is None):
         raise click.UsageError("--queries and --qrels belong together: give both")
@@ -203,7 +211,8 @@ def build(
         "keys": keys,
     }
     folder = None if plan else checkpoint or path / CHECKPOINT
-    with reading(source, items, interactions, columns_of(**columns), engine, folder) as dataset:
+    files = list(items) or None, list(interactions) or None
+    with reading(source, *files, columns_of(**columns), engine, folder) as dataset:
         _build(run, path, dataset, plan, options)
 
 

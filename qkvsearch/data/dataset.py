@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pandas as pd
 
+from qkvsearch._utils.limits import LOG_ROWS, ROWS, Limit
 from qkvsearch._utils.validation import require
 from qkvsearch.data.catalog import Catalog, catalog_from_frame, catalog_of_ids
 from qkvsearch.data.columns import Columns, check_column, find_column, named
 from qkvsearch.data.columns.facts import ColumnFacts
 from qkvsearch.data.columns.log_choice import LOG_TYPES
-from qkvsearch.data.files.encoded import EncodedTable, different_rows, encoded
+from qkvsearch.data.files.encoded import EncodedTable, TableEncoder, different_rows, encoded
 from qkvsearch.data.files.frames import (
     as_text,
     check_width,
     text_lengths,
     without_long_cells,
 )
-from qkvsearch.data.files.tables import read_encoded, read_table
+from qkvsearch.data.files.tables import read_into
+from qkvsearch.data.files.unpacking import matching
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.data.log import interactions_from_table
 from qkvsearch.data.report import ReadReport
@@ -31,7 +34,11 @@ if TYPE_CHECKING:
     from qkvsearch.engines.spark.spark_log import SparkLog
 
 Table: TypeAlias = tuple[pd.DataFrame, ReadReport]
-Source: TypeAlias = "str | Path | pd.DataFrame | Table | tuple[EncodedTable, ReadReport]"
+# Files and frames of a list are read as one table.
+Source: TypeAlias = (
+    "str | Path | pd.DataFrame | list[str | Path | pd.DataFrame] | Table | "
+    "tuple[EncodedTable, ReadReport]"
+)
 # Rows of a log that are looked at for a column with the titles of its items.
 SAMPLE_ROWS = 100_000
 
@@ -123,26 +130,55 @@ def _are_titles(table: EncodedTable, item: str, title: str) -> bool:
 
 
 def load(source: Source, name: str, columns: Columns | None = None) -> Table:
-    """Read a file or a frame as a frame of text. name: what messages call a frame."""
-    if isinstance(source, tuple):
+    """Read files or frames as a frame of text. name: what messages call a frame."""
+    if isinstance(source, tuple) and isinstance(source[0], pd.DataFrame):
         return source
     if isinstance(source, pd.DataFrame):
         check_width(source.shape[1], name)
         report = ReadReport(name, read=len(source))
         frame = as_text(source, report)
         return without_long_cells(frame, text_lengths(frame), report), report
-    require(isinstance(source, str | PathLike), name, source, "a file or a pandas frame")
-    columns = columns or Columns()
-    return read_table(source, delimiter=columns.delimiter, encoding=columns.encoding)
+    table, report = load_encoded(source, name, columns, ROWS)
+    return table.frame(), report
 
 
 def load_encoded(
-    source: Source, name: str, columns: Columns | None = None
+    source: Source, name: str, columns: Columns | None = None, limit: Limit = LOG_ROWS
 ) -> tuple[EncodedTable, ReadReport]:
-    """Read a file or a frame as a table that may be larger than memory."""
-    if isinstance(source, tuple | pd.DataFrame):
-        table, report = load(source, name)
+    """Read files or frames as one table that may be larger than memory: columns by their names,
+    those that a file lacks empty there. name: what messages call a frame.
+    """
+    if isinstance(source, tuple):
+        table, report = source
         return table if isinstance(table, EncodedTable) else encoded(table), report
-    require(isinstance(source, str | PathLike), name, source, "a file or a pandas frame")
-    columns = columns or Columns()
-    return read_encoded(source, delimiter=columns.delimiter, encoding=columns.encoding)
+    columns, encoder = columns or Columns(), TableEncoder()
+    reports: list[ReadReport] = []
+    names: list[set[str]] = []
+    for number, each in enumerate(sources := _sources(source, name), 1):
+        if isinstance(each, pd.DataFrame):
+            frame, report = load(each, f"{name} {number}" if len(sources) > 1 else name)
+            encoder.add(frame)
+        else:
+            report = read_into(encoder, each, limit, columns.delimiter, encoding=columns.encoding)
+        reports.append(report)
+        names.append(encoder.names)
+        encoder.next_file()
+    return encoder.table(), reports[0] if len(reports) == 1 else ReadReport.of_files(reports, names)
+
+
+def _sources(source: Source, name: str) -> list[str | Path | pd.DataFrame]:
+    """Return files and frames, patterns replaced by the files that they match. Raises `DataError`
+    for a pattern that matches none, and for a file that is named twice.
+    """
+    several: list[Any] = source if isinstance(source, list) and source else [source]
+    is_known = all(isinstance(each, str | PathLike | pd.DataFrame) for each in several)
+    require(is_known, name, source, "a file, a pandas frame, or a list of them")
+    sources: list[Any] = []
+    for each in several:
+        sources += [each] if isinstance(each, pd.DataFrame) else matching(each)
+    keys = [id(s) if isinstance(s, pd.DataFrame) else os.path.realpath(s) for s in sources]
+    for number, each in enumerate(sources):
+        if keys[number] in keys[:number]:
+            what = "a frame" if isinstance(each, pd.DataFrame) else each
+            raise DataError(f"{what} is named twice in `{name}`: each row would count twice")
+    return sources

@@ -215,14 +215,11 @@ def _skip(
     intended: bool = False,
 ) -> None:
     """Make the rows with a bad cell unusable (bool, n), and count those that were usable."""
-    count, first = 0, -1
     for rows in pieces_of(len(usable)):
-        bad = np.flatnonzero(usable[rows] & is_bad(cells[rows]))
-        usable[rows][bad] = False
-        first = int(bad[0]) + rows.start if first < 0 < len(bad) else first
-        count += len(bad)
-    report.skip(reason, count, None if first < 0 else table.rows[first])
-    report.intended += count * intended
+        bad = np.flatnonzero(usable[rows] & is_bad(cells[rows])) + rows.start
+        usable[bad] = False
+        report.skip(reason, table.rows.of(bad))
+        report.intended += len(bad) * intended
 
 
 def _is_outside(low: float, high: float, numbers: np.ndarray) -> np.ndarray:
@@ -488,7 +485,7 @@ def _seconds_of_texts(
 ) -> np.ndarray:
     column = table.columns[name].coded()
     order, counts, first = _used_texts(column, usable)
-    rows = [table.rows[row] for row in first.tolist()]
+    rows = table.rows.of(first)
     cells = pd.Series(column.texts.to_numpy(object)[order], rows, name=name, dtype=object)
     seconds = np.full(len(column.texts) + 1, MISSING)
     seconds[order] = seconds_of(cells, counts, report)

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sized
+from collections.abc import Mapping, Sequence, Set, Sized
 from dataclasses import dataclass, field, replace
 from typing import Any
+
+import numpy as np
 
 from qkvsearch.data.columns.facts import ColumnFacts
 from qkvsearch.errors import DataError, quantity
 
+# The rows of the second of several files are numbered from this number on, and so forth.
+FILE_ROWS = 1 << 40
 # A larger share of skipped rows is a warning.
 MAX_SKIPPED = 0.1
 
 
 @dataclass
 class ReadReport:
-    """The rows of one file: each is kept, merged into another one, or skipped.
+    """The rows of a file, or of `files`: each is kept, merged into another one, or skipped.
 
-    repaired: the number of lines that are not UTF-8 and were read as Windows-1252, whether their
-    rows were kept or not. chosen: which columns play which roles, and why. warnings: what a person
-    has to know before they trust the result. first_rows: for each reason to skip rows, the first of
-    them. nested: for each column with lists or objects, the first row that has one. above: the text
-    above the table that was left out. intended: how many skipped rows the options say to skip.
+    repaired: the number of lines that are not UTF-8 and were read as `encoding`, whether their
+    rows were kept or not. lacking: columns that one of `files` does not have, and the file. chosen:
+    which columns play which roles, and why. warnings: what a person has to know before they trust
+    the result. first_rows: for each reason to skip rows, the first of them. nested: for each column
+    with lists or objects, the first row that has one. above: the text above the table that was left
+    out. intended: how many skipped rows the options say to skip.
 
     >>> report = ReadReport("watches.csv", read=10, merged=2, repaired=1)
     >>> report.skip("without a user", [4, 7, 8])
@@ -44,6 +49,31 @@ class ReadReport:
     nested: dict[str, Any] = field(default_factory=dict)
     above: str = ""
     intended: int = 0
+    encoding: str = "Windows-1252"
+    files: list[ReadReport] = field(default_factory=list)
+    lacking: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of_files(cls, files: Sequence[ReadReport], names: Sequence[Set[str]]) -> ReadReport:
+        """Join the reports on several files. names: the columns of each."""
+        report = cls(f"{files[0].file} and {len(files) - 1} more", files=list(files))
+        for number, (file, own) in enumerate(zip(files, names, strict=True)):
+            report.read += file.read
+            report.skipped += file.skipped
+            report.warnings += file.warnings
+            for reason, row in file.first_rows.items():
+                report.first_rows.setdefault(reason, row + number * FILE_ROWS)
+            for column, row in file.nested.items():
+                report.nested.setdefault(column, row + number * FILE_ROWS)
+            if lacking := sorted(set().union(*names) - own):
+                file.notes.append(f"no column {', '.join(lacking)}, which is empty there")
+                report.lacking |= dict.fromkeys(lacking, file.file)
+        return report
+
+    def where(self, row: int) -> str:
+        """Return the number of a row, and its file where there are several."""
+        file, row = divmod(row, FILE_ROWS)
+        return f"{row:,} of {self.files[file].file}" if self.files else f"{row:,}"
 
     @property
     def kept(self) -> int:
@@ -56,6 +86,11 @@ class ReadReport:
         count = rows if isinstance(rows, int) else len(rows)
         if count:
             self.skipped[reason] += count
+            if self.files and not isinstance(rows, int):
+                numbers = np.asarray(rows)
+                for number in np.unique(numbers // FILE_ROWS):
+                    own = numbers[numbers // FILE_ROWS == number] % FILE_ROWS
+                    self.files[number].skip(reason, own)
             if not isinstance(rows, int):
                 first = next(iter(rows))  # type: ignore[call-overload]
             if first is not None:
@@ -80,9 +115,9 @@ class ReadReport:
         """Raise `DataError` where an id is a list or an object: as text, [7] would be 7."""
         if column in self.nested:
             raise DataError(
-                f"{self.file}, row {self.nested[column]:,}: column {column!r} is the {role}, and a "
-                f"list or an object is in it: write a text or a number, or name another "
-                f"`{role}_column`"
+                f"{self.file}, row {self.where(self.nested[column])}: column {column!r} is the "
+                f"{role}, and a list or an object is in it: write a text or a number, or name "
+                f"another `{role}_column`"
             )
 
     def require_rows(self) -> None:
@@ -91,7 +126,16 @@ class ReadReport:
             raise DataError(f"{self.file}: there are no rows in it, or only a header")
 
     def conclude(self, strict: bool) -> None:
-        """Warn where many rows were skipped. strict: raise `DataError` for any warning."""
+        """Warn where many rows were skipped. strict: raise `DataError` for any warning. Raises it
+        too where one of several files lacks a column with a role.
+        """
+        for column in self.columns:
+            if column.role not in ("", "text") and column.name in self.lacking:
+                raise DataError(
+                    f"{self.lacking[column.name]}: no column {column.name!r}, which others of its "
+                    f"files have and which is the {column.role}: name it the same in all, or "
+                    f"leave it out (`ignore`)"
+                )
         if self.skipped.total() - self.intended > MAX_SKIPPED * self.read:
             self.warnings.append(
                 f"{self.file}: {self.skipped.total():,} of {self.read:,} rows were skipped: "
@@ -103,7 +147,8 @@ class ReadReport:
     def lines(self) -> list[str]:
         """Return the report, its columns and each warning as a build shows and stores them."""
         chosen = [f"Columns of {self.file}: {self.chosen}"] if self.chosen else []
-        return [str(self), *chosen, *self.warning_lines()]
+        files = [each._text(f"{each.read - each.skipped.total():,} used") for each in self.files]
+        return [str(self), *files, *chosen, *self.warning_lines()]
 
     def warning_lines(self) -> list[str]:
         """Return the warnings as messages show them."""
@@ -112,19 +157,21 @@ class ReadReport:
     def _reasons(self) -> str:
         return ", ".join(
             f"{count:,} {reason}"
-            + (f", first row {self.first_rows[reason]:,}" if reason in self.first_rows else "")
+            + (f", first row {self.where(row)}" if (row := self.first_rows.get(reason)) else "")
             for reason, count in self.skipped.items()
         )
 
     def __str__(self) -> str:
         """Return all counts, even those that are 0."""
+        return self._text(f"{self.kept:,} kept + {self.merged:,} merged")
+
+    def _text(self, used: str) -> str:
         reasons = self._reasons()
         text = (
-            f"{self.file}: {quantity(self.read, 'row')} read = {self.kept:,} kept + "
-            f"{self.merged:,} merged + {self.skipped.total():,} skipped"
-            + (f" ({reasons})" if reasons else "")
+            f"{self.file}: {quantity(self.read, 'row')} read = {used} + "
+            f"{self.skipped.total():,} skipped" + (f" ({reasons})" if reasons else "")
         )
         repaired = f"{self.repaired:,} repaired"
         if self.repaired:
-            repaired += " (lines that are not UTF-8, read as Windows-1252)"
-        return "; ".join([text, repaired, *self.notes])
+            repaired += f" (lines that are not UTF-8, read as {self.encoding})"
+        return "; ".join([text, *[repaired] * (not self.files), *self.notes])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -50,13 +51,17 @@ def read_source(
     columns = columns or Columns()
     if source is not None:
         table, report = load_encoded(source, "source", columns)
-        if interactions is None and _is_log(table, columns):
+        of_source = columns if interactions is None else replace(columns, user=None, item=None)
+        if _is_log(table, of_source) and interactions is None:
             interactions = table, report
-        elif items is None:
+        elif items is None and not _is_log(table, of_source):
             ROWS.check(len(table), report.file)
             items = table.frame(), report
         else:
-            raise DataError("give a SOURCE, or `items` and `interactions`, not all three")
+            raise DataError(
+                f"{report.file}: give a SOURCE, or `items` and `interactions`; write a pattern of "
+                "files in quotes: --interactions 'logs/*.csv'"
+            )
     return read_dataset(items, interactions, columns)
 
 

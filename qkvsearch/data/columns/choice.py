@@ -67,8 +67,8 @@ class Choice:
                 return self.assign(role, name, BY_NAME)
             row, cell = next(cells[~fitting].items())
             self.report.notes.append(
-                f"column {name} left out: it is named as the {role}, and row {row} has "
-                f"{shorten(cell)!r}"
+                f"column {name} left out: it is named as the {role}, and row "
+                f"{self.report.where(row)} has {shorten(cell)!r}"
             )
 
     def by_cells(self, role: str, fits: Check) -> None:

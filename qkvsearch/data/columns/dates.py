@@ -322,7 +322,8 @@ def note_units(in_unit: Mapping[str, int], n: int, name: object, report: ReadRep
 
 def _note_unreadable(bad: pd.Series, n_bad: int, n_filled: int, report: ReadReport) -> None:
     """Note cells that are no times. Raises `DataError` where they are more than half of them."""
-    where = f"column {bad.name!r}: row {bad.index[0]}: {shorten(bad.iloc[0])!r} is not a time"
+    row = report.where(int(bad.index[0]))
+    where = f"column {bad.name!r}: row {row}: {shorten(bad.iloc[0])!r} is not a time"
     if 2 * n_bad > n_filled:
         raise DataError(f"{report.file}: {where}; {n_bad:,} of {n_filled:,} cells are none")
     report.notes.append(f"{n_bad:,} of {n_filled:,} times could not be read; {where}")

@@ -37,6 +37,8 @@ LINES = 10
 # Characters that are read at a time.
 BLOCK = 1 << 23
 BLANK = " \t"
+# The line with which Excel names the delimiter.
+SEP = re.compile(r'"?sep=([^\r\n"])"?[,;\t|]*(?:\r\n|\r|\n)', re.IGNORECASE)
 NOTHING = "not a table: no line has anything in it"
 
 
@@ -67,7 +69,11 @@ def read_delimited(
     if names:
         layout: Layout | None = Layout(delimiter or ",", [], len(names))
     else:
-        layout = find_layout(_sample(text), delimiter)
+        sample = _sample(text)
+        sep = SEP.match(sample)
+        layout = find_layout(sample[sep.end() if sep else 0 :], delimiter or (sep and sep[1]))
+        if layout and sep:
+            layout = layout._replace(above=[sep[0], *layout.above])
     if layout is None:
         raise DataError(f"{label}: {NOTHING}")
     delimiter, above, width, others = layout

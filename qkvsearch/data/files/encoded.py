@@ -14,6 +14,7 @@ import pandas as pd
 from qkvsearch._utils.scratch import GrowingArray, pieces_of, scratch_array
 from qkvsearch.data.files.frames import as_text
 from qkvsearch.data.ids import are_integers
+from qkvsearch.data.report import FILE_ROWS
 
 # The whole number of an empty cell, by the number of bytes.
 EMPTY = {4: int(np.iinfo(np.int32).min), 8: int(np.iinfo(np.int64).min)}
@@ -204,8 +205,12 @@ class RowNumbers:
     firsts: np.ndarray
 
     def __getitem__(self, row: int) -> int:
-        run = int(np.searchsorted(self.starts, row, side="right")) - 1
-        return int(self.firsts[run]) + row - int(self.starts[run])
+        return int(self.of(np.array([row]))[0])
+
+    def of(self, rows: np.ndarray) -> np.ndarray:
+        """Return the number of each of some rows of the table, int64."""
+        run = np.searchsorted(self.starts, rows, side="right") - 1
+        return np.asarray(self.firsts[run] + rows - self.starts[run]) if len(rows) else rows
 
 
 @dataclass(frozen=True)
@@ -226,10 +231,7 @@ class EncodedTable:
         """Return columns and rows, all by default, as cells of text."""
         span = rows or slice(0, self.n_rows)
         start, stop, _ = span.indices(self.n_rows)
-        numbers = np.arange(start, max(start, stop))
-        if len(numbers):
-            run = np.searchsorted(self.rows.starts, numbers, side="right") - 1
-            numbers = self.rows.firsts[run] + numbers - self.rows.starts[run]
+        numbers = self.rows.of(np.arange(start, max(start, stop)))
         names = list(self.columns) if names is None else names
         cells = {name: self.columns[name].texts(span) for name in names}
         return pd.DataFrame(cells, index=numbers, columns=names, dtype="str")
@@ -244,8 +246,7 @@ class EncodedTable:
         """Return about `n_cells` cells of a column that are not empty, evenly spread."""
         column = self.columns[name]
         rows = column.filled_rows(max(1, column.n_filled // n_cells))
-        index = [self.rows[row] for row in rows.tolist()]
-        return pd.Series(column.texts(rows), index=index, name=name, dtype=object)
+        return pd.Series(column.texts(rows), self.rows.of(rows), name=name, dtype=object)
 
     def is_unique(self, name: str) -> bool:
         """Return whether no two cells of a column are equal, empty ones included."""
@@ -267,7 +268,7 @@ def different_rows(table: EncodedTable, names: Sequence[str]) -> pd.DataFrame:
         name: np.append(column.texts.to_numpy(object), np.nan)[distinct[name].to_numpy()]
         for name, column in coded.items()
     }
-    numbers = [table.rows[row] for row in distinct.index.tolist()]
+    numbers = table.rows.of(distinct.index.to_numpy(np.int64))
     return pd.DataFrame(cells, index=numbers, columns=list(names), dtype=object)
 
 
@@ -306,7 +307,12 @@ class ColumnEncoder:
         if not len(numbers):
             return self.add_empty(len(values))
         is_float = values.dtype.kind == "f"
-        if self._codes is not None or (not is_float and numbers.min() == EMPTY[8]):
+        kind = self._numbers is not None and (self._numbers.dtype.kind, self._moment)
+        if (
+            self._codes is not None
+            or (not is_float and numbers.min() == EMPTY[8])
+            or (kind and kind != ("f" if is_float else "i", moment))  # of another file
+        ):
             self._to_texts()
             distinct, inverse = np.unique(numbers, return_inverse=True)
             codes = np.full(len(values), -1)
@@ -365,10 +371,15 @@ class ColumnEncoder:
 
 
 class TableEncoder:
-    """A table piece after piece. A column that a piece lacks is empty there."""
+    """A table piece after piece, of one file or several. A column is empty where a piece lacks it.
+
+    n_rows: of all pieces. names: the columns of the file that is read.
+    """
 
     def __init__(self) -> None:
-        self.n_rows = 0
+        self.n_rows = self._file = 0
+        self.names: set[Any] = set()
+        self._filled: set[Any] = set()
         self._columns: dict[Any, ColumnEncoder] = {}
         self._starts, self._firsts = GrowingArray(np.int64), GrowingArray(np.int64)
         self._next: int | None = None
@@ -378,18 +389,22 @@ class TableEncoder:
         for name in frame:
             codes, texts = pd.factorize(frame[name])
             self.encoder(name).add_texts(codes, [str(text) for text in texts])
-        for name in self._columns.keys() - set(frame):
-            self._columns[name].add_empty(len(frame))
         self.add_rows(frame.index.to_numpy(np.int64))
 
     def encoder(self, name: Any) -> ColumnEncoder:
-        """Return the encoder of a column, a new one for a new column."""
+        """Return the encoder of a column to add a piece to, a new one for a new column."""
+        self._filled.add(name)
         if name not in self._columns:
             self._columns[name] = ColumnEncoder(self.n_rows)
         return self._columns[name]
 
     def add_rows(self, numbers: np.ndarray) -> None:
         """Add the numbers of a piece's rows, once all its columns are added."""
+        for name in self._columns.keys() - self._filled:
+            self._columns[name].add_empty(len(numbers))
+        self.names |= self._filled
+        self._filled = set()
+        numbers = numbers + self._file * FILE_ROWS
         if len(numbers):
             breaks = np.flatnonzero(np.diff(numbers, prepend=numbers[0] - 2) != 1)
             if self._next == numbers[0]:
@@ -398,6 +413,11 @@ class TableEncoder:
             self._firsts.append(numbers[breaks])
             self._next = int(numbers[-1]) + 1
         self.n_rows += len(numbers)
+
+    def next_file(self) -> None:
+        """Count the rows that follow as those of another file, from 1."""
+        self._file += 1
+        self.names = set()
 
     def table(self) -> EncodedTable:
         """Return the whole table; nothing can be added any more."""

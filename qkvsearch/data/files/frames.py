@@ -191,6 +191,33 @@ def without_long_cells(
     return frame[~too_long]
 
 
+def without_headers(frame: pd.DataFrame, report: ReadReport) -> pd.DataFrame:
+    """Return a frame without the rows that repeat the names of the columns, as joined files have
+    them, and the lines above each. Raises `DataError` where a header has them in another order.
+    """
+    names = [str(name) for name in frame]
+    cells: list[Any] = [re.sub(r"\.\d+$", "", name) for name in names]  # `distinct` added numbers
+    cells += [*names, *[np.nan] * any(name.startswith("Unnamed: ") for name in names)]
+    rows = frame[frame.iloc[:, :1].isin(cells).all(axis=1)] if len(names) > 1 else frame[:0]
+    rows = rows[rows.isin(cells).all(axis=1)]
+    headers = []
+    for row, header in zip(rows.index, map(distinct, rows.to_numpy()), strict=True):
+        if header == names:
+            headers.append(row)
+        elif sorted(header) == sorted(names):
+            raise DataError(
+                f"{report.file}, row {row:,}: a second header has the columns in another order: "
+                "split the file there, and name both files"
+            )
+    if not headers:
+        return frame
+    repeated = pd.Series(frame.index.isin(headers), frame.index)
+    for _ in range(MAX_ABOVE if report.above else 0):
+        repeated |= repeated.shift(-1, fill_value=False) & frame.iloc[:, 1:].isna().all(axis=1)
+    report.skip("that repeats the header", frame.index[repeated])
+    return frame[~repeated]
+
+
 def distinct(names: Iterable[Any]) -> list[str]:
     """Return names without spaces around them; repeated ones get a number: tag, tag.1."""
     taken: dict[str, None] = {}

@@ -19,6 +19,10 @@ from qkvsearch.errors import DataError
 NESTED_BYTES, VALUE_BYTES = 64, 32
 
 
+class _NotJson(DataError):
+    """A text that is not JSON."""
+
+
 def looks_like_json(text: io.TextIOBase) -> bool:
     """Return whether the first line is an object with a key, or begins an array of objects."""
     start = next((line for line in text if line.strip()), "").strip()
@@ -32,7 +36,7 @@ def read_json_rows(file: TableFile, text: io.TextIOBase) -> Iterator[Piece]:
     keys: dict[str, None] = {}
 
     def sized() -> Iterator[tuple[int, dict[str, Any], int]]:
-        for number, row, size in _json_rows(file, text):
+        for number, row, size in _json_rows(file, text, report):
             keys.update(dict.fromkeys(row))
             yield number, row, size + CELL_BYTES * len(keys)
 
@@ -44,14 +48,23 @@ def read_json_rows(file: TableFile, text: io.TextIOBase) -> Iterator[Piece]:
         yield text_of_rows(cells, numbers, names, report), report
 
 
-def _json_rows(file: TableFile, text: io.TextIOBase) -> Iterator[tuple[int, dict[str, Any], int]]:
+def _json_rows(
+    file: TableFile, text: io.TextIOBase, report: ReadReport
+) -> Iterator[tuple[int, dict[str, Any], int]]:
     """Yield each object with its line number, or its place in the array, and its size in bytes."""
     is_array = next((line for line in text if line.strip()), "").lstrip().startswith("[")
     text.seek(0)
     if not is_array:
         for number, line in enumerate(text, 1):
             if line.strip():
-                row, size = _parsed(file, number, line)
+                try:
+                    row, size = _parsed(file, number, line)
+                except _NotJson:
+                    if number == 1 or line.endswith(("\r", "\n")):
+                        raise
+                    report.read += 1
+                    report.skip("that is cut off", [number])
+                    return
                 yield number, _checked(file.label, number, f"line {number}", row), size
         return
     rows, size = _parsed(file, 1, text.read())
@@ -70,7 +83,7 @@ def _parsed(file: TableFile, number: int, text: str) -> tuple[Any, int]:
         JSON_DEPTH.check(sys.maxsize, f"{file.label}, line {number}")
         raise
     except ValueError as error:
-        raise DataError(f"{file.label}, line {number}: not JSON: {error}") from None
+        raise _NotJson(f"{file.label}, line {number}: not JSON: {error}") from None
 
 
 def _checked(label: str, number: int, where: str, row: Any) -> dict[str, Any]:

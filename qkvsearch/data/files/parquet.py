@@ -61,7 +61,7 @@ def read_parquet(file: TableFile, limit: Limit, encoder: TableEncoder) -> ReadRe
             groups = range(metadata.num_row_groups)
             batches = (content.iter_batches(rows, [group], use_threads=False) for group in groups)
             for batch in chain.from_iterable(batches):
-                limit.check(report.read + batch.num_rows, file.label)
+                limit.check(encoder.n_rows + batch.num_rows, file.label)
                 batch.validate(full=True)
                 arrays = [batch.column(i) for i in indices]
                 _note_nested(names, arrays, report)

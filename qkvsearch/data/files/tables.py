@@ -4,18 +4,22 @@ else the suffix.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pandas as pd
 
 from qkvsearch._utils.limits import CELL_BYTES, LOG_ROWS, ROWS, Limit, check_unpacked
-from qkvsearch._utils.scratch import scratch_file
 from qkvsearch.data.files.databases import SQLITE, is_url, read_sqlite, read_url
 from qkvsearch.data.files.delimited import read_delimited
 from qkvsearch.data.files.encoded import EncodedTable, TableEncoder
-from qkvsearch.data.files.frames import Piece, text_lengths, without_long_cells
+from qkvsearch.data.files.encodings import open_text
+from qkvsearch.data.files.frames import (
+    Piece,
+    text_lengths,
+    without_headers,
+    without_long_cells,
+)
 from qkvsearch.data.files.json_rows import looks_like_json, read_json_rows
 from qkvsearch.data.files.parquet import MARK, read_parquet
 from qkvsearch.data.files.unpacking import ZIP, TableFile, unpacked
@@ -25,12 +29,6 @@ from qkvsearch.errors import DataError
 
 JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
 TAB_SUFFIXES = (".tsv", ".tab")
-BYTE_ORDER_MARKS = {
-    b"\xff\xfe\x00\x00": "utf-32",
-    b"\x00\x00\xfe\xff": "utf-32",
-    b"\xff\xfe": "utf-16",
-    b"\xfe\xff": "utf-16",
-}
 # How files begin that have no table in them, and what they are.
 NO_TABLES = {
     b"\xd0\xcf\x11\xe0": "a workbook of an old Excel; save it as .xlsx or CSV",
@@ -57,8 +55,9 @@ def read_table(
     SELECT. delimiter, encoding: detected by default. names: the columns of a file without a header.
     Lists inside cells become `a|b|c`. Raises `DataError` that names the file.
     """
-    table, report = _read(source, ROWS, delimiter, names, encoding)
-    return table.frame(), report
+    encoder = TableEncoder()
+    report = read_into(encoder, source, ROWS, delimiter, names, encoding)
+    return encoder.table().frame(), report
 
 
 def read_encoded(
@@ -69,29 +68,28 @@ def read_encoded(
     encoding: str | None = None,
 ) -> tuple[EncodedTable, ReadReport]:
     """Read a table that may be larger than memory."""
-    return _read(source, LOG_ROWS, delimiter, names, encoding)
+    encoder = TableEncoder()
+    report = read_into(encoder, source, LOG_ROWS, delimiter, names, encoding)
+    return encoder.table(), report
 
 
-def _read(
+def read_into(
+    encoder: TableEncoder,
     source: str | Path,
     limit: Limit,
-    delimiter: str | None,
-    names: Sequence[str] | None,
-    encoding: str | None,
-) -> tuple[EncodedTable, ReadReport]:
-    """Read a table batch by batch. Raises `DataError`."""
-    encoder = TableEncoder()
+    delimiter: str | None = None,
+    names: Sequence[str] | None = None,
+    encoding: str | None = None,
+) -> ReadReport:
+    """Add a table to an encoder, batch by batch. Raises `DataError`."""
     if is_url(str(source)):
-        report = _add(read_url(str(source)), limit, None, encoder)
-        return encoder.table(), report
+        return _add(read_url(str(source)), limit, None, encoder)
     with unpacked(source) as file:
         start = file.start()
         if start.startswith(MARK) or (start and file.suffix == ".parquet"):
-            report = read_parquet(file, limit, encoder)
-        else:
-            pieces = _by_format(file, start) or _read_text(file, start, delimiter, names, encoding)
-            report = _add(pieces, limit, file, encoder)
-    return encoder.table(), report
+            return read_parquet(file, limit, encoder)
+        pieces = _by_format(file, start) or _read_text(file, start, delimiter, names, encoding)
+        return _add(pieces, limit, file, encoder)
 
 
 def _add(
@@ -107,11 +105,11 @@ def _add(
         n_rows += len(frame)
         lengths = text_lengths(frame)
         n_characters += int(lengths.sum())
-        limit.check(n_rows, file.label if file else report.file)
+        limit.check(encoder.n_rows + len(frame), file.label if file else report.file)
         if file is not None:
             size = n_characters + CELL_BYTES * n_rows * len(names)
             check_unpacked(size, file.size, file.label)
-        encoder.add(without_long_cells(frame, lengths, report))
+        encoder.add(without_headers(without_long_cells(frame, lengths, report), report))
     return report
 
 
@@ -144,66 +142,16 @@ def _read_text(
     names: Sequence[str] | None,
     encoding: str | None,
 ) -> Iterator[Piece]:
-    text, repaired = _open_text(file.path, start, encoding)
-    with text:
+    decoded = open_text(file.path, start, encoding)
+    with decoded.text as text:
         is_delimited = delimiter is not None or names is not None
         if file.suffix in JSON_SUFFIXES or (not is_delimited and looks_like_json(text)):
             pieces = read_json_rows(file, text)
         else:
             delimiter = delimiter or ("\t" if file.suffix in TAB_SUFFIXES else None)
             pieces = read_delimited(file.label, file.name, text, delimiter, names)
-        for frame, report in pieces:
-            report.repaired = repaired
+        for number, (frame, report) in enumerate(pieces):
+            report.repaired, report.encoding = decoded.repaired, decoded.encoding
+            if number == 0 and decoded.warning:
+                report.warnings.append(f"{file.label}: {decoded.warning}")
             yield frame, report
-
-
-def _open_text(path: Path, start: bytes, encoding: str | None) -> tuple[io.TextIOBase, int]:
-    """Open a decoded text, and count the lines that are not valid in the file's main encoding.
-
-    Tools export UTF-8, UTF-16 or the Windows code page. Files joined from several exports mix
-    them, so each line that is not UTF-8 is read as Windows-1252.
-    """
-    encoding = encoding or wide_encoding(start)
-    if encoding is not None:
-        return path.open(encoding=encoding, errors="replace", newline=""), 0
-    try:
-        with path.open(encoding="utf-8") as text:
-            while text.read(1 << 20):
-                pass
-        return path.open(encoding="utf-8-sig", newline=""), 0
-    except UnicodeDecodeError:
-        return _repaired(path)
-
-
-def _repaired(path: Path) -> tuple[io.TextIOBase, int]:
-    """Copy a text as UTF-8, and count the lines that are not valid UTF-8."""
-    copy, repaired, encoding = scratch_file(), 0, "utf-8-sig"
-    with path.open("rb") as content:
-        while block := content.read(1 << 20) + content.readline():
-            try:
-                copy.write(block.decode(encoding).encode())
-            except UnicodeDecodeError:
-                for line in io.BytesIO(block):
-                    try:
-                        text = line.decode(encoding)
-                    except UnicodeDecodeError:
-                        repaired += 1
-                        text = line.decode("cp1252", errors="replace")
-                    copy.write(text.encode())
-                    encoding = "utf-8"
-            encoding = "utf-8"
-    copy.seek(0)
-    return io.TextIOWrapper(copy, "utf-8", newline=""), repaired
-
-
-def wide_encoding(start: bytes) -> str | None:
-    """Return the encoding of a text of two or four bytes a letter, by its byte order mark or by
-    where its zeros are; None for other texts.
-    """
-    for mark, encoding in BYTE_ORDER_MARKS.items():
-        if start.startswith(mark):
-            return encoding
-    low, high = start[::2].count(0), start[1::2].count(0)
-    if max(low, high) <= len(start) // 4 or min(low, high) > 0:
-        return None
-    return "utf-16-be" if low > high else "utf-16-le"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import glob
 import gzip
 import lzma
 import sys
@@ -97,6 +98,19 @@ def _open(source: str, stack: ExitStack) -> TableFile:
     if not path.is_file():
         raise DataError(f"{source}: not a file")
     return _measured(source, path.name, path, fragment)
+
+
+def matching(source: str | Path) -> list[str | Path]:
+    """Return the files that a pattern such as `logs/*.csv` matches, by name; another source as it
+    is. What follows `#` belongs to each file. Raises `DataError` where no file matches.
+    """
+    pattern, sign, fragment = str(source).partition("#")
+    if not glob.has_magic(pattern) or any(map(_exists, map(Path, (source, pattern)))):
+        return [source]
+    files = sorted(name for name in glob.glob(pattern, recursive=True) if Path(name).is_file())
+    if not files:
+        raise DataError(f"{source}: no file matches this pattern")
+    return [f"{name}{sign}{fragment}" for name in files]
 
 
 def _measured(label: str, name: str, path: Path, fragment: str = "") -> TableFile:

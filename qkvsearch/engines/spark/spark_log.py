@@ -194,15 +194,19 @@ def read_on_spark(
     columns = columns or Columns()
     if interactions is None:
         raise DataError("`engine` learns from `interactions`: name the file or folder of a log")
+    if isinstance(interactions, list) and len(interactions) == 1:
+        interactions = interactions[0]
     path = str(interactions)
     if not isinstance(interactions, str | Path) or path == "-" or "#" in path:
-        raise DataError("`engine` reads `interactions` from a file or a folder: give its path")
+        raise DataError(
+            "`engine` reads `interactions` from one file, or a folder of files: give its path"
+        )
     if columns.fold_ids:
         raise DataError(
             "`fold_ids` is for one machine: write the ids in one case, or leave out `engine`"
         )
     check_engine(engine)
-    table = None if items is None else load(items, "items")
+    table = None if items is None else load(items, "items", columns)
     with spark_session(engine) as spark:
         report = ReadReport(Path(path).name)
         reader = RowReader(open_log(spark, path, report), columns, report)

@@ -1,0 +1,167 @@
+"""Text files of any encoding as UTF-8."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Iterator, Sequence
+from encodings.aliases import aliases
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from qkvsearch._utils.scratch import scratch_file
+from qkvsearch.errors import DataError, suggest
+
+BYTE_ORDER_MARKS = {
+    b"\xff\xfe\x00\x00": "utf-32",
+    b"\x00\x00\xfe\xff": "utf-32",
+    b"\xff\xfe": "utf-16",
+    b"\xfe\xff": "utf-16",
+}
+WINDOWS = "Windows-1252"
+ASIAN = ("cp932", "euc_jp", "gb18030", "big5", "cp949")
+# Bytes of lines that are not UTF-8 from which their encoding is told.
+SAMPLE = 1 << 14
+# Encodings whose disorder (charset-normalizer's, 0 to 1) or share of usual letters differs by no
+# more fit equally well. At least half of the letters are usual in the right one.
+MAX_DISORDER, MAX_DIFFERENCE, MIN_USUAL = 0.02, 0.05, 0.5
+# With this many lines of UTF-8 for one of another encoding, exports were joined.
+JOINED = 10
+
+
+class DecodedText(NamedTuple):
+    """A text. repaired: the number of lines that are not UTF-8 and were read as `encoding`.
+    warning: why it may have been read wrongly.
+    """
+
+    text: io.TextIOBase
+    repaired: int = 0
+    encoding: str = WINDOWS
+    warning: str = ""
+
+
+def open_text(path: Path, start: bytes, encoding: str | None) -> DecodedText:
+    """Open a text in the encoding that is named, in UTF-16 or UTF-32, or line by line: in UTF-8,
+    or else in the encoding that fits the lines that are not UTF-8. Raises `DataError`.
+    """
+    if (encoding := encoding or wide_encoding(start)) is not None:
+        try:
+            io.TextIOWrapper(io.BytesIO(), encoding)
+        except (LookupError, ValueError):
+            close = suggest(encoding, [*aliases.values(), *aliases])
+            raise DataError(f"no encoding {encoding!r} (`encoding`){close}") from None
+        return _recoded(path, encoding)
+    try:
+        with path.open(encoding="utf-8") as text:
+            while text.read(1 << 20):
+                pass
+        return DecodedText(path.open(encoding="utf-8-sig", newline=""))
+    except UnicodeDecodeError:
+        return _by_line(path)
+
+
+def _by_line(path: Path) -> DecodedText:
+    """Read each line as UTF-8, or else in the encoding that fits all other lines."""
+    sample, n_utf8, n_others = b"", 0, 0
+    for line in _lines(path):
+        if _is_utf8(line):
+            n_utf8 += not line.isascii()
+        else:
+            n_others += 1
+            sample += line if len(sample) < SAMPLE else b""
+    encoding, is_sure = detect(sample)
+    if not is_sure and n_utf8 >= JOINED * n_others:
+        encoding, is_sure = WINDOWS, True
+    doubt = f"could not tell the encoding; read as {encoding}; `encoding` says which, such as cp850"
+    doubt = "" if is_sure else doubt
+    if encoding in ASIAN and n_utf8 < n_others:  # two letters of it may happen to be UTF-8
+        decoded = _recoded(path, encoding)
+        return decoded._replace(repaired=n_others, warning=decoded.warning or doubt)
+    copy = scratch_file()
+    for line in _lines(path):
+        copy.write(line if _is_utf8(line) else line.decode(encoding, "replace").encode())
+    return DecodedText(_reopened(copy), n_others, encoding, doubt)
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as content:
+        for line in content:
+            yield from line.splitlines(keepends=True)
+
+
+def _is_utf8(line: bytes) -> bool:
+    try:
+        return bool(line.decode() or True)
+    except UnicodeDecodeError:
+        return False
+
+
+def _recoded(path: Path, encoding: str) -> DecodedText:
+    """Copy a text as UTF-8, and count the characters that the encoding does not have."""
+    copy, n_lines, n_bad, first = scratch_file(), 1, 0, 0
+    try:
+        with path.open(encoding=encoding, errors="replace", newline="") as text:
+            while block := text.read(1 << 20):
+                before, bad, _ = block.partition("\ufffd")
+                first = first or (n_lines + before.count("\n") if bad else 0)
+                n_lines, n_bad = n_lines + block.count("\n"), n_bad + block.count("\ufffd")
+                copy.write(block.encode(errors="replace"))
+    except UnicodeError as error:
+        raise DataError(f"{path.name}: not {encoding} (`encoding`): {error}") from None
+    lost = f"{n_bad:,} characters are not {encoding} and were lost, first in line {first:,}"
+    return DecodedText(_reopened(copy), encoding=encoding, warning=lost if n_bad else "")
+
+
+def _reopened(copy: IO[bytes]) -> io.TextIOBase:
+    copy.seek(0)
+    return io.TextIOWrapper(copy, "utf-8-sig", newline="")
+
+
+def detect(sample: bytes) -> tuple[str, bool]:
+    """Return the encoding of lines that are not UTF-8, and whether no other fits as well.
+
+    charset-normalizer tells those in which the text is in least disorder. Of them, the best is the
+    one with the most letters of one of its languages, which `encodings.json` has as regular
+    expressions; of equal ones, the first there.
+
+    >>> detect("Müller, Jürgen: Löwe und Bär am See; Größe".encode("cp850"))
+    ('cp850', True)
+    """
+    from charset_normalizer import from_bytes
+
+    letters = json.loads(Path(__file__).with_name("encodings.json").read_text("utf-8"))
+    order, fits = list(letters), []
+    matches = from_bytes(sample, steps=1, chunk_size=max(1, len(sample)), cp_isolation=order)
+    for match in matches:
+        if match.chaos <= min(each.chaos for each in matches) + MAX_DISORDER:
+            for name in set(match.could_be_from_charset) & set(order):
+                usual = round(_usual(str(match), letters[name]), 2)
+                fits.append((-usual, round(match.chaos, 3), order.index(name), str(match)))
+    if not fits:
+        return WINDOWS, False
+    usual, _, best, text = min(fits)
+    rivals = [fit for fit in fits if fit[3] != text and fit[0] < usual + MAX_DIFFERENCE]
+    encoding = WINDOWS if order[best] == "cp1252" else order[best]
+    return encoding, not rivals and -usual > MIN_USUAL
+
+
+def _usual(text: str, alphabets: Sequence[str]) -> float:
+    """Return the share of the letters beyond ASCII that are in one of the alphabets."""
+    letters = re.sub(r"[\W\d_\x00-\x7f]+", "", text.lower())
+    usual = max(len(re.findall(f"[{alphabet}]", letters)) for alphabet in alphabets)
+    return usual / max(1, len(letters))
+
+
+def wide_encoding(start: bytes) -> str | None:
+    """Return the encoding of a text of two or four bytes a letter, by its byte order mark or by
+    where its zeros are; None for other texts.
+    """
+    for mark, encoding in BYTE_ORDER_MARKS.items():
+        if start.startswith(mark):
+            return encoding
+    low, high = start[::2].count(0), start[1::2].count(0)
+    few = min(len(start) // 4, max(8, len(start) // 50))
+    if max(low, high) <= few or 10 * min(low, high) > max(low, high):
+        return None
+    return "utf-16-be" if low > high else "utf-16-le"
