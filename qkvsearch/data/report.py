@@ -79,22 +79,15 @@ class ReadReport:
     def kept(self) -> int:
         return self.read - self.merged - self.skipped.total()
 
-    def skip(self, reason: str, rows: int | Sized, first: Any = None) -> None:
-        """Count skipped rows. rows: their number, or their numbers in the file; first: the first of
-        them, where only their number is known.
-        """
-        count = rows if isinstance(rows, int) else len(rows)
-        if count:
+    def skip(self, reason: str, rows: int | Sized) -> None:
+        """Count skipped rows. rows: their number, or their numbers in the file."""
+        if count := rows if isinstance(rows, int) else len(rows):
             self.skipped[reason] += count
-            if self.files and not isinstance(rows, int):
-                numbers = np.asarray(rows)
-                for number in np.unique(numbers // FILE_ROWS):
-                    own = numbers[numbers // FILE_ROWS == number] % FILE_ROWS
-                    self.files[number].skip(reason, own)
-            if not isinstance(rows, int):
-                first = next(iter(rows))  # type: ignore[call-overload]
-            if first is not None:
-                self.first_rows.setdefault(reason, first)
+        if count and not isinstance(rows, int):
+            numbers = np.asarray(rows)
+            self.first_rows.setdefault(reason, int(numbers[0]))
+            for number, file in enumerate(self.files):
+                file.skip(reason, numbers[numbers // FILE_ROWS == number] % FILE_ROWS)
 
     def changed(self, column: object, changes: Mapping[str, int]) -> None:
         """Add the number of changed cells of a column, by the kind of change."""
@@ -132,9 +125,9 @@ class ReadReport:
         for column in self.columns:
             if column.role not in ("", "text") and column.name in self.lacking:
                 raise DataError(
-                    f"{self.lacking[column.name]}: no column {column.name!r}, which others of its "
-                    f"files have and which is the {column.role}: name it the same in all, or "
-                    f"leave it out (`ignore`)"
+                    f"{self.lacking[column.name]}: no column {column.name!r}, which is the "
+                    f"{column.role} of the other files: name it the same in all of them, or leave "
+                    "it out (`ignore`)"
                 )
         if self.skipped.total() - self.intended > MAX_SKIPPED * self.read:
             self.warnings.append(
