@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from qkvsearch.terminal import in_one_line, shorten
@@ -64,7 +65,15 @@ def need(
         return import_module(library)
     except ImportError:
         called = name or library.partition(".")[0]
-        raise error(f"{task} needs {called}: pip install 'qkvsearch[{extra}]'{instead}") from None
+        raise error(f"{task} needs {called}: {install(extra)}{instead}") from None
+
+
+def install(extra: str) -> str:
+    """Return the command that installs an extra of this package, in the folder of its source if it
+    is imported from there.
+    """
+    is_source = (Path(__file__).parents[1] / "pyproject.toml").is_file()
+    return f"pip install {'-e ' if is_source else ''}'{'.' if is_source else 'qkvsearch'}[{extra}]'"
 
 
 def suggest(word: str, names: list[str]) -> str:

@@ -192,7 +192,7 @@ def test_without_interactions_there_are_no_users_to_export(things, tmp_path):
 
 def test_parquet_without_its_library_is_refused_with_the_command(shop, tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pyarrow.parquet", None)
-    with pytest.raises(QkvError, match=r"pip install 'qkvsearch\[parquet\]'"):
+    with pytest.raises(QkvError, match=r"pip install -e '\.\[parquet\]'"):
         shop.export_embeddings(tmp_path / "x.parquet")
 
 

@@ -92,8 +92,8 @@ class LazyGroup(click.Group):
     "--workspace",
     type=click.Path(file_okay=False, path_type=Path),
     envvar="QKVSEARCH_WORKSPACE",
-    help="Folder of the workspace, or sample:movies, sample:videos.  [default: ./.qkvsearch; "
-    "without it, queries that are not about your data use a sample]",
+    help="Folder of the workspace, or a sample: sample:movies, sample:videos.  [default: "
+    "./.qkvsearch]",
 )
 @click.option("-q", "--quiet", is_flag=True, help="Print only errors to stderr.")
 @click.option("-v", "--verbose", is_flag=True, help="Print the workspace and the time taken.")

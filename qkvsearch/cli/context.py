@@ -31,8 +31,6 @@ DEFAULT_WORKSPACE = Path(".qkvsearch")
 SAMPLE = "sample:"
 # Keys of Click's `meta`: the words of the command line, and the seconds of --wait.
 TYPED, WAIT = "qkvsearch.typed", "qkvsearch.wait"
-# An interrupted build leaves this file behind.
-LOCK = "writer.lock"
 ENGINE = "qkvsearch.engine"
 # A number as users type it.
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.IGNORECASE)
@@ -90,15 +88,6 @@ class CommandContext:
         seconds: float | None = click.get_current_context().meta.get(WAIT)
         return seconds
 
-    def named_workspace(self) -> Path | None:
-        """Return the folder that -w names, or the workspace of the current folder, if any."""
-        if self.workspace is not None:
-            return self.workspace
-        is_workspace = DEFAULT_WORKSPACE.is_dir() and any(
-            path.name != LOCK and path.name[0] != "." for path in DEFAULT_WORKSPACE.iterdir()
-        )
-        return DEFAULT_WORKSPACE if is_workspace else None
-
     def writable_path(self) -> Path:
         """Return the folder of the workspace to build or change. Raises `WorkspaceError` for a
         sample.
@@ -121,22 +110,13 @@ class CommandContext:
         self.writable_path()
         return self.open()
 
-    def open(self, sample: str | None = None) -> Engine:
-        """Open the workspace. Without one, open this bundled sample, or raise `WorkspaceError` if
-        `sample` is None, as for a question about the user's own data.
+    def open(self) -> Engine:
+        """Open the workspace or the sample that -w names, or `DEFAULT_WORKSPACE`. Raises
+        `WorkspaceError`.
         """
-        path = self.named_workspace()
         if self.sample is not None:
             return self.open_sample(self.sample)
-        if path is None and sample is not None:
-            self.message(f"No workspace here: using the bundled {sample} (-w DIR names another).")
-            return self.open_sample(sample)
-        if path is None:
-            raise WorkspaceError(
-                f"no workspace is named, and this folder has none ({DEFAULT_WORKSPACE}): name one "
-                "with qkvsearch -w DIR, make one with qkvsearch build, or try a sample with "
-                "qkvsearch -w sample:movies"
-            )
+        path = self.workspace or DEFAULT_WORKSPACE
         if self.verbose:
             self.message(f"Workspace: {path}")
         return self._engine(path)

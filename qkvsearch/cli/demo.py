@@ -8,10 +8,9 @@ from qkvsearch.cli.context import settings
 from qkvsearch.cli.hits import ranking_table
 from qkvsearch.cli.render import write_text
 
-# A command about a user names the workspace.
-FILMS = ("-w", "sample:movies")
-LIKES = ("Toy Story", "Spirited Away")
-QUERY = "how does attention work in a transformer"
+VIDEOS, FILMS = ("-w", "sample:videos"), ("-w", "sample:movies")
+LIKES = ("Up", "Coco")
+QUERY = "attention in a transformer"
 
 
 @click.command(short_help="See search, recommendation and their reasons on sample data.")
@@ -29,18 +28,18 @@ def demo() -> None:
 
     click.echo("One formula, softmax(QKᵀ/√d + mask)·V: a query meets keys, and values answer.")
     _step("Search: the query is a text, the keys are the videos' words and vectors.",
-          "search", QUERY, "-k", "4")  # fmt: skip
+          *VIDEOS, "search", QUERY, "-k", "4")  # fmt: skip
     ranking = videos.search(QUERY, k=4, explain=True)
     write_text(ranking_table(ranking.to_records(), ranking))
 
     _step("Why the first one? Its score is a sum of these parts.",
-          "search", QUERY, "-k", "1", "--explain")  # fmt: skip
+          *VIDEOS, "search", QUERY, "-k", "1", "--explain")  # fmt: skip
     ranking = videos.search(QUERY, k=1, explain=True)
     write_text(ranking_table(ranking.explained_records(), ranking))
 
     likes = [word for title in LIKES for word in ("--like", title)]
     _step("Recommend: the query is a person, made from what they like; the keys, films.",
-          "recommend", *likes, "-k", "4", "--explain")  # fmt: skip
+          *FILMS, "recommend", *likes, "-k", "4", "--explain")  # fmt: skip
     ranking = films.recommend(likes=LIKES, k=4, explain=True)
     write_text(ranking_table(ranking.explained_records(), ranking))
 
@@ -50,12 +49,13 @@ def demo() -> None:
     write_text(ranking_table(ranking.to_records(), ranking))
 
     _step("Similar: the query is a film, and only the film itself is masked.",
-          "similar", "Heat", "-k", "4")  # fmt: skip
+          *FILMS, "similar", "Heat", "-k", "4")  # fmt: skip
     ranking = films.similar("Heat", k=4)
     write_text(ranking_table(ranking.to_records(), ranking))
 
     text = "guitar bass fishing lake"
-    _step("Attend: the words of a text are queries, keys and values at once.", "attend", text)
+    _step("Attend: the words of a text are queries, keys and values at once.",
+          *VIDEOS, "attend", text)  # fmt: skip
     write_text(heat_map(videos.attend(text)))
     click.echo("\nNow with your own files:  qkvsearch build --help")
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from qkvsearch._utils.limits import QUERY
-from qkvsearch.cli.context import CommandContext, engine_option, settings
+from qkvsearch.cli.context import DEFAULT_WORKSPACE, CommandContext, engine_option, settings
 from qkvsearch.cli.render import UNESCAPED, Output, cell_text, output_options, plot_option, to_table
 from qkvsearch.errors import QkvError, quantity
 
@@ -96,7 +96,9 @@ class AttentionQuery:
 )
 @plot_option((".png", ".svg", ".html"), "Also draw to a file: .html, .png or .svg.")
 @click.option(
-    "--encoder", help="minilm, static or a model's folder.  [default: the workspace's encoder]"
+    "--encoder",
+    help="minilm, static or a model's folder.  [default: the workspace's encoder; without a "
+    "workspace, the best one that is installed]",
 )
 @output_options
 def attend(
@@ -122,7 +124,7 @@ def attend(
     """
     query, run = AttentionQuery(**options), settings()
     sentence = sys.stdin.read(QUERY.value + 1) if text == ("-",) else " ".join(text)
-    model = _encoder(run, encoder, None if output.path is not None else "videos")
+    model = _encoder(run, encoder)
     reading = model.attend(sentence, mask)
     _note_left_out(run, reading)
     if query.against is not None:
@@ -138,13 +140,18 @@ def attend(
         run.message(f"Wrote {query.plot}.")
 
 
-def _encoder(run: CommandContext, name: str | None, sample: str | None) -> Any:
-    """Return the encoder by name, or the main one of the workspace or of a sample."""
-    from qkvsearch.text.encoders import pretrained
+def _encoder(run: CommandContext, name: str | None) -> Any:
+    """Return the encoder by name, or the main one of the workspace. Where no workspace is named and
+    there is none here, return the best installed one, with a message.
+    """
+    from qkvsearch.text.encoders import installed, pretrained
 
+    if name is None and run.workspace is None and not DEFAULT_WORKSPACE.exists() and installed():
+        name = installed()[-1]
+        run.message(f"No workspace here: using the encoder {name} (--encoder names another).")
     if name is not None:
         return pretrained(name)
-    models = run.open(sample).models
+    models = run.open().models
     return models.encoder(models.main_head)
 
 
@@ -238,7 +245,7 @@ def encode(
 
     \b
     Examples:
-      qkvsearch encode "deep sea" "high mountains"
+      qkvsearch -w talks encode "deep sea" "high mountains"
       qkvsearch -w talks encode - --format jsonl < queries.txt
       qkvsearch encode "deep sea" --encoder static -o deep.json
     """
@@ -257,7 +264,7 @@ def encode(
     else:
         from qkvsearch.engine.export_embeddings import dense_head
 
-        opened = run.open(sample=None if output.path is not None else "movies")
+        opened = run.open()
         name, path = dense_head(opened.models, head_name), opened.workspace.path
         reader = opened.models.encoder(name)
     with run.progress() as progress:

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 MAX_FIELD = 24
 # Indentation of the lines below a hit.
 INDENT = 3
-# The fields of every hit; others follow.
-FIELDS = ("rank", "id", "title", "score", "weight")
 OPTION = "--explain"
 # In plain words, or every component of a score.
 PLAIN, FULL = LEVELS = ("plain", "full")
@@ -146,8 +144,14 @@ def ranking_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def write_ranking(ranking: Ranking, output: Output, explain: str | None = None) -> None:
     """Write the hits. explain: `PLAIN`, `FULL` or None."""
     rows = explained_rows(ranking, explain)
-    fields = [*FIELDS, *own_names(ranking)]
+    fields = field_names(ranking, explain)
     output.write(rows, lambda: ranking_table(rows, ranking, explain == FULL), fields)
+
+
+def field_names(ranking: Ranking, explain: str | None) -> list[str]:
+    """Return the names of the fields of `explained_rows`."""
+    reasons = ["reasons"] if "because" in ranking.names else ["parts", "reasons"]
+    return ranking.names if explain is None else [*ranking.names, *reasons]
 
 
 def explained_rows(ranking: Ranking, explain: str | None) -> list[dict[str, Any]]:
@@ -178,15 +182,10 @@ def no_hits_notes(ranking: Ranking, options: dict[str, Any], nothing: str) -> li
     return [f"{note} has a weight of {minimum:g} or more." if minimum else f"{note}."]
 
 
-def own_names(ranking: Ranking) -> list[str]:
-    """Return the names of the hits' fields that are columns of the catalog."""
-    from qkvsearch.retrieval.ranking import own_key
-
-    return [own_key(name) for name in (ranking[0].fields or {})] if ranking else []
-
-
 def ranking_table(rows: list[dict[str, Any]], ranking: Ranking, full: bool = False) -> str:
     """Return a table of hits with their reasons below; with `full` all parts of the scores."""
+    from qkvsearch.retrieval.ranking import own_key
+
     if not rows:
         return ""
     columns = [("#", "right"), ("title", "wrap"), ("score", "right"), ("weight", "right")]
@@ -196,7 +195,7 @@ def ranking_table(rows: list[dict[str, Any]], ranking: Ranking, full: bool = Fal
     are_users = any("shared" in row for row in rows)
     if are_users:
         columns.append(("shared", "right"))
-    fields = own_names(ranking)
+    fields = list(map(own_key, ranking.columns))
     columns += [(name, layout(name, [row[name] for row in rows])) for name in fields]
     columns.append(("id", "left"))
     cells, below = [], []
@@ -278,7 +277,7 @@ def _matches_in_other_columns(row: dict[str, Any]) -> list[str]:
 
 def _reasons(row: dict[str, Any], full: bool) -> list[tuple[str, str]]:
     """Return what adds up to a score: in plain words, or with `full` all parts."""
-    if full and "because" in row:
+    if full and row.get("because"):
         addends = [(_item_text(entry), entry["contribution"]) for entry in row["because"]]
     elif full and "parts" in row:
         addends = [(_component_text(entry), entry["value"]) for entry in row["parts"]]

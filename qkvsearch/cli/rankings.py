@@ -21,13 +21,12 @@ from qkvsearch.cli.context import (
     split_names,
 )
 from qkvsearch.cli.hits import (
-    FIELDS,
     FULL,
     ExplainedCommand,
     explain_option,
     explained_rows,
+    field_names,
     no_hits_notes,
-    own_names,
     question_option,
     ranking_options,
     ranking_table,
@@ -42,8 +41,8 @@ if TYPE_CHECKING:
 
 # Options that do not go with --all-users.
 ONE_USER_ONLY = (
-    "user", "likes", "ratings", "without", "exclude", "explain", "diversity", "temperature",
-    "offset", "min_weight",
+    "user", "strict_user", "likes", "ratings", "without", "exclude", "explain", "diversity",
+    "temperature", "offset", "min_weight",
 )  # fmt: skip
 SPELLED = {"likes": "like", "ratings": "rate"}
 # The id of a query, its hits as rows, and its ranking.
@@ -63,6 +62,7 @@ Answer = tuple[str, list[dict[str, Any]], "Ranking"]
 @question_option(
     "user", metavar="ID", help="An existing user, whose preferences count as one more head."
 )
+@question_option("strict_user")
 @question_option("prefix")
 @question_option("facets", metavar="NAMES", default="")
 @question_option("snippet")
@@ -91,7 +91,7 @@ def search(
 
     \b
     Examples:
-      qkvsearch search how does attention work
+      qkvsearch -w sample:videos search how does attention work
       qkvsearch -w films search "space war" --where "year >= 1990" -k 5
       qkvsearch -w shop search '"rain jacket" -kids color:red' --facets brand,price
       qkvsearch -w shop search tent --fields price,url --format csv -o tents.csv
@@ -102,8 +102,7 @@ def search(
         raise click.UsageError("give a QUERY, or a file of them with --queries: one of the two")
     if envelope and output.format not in ("json", "jsonl"):
         raise click.UsageError("--envelope writes JSON: add --format json or jsonl")
-    is_own = options["user"] is not None or output.path is not None or queries is not None
-    engine = run.open(sample=None if is_own else "videos")
+    engine = run.open()
     # A table marks matching words; the other formats have them only with the reasons.
     explains = explain is not None or output.format == "table"
     options |= {"heads": split_names(heads), "explain": explains}
@@ -118,7 +117,7 @@ def search(
         rows = [{"query": id_, **row} for row in rows] if queries else rows
         # There may be many queries: keep no scores of all items.
         answers.append((id_, rows, replace(ranking, head=None)))
-    _write_answers(answers, output, envelope, explain == FULL, is_batch=queries is not None)
+    _write_answers(answers, output, envelope, explain, is_batch=queries is not None)
 
 
 def _texts(query: tuple[str, ...], queries: Path | None) -> dict[str, str]:
@@ -131,7 +130,7 @@ def _texts(query: tuple[str, ...], queries: Path | None) -> dict[str, str]:
 
 
 def _write_answers(
-    answers: list[Answer], output: Output, envelope: bool, full: bool, is_batch: bool
+    answers: list[Answer], output: Output, envelope: bool, explain: str | None, is_batch: bool
 ) -> None:
     if envelope:
         context = click.get_current_context()
@@ -145,10 +144,10 @@ def _write_answers(
         else:
             output.write_one(envelopes[0], envelopes, str)
         return
-    fields = next((own_names(ranking) for _, _, ranking in answers if ranking), [])
+    fields = [name for *_, ranking in answers for name in field_names(ranking, explain)]
     all_rows = [row for _, rows, _ in answers for row in rows]
-    names = ["query"] * is_batch + [*FIELDS, *fields]
-    output.write(all_rows, lambda: _tables(answers, full, is_batch), names)
+    names = ["query"] * is_batch + fields
+    output.write(all_rows, lambda: _tables(answers, explain == FULL, is_batch), names)
 
 
 def _tables(answers: list[Answer], full: bool, is_batch: bool) -> str:
@@ -180,6 +179,7 @@ def _ratings(_: click.Context, __: click.Parameter, texts: Sequence[str]) -> dic
     cls=ExplainedCommand, short_help="Recommend items to a user, to someone new, or to all."
 )
 @question_option("user", metavar="ID")
+@question_option("strict_user")
 @question_option("likes", "--like", metavar="ITEM")
 @question_option("ratings", "--rate", metavar="ITEM=RATING", callback=_ratings)
 @question_option("without", metavar="ITEM")
@@ -204,7 +204,8 @@ def _ratings(_: click.Context, __: click.Parameter, texts: Sequence[str]) -> dic
 @explain_option("Show which items of the history each score comes from; full: all of them.")
 @ranking_options
 def recommend(all_users: bool, only: Path | None, output: Output, **options: Any) -> None:
-    """Recommend items to an existing user, or to a new one from what they like.
+    """Recommend items to an existing user, or to a new one from what they like. An unknown user
+    gets the most popular items, with a message.
 
     Items of the history are left out. Nothing is trained again. With --all-users the
     recommendations of all users go to one file; after an interruption the same call continues.
@@ -212,8 +213,8 @@ def recommend(all_users: bool, only: Path | None, output: Output, **options: Any
     \b
     Examples:
       qkvsearch -w sample:movies recommend --user u001 --explain
-      qkvsearch recommend --like "Heat" --like "Fargo" -k 5 --diversity 0.3
-      qkvsearch recommend --rate "Heat=5" --rate "Casino=1" --exclude "Fargo"
+      qkvsearch -w films recommend --like "Heat" --like "Fargo" --diversity 0.3
+      qkvsearch -w films recommend --rate "Heat=5" --rate "Casino=1" -k 5
       qkvsearch -w sample:movies recommend --user u001 --without "The Goonies"
       qkvsearch -w shop recommend --all-users --fields price -o recs.csv
     """
@@ -231,8 +232,7 @@ def recommend(all_users: bool, only: Path | None, output: Output, **options: Any
     from qkvsearch.search.candidates import listed_positions
 
     run = settings()
-    is_own = all_users or options["user"] is not None or output.path is not None
-    engine = run.open(sample=None if is_own else "movies")
+    engine = run.open()
     ids = None if only is None else _ids(only)
     if ids is not None:
         run.notes(listed_positions(engine.catalog, ids)[1])
@@ -286,8 +286,8 @@ def similar(
 
     \b
     Examples:
-      qkvsearch similar "The Matrix"
-      qkvsearch similar Heat Ronin --exclude Casino --explain
+      qkvsearch -w sample:movies similar "The Matrix"
+      qkvsearch -w films similar Heat Ronin --exclude Casino --explain
       qkvsearch -w sample:movies similar --user u001 --explain
       qkvsearch -w talks similar t0042 -k 5 --format json
     """
@@ -299,8 +299,7 @@ def similar(
         if refused:
             raise click.UsageError(f"--{refused[0]} filters items: leave it out with --user")
     run = settings()
-    is_own = user is not None or output.path is not None
-    engine = run.open(sample=None if is_own else "movies")
+    engine = run.open()
     if user is None:
         ranking = engine.similar(items, **options)
     else:

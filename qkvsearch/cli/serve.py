@@ -51,6 +51,7 @@ LIBRARIES = {
     help="Let pages of another site use the API, such as http://localhost:3000; repeatable.",
 )
 @click.option("--log-queries", is_flag=True, help="Log the queries too.")
+@click.option("--demo", is_flag=True, help="Serve the bundled videos, read-only.")
 def serve(
     host: str,
     port: int,
@@ -59,17 +60,17 @@ def serve(
     token_file: Path | None,
     allow_origins: tuple[str, ...],
     log_queries: bool,
+    demo: bool,
 ) -> None:
     """Serve web pages for search, recommendations and the course, and an API, until Ctrl-C.
 
-    Without a workspace the bundled videos are served. The log goes to stderr, one line of JSON per
-    request, without the queries (-q: no log). New builds are picked up. Pages of other sites cannot
-    use the API without --allow-origin. While a server runs, only qkvsearch may change the files of
-    its workspace.
+    The log goes to stderr, one line of JSON per request, without the queries (-q: no log). New
+    builds are picked up. Pages of other sites cannot use the API without --allow-origin. While a
+    server runs, only qkvsearch may change the files of its workspace.
 
     \b
     Examples:
-      qkvsearch serve
+      qkvsearch serve --demo
       qkvsearch -w shop serve --port 8080 --workers 2 --read-only
       qkvsearch -w shop serve --host 0.0.0.0 --token-file secret.txt
     """
@@ -80,10 +81,12 @@ def serve(
     from qkvsearch.web.settings import Settings, origin_of
 
     run = settings()
-    engine = run.open("videos")
-    path = engine.workspace.path
+    if demo and run.workspace is not None:
+        raise click.UsageError("--demo serves a sample: leave out -w and QKVSEARCH_WORKSPACE")
+    sample = "videos" if demo else run.sample
+    engine = run.open() if sample is None else run.open_sample(sample)
+    path, example_user = engine.workspace.path, "" if sample is None else str(engine.users.ids[0])
     engine.close()
-    sample = "videos" if run.named_workspace() is None else run.sample
     name = sample or path.resolve().name
     server_settings = Settings(
         workspace=path,
@@ -94,6 +97,7 @@ def serve(
         log=not run.quiet,
         log_queries=log_queries,
         allow_origins=tuple(map(origin_of, allow_origins)),
+        example_user=example_user,
     )
 
     def announce(address: str) -> None:

@@ -167,12 +167,15 @@ class Ids(Sequence[Id]):
         return row if row >= 0 else self.find(text if text in self else original)
 
     def positions(self, values: Iterable[Any], kind: str = "id") -> np.ndarray:
-        """Return row numbers (int64) of ids. Raises `UnknownIdError` with near matches."""
+        """Return row numbers (int64) of ids. Raises `UnknownIdError`, with near matches unless the
+        kind is "user": nobody learns the ids of others by a guess.
+        """
         values = list(values)
         rows = [self.find(value) for value in values]
         if -1 in rows:
             unknown = id_text(values[rows.index(-1)])
-            raise UnknownIdError(f"no {kind} {unknown!r}{suggest(unknown, self.texts)}")
+            near = "" if kind == "user" else suggest(unknown, self.texts)
+            raise UnknownIdError(f"no {kind} {unknown!r}{near}")
         return np.asarray(rows, dtype=np.int64)
 
 

@@ -153,6 +153,7 @@ class OpenBuild:
         heads: str | Iterable[str] | None = None,
         fusion: str = "scores",
         user: Any = None,
+        strict_user: bool = False,
         where: Where | None = None,
         fields: str | Iterable[str] = (),
         offset: int = 0,
@@ -176,7 +177,8 @@ class OpenBuild:
         heads: "lexical", names of encoders, or "semantic" for all encoders; by default all heads.
         fusion: "scores" sums the heads in standard deviations from their means, "ranks" sums
             1 / (60 + rank).
-        user: their preferences are one more head, "collaborative".
+        user: their preferences are one more head, "collaborative". An unknown user has none, and
+            `notes` say so; with `strict_user` that is an `UnknownIdError`.
         where: an SQL condition on columns.
         fields: columns to show with each hit.
         min_weight: leave out hits with less weight.
@@ -197,9 +199,16 @@ class OpenBuild:
         facet_columns = own_columns(self.catalog, facets, "facets")
         names, n_needed = None if heads is None else as_list(heads), n_ranked(k, offset)
 
+        unknown_notes = []
+        if user is not None and not strict_user:
+            from qkvsearch.recommend.recommend import unknown
+
+            names_nobody = unknown(self.catalog, user)
+            unknown_notes = [f"{note}: ranked without preferences." for note in names_nobody]
+
         def preferences() -> Scores | None:
             recommender = self.recommender
-            return recommender.head(recommender.histories.of(user))
+            return None if unknown_notes else recommender.head(recommender.histories.of(user))
 
         read_query = self.texts.reader.read(check_text("query", query), prefix)
         where_mask = candidates(self.catalog, self.n_items, where)
@@ -216,14 +225,14 @@ class OpenBuild:
         )
         ranking = with_fields(ranking, self.catalog, columns)
         notes = self.texts.notes(read_query)
-        if not ranking and not (ranking.notes or notes):
+        if not (ranking or ranking.notes or notes or unknown_notes):
             ranking = ranking.noted(none_found(fused, ranking, k))
-        if user is not None and self.models.implicit is None:
+        if user is not None and not unknown_notes and self.models.implicit is None:
             from qkvsearch.recommend.recommend import BY_TEXT
 
             ranking = ranking.noted([BY_TEXT])
         ranking = replace(
-            ranking.noted(notes),
+            ranking.noted([*unknown_notes, *notes]),
             query=query,
             corrections=[change.to_record() for change in read_query.changes],
             reasoning=WordReasons(query),
@@ -248,6 +257,7 @@ class OpenBuild:
         self,
         *,
         user: Any = None,
+        strict_user: bool = False,
         likes: Id | Iterable[Id] = (),
         ratings: Mapping[Id, float] | None = None,
         without: Id | Iterable[Id] = (),
@@ -269,7 +279,9 @@ class OpenBuild:
     ) -> Ranking:
         """Recommend items to a known user, to a new one by what they like, or by both together.
 
-        user: an id of the log or of the records.
+        user: an id of the log or of the records. An unknown user gets the most popular items, by
+            the number of users who interacted with them, as `weak` hits, and `notes` say so; with
+            `strict_user` that is an `UnknownIdError`.
         likes: items that the user likes.
         ratings: ratings of items, or weights where the log has weights, as if recorded now.
         without: leave these items out of the history.
@@ -292,6 +304,7 @@ class OpenBuild:
         """
         from qkvsearch.recommend.diversity import diverse, pool_size
         from qkvsearch.recommend.recommend import (
+            POPULAR,
             HistoryQuery,
             HistoryReasons,
             with_facts,
@@ -305,9 +318,10 @@ class OpenBuild:
         columns = own_columns(self.catalog, fields)
         recommender = self.recommender
         query = HistoryQuery(
-            user, id_list("likes", likes), ratings or {}, id_list("without", without)
+            user, id_list("likes", likes), ratings or {}, id_list("without", without), strict_user
         )
-        history, notes = query.read(self.workspace, recommender.histories, recent)
+        history, notes, is_nobody = query.read(self.workspace, recommender.histories, recent)
+        model = POPULAR if is_nobody else model
         excluded, more = positions_of(self.catalog, id_list("exclude", exclude))
         seen_items = () if seen else history.positions
         mask = candidates(self.catalog, self.n_items, where, [*seen_items, *excluded], only)
@@ -318,7 +332,11 @@ class OpenBuild:
         ranking = diverse(pool, self.models, diversity, n_needed).page(offset, min_weight)
         ranking = with_fields(ranking, self.catalog, columns)
         ranking = replace(ranking, reasoning=HistoryReasons(history, self.catalog))
-        if explain:
+        if is_nobody:
+            ranking = ranking.annotated(weak=[True] * len(ranking))
+        if explain and is_nobody:
+            ranking = ranking.annotated(because=[[] for _ in ranking])
+        elif explain:
             ranking = with_reasons(ranking, history, self.catalog, because)
         ranking = with_strength(ranking, history, self.models)
         return with_facts(ranking, history, self.models).noted([*notes, *more])

@@ -308,8 +308,7 @@ class Histories:
             raise QkvError("nobody to recommend to: name a user, or something they like")
         row = None if user is None else self.catalog.user_position(check_id("user", user))
         recorded = [] if user is None else self.catalog.records.of(user)
-        is_new = user is not None and row is None and not recorded
-        if is_new and not self.catalog.records.has(user):
+        if user is not None and not (recorded or self.catalog.has_user(user)):
             raise self.catalog.unknown_user(user)
         liked = [Interaction(item, None, NOW) for item in likes]
         history = self._of_row(row, [*recorded, *rated]).then(liked, self.models.feedback)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qkvsearch._utils.query_lock import pause
+from qkvsearch._utils.validation import check_id
 from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.collaborative.strength import best_unseen
 from qkvsearch.collaborative.user_history import History
@@ -39,7 +40,10 @@ from qkvsearch.text.labelled import LabelledVectors
 if TYPE_CHECKING:
     from qkvsearch.collaborative.next_item_model import NextItemModel
 
-HEAD = "collaborative"
+# The head for a user with preferences; the one for an unknown user, and its notes.
+HEAD, POPULAR = "collaborative", "popular"
+MOST_POPULAR = "these are the most popular items."
+NO_INTERACTIONS = "nor anybody's interactions: record some, or build with `interactions`."
 # Components of a score that belong to no item.
 POPULARITY, CONSTANT = "popularity", "constant"
 # A longer text describes an item; it is not the name of a kind.
@@ -55,19 +59,21 @@ BY_TEXT = (
 @dataclass(frozen=True)
 class HistoryQuery:
     """The history that a question is about: that of a user, items liked or rated in the question
-    alone, or both, without the items in `without`.
+    alone, or both, without the items in `without`. strict_user: an unknown user is an error.
     """
 
     user: Any
     likes: Sequence[Any]
     ratings: Mapping[Any, float]
     without: Sequence[Any]
+    strict_user: bool
 
     def read(
         self, workspace: Workspace, histories: Histories, recent: int | None
-    ) -> tuple[History, list[str]]:
-        """Return the history, and notes on ambiguous names and on items of `without` that are not
-        in it. Raises `QkvError`.
+    ) -> tuple[History, list[str], bool]:
+        """Return the history; notes on an unknown user, on ambiguous names and on items of
+        `without` that are not in it; and whether the question names an unknown user and nothing
+        else. Raises `QkvError`.
         """
         from qkvsearch.recommend.recording import Recording
 
@@ -76,13 +82,21 @@ class HistoryQuery:
         liked, like_notes = positions_of(catalog, self.likes)
         self._check_once(liked, [interaction.position for interaction in rated], catalog)
         excluded, without_notes = positions_of(catalog, self.without)
-        history = histories.of(self.user, liked, rated=rated)
+        notes = [] if self.user is None or self.strict_user else unknown(catalog, self.user)
+        is_nobody = bool(notes) and not (liked or rated)
+        if is_nobody:
+            is_empty = histories.models.implicit is None and not catalog.records.count()
+            instead = NO_INTERACTIONS if is_empty else MOST_POPULAR
+            history, notes = histories.models.history(None), [f"{notes[0]}: {instead}"]
+        else:
+            history = histories.of(None if notes else self.user, liked, rated=rated)
+            notes = [f"{note}: only what the question names counts." for note in notes]
         unmet = catalog.names([row for row in excluded if row not in history.positions])
         if named := ", ".join(f"{title} ({id_})" for id_, title in zip(*unmet, strict=True)):
             without_notes.append(f"`without`: not in this history, so nothing changes: {named}.")
         history = history.without(excluded)
         history = history if recent is None else history.recent(recent)
-        return history, [*rating_notes, *like_notes, *without_notes]
+        return history, [*notes, *rating_notes, *like_notes, *without_notes], is_nobody
 
     def _check_once(
         self, liked: Sequence[int], rated: Sequence[int], catalog: StoredCatalog
@@ -141,7 +155,9 @@ class Recommender:
         allowed: Filter = ALL_ITEMS,
     ) -> Scores | None:
         """Return damped scores of all items; None where the model has no item of the history."""
-        if model == NEXT_ITEM:
+        if model == POPULAR:
+            head = self._by_popularity()
+        elif model == NEXT_ITEM:
             head = self._by_sequence(history)
         elif self.models.implicit is None:
             head = self._by_text(history, allowed)
@@ -151,6 +167,16 @@ class Recommender:
             return head
         self.models.require_interactions("tell what is popular")
         return damped(head, log_popularity(self.models.item_counts), damping)
+
+    def _by_popularity(self) -> Scores | None:
+        """Score by the number of users who interacted with an item."""
+        counts = self.histories.user_counts
+
+        def parts(position: int) -> Components:
+            return Components.of([ScoreComponent(POPULAR, None, None, float(counts[position]))])
+
+        scores = counts.astype(np.float32)
+        return Scores(POPULAR, scores, parts, covered=counts > 0) if counts.any() else None
 
     def _by_embedding(self, history: History) -> Scores | None:
         """Score by the embedding that an exact solve on the history gives."""
@@ -205,6 +231,12 @@ class Recommender:
 
         scores = model.items.weight @ model.fold_in(rows)
         return Scores(NEXT_ITEM, scores, parts, covered=model.known)
+
+
+def unknown(catalog: StoredCatalog, user: Any) -> list[str]:
+    """Return the beginning of a note that a user is unknown; nothing about a known one."""
+    is_known = catalog.has_user(check_id("user", user))
+    return [] if is_known else [f"No user {id_text(user)!r} here"]
 
 
 def in_order(history: History) -> np.ndarray:
@@ -358,7 +390,8 @@ def with_facts(ranking: Ranking, history: History, models: StoredModels) -> Rank
     if models.implicit is None:
         return ranking
     is_cold = models.item_counts[ranking.positions] == 0
-    ranking = ranking.annotated(cold=[True if cold else None for cold in is_cold])
+    if is_cold.any():
+        ranking = ranking.annotated(cold=[True if cold else None for cold in is_cold])
     rated = np.isfinite(history.ratings)
     model = models.find(RatingsComponent())
     if model is None or not rated.any():

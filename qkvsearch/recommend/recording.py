@@ -213,7 +213,7 @@ def record_rows(catalog: StoredCatalog, user: Any, k: int | None, offset: int) -
     build contains them. Raises `UnknownIdError`.
     """
     records, total = catalog.records.page(user, k, offset)
-    if user is not None and not total and catalog.user_position(user) is None:
+    if user is not None and not total and not catalog.has_user(user):
         raise catalog.unknown_user(user)
     titled = catalog.ids_and_titles({record.item for record in records})
     rows = [
@@ -257,7 +257,9 @@ def _listing(
 ) -> Listing:
     """Make a listing of the first `always` columns, and of the others that any row has."""
     columns = [
-        i for i in range(len(names)) if i < always or any(row[i] is not None for row in rows)
+        i
+        for i in range(len(names))
+        if i < always or not rows or any(row[i] is not None for row in rows)
     ]
     named_rows = [{names[i]: row[i] for i in columns} for row in rows]
     return Listing(named_rows, len(named_rows), [names[i] for i in columns], notes=notes)

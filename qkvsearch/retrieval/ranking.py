@@ -32,6 +32,10 @@ MAX_HITS, MAX_REASONS = 50, 3
 BAR_PIXELS = 80
 
 
+# The fields that every hit has, before the catalog's columns.
+FIRST = ("rank", "id", "title", "score", "weight")
+
+
 class Hit(NamedTuple):
     """One ranked item. `score` is before the softmax, `weight` after it. Fields that do not apply
     to the ranking are None. fields: cells of the catalog by the names of the columns.
@@ -58,7 +62,7 @@ class Hit(NamedTuple):
         """
         values = {name: value for name, value in self._asdict().items() if value is not None}
         cells = values.pop("fields", {})
-        first = {name: values.pop(name) for name in ("rank", "id", "title", "score", "weight")}
+        first = {name: values.pop(name) for name in FIRST}
         return first | {own_key(name): cell for name, cell in cells.items()} | values
 
 
@@ -80,6 +84,7 @@ class Ranking(Sequence[Hit]):
     """Hits, best first. The weight of a hit is the softmax of score / temperature over
     `n_candidates` items.
 
+    columns: of the catalog, shown with each hit. annotations: the fields that `annotated` filled.
     notes: for the user. query: as it was typed. corrections: the words of the query that were read
     as others. facets: by column, how many of the matching items have each value. reasoning: turns
     the parts of a score into reasons.
@@ -95,6 +100,8 @@ class Ranking(Sequence[Hit]):
     corrections: Sequence[dict[str, Any]] = ()
     facets: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     reasoning: Reasoning = field(repr=False, default=WordReasons())
+    columns: Sequence[str] = ()
+    annotations: Sequence[str] = ()
 
     def __len__(self) -> int:
         return len(self.hits)
@@ -132,7 +139,7 @@ class Ranking(Sequence[Hit]):
             hit._replace(**{name: values[i] for name, values in columns.items()})
             for i, hit in enumerate(self.hits)
         ]
-        return replace(self, hits=hits)
+        return replace(self, hits=hits, annotations=[*self.annotations, *columns])
 
     def page(self, offset: int, min_weight: float) -> Ranking:
         """Return the ranking without the first `offset` hits, and without hits of less weight. The
@@ -168,6 +175,12 @@ class Ranking(Sequence[Hit]):
         """Return a dictionary for each hit, with the documented fields."""
         return [hit.to_dict() for hit in self.hits]
 
+    @property
+    def names(self) -> list[str]:
+        """The names of the fields in `to_records`, in order, and those that hits would have."""
+        others = [name for name in Hit._fields if name in ("heads", *self.annotations)]
+        return [*FIRST, *map(own_key, self.columns), *(name for name in others if name != "fields")]
+
     def explained_records(self, full: bool = False) -> list[dict[str, Any]]:
         """Return `to_records` with the `parts` of each score, as `explain` lists them, where a hit
         has no `because`, and with `reasons`, the parts in plain words. full: all parts of the first
@@ -194,7 +207,7 @@ class Ranking(Sequence[Hit]):
         """Return a row for each hit."""
         import pandas as pd
 
-        return pd.DataFrame(self.to_records())
+        return pd.DataFrame(self.to_records(), columns=self.names)
 
 
 def rank(

@@ -36,6 +36,7 @@ KINDS: Mapping[str, str] = {
     "lexical": "same word",
     "token": "word by word",
     "collaborative": "your taste",
+    "popular": "most popular: number of users",
     "popularity": "for how popular it is",
     "diversity": "for the sake of diversity",
     "constant": "whatever the history is",
@@ -43,7 +44,7 @@ KINDS: Mapping[str, str] = {
 }
 MEANING = "meaning"
 # The heads whose parts without query and key differ between items.
-OF_ITEMS = ("popularity", "diversity", "constant", "beginning")
+OF_ITEMS = ("popular", "popularity", "diversity", "constant", "beginning")
 AVERAGE_ITEM, OVERALL = "average item (subtracted)", "overall meaning"
 # A token that a transformer adds to a text; the label of a rank.
 ADDED, RANK = re.compile(r"\[[A-Z]+\]|<[/\w]+>"), re.compile(r"rank [\d,]+")

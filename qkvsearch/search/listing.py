@@ -116,7 +116,8 @@ def with_fields(
         return ranking
     rows = catalog.cells(ranking.positions, [column.stored for column in columns])
     names = [column.name for column in columns]
-    return ranking.annotated(fields=[dict(zip(names, row, strict=True)) for row in rows])
+    ranking = ranking.annotated(fields=[dict(zip(names, row, strict=True)) for row in rows])
+    return replace(ranking, columns=names)
 
 
 def item_rows(

@@ -48,6 +48,7 @@ class Option:
 
 OPTIONS = {
     "user": Option(str, "An existing user."),
+    "strict_user": Option(bool, "An unknown user is an error.", False),
     "likes": Option(list, "An id or title that they like.", ()),
     "ratings": Option(dict, "Count this rating, as if it were recorded now."),
     "without": Option(list, "As if they had never met this item of their history.", ()),

@@ -119,8 +119,10 @@ class Workspace:
         if any((self.path / BUILDS_FOLDER).glob(f"*/{MANIFEST}")):
             advice = "make it again, of the builds that are there, with repair, or build anew"
             return DamagedError(self.path / ROOT, "it is not there", advice)
-        make = f"make one with qkvsearch -w {self.path} build …"
-        return WorkspaceError(f"{self.path}: no workspace here; {make}")
+        return WorkspaceError(
+            f"{self.path}: no workspace here; build one with qkvsearch -w {self.path} build FILE, "
+            "or try a sample with qkvsearch -w sample:videos"
+        )
 
     def state(self) -> tuple[int, ...] | None:
         """Return a value that changes with every change of the root; this takes microseconds."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from qkvsearch.errors import QkvError, suggest
+from qkvsearch.errors import QkvError, install, suggest
 from qkvsearch.text.analysis import Analyzer
 from qkvsearch.text.languages import ENGLISH
 from qkvsearch.text.text_encoder import TextEncoder
@@ -221,7 +221,7 @@ TOKENS_PER_SECOND, BYTES_PER_TOKEN = 7000, 3.6
 # Special tokens that are added to each text, and the model's limit.
 SPECIAL_TOKENS, MAX_TOKENS = 2, 256
 
-GET_STATIC = "pip install 'qkvsearch[encoders]'"
+GET_STATIC = install("encoders")
 GET_MINILM = "`qkvsearch model fetch minilm`"
 
 

@@ -129,6 +129,7 @@ def render(
             menu=[(address, titles[page]) for address, page in PAGES.items()],
             words={**words("every_page"), **(more_words or {}), **words(name)},
             facts={"readOnly": service.settings.read_only, **facts},
+            example_user=service.settings.example_user,
             **shown,
         )
     )

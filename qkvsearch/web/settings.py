@@ -30,7 +30,7 @@ class Settings:
     """workspace: a folder. name: what it is called on the pages. token_file: a file with the secret
     that clients send, None for none. shared: a folder for what the workers tell each other. log: a
     line for each request. allow_origins: other sites whose pages may use the API, as browsers spell
-    their origins.
+    their origins. example_user: a made-up user of a sample, to try the pages with.
 
     Limits: `seconds` a request may take, of which `threads` run at once, half as many more that
     explain, and `waiting` may wait; `body` bytes of a request, which arrive within `body_seconds`;
@@ -45,6 +45,7 @@ class Settings:
     log: bool = True
     log_queries: bool = False
     allow_origins: tuple[str, ...] = ()
+    example_user: str = ""
     seconds: float = 30.0
     threads: int = 4
     waiting: int = 64

@@ -64,10 +64,10 @@ def test_build_takes_the_columns_it_is_told(qkv, shop_items, shop_log, tmp_path)
 
 
 def test_quiet_still_reports_errors_and_nothing_else(qkv):
-    for question in (("search", "zzqx"), ("attend", "guitar zzqx")):
-        assert qkv(*question).stderr
-        assert qkv("-q", *question).stderr == ""
-    answer = qkv("-q", "-w", "sample:movies", "recommend", "--user", "nobody")
+    for question in (("search", "x", "-k", 0), ("recommend", "--user", "nobody")):
+        assert qkv("-w", "sample:movies", *question).stderr
+        assert qkv("-q", "-w", "sample:movies", *question).stderr == ""
+    answer = qkv("-q", "-w", "sample:movies", "recommend", "--user", "nobody", "--strict-user")
     assert (answer.code, answer.stdout) == (1, "")
     assert answer.stderr.startswith("Error: no user 'nobody'")
 

@@ -24,18 +24,18 @@ def samples(monkeypatch, tmp_path, small_sample):
 
 
 def test_a_damaged_sample_is_built_again(qkv, samples):
-    assert qkv("search", "apple").code == 0
+    assert qkv("-w", "sample:videos", "search", "apple").code == 0
     (folder,) = samples.iterdir()
     for array in folder.glob("builds/*/*.npy"):
         array.write_bytes(b"cut")
-    assert qkv("search", "apple").code == 0
+    assert qkv("-w", "sample:videos", "search", "apple").code == 0
 
 
 def test_a_sample_whose_first_build_was_interrupted_is_built_again(qkv, samples):
-    assert qkv("search", "apple").code == 0
+    assert qkv("-w", "sample:videos", "search", "apple").code == 0
     (folder,) = samples.iterdir()
     shutil.rmtree(folder / "builds")
-    assert qkv("search", "apple").code == 0
+    assert qkv("-w", "sample:videos", "search", "apple").code == 0
 
 
 def test_a_sample_is_built_once_for_those_who_ask_at_once(samples):
@@ -69,7 +69,7 @@ def test_a_command_lets_go_of_its_workspace_when_it_ends(qkv, movies_path, tmp_p
 def test_samples_answer_where_no_home_can_be_written_to(qkv, monkeypatch, tmp_path, small_sample):
     (tmp_path / "file").write_text("")
     monkeypatch.setattr(click, "get_app_dir", lambda name: str(tmp_path / "file" / name))
-    assert qkv("search", "apple", "-k", 1).code == 0
+    assert qkv("-w", "sample:videos", "search", "apple", "-k", 1).code == 0
 
 
 @pytest.mark.parametrize("name", ["out.tsv", "out.xlsx"])

@@ -122,7 +122,7 @@ def test_without_matplotlib_a_picture_says_what_to_install(
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     answer = qkv("-w", videos_path, "attend", TEXT, "--plot", name)
     assert (answer.code, answer.stdout) == (1, "")
-    assert "pip install 'qkvsearch[plot]'" in answer.stderr
+    assert "pip install -e '.[plot]'" in answer.stderr
     assert list(tmp_path.iterdir()) == []
 
 

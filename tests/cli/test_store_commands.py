@@ -253,7 +253,7 @@ def test_a_build_that_was_interrupted_leaves_no_workspace_behind(qkv, surroundin
     assert qkv("build", "sample:videos", "--encoder", "nowhere/model").code == 1
     Path(".qkvsearch").mkdir(exist_ok=True)
     Path(".qkvsearch/writer.lock").touch()
-    assert "no workspace is named, and this folder has none" in qkv("items").stderr
+    assert ".qkvsearch: no workspace here" in qkv("items").stderr
 
 
 def test_one_thing_is_said_as_one(qkv, tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""A workspace is named or it is not: nothing about somebody's own data comes from a sample."""
+"""A workspace is named or it is here: a sample answers only where it is named."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ import pytest
     "args",
     [
         "recommend --all-users -o recs.csv",
-        "recommend --user u001",
-        "recommend --like Heat -o recs.csv",
-        "search war --user u001",
+        "recommend --like Heat",
+        "search attention",
         "search attention -o hits.json",
-        "similar --user u001",
-        "similar Heat -o hits.json",
-        "attend guitar -o map.csv",
+        "similar Heat",
+        "encode guitar",
         "record u001 Heat",
         "record --undo",
         "add more.csv",
@@ -27,22 +25,37 @@ import pytest
         "users",
         "show Heat",
         "info",
+        "serve",
         "tune",
         "evaluate recommend",
     ],
 )
-def test_without_a_workspace_that_is_said_and_no_file_is_written(qkv, args):
-    answer = qkv(*args.split())
+@pytest.mark.parametrize("folder", [None, "films"])
+def test_without_a_workspace_one_line_says_how_to_build_one_and_to_try_a_sample(qkv, args, folder):
+    answer = qkv(*([] if folder is None else ["-w", folder]), *args.split())
     assert (answer.code, answer.stdout) == (1, "")
-    assert answer.stderr.startswith("Error: no workspace is named, and this folder has none")
+    path = folder or ".qkvsearch"
+    assert answer.stderr == (
+        f"Error: {path}: no workspace here; build one with qkvsearch -w {path} build FILE, or try "
+        "a sample with qkvsearch -w sample:videos\n"
+    )
     assert list(Path().iterdir()) == []
 
 
-@pytest.mark.parametrize("args", ["search attention", "recommend --like Heat", "similar Heat"])
-def test_a_question_that_is_about_nobodys_data_goes_to_a_sample(qkv, args):
-    answer = qkv(*args.split(), "-k", 1)
-    assert answer.code == 0
-    assert "No workspace here: using the bundled" in answer.stderr
+def test_attend_needs_no_workspace_and_says_which_encoder_it_uses(qkv, monkeypatch):
+    monkeypatch.setattr("qkvsearch.text.encoders.installed", tuple)
+    assert "no workspace here" in qkv("attend", "guitar").stderr
+    monkeypatch.undo()
+    pytest.importorskip("wordllama", reason="needs qkvsearch[encoders]")
+    answer = qkv("attend", "guitar", "bass")
+    assert (answer.code, "guitar" in answer.stdout) == (0, True)
+    assert "No workspace here: using the encoder static (--encoder" in answer.stderr
+    assert qkv("-w", "films", "attend", "guitar").code == 1
+
+
+def test_a_demo_is_served_only_where_no_workspace_is_named(qkv):
+    answer = qkv("-w", "films", "serve", "--demo")
+    assert (answer.code, "leave out -w" in answer.stderr) == (2, True)
 
 
 def test_a_sample_can_be_named(qkv):

@@ -149,7 +149,7 @@ def test_a_parameter_that_cannot_work_is_named(name, value):
 
 def test_without_torch_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(QkvError, match=r"pip install 'qkvsearch\[train\]'"):
+    with pytest.raises(QkvError, match=r"pip install -e '\.\[train\]'"):
         NextItem(**SMALL).fit(round_trips())
 
 

@@ -65,13 +65,15 @@ def test_membership_takes_either_spelling():
 
 
 def test_unknown_id_is_named_with_near_matches():
-    with pytest.raises(UnknownIdError, match=r"no user 'anna'; did you mean anne\?"):
-        Ids(["anne", "bob"]).positions(["bob", "anna"], "user")
+    with pytest.raises(UnknownIdError, match=r"no item 'anna'; did you mean anne\?"):
+        Ids(["anne", "bob"]).positions(["bob", "anna"], "item")
 
 
 def test_unknown_id_without_near_matches_is_named_alone():
     with pytest.raises(UnknownIdError, match=r"^no id 'zzz'$"):
         Ids(["anne"]).positions(["zzz"])
+    with pytest.raises(UnknownIdError, match=r"^no user 'anna'$"):
+        Ids(["anne"]).positions(["anna"], "user")
 
 
 def test_factorize_merges_text_and_number():

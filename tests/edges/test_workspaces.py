@@ -67,7 +67,7 @@ def test_another_format_says_to_build_again(qkv, shop_copy, difference):
 
 def test_a_root_that_is_gone_says_how_to_build(qkv, shop_copy):
     (shop_copy / "root.json").unlink()
-    assert_each_answers_or_names(qkv, shop_copy, "no workspace here; make one with", "root.json")
+    assert_each_answers_or_names(qkv, shop_copy, "no workspace here; build one with", "root.json")
 
 
 @posix

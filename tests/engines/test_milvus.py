@@ -235,7 +235,7 @@ def test_a_place_that_cannot_be_used_is_one_line(tmp_path, monkeypatch, keys, me
 
 def test_without_the_package_its_installation_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pymilvus", None)
-    with pytest.raises(WorkspaceError, match=r"pip install 'qkvsearch\[milvus\]'"):
+    with pytest.raises(WorkspaceError, match=r"pip install -e '\.\[milvus\]'"):
         qkv.build(tmp_path / "ws", catalog(20), encoder="corpus", keys=f"milvus:{tmp_path}/k.db")
 
 

@@ -57,7 +57,7 @@ def test_a_missing_package_is_named_with_its_command(monkeypatch):
         return real(name, *args)
 
     monkeypatch.setattr("qkvsearch.errors.import_module", without)
-    with pytest.raises(QkvError, match=r"needs pyspark: pip install 'qkvsearch\[spark\]'"):
+    with pytest.raises(QkvError, match=r"needs pyspark: pip install -e '\.\[spark\]'"):
         session.check_engine("spark")
 
 

@@ -19,10 +19,10 @@ MANY = [["a title of about twenty-five characters"] * 38_000]
         (("static", "minilm"), FEW, "minilm", "encodes this in about 1 s"),
         (("minilm",), FEW, "minilm", "is installed"),
         (("static", "minilm"), MANY, "static", "about 2 min; --encoder minilm takes it anyway"),
-        (("minilm",), MANY, "corpus", "anyway; pip install 'qkvsearch[encoders]' gets static"),
+        (("minilm",), MANY, "corpus", "anyway; pip install -e '.[encoders]' gets static"),
         (("static",), FEW, "static", "`qkvsearch model fetch minilm` gets it"),
         (("static",), MANY, "static", "not installed, and would encode for about 2 min"),
-        ((), FEW, "corpus", "'qkvsearch[encoders]' gets static, then `qkvsearch model fetch"),
+        ((), FEW, "corpus", "'.[encoders]' gets static, then `qkvsearch model fetch"),
         ((), MANY, "corpus", "no other is installed"),
     ],
 )

@@ -129,7 +129,7 @@ def test_a_table_of_another_kind_is_refused(tmp_path, table, said):
 
 def test_without_the_package_the_extra_is_named(monkeypatch):
     monkeypatch.setattr(static, "find_spec", lambda name: None)
-    with pytest.raises(QkvError, match=r"pip install 'qkvsearch\[encoders\]'"):
+    with pytest.raises(QkvError, match=r"pip install -e '\.\[encoders\]'"):
         StaticEncoder.from_package()
 
 
@@ -138,7 +138,7 @@ def test_without_a_library_the_extra_is_named(files, monkeypatch):
         raise ImportError(name)
 
     monkeypatch.setattr(errors, "import_module", missing)
-    with pytest.raises(QkvError, match=r"needs safetensors: pip install 'qkvsearch\[encoders\]'"):
+    with pytest.raises(QkvError, match=r"needs safetensors: pip install -e '\.\[encoders\]'"):
         static.read_table(files[0])
     with pytest.raises(QkvError, match="needs tokenizers: "):
         static.SubwordFile(files[1])

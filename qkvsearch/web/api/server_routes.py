@@ -68,10 +68,13 @@ async def builds(service: RequestService) -> Response:
 
 
 def public_info(engine: Engine) -> dict[str, Any]:
-    """Return the facts of the build without the workspace's path."""
+    """Return the facts of the build without the workspace's path, and without examples from the
+    log: they may be ids of users.
+    """
     info = engine.info()
     info.pop("workspace")
-    return info
+    columns = info["interaction_columns"]
+    return {**info, "interaction_columns": [{**column, "example": ""} for column in columns]}
 
 
 def list_builds(engine: Engine) -> dict[str, Any]:

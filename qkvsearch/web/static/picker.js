@@ -5,9 +5,9 @@ import { announce } from "./shell.js";
 import { count, say } from "./words.js";
 
 /** Make `input` (role combobox) suggest in `list` (role listbox), its `aria-controls`.
- *  suggest(text): a promise of [{id, title, note}]. pick(option): one was chosen. empty: whether to
- *  suggest before anything is typed. The page's words need `pickNone` and `pickCount` with {n}. */
-export function picker(input, list, { suggest, pick, empty = false }) {
+ *  suggest(text): a promise of [{id, title, note}]. pick(option): one was chosen. The page's words
+ *  need `pickNone` and `pickCount` with {n}. */
+export function picker(input, list, { suggest, pick }) {
   let options = [];
   let active = -1;
   // What the options answer; what was typed when Enter was pressed before they did.
@@ -70,7 +70,7 @@ export function picker(input, list, { suggest, pick, empty = false }) {
   );
   function typed() {
     hurried = null;
-    if (input.value.trim() || empty) ask(input.value);
+    if (input.value.trim()) ask(input.value);
     else close();
   }
   const keys = {

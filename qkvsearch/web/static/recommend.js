@@ -242,11 +242,6 @@ async function items(typed) {
   return hits.map(({ id, title }) => ({ id: String(id), title, note: note(String(id), title) }));
 }
 
-async function users(typed) {
-  const { rows } = await ask("users", { begins: typed.trim(), k: 8 });
-  return rows.map((row) => ({ id: String(row.id), title: String(row.id), note: say("metCount", { n: count(row.interactions) }) }));
-}
-
 async function take(user) {
   choice.user = user;
   try {
@@ -263,7 +258,11 @@ async function take(user) {
 
 function startControls() {
   picker(byId("box"), byId("box-list"), { suggest: items, pick: ({ id, title }) => act.like(id, title) });
-  picker(byId("user"), byId("user-list"), { suggest: users, empty: true, pick: ({ id }) => take(id) });
+  byId("user").addEventListener("change", ({ target }) => {
+    const user = target.value.trim();
+    target.value = "";
+    if (user) take(user);
+  });
   byId("user-away").addEventListener("click", () => take(""));
   byId("history-more").addEventListener("click", () => readHistory(true));
   byId("more").addEventListener("click", () => {
@@ -313,9 +312,8 @@ async function open() {
   begin();
   showSliders();
   try {
-    const [info, people, most] = await Promise.all([
+    const [info, most] = await Promise.all([
       ask("info"),
-      ask("users", { k: 1 }),
       ask("items", { sort: "users", k: Math.min(24, facts.most) }),
       loadHistory().catch(noUser),
       learnTitles(),
@@ -323,8 +321,9 @@ async function open() {
     useScale(info.rating_scale);
     met = most.rows;
     for (const { id, title } of met) titles.set(String(id), title);
-    byId("user-part").hidden = people.total === 0;
-    byId("start-heading").textContent = say(info.interactions || people.total ? "mostMet" : "firstOnes");
+    const people = info.users + info.recorded;
+    byId("user-part").hidden = people === 0;
+    byId("start-heading").textContent = say(people ? "mostMet" : "firstOnes");
     byId("by-texts").hidden = info.interactions > 0;
     byId("scale").textContent = isRated() ? say("scaleIs", { least: rating(lowest()), most: rating(highest()) }) : say("unrated");
     update(false);

@@ -219,22 +219,6 @@ function submitted(event) {
   go({ q: box.value, prefix: false, anyway: false, similar: "", where: byId("where").value.trim(), user: byId("user").value.trim() });
 }
 
-/** Users whose ids begin as typed are suggested; one that is named whole counts at once. */
-const suggest = latest(
-  (begins) => ask("users", { begins, k: PAGE }),
-  (found, begins) => {
-    const ids = found.rows.map((row) => String(row.id));
-    byId("users").replaceChildren(...ids.map((id) => el("option", { value: id })));
-    const n = { n: count(ids.length), total: count(found.total) };
-    byId("user").title = found.total > ids.length ? say("moreUsers", n) : "";
-    const none = !ids.length && begins;
-    byId("user").setAttribute("aria-invalid", String(Boolean(none)));
-    if (none) announce(say("noUser"));
-    if (begins && ids.includes(begins)) personal(begins);
-  },
-  (error) => announce(error.message),
-);
-
 function personal(user) {
   if (user === asked.user) return;
   go({ user, heads: !user && asked.heads === "collaborative" ? "" : asked.heads });
@@ -245,8 +229,7 @@ function listen() {
   byId("form").addEventListener("submit", submitted);
   byId("more").addEventListener("click", more);
   const user = byId("user");
-  user.addEventListener("input", () => (user.value.trim() ? suggest(user.value.trim()) : personal("")));
-  user.addEventListener("focus", () => suggest(user.value.trim()), { once: true });
+  user.addEventListener("input", () => user.value.trim() || personal(""));
   user.addEventListener("change", () => personal(user.value.trim()));
 }
 

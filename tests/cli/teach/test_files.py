@@ -80,7 +80,7 @@ def test_a_plot_without_matplotlib_says_what_to_install(qkv, monkeypatch, tmp_pa
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     answer = qkv("teach", NAME, "--plot", "a.png")
     assert (answer.code, answer.stdout) == (1, "")
-    assert "pip install 'qkvsearch[plot]' (--format html needs nothing)" in answer.stderr
+    assert "pip install -e '.[plot]' (--format html needs nothing)" in answer.stderr
 
 
 def test_the_instructors_edition_has_every_answer_below_its_question(qkv, computed):
