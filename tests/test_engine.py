@@ -226,8 +226,6 @@ def test_recommending_to_nobody_is_a_clear_error(movies):
 
 
 def test_a_workspace_without_interactions_says_what_is_missing(things, tmp_path):
-    with pytest.raises(UnknownIdError, match="'u001'; nobody's interactions are here yet"):
-        things.recommend(user="u001")
     for ask in (
         lambda: things.recommend(likes=["Why do cats purr?"], damping=1),
         lambda: things.recommend_all(tmp_path / "all.csv"),
@@ -419,3 +417,75 @@ def test_progress_is_called_from_the_callers_thread(tiny_bert, monkeypatch):
     encoder.encode_many(texts, lambda *done: calls.append((threading.get_ident(), *done)))
     assert {thread for thread, *_ in calls} == {threading.get_ident()}
     assert calls[-1][2:] == (60, 60)
+
+
+# --- unknown users ---
+
+
+def test_an_unknown_user_gets_the_most_popular_items_with_a_note(movies, assert_adds_up):
+    asked = {"k": 5, "where": "year >= 2000", "fields": "year", "explain": True}
+    ranking = movies.recommend(user="nobody", **asked)
+    popular = movies.items.list(where="year >= 2000", sort="users", k=5)
+    assert [hit.id for hit in ranking] == [row["id"] for row in popular]
+    assert ranking.notes == ["No user 'nobody' here: these are the most popular items."]
+    for row in ranking.explained_records():
+        assert (row["because"], row["weak"]) == ([], True)
+        assert row["score"] == movies.show(row["id"])["users"]
+        assert row["reasons"] == [{"text": "most popular: number of users", "value": row["score"]}]
+    damped = movies.recommend(user="nobody", k=3, damping=0.5, diversity=0.5).explained_records()
+    for row in damped:
+        assert_adds_up([reason["value"] for reason in row["reasons"]], row["score"])
+
+
+def test_what_an_unknown_user_likes_counts_alone(movies):
+    ranking = movies.recommend(user="nobody", likes="Heat", k=3)
+    assert list(ranking) == list(movies.recommend(likes="Heat", k=3))
+    assert ranking.notes[0] == "No user 'nobody' here: only what the question names counts."
+
+
+def test_a_search_of_an_unknown_user_is_one_without_preferences(movies):
+    ranking = movies.search("space war", user="nobody")
+    assert list(ranking) == list(movies.search("space war"))
+    assert ranking.notes[0] == "No user 'nobody' here: ranked without preferences."
+    alone = movies.search("space war", user="nobody", heads="collaborative")
+    assert (list(alone), len(alone.notes)) == ([], 1)
+
+
+def test_an_unknown_user_is_an_error_where_that_is_asked_for_or_nothing_else_can_answer(movies):
+    questions = [
+        lambda: movies.recommend(user="u00", strict_user=True),
+        lambda: movies.search("war", user="u00", strict_user=True),
+        lambda: movies.similar_users("u00"),
+        lambda: movies.history("u00"),
+        lambda: movies.records("u00"),
+        lambda: movies.users["u00"],
+        lambda: movies.map(user="u00"),
+    ]
+    for ask in questions:
+        with pytest.raises(UnknownIdError, match=r"^no user 'u00'$"):
+            ask()
+
+
+def test_where_there_are_no_interactions_nothing_is_popular(things_path, tmp_path):
+    with qkvsearch.open(shutil.copytree(things_path, tmp_path / "things")) as engine:
+        ranking = engine.recommend(user="nobody")
+        assert (list(ranking), len(ranking.notes)) == ([], 1)
+        assert "nor anybody's interactions" in ranking.notes[0]
+        engine.record("w1", "v018")
+        assert [hit.id for hit in engine.recommend(user="nobody")] == ["v018"]
+
+
+@pytest.mark.parametrize("explain", [False, True])
+def test_a_frame_of_no_hits_has_the_columns_of_one_with_hits(movies, explain):
+    options = {"fields": "year,genres", "explain": explain}
+    for ask in (
+        lambda where: movies.search("space war", snippet=True, where=where, **options),
+        lambda where: movies.recommend(user="u001", where=where, **options),
+        lambda where: movies.recommend(user="nobody", where=where, **options),
+        lambda where: movies.similar("Heat", where=where, fields="year"),
+        lambda where: movies.items.list(where=where, fields="year"),
+    ):
+        some, none = ask("year > 2000"), ask("year > 3000")
+        assert (len(none), len(none.to_frame())) == (0, 0)
+        assert list(none.to_frame().columns) == list(some.to_frame().columns)
+        assert set(some.to_records()[0]) <= set(none.to_frame().columns)

@@ -105,7 +105,7 @@ def test_someone_whose_only_item_was_removed_has_no_recommendations_and_no_error
     clicks.remove(4)
     assert list(clicks.recommend(user="bob")) == []
     assert list(clicks.similar_users("bob", explain=True)) == []
-    with pytest.raises(UnknownIdError, match="^no user 'bobby'$"):
+    with pytest.raises(UnknownIdError, match=r"^no user 'bobby'$"):
         clicks.history("bobby")
 
 

@@ -58,7 +58,7 @@ def test_records_are_listed_the_last_first_with_what_undo_takes_together(engine)
     assert ([row["number"] for row in page], page.total) == ([2], 3)
     assert [row["number"] for row in engine.records("ann")] == [1]
     assert engine.records("cy").total == 0
-    with pytest.raises(UnknownIdError, match="^no user 'nev'$"):
+    with pytest.raises(UnknownIdError, match=r"^no user 'nev'$"):
         engine.records("nev")
 
 

@@ -129,12 +129,14 @@ def test_no_hits_are_an_empty_listing_and_a_word_on_stderr(qkv, videos_path, nam
 
 def test_a_listing_of_nothing_still_has_its_header(qkv, videos_path, tmp_path):
     run = ("-w", videos_path)
-    assert qkv(*run, "search", "zzqx", "--format", "csv").stdout == "rank,id,title,score,weight\n"
+    hits = qkv(*run, "search", "sea", "--explain", "--fields", "channel", "--format", "csv").stdout
+    nothing = (*run, "search", "zzqx", "--explain", "--fields", "channel", "--format", "csv")
+    assert qkv(*nothing).stdout == hits.splitlines(True)[0]
     attended = qkv(*run, "attend", "guitar", "--format", "csv").stdout
     assert qkv(*run, "attend", "zzqx", "--format", "csv").stdout == attended.splitlines(True)[0]
     pytest.importorskip("pyarrow", reason="writing Parquet needs the extra [parquet]")
     qkv(*run, "search", "zzqx", "-o", "a.parquet")
-    assert list(pd.read_parquet(tmp_path / "a.parquet").columns) == FIELDS
+    assert list(pd.read_parquet(tmp_path / "a.parquet").columns) == [*FIELDS, "heads"]
 
 
 def test_explain_adds_parts_that_sum_to_the_score(qkv, videos_path, assert_adds_up):

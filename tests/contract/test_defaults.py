@@ -53,13 +53,14 @@ BASELINES = {
 
 ENGINE = {
     "search": {
-        "k": 10, "heads": None, "fusion": "scores", "user": None, "where": None, "fields": (),
-        "offset": 0, "min_weight": 0.0, "temperature": None, "prefix": False, "facets": (),
+        "k": 10, "heads": None, "fusion": "scores", "user": None, "strict_user": False,
+        "where": None, "fields": (), "offset": 0, "min_weight": 0.0, "temperature": None,
+        "prefix": False, "facets": (),
         "snippet": False, "explain": False, "anyway": False,
     },
     "recommend": {
-        "user": None, "likes": (), "ratings": None, "without": (), "exclude": (), "k": 10,
-        "where": None, "only": None, "seen": False,
+        "user": None, "strict_user": False, "likes": (), "ratings": None, "without": (),
+        "exclude": (), "k": 10, "where": None, "only": None, "seen": False,
         "model": "preferences", "recent": None, "damping": 0.0, "diversity": 0.0, "fields": (),
         "offset": 0, "min_weight": 0.0, "temperature": None, "explain": False, "because": None,
     },

@@ -205,7 +205,7 @@ class TestEveryCollaborativeModel:
         assert np.array_equal(
             model.predict(["cy", "ann"], [30, "20"]), by_row.predict([2, 0], [2, 1])
         )
-        with pytest.raises(UnknownIdError, match="^no user 'anne'$"):
+        with pytest.raises(UnknownIdError, match=r"^no user 'anne'$"):
             model.predict("anne", 10)
         with pytest.raises(UnknownIdError, match="no item '11'"):
             model.predict("ann", 11)

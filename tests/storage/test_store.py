@@ -332,5 +332,5 @@ def test_another_format_says_so(workspace, monkeypatch):
 
 
 def test_a_folder_without_a_workspace_says_how_to_make_one(tmp_path):
-    with pytest.raises(WorkspaceError, match="no workspace here; build one with .* build FILE, or"):
+    with pytest.raises(WorkspaceError, match="no workspace here; build one with qkvsearch"):
         Workspace(tmp_path).open()

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from qkvsearch.web.api import responses
 from qkvsearch.web.api.ranking_routes import SearchParameters
+from qkvsearch.web.pages import PAGES
 from qkvsearch.web.service import Service
 
 
@@ -48,16 +49,41 @@ def test_neighbours(client, videos):
     assert found["hits"] == videos.similar("v018", exclude=["v001"], k=3).to_records()
 
 
-def test_items_and_users(client, videos):
+def test_items_and_a_history(client, videos):
     found = client.get("/api/v1/items?k=2&offset=5&fields=channel").json()
     assert found["total"] == videos.n_items
     assert found["rows"] == videos.items.list(k=2, offset=5, fields="channel").to_records()
     assert client.get("/api/v1/items/v018").json() == videos.show("v018")
     assert client.get("/api/v1/items/none").status_code == 404
-    users = client.get("/api/v1/users", params={"where": "interactions > 40", "k": 3}).json()
-    assert users["rows"] == videos.users.list(where="interactions > 40", k=3).to_records()
     history = client.get("/api/v1/users/w001/history?k=2").json()
     assert history["rows"] == videos.history("w001", k=2).to_records()
+
+
+def test_an_unknown_user_gets_the_most_popular_items_or_where_strict_a_404(client, videos):
+    found = client.get("/api/v1/recommend?user=nobody&k=3&explain=true").json()
+    assert found["hits"] == videos.recommend(user="nobody", k=3, explain=True).explained_records()
+    assert found["notes"] == ["No user 'nobody' here: these are the most popular items."]
+    assert client.get("/api/v1/search?q=bread&user=nobody").json()["notes"]
+    for question in ("recommend?", "search?q=bread&", "explain/recommend?"):
+        refused = client.get(f"/api/v1/{question}user=nobody&strict_user=true")
+        assert (refused.status_code, refused.json()["detail"]) == (404, "no user 'nobody'")
+
+
+def test_no_answer_and_no_page_shows_the_ids_of_users(client, videos):
+    paths = client.get("/openapi.json").json()["paths"]
+    gets = [path for path, operations in paths.items() if "get" in operations]
+    assert [path for path in gets if "user" in path] == ["/api/v1/users/{user}/history"]
+    texts = [client.get("/api/v1/users").text, client.get("/api/v1/users/w0/history").text]
+    query = "q=bread&columns=channel&items=v018&text=bread&user=nobody&explain=true"
+    for path in gets:
+        allowed = {parameter["name"] for parameter in paths[path]["get"].get("parameters", ())}
+        asked = "&".join(pair for pair in query.split("&") if pair.split("=")[0] in allowed)
+        texts.append(client.get(f"{path.format(item='v018', user='w0')}?{asked}").text)
+    texts += [client.get(page).text for page in PAGES]
+    users = list(videos.users.ids)
+    assert [
+        id_ for id_ in users for text in texts if f"'{id_}'" in text or f'"{id_}"' in text
+    ] == []
 
 
 def test_ids_that_are_numbers_stay_numbers(asking, shop_path, shop):

@@ -40,7 +40,7 @@ def test_errors_say_what_to_do_and_nothing_of_the_machine(client, videos_path):
     assert "`kk`" in is_problem(client.get("/api/v1/search", params={"q": "a", "kk": 1}), 422)
     assert "`q`" in is_problem(client.get("/api/v1/search"), 422)
     assert "`k`" in is_problem(client.get("/api/v1/search?q=a&k=many"), 422)
-    assert "no user 'nobody'" in is_problem(client.get("/api/v1/recommend?user=nobody"), 404)
+    assert "no user 'nobody'" in is_problem(client.get("/api/v1/users/nobody/history"), 404)
     assert "/docs" in is_problem(client.get("/api/v1/nothing"), 404)
     assert "/docs" in is_problem(client.delete("/api/v1/search"), 405)
     assert str(videos_path) not in client.get("/api/v1/info").text
@@ -115,7 +115,7 @@ def test_a_bug_has_strict_headers_and_a_status(asking, videos_path, monkeypatch,
 
 def test_without_a_token_only_names_of_this_machine_are_answered(client):
     for name in ("evil.example", "evil.example:8000", "127.0.0.1.evil.example", "[", ""):
-        is_problem(client.get("/api/v1/users", headers={"Host": name}), 421)
+        is_problem(client.get("/api/v1/items", headers={"Host": name}), 421)
     for name in ("localhost", "127.0.0.1:8000", "[::1]:8000", "LOCALHOST"):
         assert client.get("/api/v1/health", headers={"Host": name}).status_code == 200
 

@@ -80,7 +80,8 @@ def test_several_are_answered_in_their_order(rated):
     answers = rated.post("/api/v1/recommend", json={"questions": asked}).json()["answers"]
     assert answers[0]["hits"] == ask(rated, **asked[0])
     assert answers[1]["hits"] == ask(rated, likes="m003", rate="m001=4", k=2)
-    refused = rated.post("/api/v1/recommend", json={"questions": [*asked, {"user": "nobody"}]})
+    nobody = {"user": "nobody", "strict_user": True}
+    refused = rated.post("/api/v1/recommend", json={"questions": [*asked, nobody]})
     assert refused.status_code == 404
     many = rated.post("/api/v1/recommend", json={"questions": [asked[1]] * 101})
     assert many.status_code == 422

@@ -126,10 +126,3 @@ def test_matches_come_without_the_parts(client):
     hit = client.get("/api/v1/search?q=bread&k=1&matches=true").json()["hits"][0]
     assert hit["matches"]
     assert "parts" not in hit
-
-
-def test_users_are_found_by_how_their_ids_begin(client):
-    found = client.get("/api/v1/users?begins=W00&k=3").json()
-    assert found["total"] == 9
-    assert [row["id"] for row in found["rows"]] == ["w001", "w002", "w003"]
-    assert client.get("/api/v1/users?begins=w&where=interactions>1").status_code == 400

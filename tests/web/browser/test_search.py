@@ -309,12 +309,12 @@ def test_one_head_alone_and_a_taste(visit, site):
         loaded(page)
         assert len(titles(page)) == 3
         page.get_by_role("button", name="All heads").click()
-        page.locator("#user").type("w001")
+        page.locator("#user").fill("w001")
+        page.locator("#user").press("Enter")
         page.wait_for_function("() => location.search.includes('user=w001')")
         loaded(page)
         assert titles(page) != before
         assert page.locator("#heads button").last.inner_text() == "taste"
-        assert page.locator("#users option").count() == 1
 
 
 def test_similar_items_and_the_way_back(visit, site):
