@@ -59,7 +59,7 @@ def test_a_sample_is_built_anew_where_another_encoder_is_installed(
     for name in ("HOME", "XDG_CONFIG_HOME", "APPDATA"):
         monkeypatch.setenv(name, str(tmp_path / "home"))
     monkeypatch.setattr(choice, "installed", lambda: ())
-    question = ["search", "red apple", "--format", "json"]
+    question = ["-w", "sample:videos", "search", "red apple", "--format", "json"]
     before = json.loads(qkv(*question).stdout)
     assert set(before[0]["heads"]) == {"lexical", "lsa", "contrastive"}
     # As if a package were there that reads nothing better: a build of its own all the same.

@@ -140,7 +140,7 @@ def test_a_user_of_the_log_is_deleted_and_what_stays_is_said(own):
     done = own.delete("/api/v1/users/u001").json()
     assert done["interactions"] > 0
     assert any("learn" in note for note in done["notes"])
-    assert own.get("/api/v1/recommend?user=u001").status_code == 404
+    assert own.get("/api/v1/recommend?user=u001&strict_user=true").status_code == 404
 
 
 def test_read_only_servers_change_nothing(asking, movies_path):
