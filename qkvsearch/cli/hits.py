@@ -130,6 +130,7 @@ def ranking_options(command: Callable[..., Any]) -> Callable[..., Any]:
     options: list[Callable[..., Any]] = [
         question_option("k", "-k", show_default=True),
         offset_option,
+        question_option("distinct", metavar="COLUMN"),
         question_option("min_weight", metavar="X", default=0.0),
         where_option,
         fields_option,

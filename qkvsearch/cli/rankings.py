@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 # Options that do not go with --all-users.
 ONE_USER_ONLY = (
     "user", "strict_user", "likes", "ratings", "without", "exclude", "explain", "diversity",
-    "temperature", "offset", "min_weight",
+    "temperature", "offset", "min_weight", "distinct",
 )  # fmt: skip
 SPELLED = {"likes": "like", "ratings": "rate"}
 # The id of a query, its hits as rows, and its ranking.
@@ -294,7 +294,7 @@ def similar(
     if bool(items) == (user is not None):
         raise click.UsageError("name an item, or a user with --user: one of the two")
     if user is not None:
-        unset = {"where": None, "fields": "", "exclude": ()}
+        unset = {"where": None, "fields": "", "distinct": None, "exclude": ()}
         refused = [name for name, nothing in unset.items() if options.pop(name) != nothing]
         if refused:
             raise click.UsageError(f"--{refused[0]} filters items: leave it out with --user")

@@ -22,6 +22,7 @@ from qkvsearch.search.answerable import none_found
 from qkvsearch.search.candidates import (
     as_list,
     candidates,
+    groups_of,
     id_list,
     n_ranked,
     named_once,
@@ -156,6 +157,7 @@ class OpenBuild:
         strict_user: bool = False,
         where: Where | None = None,
         fields: str | Iterable[str] = (),
+        distinct: str | None = None,
         offset: int = 0,
         min_weight: float = 0.0,
         temperature: float | None = None,
@@ -181,6 +183,8 @@ class OpenBuild:
             `notes` say so; with `strict_user` that is an `UnknownIdError`.
         where: an SQL condition on columns.
         fields: columns to show with each hit.
+        distinct: a column; only the best hit of each value of it, the whole cell, is listed, and
+            every item with an empty cell. Weights and facets are those of all items.
         min_weight: leave out hits with less weight.
         temperature: of the softmax; by default one standard deviation of the scores.
         prefix: the user is still typing the last word.
@@ -197,6 +201,7 @@ class OpenBuild:
         check(k=k, offset=offset, min_weight=min_weight)
         columns = own_columns(self.catalog, fields)
         facet_columns = own_columns(self.catalog, facets, "facets")
+        groups = groups_of(self.catalog, distinct)
         names, n_needed = None if heads is None else as_list(heads), n_ranked(k, offset)
 
         unknown_notes = []
@@ -214,15 +219,16 @@ class OpenBuild:
         where_mask = candidates(self.catalog, self.n_items, where)
         mask = read_query.mask(where_mask, anyway)
         personal = None if user is None else preferences
-        item_filter = Filter(mask, where, n_needed)
+        item_filter = Filter(mask, where, n_needed, groups)
         fused = self.texts.fused(read_query, names, fusion, personal, item_filter, anyway, prefix)
         if fused is not None and read_query.text.strip() and not anyway:
             fused = fused.above_mean()
 
         emptying_where = None if where_mask.any() else where
         ranking = ranked(
-            fused, self.catalog.names, k, temperature, mask, emptying_where, offset, min_weight
-        )
+            fused, self.catalog.names, k, temperature, mask, emptying_where, offset, min_weight,
+            groups,
+        )  # fmt: skip
         ranking = with_fields(ranking, self.catalog, columns)
         notes = self.texts.notes(read_query)
         if not (ranking or ranking.notes or notes or unknown_notes):
@@ -271,6 +277,7 @@ class OpenBuild:
         damping: float = 0.0,
         diversity: float = 0.0,
         fields: str | Iterable[str] = (),
+        distinct: str | None = None,
         offset: int = 0,
         min_weight: float = 0.0,
         temperature: float | None = None,
@@ -327,8 +334,9 @@ class OpenBuild:
         mask = candidates(self.catalog, self.n_items, where, [*seen_items, *excluded], only)
         n_needed = n_ranked(k, offset)
         n_pool = pool_size(n_needed, diversity)
-        head = recommender.head(history, model, damping, Filter(mask, where, n_pool))
-        pool = ranked(head, self.catalog.names, n_pool, temperature, mask, where)
+        groups = groups_of(self.catalog, distinct)
+        head = recommender.head(history, model, damping, Filter(mask, where, n_pool, groups))
+        pool = ranked(head, self.catalog.names, n_pool, temperature, mask, where, groups=groups)
         ranking = diverse(pool, self.models, diversity, n_needed).page(offset, min_weight)
         ranking = with_fields(ranking, self.catalog, columns)
         ranking = replace(ranking, reasoning=HistoryReasons(history, self.catalog))
@@ -419,6 +427,7 @@ class OpenBuild:
         k: int = 10,
         where: Where | None = None,
         fields: str | Iterable[str] = (),
+        distinct: str | None = None,
         offset: int = 0,
         min_weight: float = 0.0,
         temperature: float | None = None,
@@ -434,8 +443,12 @@ class OpenBuild:
         positions, notes = named_once(self.catalog, id_list("items", items))
         excluded, more = positions_of(self.catalog, id_list("exclude", exclude))
         mask = candidates(self.catalog, self.n_items, where, [*positions, *excluded])
-        head = Neighbours(self.texts, positions).fused(Filter(mask, where, n_ranked(k, offset)))
-        ranking = ranked(head, self.catalog.names, k, temperature, mask, where, offset, min_weight)
+        groups = groups_of(self.catalog, distinct)
+        item_filter = Filter(mask, where, n_ranked(k, offset), groups)
+        ranking = ranked(
+            Neighbours(self.texts, positions).fused(item_filter), self.catalog.names, k,
+            temperature, mask, where, offset, min_weight, groups,
+        )  # fmt: skip
         reasoning = NeighbourReasons(self.texts, self.histories, positions)
         ranking = replace(ranking, reasoning=reasoning).noted([*notes, *more])
         return with_fields(ranking, self.catalog, columns)

@@ -10,11 +10,13 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from qkvsearch.retrieval.fusion import Scores
-from qkvsearch.retrieval.topk import top_k
+from qkvsearch.retrieval.topk import best_of_groups, top_k
 from qkvsearch.text.labelled import LabelledVectors
 
 # Candidates that each head names, per hit.
 SPARE = 2
+# The limit to which candidates are widened where the best ones are of too few groups.
+MAX_WIDENED = 2**14
 
 
 @dataclass(frozen=True)
@@ -22,12 +24,13 @@ class Filter:
     """Which items a query may find, and how many.
 
     mask: bool (n_items,), None for all items. where: the condition in the mask, for a server that
-    can filter by it. k: the number of hits.
+    can filter by it. k: the number of hits. groups: as `rank` has them.
     """
 
     mask: np.ndarray | None = None
     where: Any = None
     k: int = 0
+    groups: np.ndarray | None = None
 
     @property
     def is_all(self) -> bool:
@@ -92,7 +95,8 @@ def fuse_candidates(
 
     Exact scores are fused as they are. Otherwise the candidates are the best items of each head,
     allowed ones and all, and then what is best by the fused scores. In the fused scores no estimate
-    is among those of the best candidates, so hits are always candidates.
+    is among those of the best candidates, so hits are always candidates. Where groups of items make
+    one hit, more candidates are taken among the items of other groups until there are enough hits.
 
     preferred: bool (n_items,), items the best of which are candidates as well.
     """
@@ -107,17 +111,28 @@ def fuse_candidates(
     if preferred is not None:
         rows += [_nearest(head, n, allowed.only(preferred)) for head in heads.values()]
     candidates = np.unique(np.concatenate(rows))
-    scored = _scored(heads, candidates)
-    fused = fuse(scored)
-    n_best = SPARE * allowed.k or n
-    estimates = _estimates(fused, candidates, allowed.mask, n_best)
-    if len(estimates):
-        candidates = np.union1d(candidates, estimates)
+    n_best, others, groups = SPARE * allowed.k or n, allowed, np.zeros(0, np.int64)
+    while True:
         scored = _scored(heads, candidates)
         fused = fuse(scored)
-        if len(_estimates(fused, candidates, allowed.mask, n_best)):
-            fused = _limited(fused, candidates, allowed.mask, n)
-    return scored, fused
+        estimates = _estimates(fused, candidates, others.mask, n_best)
+        if len(estimates):
+            candidates = np.union1d(candidates, estimates)
+            scored = _scored(heads, candidates)
+            fused = fuse(scored)
+            if len(_estimates(fused, candidates, others.mask, n_best)):
+                fused = _limited(fused, candidates, replace(others, groups=None), n)
+        if allowed.groups is None:
+            return scored, fused
+        best = top_k(fused.scores, n_best, fused.allowed(others.mask))
+        groups = np.union1d(groups, allowed.groups[best])
+        if len(groups) >= allowed.k or len(best) < n_best:
+            return scored, _limited(fused, candidates, allowed, max(allowed.k, 1))
+        others = allowed.only(~np.isin(allowed.groups, groups))
+        n = max(n, min(4 * n, MAX_WIDENED))
+        candidates = np.unique(
+            np.concatenate([candidates, *(_nearest(head, n, others) for head in heads.values())])
+        )
 
 
 def _estimates(
@@ -127,12 +142,15 @@ def _estimates(
     return np.setdiff1d(top_k(fused.scores, k, fused.allowed(mask)), candidates)
 
 
-def _limited(fused: Scores, candidates: np.ndarray, mask: np.ndarray | None, n: int) -> Scores:
-    """Return the scores with all estimates below the n best candidates."""
-    is_allowed = fused.allowed(mask)
+def _limited(fused: Scores, candidates: np.ndarray, allowed: Filter, n: int) -> Scores:
+    """Return the scores with all estimates below the n best candidates, of different groups."""
+    is_allowed = fused.allowed(allowed.mask)
     is_candidate = np.zeros(len(fused.scores), dtype=bool)
     is_candidate[candidates] = True
-    best = top_k(fused.scores, n, is_allowed & is_candidate)
+    is_hit = is_allowed & is_candidate
+    if allowed.groups is not None:
+        is_hit = best_of_groups(fused.scores, is_hit, allowed.groups)
+    best = top_k(fused.scores, n, is_hit)
     if not len(best):
         return fused
     limit = np.nextafter(fused.scores[best[-1]], np.float32(-np.inf))

@@ -19,7 +19,7 @@ from qkvsearch.errors import QkvError
 from qkvsearch.retrieval.fusion import Scores
 from qkvsearch.retrieval.reasons import Reason, Reasoning, WordReasons
 from qkvsearch.retrieval.score_components import Components, ScoreComponent
-from qkvsearch.retrieval.topk import top_k
+from qkvsearch.retrieval.topk import best_of_groups, top_k
 from qkvsearch.terminal import in_one_line
 
 if TYPE_CHECKING:
@@ -218,13 +218,15 @@ def rank(
     offset: int = 0,
     temperature: float | None = None,
     mask: np.ndarray | None = None,
+    groups: np.ndarray | None = None,
 ) -> Ranking:
     """Compute softmax(scores / temperature + mask), and return the k best items after the first
     `offset`; no items for None.
 
     mask: bool (n_items,), True = may be ranked. Items that the head knows nothing about are masked
-    as well. temperature: by default one standard deviation of the scores, so that the weights of
-    heads with different units are comparable.
+    as well. groups: a number for each item (n_items,); only the best item of each is a hit, with
+    its weight among all items. temperature: by default one standard deviation of the scores, so
+    that the weights of heads with different units are comparable.
     """
     if head is None:
         return Ranking([], np.zeros(0, dtype=np.int64), temperature or 1.0, 0)
@@ -233,7 +235,8 @@ def rank(
         if not isfinite(temperature):
             raise QkvError("a score is not finite: the build is damaged; run qkvsearch repair")
     allowed = head.allowed(mask)
-    positions = top_k(head.scores, k + offset if k else 0, allowed)[offset:]
+    is_hit = allowed if groups is None else best_of_groups(head.scores, allowed, groups)
+    positions = top_k(head.scores, k + offset if k else 0, is_hit)[offset:]
     weights = softmax(hide(head.scores, allowed), temperature)[positions].tolist()
     ids, titles = names(positions)
     scores, by_head = head.scores[positions].tolist(), head.by_names(positions)

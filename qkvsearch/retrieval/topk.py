@@ -45,6 +45,25 @@ def top_k(scores: np.ndarray, k: int, mask: np.ndarray | None = None) -> np.ndar
     return candidates[(-left).argsort(kind="stable")[:k]]
 
 
+def best_of_groups(scores: np.ndarray, mask: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """Return which items (bool, n) the mask allows and no other of their group scores higher than;
+    of equal ones the first. groups: the number of each item's group (n,).
+
+    >>> scores, groups = np.array([1.0, 2, 2, 5]), np.array([0, 0, 0, 1])
+    >>> best_of_groups(scores, np.array([True, True, True, False]), groups).tolist()
+    [False, True, False, False]
+    """
+    rows = np.flatnonzero(mask)
+    highest = np.full(int(groups.max(initial=-1)) + 1, -np.inf)
+    np.maximum.at(highest, groups[rows], scores[rows])
+    rows = rows[scores[rows] >= highest[groups[rows]]][::-1]
+    first = np.zeros(len(highest), dtype=np.int64)
+    first[groups[rows]] = rows  # the last assignment stays
+    is_best = np.zeros(len(scores), dtype=bool)
+    is_best[first[groups[rows]]] = True
+    return is_best
+
+
 def _block_candidates(scores: np.ndarray, k: int, mask: np.ndarray | None) -> np.ndarray | None:
     """Return ascending positions among which the k best are; None where these would be nearly all.
 

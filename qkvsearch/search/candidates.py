@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qkvsearch._utils.query_lock import released
-from qkvsearch._utils.validation import check_id
+from qkvsearch._utils.validation import check_id, check_text
 from qkvsearch.attention.masks import exclusion_mask
 from qkvsearch.data.ids import Id, Ids, id_text
 from qkvsearch.errors import QkvError, UnknownIdError
@@ -86,17 +86,31 @@ def ranked(
     where: Where | None = None,
     offset: int = 0,
     min_weight: float = 0.0,
+    groups: np.ndarray | None = None,
 ) -> Ranking:
     """Return the k best items of the mask after `offset`, with their ids and titles, without those
     whose weight is below `min_weight`.
 
-    where: the condition in the mask; a note says where it leaves no item. Raises `QkvError`.
+    where: the condition in the mask; a note says where it leaves no item. groups: as `rank` has
+    them. Raises `QkvError`.
     """
     check(k=k, temperature=temperature)
-    ranking = rank(head, names, k=k, offset=offset, temperature=temperature, mask=mask)
+    ranking = rank(
+        head, names, k=k, offset=offset, temperature=temperature, mask=mask, groups=groups
+    )
     if where is not None and not mask.any():
         return replace(ranking, notes=["No hits: `where` leaves no item to rank."])
     return ranking.page(0, min_weight)
+
+
+def groups_of(catalog: StoredCatalog, distinct: str | None) -> np.ndarray | None:
+    """Return `StoredCatalog.groups` of a column; None without one. Raises `QkvError` for an unknown
+    column.
+    """
+    if distinct is None:
+        return None
+    column = catalog.catalog_columns.find(check_text("distinct", distinct), "distinct")
+    return catalog.groups(column.stored)
 
 
 def n_ranked(k: int, offset: int) -> int:

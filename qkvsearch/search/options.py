@@ -70,6 +70,11 @@ OPTIONS = {
     "seen": Option(bool, "Whether items of their history may be among the hits.", False),
     "k": Option(int, "How many to show.", 10, minimum=0),
     "offset": Option(int, "Skip the first N.", 0, minimum=0),
+    "distinct": Option(
+        str,
+        "Only the best hit of each value of this column of the catalog, such as family: its whole "
+        "cell. Items with an empty cell all stay.",
+    ),
     "min_weight": Option(
         float, "Only hits of at least this weight, from 0 to 1.", 0.0, minimum=0, maximum=1
     ),

@@ -54,15 +54,16 @@ BASELINES = {
 ENGINE = {
     "search": {
         "k": 10, "heads": None, "fusion": "scores", "user": None, "strict_user": False,
-        "where": None, "fields": (), "offset": 0, "min_weight": 0.0, "temperature": None,
-        "prefix": False, "facets": (),
+        "where": None, "fields": (), "distinct": None, "offset": 0, "min_weight": 0.0,
+        "temperature": None, "prefix": False, "facets": (),
         "snippet": False, "explain": False, "anyway": False,
     },
     "recommend": {
         "user": None, "strict_user": False, "likes": (), "ratings": None, "without": (),
         "exclude": (), "k": 10, "where": None, "only": None, "seen": False,
         "model": "preferences", "recent": None, "damping": 0.0, "diversity": 0.0, "fields": (),
-        "offset": 0, "min_weight": 0.0, "temperature": None, "explain": False, "because": None,
+        "distinct": None, "offset": 0, "min_weight": 0.0, "temperature": None, "explain": False,
+        "because": None,
     },
     "recommend_all": {
         "k": 10, "where": None, "only": None, "seen": False, "model": "preferences", "recent": None,
@@ -70,8 +71,8 @@ ENGINE = {
         "progress": None,
     },
     "similar": {
-        "exclude": (), "k": 10, "where": None, "fields": (), "offset": 0, "min_weight": 0.0,
-        "temperature": None,
+        "exclude": (), "k": 10, "where": None, "fields": (), "distinct": None, "offset": 0,
+        "min_weight": 0.0, "temperature": None,
     },
     "similar_users": {
         "k": 10, "offset": 0, "min_weight": 0.0, "temperature": None, "explain": False,

@@ -58,20 +58,21 @@ def queries(seed=2):
     return {name: LabelledVectors(["q"], np.roll(vector, i)) for i, name in enumerate(NAMES)}
 
 
-def ranked(head, mask=None, k=10):
-    return rank(head, lambda rows: (rows.tolist(), list(map(str, rows))), k=k, mask=mask)
+def ranked(head, mask=None, k=10, groups=None):
+    names = lambda rows: (rows.tolist(), list(map(str, rows)))  # noqa: E731
+    return rank(head, names, k=k, mask=mask, groups=groups)
 
 
 def fused(heads):
     return fuse(list(heads.values()), [0.7, 0.3])
 
 
-def both(store, seed, mask=None, n_drawn=300, k=0):
+def both(store, seed, mask=None, n_drawn=300, k=0, groups=None):
     """The scores of local keys and of remote ones, fused."""
     asked = queries(seed)
     local = fused({name: DenseKeys(store.keys[name]).head(name, asked[name]) for name in NAMES})
     heads = {name: remote(store, name, n_drawn).head(name, asked[name]) for name in NAMES}
-    return local, fuse_candidates(heads, fused, Filter(mask, k=k))[1]
+    return local, fuse_candidates(heads, fused, Filter(mask, k=k, groups=groups))[1]
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -134,3 +135,16 @@ def test_rows_are_read_like_an_array(store):
     for some in (3, slice(2, 9), [5, 1], np.arange(N) % 7 == 0):
         np.testing.assert_array_equal(rows[some], keys[some])
     np.testing.assert_array_equal(np.asarray(rows), keys)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("n_groups", [4, 60])
+def test_the_best_of_each_group_is_a_candidate(store, seed, n_groups):
+    """The best hits are of few large groups, so that most candidates are of those."""
+    local, _ = both(store, seed)
+    groups = np.empty(N, np.int64)
+    groups[np.argsort(-local.scores)] = np.sqrt(np.arange(N) * n_groups**2 / N)
+    local, scores = both(store, seed, k=10, groups=groups)
+    expected, hits = (ranked(head, groups=groups) for head in (local, scores))
+    assert [hit.id for hit in hits] == [hit.id for hit in expected]
+    assert len(hits) == min(n_groups, 10)

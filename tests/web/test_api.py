@@ -14,7 +14,8 @@ from qkvsearch.web.service import Service
 
 
 def test_a_search_is_the_envelope_of_the_command_line(client, videos):
-    asked = {"q": "sourdough bread", "k": 3, "facets": "channel", "explain": True, "snippet": True}
+    asked = {"q": "sourdough bread", "k": 3, "facets": "channel", "explain": True, "snippet": True,
+             "distinct": "channel"}  # fmt: skip
     found = client.get("/api/v1/search", params=asked).json()
     options = {name: value for name, value in asked.items() if name != "q"}
     ranking = videos.search(asked["q"], **options)
@@ -37,8 +38,8 @@ def test_several_searches_are_answered_in_their_order(client):
 
 
 def test_recommendations(client, videos):
-    found = client.get("/api/v1/recommend?user=w001&k=3&explain=true").json()
-    ranking = videos.recommend(user="w001", k=3, explain=True, because=20)
+    found = client.get("/api/v1/recommend?user=w001&k=3&explain=true&distinct=channel").json()
+    ranking = videos.recommend(user="w001", k=3, explain=True, because=20, distinct="channel")
     assert found == {"notes": list(ranking.notes), "hits": ranking.explained_records()}
     liked = client.get("/api/v1/recommend", params={"likes": ["v018", "v001"], "k": 2}).json()
     assert liked["hits"] == videos.recommend(likes=["v018", "v001"], k=2).to_records()

@@ -109,13 +109,14 @@ class StoredCatalog:
         self._base = segments[0]
         self._masks: dict[Hashable, np.ndarray] = {}
         self._column_cells: dict[str, ColumnCells] = {}
+        self._groups: dict[str, np.ndarray] = {}
         self._names: dict[int, tuple[Any, ...]] = {}
 
     def close(self) -> None:
         """Close the files, and drop what was cached from them."""
         for catalog in (*self.segments, *self.__dict__.get("_databases", ())):
             catalog.close()
-        for cache in (self._masks, self._column_cells, self._names):
+        for cache in (self._masks, self._column_cells, self._groups, self._names):
             cache.clear()
 
     # --- columns and ids ---
@@ -215,6 +216,19 @@ class StoredCatalog:
             if len(cells.distinct) <= MAX_CACHED_CELLS:
                 self._column_cells[name] = cells
         return cells
+
+    def groups(self, name: str) -> np.ndarray:
+        """Return a number for each item, int64 (n_items,): the same for equal cells of a stored
+        column, and one of its own for a blank cell. The array is cached.
+        """
+        groups = self._groups.get(name)
+        if groups is None:
+            cells = self.column_cells(name)
+            is_blank = np.array([cell is None for cell in cells.distinct], dtype=bool)
+            own = len(cells.distinct) + np.arange(len(cells.codes))
+            groups = np.where(is_blank[cells.codes], own, cells.codes)
+            self._groups[name] = groups
+        return groups
 
     def _read_column(self, name: str) -> ColumnCells:
         codes = np.full(len(self.rows), -1, dtype=np.int32)

@@ -94,6 +94,7 @@ class RankingParameters(Parameters):
     k: Count = 10
     where: Where = None
     fields: Fields = ""
+    distinct: Text | None = option("distinct")
     offset: Offset = 0
     min_weight: float = option("min_weight")
     temperature: float | None = option("temperature", le=1e9)
