@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -22,7 +22,7 @@ from qkvsearch.data.columns import Columns
 from qkvsearch.data.columns.column_types import typed_distinct
 from qkvsearch.data.columns.dates import MISSING, WITHOUT_TIME, seconds_of, seconds_of_numbers
 from qkvsearch.data.columns.log_choice import LogChoice, choose_log_columns
-from qkvsearch.data.columns.rating_cells import ANSWERS, read_ratings
+from qkvsearch.data.columns.rating_cells import ANSWERS, LOG_WORDS, read_ratings
 from qkvsearch.data.columns.row_meaning import event_weights, listed_weights
 from qkvsearch.data.files.encoded import Coded, EncodedColumn, EncodedTable, NumberColumn, unit_of
 from qkvsearch.data.ids import BLANK, Ids, case_note, id_texts, identified
@@ -36,6 +36,8 @@ from qkvsearch.terminal import shorten
 LARGEST = 1e12
 # A larger share of the ratings are no input errors.
 MAX_ERRORS = 0.05
+# A user with a larger share of the rows, and so many times those of the median one, stands out.
+MAX_ROWS_OF_USER, MANY_TIMES = 0.01, 20
 # How many of each unit of moments make a second.
 UNITS_IN_A_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 # The text of an earlier moment is not read as a date.
@@ -72,6 +74,16 @@ class IdColumn(NamedTuple):
     def rows(self) -> np.ndarray:
         """Return the text of each row, objects (n,)."""
         return np.append(self.texts, "")[self.slots][self.codes]
+
+    def check_nobody(self, report: ReadReport) -> None:
+        """Warn of users such as (not set) and 0 who have far more rows than others."""
+        limit = max(MAX_ROWS_OF_USER * len(self.codes), MANY_TIMES * np.median(self.counts))
+        report.warnings += [
+            f"{report.file}: user {text!r} has {count:,} of {len(self.codes):,} rows and may stand "
+            "for many people: leave these rows out"
+            for text, count in zip(self.texts, self.counts.tolist(), strict=True)
+            if count > limit and text.strip().casefold() in LOG_WORDS["nobody"]
+        ]
 
     def case_note(self, kind: str) -> str:
         """Return a note on ids that differ in case alone, or ""."""
@@ -154,6 +166,7 @@ def rows_from_table(
     ratings, weights, scale = _feedback(numbers, roles, columns, report, stated)
     times = None if roles.time is None else times_in(table, roles.time, usable, report)
     user_column, item_column = IdColumn.of(users, usable), IdColumn.of(items, usable)
+    user_column.check_nobody(report)
     if not columns.fold_ids:
         notes = [user_column.case_note("users")]
         notes += [item_column.case_note("items")] if item_ids is None else []
@@ -254,14 +267,7 @@ def _weighed_events(
     """
     codes, texts = table.columns[name].coded()
     counts = counts_of(codes, len(texts), usable)
-    weights, note = event_weights(texts.tolist(), counts, columns, name, report.file)
-    report.notes.append(note)
-    report.columns = [
-        replace(column, convention=listed_weights(texts, weights))
-        if column.role == "event"
-        else column
-        for column in report.columns
-    ]
+    weights = noted_event_weights(texts.tolist(), counts, name, columns, report)
     of_code = np.append(weights, np.nan)
     _skip(usable, table, report, "without an event", lambda codes: codes < 0, codes)
     _skip(
@@ -269,6 +275,23 @@ def _weighed_events(
         codes, intended=True,
     )  # fmt: skip
     return usable, spread(of_code, filtered(codes, usable))
+
+
+def noted_event_weights(
+    texts: Sequence[str], counts: np.ndarray, name: str, columns: Columns, report: ReadReport
+) -> np.ndarray:
+    """Return the weights of distinct events (m,), and write them into the report, also for files
+    that are recorded later. counts (m,): in how many usable rows each is.
+    """
+    weights, note = event_weights(texts, counts, columns, name, report.file)
+    report.notes.append(note)
+    report.columns = [
+        replace(column, convention=listed_weights(texts, weights))
+        if column.role == "event"
+        else column
+        for column in report.columns
+    ]
+    return weights
 
 
 def _times_events(weights: np.ndarray | None, events: np.ndarray) -> np.ndarray:

@@ -99,9 +99,21 @@ def write_parts(folder):
     return folder / "log.parquet"
 
 
+def write_events(folder):
+    """A CSV file of events with quantities, some of them missing, and of likes and dislikes."""
+    log, rng = drawn_log(seed=8), np.random.default_rng(9)
+    events = ["view", "addToCart", "Purchase", "purchase", "refund", "impression", ""]
+    log["event"] = rng.choice(events, len(log))
+    log["quantity"] = rng.choice(["1", "2", "-1", ""], len(log))
+    log["rating"] = rng.choice(["Like", "dislike", "yes", ""], len(log))
+    log["time"] = 1_600_000_000 + np.arange(len(log))
+    log.to_csv(folder / "log.csv", index=False)
+    return folder / "log.csv"
+
+
 LOGS = {
     "plain": write_plain, "rated": write_rated, "weighted": write_weighted, "named": write_named,
-    "parts": write_parts,
+    "parts": write_parts, "events": write_events,
 }  # fmt: skip
 
 
@@ -333,6 +345,8 @@ REFUSED = {
     "half users": (pd.DataFrame({"user": [1.5, 2], "item": [2, 3]}), {}, "1 of 2 .*'1.5'"),
     "a list": (pd.DataFrame({"user": [[1], [2]], "item": [2, 3]}), {}, "is of type array"),
     "an object": (*csv('{"user": {"id": 1}, "item": 2}', "log.jsonl"), "'user' is of type struct"),
+    "an event": (*csv("user,item,event\n1,2,view\n1,3,wink\n"), "events that .*: wink 1. Use"),
+    "stars": (*csv("user,item,rating\n1,2,4/5\n"), "1 of 1 cells cannot be cast to .*'4/5'"),
     "no such column": (*csv("user,item\n1,2\n", time="when"), "no column 'when'"),
     "a scale of nothing": (*csv("user,item\n1,2\n", rating_scale=(1, 5)), "no column looks like"),
     "other names": (

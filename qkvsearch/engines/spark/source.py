@@ -22,10 +22,11 @@ import pyarrow as pa
 from qkvsearch.data.columns import Columns
 from qkvsearch.data.columns.dates import MISSING, SERIAL_DAYS, UNITS, WITHOUT_TIME, note_units
 from qkvsearch.data.columns.log_choice import choose_log_columns
+from qkvsearch.data.columns.rating_cells import DISLIKES, LIKES
 from qkvsearch.data.files.encoded import encoded
 from qkvsearch.data.files.frames import as_text, check_width, distinct
 from qkvsearch.data.ids import BLANK, WHOLE_NUMBER, WITH_POINT, Ids, case_note
-from qkvsearch.data.log import LARGEST, check_scale, decided_feedback, mismatch
+from qkvsearch.data.log import LARGEST, check_scale, decided_feedback, mismatch, noted_event_weights
 from qkvsearch.data.ratings import Scale
 from qkvsearch.data.report import ReadReport
 from qkvsearch.engines.spark.blocks import persisted
@@ -52,9 +53,9 @@ BROKEN, CORRUPT, SHOWN_CHARACTERS = "broken", "_corrupt_record", 60
 TEXT, INTEGERS = "string", ("tinyint", "smallint", "int", "bigint")
 FRACTIONS, MOMENTS = ("float", "double", "decimal"), ("timestamp", "timestamp_ntz", "date")
 NUMBER, ISO_DATE = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\z", r"^\d{4}-\d{1,2}-\d{1,2}"
-SECONDS = "seconds since 1970"
-# More different ratings than the driver looks at, and as many items as it looks at.
-MAX_RATINGS, SAMPLE = 1_000_000, 1_000
+SECONDS, ANSWERS = "seconds since 1970", "yes or no"
+# More different ratings and events than the driver looks at, and as many items as it looks at.
+MAX_RATINGS, MAX_EVENTS, SAMPLE = 1_000_000, 1_000, 1_000
 ONE_MACHINE = "leave out `engine` to build on one machine"
 
 
@@ -204,8 +205,11 @@ def number_casts(cells: Column, type_: str) -> dict[str, Column]:
 
 def rating_casts(cells: Column, type_: str) -> dict[str, Column]:
     casts = number_casts(cells, type_)
-    if type_ in (TEXT, "boolean"):
-        casts["yes or no"] = cells.try_cast("boolean").cast("int").cast("double")
+    if type_ == TEXT:
+        word = F.lower(cells)
+        casts[ANSWERS] = F.when(word.isin(*LIKES), 1.0).when(word.isin(*DISLIKES), 0.0)
+    if type_ == "boolean":
+        casts[ANSWERS] = cells.cast("int").cast("double")
     return casts
 
 
@@ -235,7 +239,7 @@ def _numbers(cells: Column, type_: str) -> Column | None:
 
 CASTS = {
     "user": id_casts, "item": id_casts, "rating": rating_casts, "weight": number_casts,
-    "time": time_casts,
+    "event": id_casts, "time": time_casts,
 }  # fmt: skip
 
 
@@ -296,16 +300,16 @@ class RowReader:
         """Read the rows; item_ids: of the catalog, None for all that occur. Raise `DataError`."""
         self._count()
         types = {"user": "bigint" if self._are_whole("user") else "string", "item": "string"}
-        types |= {"rating": "double", "weight": "double", "time": "bigint"}
+        types |= {"rating": "double", "weight": "double", "event": "string", "time": "bigint"}
         self._are_whole("item")
-        columns = [
-            self.casts[role][self._kind(role)].cast(types[role]).alias(role) for role in self.names
-        ]
+        columns = [self._cast(role).cast(types[role]).alias(role) for role in self.names]
         rows = self.log.frame.select(PART, ROW, *columns).withColumnRenamed("item", "item_text")
         rows, item_ids = self._with_items(rows, item_ids)
+        if "event" in self.names:
+            rows = self._with_event_weights(rows)
         cache, counts = self._usable(rows, item_ids)
         usable = cache.filter("skip IS NULL").drop("skip", "item_text")
-        usable = usable.drop(*(role for role in self.names if not counts[role]))
+        usable = usable.drop("event", *(role for role in self.names if not counts[role]))
         scale = None
         if "rating" in usable.columns:
             usable, scale = self._feedback(usable)
@@ -385,7 +389,29 @@ class RowReader:
                 f"column, name another one with `{role}_column`, or {ONE_MACHINE}"
             )
 
+    def _cast(self, role: str) -> Column:
+        """Return the cells of a role, cast; yes and no are the ends of a declared scale."""
+        kind, scale = self._kind(role), self.columns.rating_scale
+        cells = self.casts[role][kind]
+        return (
+            cells if kind != ANSWERS or scale is None else cells * (scale[1] - scale[0]) + scale[0]
+        )
+
     # --- rows ---
+
+    def _with_event_weights(self, rows: DataFrame) -> DataFrame:
+        """Return the rows with the weight of each event times the row's own, null without one."""
+        counted = rows.dropna(subset=["user", "item", "event"]).groupBy("event").count()
+        table = counted.limit(MAX_EVENTS).toArrow()
+        texts, counts = table["event"].to_pylist(), table["count"].to_numpy()
+        weights = noted_event_weights(texts, counts, self.names["event"], self.columns, self.report)
+        event: Any = F.lit(None).cast("double")
+        for text, weight in zip(texts, weights.tolist(), strict=True):
+            event = F.when(F.col("event") == text, weight).otherwise(event)
+        own = F.coalesce("weight", F.lit(1.0)) if "weight" in self.names else F.lit(1.0)
+        sign = F.when((event < 0) | (own < 0), -1.0).otherwise(1.0)
+        rows = rows.withColumn("event_weight", event)
+        return rows.withColumn("weight", F.abs(event * own) * sign)
 
     def _with_items(self, rows: DataFrame, item_ids: Ids | None) -> tuple[DataFrame, Ids]:
         """Return the rows with the number of each item, null where the catalog does not have it."""
@@ -411,8 +437,11 @@ class RowReader:
             low, high = self.columns.rating_scale
             outside = ~F.col("rating").between(low, high)
             reasons[f"with a rating outside {low:g} to {high:g}"] = outside
+        if "event" in self.names:
+            reasons["without an event"] = F.col("event").isNull()
+            reasons["with an event of weight 0"] = F.col("event_weight") == 0
         skip = F.coalesce(*(F.when(is_so, reason) for reason, is_so in reasons.items()))
-        rows = persisted(rows.withColumn("skip", skip))
+        rows = persisted(rows.withColumn("skip", skip).drop("event_weight"))
         counted = {"rows": F.count(F.lit(1)), "users": F.approx_count_distinct("user")}
         counted |= {role: F.count(role if role != "item" else "item_text") for role in self.names}
         aggregates = [column.alias(name) for name, column in counted.items()]
@@ -420,6 +449,7 @@ class RowReader:
         counts = {row["skip"]: row.asDict() for row in grouped}
         for reason in reasons:
             self.report.skip(reason, counts.get(reason, {"rows": 0})["rows"])
+        self.report.intended = self.report.skipped["with an event of weight 0"]
         if None not in counts:
             items = rows.select("item_text").dropna().limit(SAMPLE).toArrow()["item_text"]
             shown = mismatch(np.array(items.unique().to_pylist(), dtype=object), item_ids)
@@ -439,8 +469,9 @@ class RowReader:
                 )
             values, numbers = (table[name].to_numpy() for name in ("rating", "count"))
         has_weights = "weight" in usable.columns
+        stated = (0.0, 1.0) if self._kind("rating") == ANSWERS else None
         kind, scale = decided_feedback(
-            values, numbers, has_weights, self.roles, self.columns, self.report
+            values, numbers, has_weights, self.roles, self.columns, self.report, stated
         )
         if kind == "rating":
             return usable, scale

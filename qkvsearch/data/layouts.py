@@ -1,0 +1,128 @@
+"""Logs in other layouts to rows of a user and an item: lists, matrices, and lists of objects."""
+
+from __future__ import annotations
+
+import json
+from ast import literal_eval
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from qkvsearch._utils.scratch import pieces_of
+from qkvsearch.data.columns import Columns, check_column, named
+from qkvsearch.data.columns.facts import are_missing
+from qkvsearch.data.files.encoded import EncodedTable, TableEncoder, encoded
+from qkvsearch.data.files.frames import as_text
+from qkvsearch.data.report import ReadReport
+
+Rows = tuple[EncodedTable, ReadReport]
+# Cells of a column that are looked at for objects.
+SAMPLE = 20
+
+
+def rows_of_lists(table: EncodedTable, report: ReadReport, delimiter: str | None) -> Rows:
+    """Read a table of one column as lines of a user and items; by default blanks separate them."""
+    [name] = table.columns
+    lines = table.frame()[name].dropna()
+    words = [line.split(delimiter) for line in lines]
+    n_items = [len(line) - 1 for line in words]
+    report.note(n_items.count(0), "{n} lines have a user and no items")
+    rows = pd.DataFrame(
+        {
+            "user": np.repeat(np.array([line[0] for line in words], object), n_items),
+            "item": [*chain.from_iterable(line[1:] for line in words)],
+        },
+        index=np.repeat(lines.index, n_items),
+        dtype=object,
+    )
+    report.notes.append(f"{len(words):,} lines of a user and items")
+    report.read = len(rows)
+    return encoded(rows), report
+
+
+def rows_of_matrix(table: EncodedTable, report: ReadReport, columns: Columns) -> Rows:
+    """Read a matrix with a row for each user and a column for each item.
+
+    An empty cell is nothing, and so is 0 unless it is on the declared scale. If all others are 1,
+    they are likes, otherwise ratings.
+    """
+    names = list(table.columns)
+    user = names[0] if columns.user is None else check_column(
+        columns.user, names, report.file, "`user_column`"
+    )  # fmt: skip
+    low, high = columns.rating_scale or (1.0, 1.0)
+    pieces, n_zeros = [], 0
+    for name in names:
+        if name == user:
+            continue
+        codes, texts = table.columns[name].coded()
+        numbers = pd.to_numeric(texts, errors="coerce")
+        nothing = are_missing(texts) | ((numbers == 0) & ~(low <= 0 <= high)).to_numpy(bool)
+        n_zeros += int(np.isin(codes, np.flatnonzero(numbers == 0)).sum()) * (not low <= 0 <= high)
+        rows = np.flatnonzero(~np.append(nothing, True)[codes])
+        cells = texts.to_numpy(object)[codes[rows]]
+        pieces.append(pd.DataFrame({"row": rows, "item": name, "rating": cells}, dtype=object))
+    frame = pd.concat(pieces or [pd.DataFrame(columns=["row", "item", "rating"])])
+    rows = frame.pop("row").to_numpy(np.int64)
+    frame.insert(0, "user", table.columns[user].texts(rows))
+    frame.index = [table.rows[row] for row in rows.tolist()]
+    if pd.to_numeric(frame["rating"], errors="coerce").eq(1).all():
+        del frame["rating"]
+    report.note(n_zeros, "{n} cells of 0 mean that there was nothing")
+    report.notes.append(f"a matrix of {len(table):,} users by {len(names) - 1:,} items")
+    report.read = len(frame)
+    return encoded(frame.iloc[np.argsort(rows, kind="stable")]), report
+
+
+def rows_of_objects(table: EncodedTable, report: ReadReport) -> Rows:
+    """Make a row of each object where a column has lists of items, such as `items` of Google
+    Analytics; all other tables are returned as they are.
+    """
+    if named("item", list(table.columns)):
+        return table, report
+    for name in table.columns:
+        objects = [*chain.from_iterable(map(_objects, table.sample(name, SAMPLE)[:SAMPLE]))]
+        keys = [*dict.fromkeys(chain.from_iterable(objects))]
+        if named("item", keys) or "id" in keys:
+            break
+    else:
+        return table, report
+    encoder, n_before = TableEncoder(), len(table)
+    for span in pieces_of(len(table)):
+        frame = table.frame(rows=span)
+        objects_of_row = [_objects(cell) or [{}] for cell in frame.pop(name)]
+        frame = frame.loc[frame.index.repeat([*map(len, objects_of_row)])]
+        others = pd.DataFrame([*chain.from_iterable(objects_of_row)], dtype=object)
+        others = others.reindex(columns=keys).rename(columns={"id": "item_id"})
+        others = as_text(others).set_axis(frame.index)
+        encoder.add(others.combine_first(frame)[[*frame, *others.columns.difference([*frame])]])
+    report.notes.append(f"a row for each of the objects in column {name}")
+    report.read += encoder.n_rows - n_before
+    report.nested.pop(name, None)
+    return encoder.table(), report
+
+
+def _objects(cell: Any) -> Sequence[dict[str, Any]]:
+    """Return the objects in a cell, as JSON or as Python writes them.
+
+    >>> _objects('{"id": 1}|{"id": 2}'), _objects("[{'id': 3}]"), _objects("{7}")
+    ([{'id': 1}, {'id': 2}], [{'id': 3}], [])
+    """
+    objects: list[Any] = []
+    text, at = cell if isinstance(cell, str) else "", 0
+    if not text.lstrip().startswith(("{", "[{")):
+        return objects
+    try:
+        while (at := text.find("{", at)) >= 0:
+            entry, at = json.JSONDecoder().raw_decode(text, at)
+            objects.append(entry)
+    except (ValueError, RecursionError):
+        try:
+            entries = literal_eval(text)
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            return []
+        objects = [*entries] if isinstance(entries, list | tuple) else [entries]
+    return [entry for entry in objects if isinstance(entry, dict)]
