@@ -26,6 +26,7 @@ from qkvsearch.data.files.frames import (
 from qkvsearch.data.files.tables import read_into
 from qkvsearch.data.files.unpacking import matching
 from qkvsearch.data.interactions import Interactions
+from qkvsearch.data.layouts import LINES, in_rows, rows_of_objects
 from qkvsearch.data.log import interactions_from_table
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError
@@ -148,10 +149,14 @@ def load_encoded(
     """Read files or frames as one table that may be larger than memory: columns by their names,
     those that a file lacks empty there. name: what messages call a frame.
     """
+    is_log = name == "interactions"
     if isinstance(source, tuple):
         table, report = source
-        return table if isinstance(table, EncodedTable) else encoded(table), report
+        table = table if isinstance(table, EncodedTable) else encoded(table)
+        return rows_of_objects(table, report) if is_log else (table, report)
     columns, encoder = columns or Columns(), TableEncoder()
+    layout = "rows" if name == "items" else columns.layout
+    delimiter, header = LINES if layout == "lists" else (columns.delimiter, None)
     reports: list[ReadReport] = []
     names: list[set[str]] = []
     for number, each in enumerate(sources := _sources(source, name), 1):
@@ -159,11 +164,15 @@ def load_encoded(
             frame, report = load(each, f"{name} {number}" if len(sources) > 1 else name)
             encoder.add(frame)
         else:
-            report = read_into(encoder, each, limit, columns.delimiter, encoding=columns.encoding)
+            report = read_into(encoder, each, limit, delimiter, header, columns.encoding)
         reports.append(report)
         names.append(encoder.names)
         encoder.next_file()
-    return encoder.table(), reports[0] if len(reports) == 1 else ReadReport.of_files(reports, names)
+    report = reports[0] if len(reports) == 1 else ReadReport.of_files(reports, names)
+    table = encoder.table()
+    if layout != "rows":
+        return in_rows(table, report, columns)
+    return rows_of_objects(table, report) if is_log else (table, report)
 
 
 def _sources(source: Source, name: str) -> list[str | Path | pd.DataFrame]:

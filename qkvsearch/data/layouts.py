@@ -17,18 +17,45 @@ from qkvsearch.data.columns.facts import are_missing
 from qkvsearch.data.files.encoded import EncodedTable, TableEncoder, encoded
 from qkvsearch.data.files.frames import as_text
 from qkvsearch.data.report import ReadReport
+from qkvsearch.errors import DataError
 
 Rows = tuple[EncodedTable, ReadReport]
+# The delimiter and the names of a file that is read line by line.
+LINES = ("\x1f", ["line"])
 # Cells of a column that are looked at for objects.
 SAMPLE = 20
 
 
-def rows_of_lists(table: EncodedTable, report: ReadReport, delimiter: str | None) -> Rows:
-    """Read a table of one column as lines of a user and items; by default blanks separate them."""
-    [name] = table.columns
-    lines = table.frame()[name].dropna()
-    words = [line.split(delimiter) for line in lines]
+def layout_hint(table: EncodedTable, report: ReadReport) -> str:
+    """Return the end of a message about a log without columns of users and items, or ""."""
+    first, *others = table.columns
+    cells = [first, *table.sample(first, SAMPLE)]
+    is_line = not others and len({len(cell.split()) for cell in cells}) > 1
+    if is_line or any("too many columns" in reason for reason in report.skipped):
+        return ". These may be lines of a user and items: use `layout` lists"
+    numbers = [pd.to_numeric(table.sample(name, SAMPLE), errors="coerce") for name in others]
+    if len(others) > 1 and all(column.notna().mean() > 0.5 for column in numbers):
+        return ". This may be a matrix of users by items: use `layout` matrix"
+    return ""
+
+
+def in_rows(table: EncodedTable, report: ReadReport, columns: Columns) -> Rows:
+    """Bring a table that is read as lists or as a matrix into rows of a user and an item."""
+    if columns.layout == "lists":
+        return _rows_of_lists(table, report, columns.delimiter)
+    return _rows_of_matrix(table, report, columns)
+
+
+def _rows_of_lists(table: EncodedTable, report: ReadReport, delimiter: str | None) -> Rows:
+    """Read lines of a user and items, which blanks separate by default."""
+    frame = table.frame().dropna(how="all")
+    lines = frame.iloc[:, 0] if frame.shape[1] == 1 else frame.agg(lambda row: [*row.dropna()], 1)
+    words = [line if isinstance(line, list) else line.split(delimiter) for line in lines]
     n_items = [len(line) - 1 for line in words]
+    if not any(n_items):
+        raise DataError(
+            f"{report.file}: no line has a user and items; `delimiter` says what is between them"
+        )
     report.note(n_items.count(0), "{n} lines have a user and no items")
     rows = pd.DataFrame(
         {
@@ -43,7 +70,7 @@ def rows_of_lists(table: EncodedTable, report: ReadReport, delimiter: str | None
     return encoded(rows), report
 
 
-def rows_of_matrix(table: EncodedTable, report: ReadReport, columns: Columns) -> Rows:
+def _rows_of_matrix(table: EncodedTable, report: ReadReport, columns: Columns) -> Rows:
     """Read a matrix with a row for each user and a column for each item.
 
     An empty cell is nothing, and so is 0 unless it is on the declared scale. If all others are 1,
@@ -67,7 +94,7 @@ def rows_of_matrix(table: EncodedTable, report: ReadReport, columns: Columns) ->
         pieces.append(pd.DataFrame({"row": rows, "item": name, "rating": cells}, dtype=object))
     frame = pd.concat(pieces or [pd.DataFrame(columns=["row", "item", "rating"])])
     rows = frame.pop("row").to_numpy(np.int64)
-    frame.insert(0, "user", table.columns[user].texts(rows))
+    frame.insert(0, (columns.user and user) or "user", table.columns[user].texts(rows))
     frame.index = [table.rows[row] for row in rows.tolist()]
     if pd.to_numeric(frame["rating"], errors="coerce").eq(1).all():
         del frame["rating"]

@@ -19,6 +19,7 @@ from qkvsearch.data.columns.facts import ColumnFacts, ColumnType
 from qkvsearch.data.columns.row_meaning import check_meaning, named_as_taking_back, says_nothing
 from qkvsearch.data.files.encoded import EncodedTable
 from qkvsearch.data.ids import Ids
+from qkvsearch.data.layouts import layout_hint
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError, listed_names
 
@@ -68,7 +69,10 @@ def choose_log_columns(
         choice.by_cells("item", in_catalog)
     for role in ("user", "item"):
         if role not in choice.roles:  # an error, or a column of items that the catalog lacks
-            column = require_column(role, None, choice.free(), report.file, choice.names)
+            try:
+                column = require_column(role, None, choice.free(), report.file, choice.names)
+            except DataError as error:
+                raise DataError(f"{error}{layout_hint(table, report)}") from None
             choice.assign(role, column, BY_NAME)
     choice.by_cells("time", lambda cells: are_times(cells) & (not named_as_taking_back(cells.name)))
     ids = [choice.roles["item"]]

@@ -1,0 +1,76 @@
+"""Logs in other layouts: lines of a user and items, matrices, and lists of objects."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+
+from qkvsearch.data.columns import Columns
+from qkvsearch.data.dataset import read_dataset
+from qkvsearch.errors import DataError
+
+
+def pairs(source, value="ratings", **columns):
+    """The pairs of a log with their values, and the report."""
+    dataset = read_dataset(None, source, Columns(**columns))
+    log, report = dataset.interactions, dataset.reports[-1]
+    values = getattr(log, value)
+    rows = [
+        (str(log.user_ids[user]), str(log.item_ids[item]), *([] if values is None else [value]))
+        for user, item, value in zip(
+            log.users, log.items, [None] * len(log) if values is None else values, strict=True
+        )
+    ]
+    assert report.read == report.kept + report.merged + report.skipped.total()
+    return rows, report
+
+
+@pytest.mark.parametrize(("text", "delimiter"), [("a x\nb x y\nc\n", None), ("a;x\nb;x;y\nc", ";")])
+def test_lines_of_a_user_and_items(text, delimiter, tmp_path):
+    path = tmp_path / "log.txt"
+    path.write_text(text)
+    rows, report = pairs(path, layout="lists", delimiter=delimiter)
+    assert rows == [("a", "x"), ("b", "x"), ("b", "y")]
+    assert "1 lines have a user and no items" in str(report)
+    with pytest.raises(DataError, match="These may be lines of a user and items: use `layout` li"):
+        pairs(path)
+    with pytest.raises(DataError, match="`delimiter` says what is between"):
+        pairs(path, layout="lists", delimiter="%")
+
+
+def test_a_matrix_of_users_by_items(tmp_path):
+    matrix = pd.DataFrame({"": ["a", "b"], "x": [5, 0], "y": ["3", None], "z": ["good", 4]})
+    path = tmp_path / "log.csv"
+    matrix.to_csv(path, index=False)
+    for source in (matrix, path):
+        rows, report = pairs(source, layout="matrix")
+        assert rows == [("a", "x", 5), ("a", "y", 3), ("b", "z", 4)]
+        assert report.skipped == {"with a rating that is not a number": 1}
+        assert "1 cells of 0 mean that there was nothing" in str(report)
+    likes = pd.DataFrame({"user": ["a", "b"], "x": [1, 0], "y": [1, 1]})
+    assert pairs(likes, layout="matrix")[0] == [("a", "x"), ("a", "y"), ("b", "y")]
+    assert ("b", "x", 0) in pairs(likes, layout="matrix", rating_scale=(0, 1))[0]
+    with pytest.raises(DataError, match="may be a matrix of users by items: use `layout` matrix"):
+        pairs(likes)
+
+
+def test_a_list_of_objects_is_a_row_for_each(tmp_path):
+    events = [
+        ("view_item", [{"item_id": "a", "item_name": "A"}]),
+        ("purchase", [{"item_id": "a", "quantity": 2}, {"item_id": "b"}]),
+        ("page_view", []),
+    ]
+    params = [{"key": "page", "value": 7}]
+    rows = [
+        {"user_pseudo_id": "u", "event_name": event, "event_params": params, "items": items}
+        for event, items in events
+    ]
+    path = tmp_path / "events.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    pd.DataFrame(rows).to_csv(tmp_path / "events.csv", index=False)
+    for source in (path, tmp_path / "events.csv"):
+        found, report = pairs(source, "weights")
+        assert found == [("u", "a", 11), ("u", "b", 5)]
+        assert report.skipped == {"without an item": 1}
