@@ -92,6 +92,10 @@ IS_CJK, HAS_CJK = _CJK.match, _CJK.search
 # --- tokens and terms ---
 
 NUMBER = re.compile(r"\d+(?:\.\d+)*").fullmatch
+# Letters that Unicode does not decompose, and how they are typed without them.
+PLAIN_LETTERS = {"œ": "oe", "æ": "ae", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th"}
+PLAIN_LETTERS |= {"ħ": "h", "ŧ": "t", "ı": "i"}
+UNDECOMPOSED = re.compile(f"[{''.join(PLAIN_LETTERS)}]")
 ACCENTS = re.compile("[\u0300-\u036f]")
 MAX_TERM = 32
 # The vowels and finals of Korean syllables that are written letter by letter.
@@ -271,15 +275,17 @@ def _merged(spans: list[Span]) -> list[Span]:
 
 
 def fold(text: str) -> str:
-    """Return lower case without accents, in one Unicode form, with one kind of apostrophe.
+    """Return lower case without accents and ligatures, in one Unicode form, with one kind of
+    apostrophe.
 
-    >>> fold("Beyoncé’s ＤＪ")
-    "beyonce's dj"
+    >>> fold("Beyoncé’s ＤＪ"), fold("L’Œuvre"), fold("Straße in Łódź")
+    ("beyonce's dj", "l'oeuvre", 'strasse in lodz')
     """
     if text.isascii():
         return text.lower()
     # Decompose first: "𝐀" has no lower case, but the "A" that it represents has.
     plain = unicodedata.normalize("NFKD", text.replace("’", "'")).casefold()
+    plain = UNDECOMPOSED.sub(lambda match: PLAIN_LETTERS[match[0]], plain)
     return unicodedata.normalize("NFC", ACCENTS.sub("", unicodedata.normalize("NFKD", plain)))
 
 
@@ -376,11 +382,11 @@ def _elided(run: str, language: str) -> int:
     if "'" not in run:
         return 0
     first, _, rest = run.partition("'")
-    if not rest or first not in ELISIONS.get(language, ()):
+    rules = language if language in ELISIONS else ENGLISH
+    if not rest or first not in ELISIONS[rules]:
         return 0
-    if language == ENGLISH and (
-        rest[0] not in ELIDED_IN_ENGLISH or len(rest) < SHORTEST_IN_ENGLISH
-    ):
+    is_elided = fold(rest[0])[0] in ELIDED_IN_ENGLISH and len(rest) >= SHORTEST_IN_ENGLISH
+    if rules == ENGLISH and not is_elided:
         return 0
     return len(first) + 1
 

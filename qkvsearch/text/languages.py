@@ -27,8 +27,9 @@ CODES: Mapping[str, str] = {
     "st": "sesotho", "sv": "swedish", "ta": "tamil", "tr": "turkish", "yi": "yiddish",
 }  # fmt: skip
 
-# Articles that are removed before an apostrophe. In English, which has them in foreign names, only
-# before a vowel or h and three letters: in "l'amour" and "d'artagnan", not in "d'you" and "d'oh".
+# Articles that are removed before an apostrophe. In English and the languages without a line here,
+# which have them in foreign names, only before a vowel or h and three letters: in "l'amour" and
+# "d'artagnan", not in "d'you" and "d'oh".
 _ROMANCE = "l d n s t m"
 ELISIONS: Mapping[str, frozenset[str]] = {
     language: frozenset(words.split())
