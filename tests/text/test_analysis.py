@@ -23,6 +23,7 @@ words_and_oddities = st.text() | st.lists(
     [
         ("Beyoncé", "beyonce"),
         ("STRASSE Straße", "strasse strasse"),
+        ("Œuvre Ærø Łódź Đorđe Þór ILGIN ılgın", "oeuvre aero lodz dorde thor ilgin ilgin"),
         ("ＤＪ　ｄｊ", "dj dj"),
         ("ﬁnal", "final"),
         ("don’t", "don't"),
@@ -33,6 +34,13 @@ words_and_oddities = st.text() | st.lists(
 )
 def test_fold_makes_spellings_of_one_word_equal(text, expected):
     assert fold(text) == expected
+
+
+@pytest.mark.parametrize("language", ["english", "german", "french", "none"])
+def test_an_elided_article_is_no_part_of_a_foreign_word(language):
+    analyzer = Analyzer(language)
+    for text in ("L'œuvre", "L’Œuvre"):
+        assert analyzer.spans(text, set(analyzer.terms("oeuvre"))) == [(2, 7)]
 
 
 @given(words_and_oddities)

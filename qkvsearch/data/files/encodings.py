@@ -26,6 +26,7 @@ SAMPLE = 1 << 14
 # Encodings whose disorder (charset-normalizer's, 0 to 1) or share of usual letters differs by no
 # more fit equally well. At least half of the letters are usual in the right one.
 MAX_DISORDER, MAX_DIFFERENCE, MIN_USUAL = 0.02, 0.05, 0.5
+MAX_IN_ASIAN = 0.2  # charset-normalizer takes kana beside Han for disorder
 # With this many lines of UTF-8 for one of another encoding, exports were joined.
 JOINED = 10
 
@@ -132,24 +133,32 @@ def detect(sample: bytes) -> tuple[str, bool]:
 
     letters = json.loads(Path(__file__).with_name("encodings.json").read_text("utf-8"))
     order, fits = list(letters), []
-    matches = from_bytes(sample, steps=1, chunk_size=max(1, len(sample)), cp_isolation=order)
+    size = max(1, len(sample))
+    matches = from_bytes(sample, steps=1, chunk_size=size, threshold=1.0, cp_isolation=order)
+    lowest = min((match.chaos for match in matches), default=0)
     for match in matches:
-        if match.chaos <= min(each.chaos for each in matches) + MAX_DISORDER:
-            for name in set(match.could_be_from_charset) & set(order):
+        chaos = round(match.chaos - lowest, 3)
+        for name in set(match.could_be_from_charset) & set(order):
+            if chaos <= (MAX_IN_ASIAN if name in ASIAN else MAX_DISORDER):
                 usual = round(_usual(str(match), letters[name]), 2)
-                fits.append((-usual, round(match.chaos, 3), order.index(name), str(match)))
+                rank = -usual, 0 if name in ASIAN else chaos, order.index(name)
+                fits.append((*rank, chaos, str(match)))
     if not fits:
         return WINDOWS, False
-    usual, _, best, text = min(fits)
-    rivals = [fit for fit in fits if fit[3] != text and fit[0] < usual + MAX_DIFFERENCE]
+    usual, _, best, chaos, text = min(fits)
+    rivals = [
+        fit
+        for fit in fits
+        if fit[4] != text and fit[0] < usual + MAX_DIFFERENCE and fit[3] <= chaos + MAX_DISORDER
+    ]
     encoding = WINDOWS if order[best] == "cp1252" else order[best]
     return encoding, not rivals and -usual > MIN_USUAL
 
 
 def _usual(text: str, alphabets: Sequence[str]) -> float:
-    """Return the share of the letters beyond ASCII that are in one of the alphabets."""
+    """Return the share of the letters beyond ASCII that one of the expressions matches."""
     letters = re.sub(r"[\W\d_\x00-\x7f]+", "", text.lower())
-    usual = max(len(re.findall(f"[{alphabet}]", letters)) for alphabet in alphabets)
+    usual = max(len("".join(re.findall(alphabet, letters))) for alphabet in alphabets)
     return usual / max(1, len(letters))
 
 

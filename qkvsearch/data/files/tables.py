@@ -153,5 +153,5 @@ def _read_text(
         for number, (frame, report) in enumerate(pieces):
             report.repaired, report.encoding = decoded.repaired, decoded.encoding
             if number == 0 and decoded.warning:
-                report.warnings.append(f"{file.label}: {decoded.warning}")
+                report.warnings.append(f"{file.name}: {decoded.warning}")
             yield frame, report

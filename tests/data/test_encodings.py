@@ -1,0 +1,75 @@
+"""Text files of any encoding: read rightly, or with a warning that names the encoding."""
+
+from __future__ import annotations
+
+import pytest
+
+from qkvsearch.data.files.encodings import detect, wide_encoding
+from qkvsearch.data.files.tables import read_table
+from qkvsearch.errors import DataError
+
+TEXTS = {
+    "cp1252 cp850 mac_roman": "Müller, Jürgen: Vögel am See\nLöwe und Bär\nGröße und Maß\nStraße\n",
+    "cp1252 cp850 mac_roman ": "L’été à la mer\nLe garçon et la forêt\nOù êtes-vous, mère ?\nÂge\n",
+    "cp1250 cp852": "Zażółć gęślą jaźń\nŁódź nocą\nKsiążka o miłości\nŻycie i śmierć\n",
+    "cp1251 koi8_r mac_cyrillic": "Книга о вкусной пище\nВойна и мир\nПреступление и наказание\n",
+    "cp1254 cp857": "Şehir ve ışık\nGüneşin doğuşu\nKırmızı saçlı kadın\nÇocuk ve ağaç\n",
+    "cp932 euc_jp": "吾輩は猫である\nノルウェイの森\n雪国\n坊っちゃん\nこころ\n",
+    "gb18030": "红楼梦\n三国演义\n水浒传\n西游记\n",
+    "big5": "紅樓夢\n三國演義\n水滸傳\n西遊記\n",
+    "cp949": "채식주의자\n소년이 온다\n엄마를 부탁해\n",
+}
+CASES = [(name, text) for names, text in TEXTS.items() for name in names.split()]
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "t.csv"
+
+
+def csv(text):
+    lines = text.replace("’", "'").splitlines() * 3
+    return "id;title\n" + "".join(f"{n};{line}\n" for n, line in enumerate(lines))
+
+
+@pytest.mark.parametrize(("encoding", "text"), CASES)
+def test_the_usual_encodings_come_out_right_or_are_doubted(path, encoding, text):
+    path.write_bytes(csv(text).encode(encoding))
+    frame, report = read_table(path)
+    titles = [line.partition(";")[2] for line in csv(text).splitlines()[1:]]
+    assert list(frame["title"]) == titles or "could not tell the encoding" in report.warnings[0]
+    assert "read as" in str(report)
+
+
+@pytest.mark.parametrize(("encoding", "text"), CASES[:6] + CASES[-3:])
+def test_most_are_certain(encoding, text):
+    assert detect(csv(text).encode(encoding))[1]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-8-sig", "utf-32"])
+@pytest.mark.parametrize("text", ["id,title\n1,Löwe\n", csv(TEXTS["gb18030"])])
+def test_unicode_is_told_with_a_mark_and_without(path, encoding, text):
+    path.write_bytes(text.encode(encoding))
+    assert list(read_table(path)[0]) == ["id", "title"]
+    assert wide_encoding(b"id,title\n1,a\0b\n") is None
+
+
+def test_a_named_encoding_decides_and_what_it_lacks_is_counted(path):
+    path.write_bytes("id,title\n1,Größe\n2,Maß\n".encode("cp850"))
+    assert list(read_table(path, encoding="cp850")[0]["title"]) == ["Größe", "Maß"]
+    warnings = read_table(path, encoding="ascii")[1].warnings
+    assert warnings == ["t.csv: 3 characters are not ascii and were lost, first in line 2"]
+    for name in ("cp85", "hex", "\0"):
+        with pytest.raises(DataError, match=r"no encoding .*\(`encoding`\)"):
+            read_table(path, encoding=name)
+
+
+def test_one_line_is_too_little_to_be_certain(path):
+    path.write_bytes("id,title\n1,Café\n".encode("cp1252"))
+    report = read_table(path)[1]
+    assert "could not tell the encoding; read as Windows-1252" in report.warnings[0]
+    with pytest.raises(DataError, match="could not tell the encoding"):
+        report.conclude(strict=True)
+    joined = "".join(f"{n},Größe {n}\n" for n in range(20)).encode()
+    path.write_bytes(b"id,title\n" + joined + "99,Café\n".encode("cp1252"))
+    assert not read_table(path)[1].warnings
