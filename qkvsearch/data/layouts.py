@@ -33,6 +33,8 @@ def layout_hint(table: EncodedTable, report: ReadReport) -> str:
     is_line = not others and len({len(cell.split()) for cell in cells}) > 1
     if is_line or any("too many columns" in reason for reason in report.skipped):
         return ". These may be lines of a user and items: use `layout` lists"
+    if named("item", others):
+        return ""
     numbers = [pd.to_numeric(table.sample(name, SAMPLE), errors="coerce") for name in others]
     if len(others) > 1 and all(column.notna().mean() > 0.5 for column in numbers):
         return ". This may be a matrix of users by items: use `layout` matrix"
