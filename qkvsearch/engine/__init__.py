@@ -452,14 +452,14 @@ def build(
     """Build a workspace at `path` from files or data frames, and open it.
 
     source: the folder of a known data set, `sample:movies`, `sample:videos`, or one file. items,
-    interactions: a file or a pandas frame each. columns: the names of columns that cannot be
-    recognized. encoder: a name, the folder of a model, or "auto", the best one that is installed
-    and fast enough. language: of the texts, for stems and stop words: an ISO code such as "de",
-    Snowball's name, "none", or "auto", detected. queries, qrels: judged queries from which to learn
-    the weights of the heads. next_item: also train the next-item model. synonyms: a file with one
-    rule per line (`sweater, jumper`; in one direction `tv => television`), or a mapping from texts
-    to their synonyms. keys: `milvus:URI`, a server or a file of Milvus Lite that ends in .db, to
-    store the items' keys there instead of in the workspace. engine: "spark", the cores of this
+    interactions: a file, a pandas frame, or a list of them each. columns: the names of columns that
+    cannot be recognized. encoder: a name, the folder of a model, or "auto", the best one that is
+    installed and fast enough. language: of the texts, for stems and stop words: an ISO code such as
+    "de", Snowball's name, "none", or "auto", detected. queries, qrels: judged queries from which to
+    learn the weights of the heads. next_item: also train the next-item model. synonyms: a file with
+    one rule per line (`sweater, jumper`; in one direction `tv => television`), or a mapping from
+    texts to their synonyms. keys: `milvus:URI`, a server or a file of Milvus Lite that ends in .db,
+    to store the items' keys there instead of in the workspace. engine: "spark", the cores of this
     machine, or "spark://HOST:PORT", a cluster that reads `interactions` from a path. checkpoint: a
     folder that the cluster shares, from which an interrupted build continues; by default in the
     workspace. wait: as in `Engine`. progress: called with the name of a step, the amount done and
