@@ -105,7 +105,7 @@ def test_static_keys_are_those_of_a_fresh_build_where_its_weights_are(shop_items
     swapped = shop_items.iloc[:2].assign(title=shop_items["title"][1::-1].tolist())
     qkv.build(tmp_path / "ws", items=shop_items, encoder="static").close()
     add_items(tmp_path / "ws", swapped)
-    items = pd.concat([shop_items, swapped])
+    items = pd.concat([swapped, shop_items])
     with (
         qkv.build(tmp_path / "fresh", items=items, encoder="static") as fresh,
         Engine(tmp_path / "ws") as revised,
@@ -356,10 +356,12 @@ def test_rows_are_reported_and_other_columns_said(path):
     assert note == (
         "items: 3 rows read = 1 kept + 1 merged + 1 skipped (1 without an id, first row 2); "
         "0 repaired; left out, because the catalog has no such column: shelf; "
-        "left empty, because the file has no such column: made"
+        "left empty, because the file has no such column: made; "
+        "1 items have several texts of title: the first one counts; "
+        "2 rows were combined into 1 item, such as 50 of 2 rows"
     )
     with Engine(path) as engine:
-        assert list(engine.catalog.all_cells())[-1] == (50, "b", None)
+        assert list(engine.catalog.all_cells())[-1] == (50, "a", None)
 
 
 def test_a_year_comes_from_the_title_as_in_a_build(tmp_path):

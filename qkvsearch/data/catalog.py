@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
-from qkvsearch.data.columns import Columns, check_column, folded, words_of
-from qkvsearch.data.columns.catalog_choice import choose_catalog_columns
+from qkvsearch.data.columns import Columns, check_column
+from qkvsearch.data.columns.catalog_choice import CatalogChoice, choose_catalog_columns
+from qkvsearch.data.columns.choice import users_column
 from qkvsearch.data.columns.column_types import TypedColumn, typed
 from qkvsearch.data.columns.facts import TYPES, ColumnFacts, ColumnType, text_read
+from qkvsearch.data.columns.searched import why_unsearched
 from qkvsearch.data.files.encoded import EncodedTable
 from qkvsearch.data.ids import Ids, case_note, id_texts, one_case
 from qkvsearch.data.report import ReadReport
-from qkvsearch.errors import DataError, suggest
+from qkvsearch.data.variants import combine
+from qkvsearch.errors import DataError, listed_names, suggest
 
 # What spreadsheets write where a formula failed, such as an id that begins with "=" or "-".
 SPREADSHEET_ERROR = re.compile(r"#(NAME\?|REF!|VALUE!|N/A|DIV/0!|NULL!|NUM!)")
@@ -23,6 +26,8 @@ SPREADSHEET_ERROR = re.compile(r"#(NAME\?|REF!|VALUE!|N/A|DIV/0!|NULL!|NUM!)")
 TOTAL = re.compile(
     r"(grand |sub)?totals?|total general|totale|summe|gesamt|sum|итого|合计|合計|总计", re.I
 )
+# The convention of an id that is the number of its row.
+ROW_NUMBERS = "row numbers"
 YEAR_IN_TITLE = r"\(([0-9]{4})(?:[-–][0-9]{0,4})?\)\s*$"
 
 
@@ -32,13 +37,15 @@ class Catalog:
 
     Rows are in the natural order of the ids, so that ties broken by row are broken by id. frame:
     the columns id (text), title, then the source's own, each as its type. columns: the facts about
-    each of them.
+    each of them. variants: numbers, dates and yes or no of items that have several, under the row
+    of the item: a filter matches an item if it matches any of them.
     """
 
     ids: Ids
     frame: pd.DataFrame
     text_columns: tuple[str, ...]
     columns: tuple[ColumnFacts, ...] = ()
+    variants: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -48,30 +55,31 @@ class Catalog:
         return ["\n".join(fields) for fields in zip(*self.fields(), strict=True)]
 
     def fields(self) -> list[list[str]]:
-        """Return the text columns as search reads them, with one text an item."""
+        """Return the text columns as search reads them, with one text an item; a column of empty
+        texts where there is none.
+        """
         types = {column.stored or column.name: column.type for column in self.columns}
-        return [
+        fields = [
             [text_read(None if pd.isna(cell) else cell, types.get(name, "text")) for cell in cells]
             for name, cells in self.frame[list(self.text_columns)].astype(object).items()
         ]
+        return fields or [[""] * len(self)]
 
 
 @dataclass(frozen=True)
 class ItemTexts:
-    """Items with their columns as text.
+    """The rows of a file of items, as text.
 
-    frame: the columns id, title, then the source's own, under names that differ in SQL. spelled:
-    for each of them, its name in the source. searched: the columns that search reads.
+    ids: of each row. frame: the columns id, title, then the source's own, under names that differ
+    in SQL. spelled: for each of them, its name in the source. searched: the columns that search
+    reads; None if their contents decide. numbered: the numbers of the rows are the ids.
     """
 
-    ids: Ids
+    ids: pd.Series
     frame: pd.DataFrame
     spelled: dict[str, str]
-    searched: tuple[str, ...]
-
-    def role(self, name: str) -> str:
-        """Return the role of a column, as in `ColumnFacts`."""
-        return name if name in ("id", "title") else "text" if name in self.searched else ""
+    searched: tuple[str, ...] | None
+    numbered: bool = False
 
 
 def catalog_from_frame(
@@ -84,79 +92,138 @@ def catalog_from_frame(
     """
     items = item_texts(frame, columns, report, log)
     types = _requested_types(columns, items, report.file)
-    cells, facts = {}, []
-    for name in items.frame:
-        column = _typed(items, name, types.get(name), report)
-        cells[name] = column.cells
-        facts.append(column.facts(items.spelled[name], items.role(name), name))
-    typed_frame = pd.DataFrame(cells)
+    cells = {name: _typed(items, name, types.get(name), report) for name in items.frame}
+    order, variants = one_row_each(items.ids, cells, columns.fold_ids, report)
+    searched = items.searched
+    if searched is None:
+        searched = _searched(items.spelled, cells, report)
+    facts = []
+    for name, column in cells.items():
+        role = name if name in ("id", "title") else "text" if name in searched else ""
+        facts.append(column.facts(items.spelled[name], role, name))
+    if items.numbered:
+        facts[0] = replace(facts[0], convention=ROW_NUMBERS)
+    typed_frame = pd.DataFrame({name: column.cells for name, column in cells.items()})
     if "year" not in {name.casefold() for name in cells}:
         _add_year(typed_frame, facts)
-    return Catalog(items.ids, typed_frame, items.searched, tuple(facts))
+    return Catalog(order, typed_frame, searched, tuple(facts), variants)
 
 
 def catalog_of_ids(ids: Ids) -> Catalog:
-    """Make a catalog of ids alone, which are the titles as well."""
+    """Make a catalog of ids alone, which are the titles as well and are no texts to search."""
     frame = pd.DataFrame({"id": ids.texts, "title": ids.texts})
     facts = tuple(TypedColumn("text", frame[name]).facts(name, name, name) for name in frame)
-    return Catalog(ids, frame, ("title",), facts)
+    return Catalog(ids, frame, (), facts)
 
 
 def item_texts(
     frame: pd.DataFrame, columns: Columns, report: ReadReport, log: EncodedTable | None = None
 ) -> ItemTexts:
-    """Combine the rows of each id: the last one, its blank cells filled from earlier ones.
+    """Choose the columns and return the rows of items.
 
     Rows without an id, with a spreadsheet's error for an id, or with totals are skipped and counted
-    in `report`. Raises `DataError` where no row is left.
+    in `report`. Raises `DataError` where no row is left, and for a log.
     """
     report.require_rows()
+    ignored = {name.strip().casefold() for name in columns.ignore}
+    frame = frame[[name for name in frame if name.casefold() not in ignored]]
     choice = choose_catalog_columns(frame, columns, report, log)
-    report.require_plain("id", choice.id)
-    if choice.id != choice.title:
-        frame = with_product_cells(frame, choice.title, report)
-    ids = id_texts(frame[choice.id])
+    if choice.id is None:
+        ids = pd.Series(range(1, len(frame) + 1), frame.index).astype(str)
+    else:
+        report.require_plain("id", choice.id)
+        ids = id_texts(frame[choice.id])
     if columns.fold_ids:
         ids = one_case(ids)
     elif note := case_note(ids, "items"):
         report.notes.append(note)
-    frame, ids = _usable_rows(frame, ids, choice.title, report)
-    if frame.empty:
+    titles = ids if choice.title in (None, choice.id) else frame[choice.title]
+    usable = _usable_rows(ids, titles, report).to_numpy()
+    if not usable.any():
         raise DataError(f"{report.file}: no rows with an id in column {choice.id!r}; {report}")
-    items = frame.groupby(ids, sort=False).last()
-    report.merged += len(frame) - len(items)
-    order = Ids.sorted(items.index, columns.fold_ids)
-    items = items.loc[order.texts].reset_index(drop=True)
+    frame, ids, titles = (table[usable].reset_index(drop=True) for table in (frame, ids, titles))
+    if log is None:
+        _refuse_log(frame, ids, choice.id, report.file)
 
-    stored = _stored_names(list(frame.columns), choice.id, choice.title)
-    texts = {"id": pd.Series(order.texts, dtype=object)}
-    texts["title"] = texts["id"] if choice.title == choice.id else items[choice.title]
-    texts |= {stored[name]: items[name] for name in items if stored[name] not in texts}
-    spelled = {stored[name]: name for name in frame.columns} | {"id": choice.id}
-    if choice.title == choice.id:
-        spelled["title"] = "title"
-    searched = tuple("title" if name == choice.title else stored[name] for name in choice.text)
-    return ItemTexts(order, pd.DataFrame(texts), spelled, searched)
+    stored = _stored_names(list(frame.columns), choice)
+    texts = {"id": ids, "title": titles}
+    texts |= {stored[name]: frame[name] for name in frame if stored[name] not in texts}
+    spelled = {stored[name]: name for name in frame.columns} | {"id": choice.id or "id"}
+    spelled.setdefault("title", "title")
+    searched = None
+    if columns.text is not None:
+        named = [
+            check_column(name, list(frame), report.file, "`text_columns`") for name in columns.text
+        ]
+        searched = tuple("title" if name == choice.title else stored[name] for name in named)
+    return ItemTexts(ids, pd.DataFrame(texts), spelled, searched, choice.id is None)
 
 
-def _usable_rows(
-    frame: pd.DataFrame, ids: pd.Series, title: str, report: ReadReport
-) -> tuple[pd.DataFrame, pd.Series]:
-    """Return the rows that are items, and their ids."""
+def one_row_each(
+    ids: pd.Series, columns: dict[str, TypedColumn], fold: bool, report: ReadReport
+) -> tuple[Ids, pd.DataFrame]:
+    """Combine the rows of each id in place and sort them. Return the ids, and the variants."""
+    variants = combine(ids, columns, report)
+    order = Ids.sorted(ids.drop_duplicates(), fold)
+    first = pd.Series(columns["id"].cells.index, columns["id"].cells)[order.texts]
+    for column in columns.values():
+        column.cells = column.cells.loc[first].reset_index(drop=True)
+    columns["title"].name_blanks(columns["id"].cells)
+    row_of = {text: row for row, text in enumerate(order.texts)}
+    return order, variants.rename(index=row_of)
+
+
+def _refuse_log(frame: pd.DataFrame, ids: pd.Series, id_column: str | None, file: str) -> None:
+    """Raise `DataError` where more than half of the rows repeat an id and a column has users."""
+    n_repeated = len(ids) - ids.nunique()
+    if 2 * n_repeated > len(ids) and (user := users_column(frame.drop(columns=id_column))):
+        raise DataError(
+            f"{file}: {n_repeated:,} of {len(ids):,} rows repeat an id of column {id_column}, and "
+            f"column {user} has users: it is a log, to be read as `interactions`; if it has items, "
+            f"`ignore` {user}"
+        )
+
+
+def _searched(
+    spelled: Mapping[str, str], columns: Mapping[str, TypedColumn], report: ReadReport
+) -> tuple[str, ...]:
+    """Return the title and all columns of texts and lists that search reads, the shortest first,
+    and describe the choice in `report`.
+    """
+    lengths, others = {}, []
+    for name, column in columns.items():
+        if name in ("id", "title") or column.type not in ("text", "list"):
+            continue
+        if reason := why_unsearched(column.cells):
+            others.append(f"{spelled[name]} ({reason})")
+        else:
+            lengths[name] = column.cells.str.len().mean()
+    searched = ("title", *sorted(lengths, key=lambda name: lengths[name]))
+    report.chosen += f"; searched: {listed_names([spelled[name] for name in searched])}"
+    if others:
+        report.chosen += f"; not searched: {listed_names(others)}"
+    return searched
+
+
+def _usable_rows(ids: pd.Series, titles: pd.Series, report: ReadReport) -> pd.Series:
+    """Return which rows are items, bool."""
     broken = ids.str.fullmatch(SPREADSHEET_ERROR).astype(bool)
-    is_last = pd.Series(frame.index.isin(frame.index[-1:]), index=frame.index)
-    untitled = frame[title].isna() | (frame[title] == ids)
+    is_last = pd.Series(range(len(ids)), ids.index) == len(ids) - 1
+    untitled = titles.isna() | (titles == ids)
     total = is_last & untitled & ids.str.fullmatch(TOTAL).astype(bool)
-    report.skip("without an id", frame.index[ids == ""])
-    report.skip("with a spreadsheet error for an id", frame.index[broken])
-    report.skip("that is a total", frame.index[total])
-    usable = (ids != "") & ~broken & ~total
-    return frame[usable], ids[usable]
+    report.skip("without an id", ids.index[ids == ""])
+    report.skip("with a spreadsheet error for an id", ids.index[broken])
+    report.skip("that is a total", ids.index[total])
+    return (ids != "") & ~broken & ~total
 
 
-def _stored_names(names: Sequence[str], id_column: str, title: str) -> dict[str, str]:
+def _stored_names(names: Sequence[str], choice: CatalogChoice) -> dict[str, str]:
     """Return a name for each column that no other has in SQL, where case does not matter."""
-    stored = {title: "title"} | {id_column: "id"}
+    stored = {}
+    if choice.title is not None:
+        stored[choice.title] = "title"
+    if choice.id is not None:
+        stored[choice.id] = "id"
     taken = {"id", "title", "_position"}  # the last one is the workspace's own
     for name in names:
         if name in stored:
@@ -167,32 +234,6 @@ def _stored_names(names: Sequence[str], id_column: str, title: str) -> dict[str,
         taken.add(new.casefold())
         stored[name] = new
     return stored
-
-
-def with_product_cells(frame: pd.DataFrame, title: str, report: ReadReport) -> pd.DataFrame:
-    """Copy the cells of a product into the rows of its other variants.
-
-    Some shops write a product's own cells in the row of its first variant alone. Rows without a
-    title take the cells of the titled row with the same handle, in columns that are blank in all
-    those rows and are not named as a variant's. Their number is noted in `report`.
-    """
-    handles = [name for name in frame if folded(name) == "handle" and name != title]
-    if not handles:
-        return frame
-    handle, titled = handles[0], frame[frame[title].notna()]
-    products = titled.drop_duplicates(handle).set_index(handle)
-    rows = frame.index[frame[title].isna() & frame[handle].isin(products.index)]
-    shared = [
-        name
-        for name in frame
-        if name != handle
-        and words_of(name)[:1] != ["variant"]
-        and frame.loc[rows, name].isna().all()
-    ]
-    report.note(len(rows), "{n} rows took the cells of their product, by {column}", column=handle)
-    filled = frame.copy()
-    filled.loc[rows, shared] = products.loc[frame.loc[rows, handle], shared].to_numpy()
-    return filled
 
 
 # --- the types of the columns ---
@@ -223,10 +264,8 @@ def _typed(
     if name == "id":
         return TypedColumn("text", texts)
     if name == "title":
-        column = typed(texts, "text")
-        column.name_blanks(items.frame["id"])
-        return column
-    column = typed(texts, requested, searched=name in items.searched)
+        return typed(texts, "text")
+    column = typed(texts, requested, searched=name in (items.searched or ()))
     spelled, ids = items.spelled[name], items.frame["id"]
     if column.unfit.any() and column.cells.isna().all():
         raise DataError(
@@ -239,13 +278,18 @@ def _typed(
 
 
 def _add_year(frame: pd.DataFrame, facts: list[ColumnFacts]) -> None:
-    """Add the year that titles end in as a column, if any does."""
+    """Add the year that titles end in as a column, if most titles do and no column has it."""
     years = years_in(frame["title"])
-    if years.notna().any():
-        frame.insert(2, "year", years.astype("Int64"))
-        column = TypedColumn("number", frame["year"])
-        column.changed["found in titles"] = int(years.notna().sum())
-        facts.insert(2, column.facts("year", "", "year"))
+    if 2 * years.notna().sum() <= len(years):
+        return
+    for fact in facts[2:]:
+        cells = frame[fact.stored or fact.name].astype(str).str[:4]
+        if fact.type in ("number", "date") and 2 * (cells == years).sum() > len(years):
+            return
+    frame.insert(2, "year", years.astype("Int64"))
+    column = TypedColumn("number", frame["year"])
+    column.changed["found in titles"] = int(years.notna().sum())
+    facts.insert(2, column.facts("year", "", "year"))
 
 
 def years_in(titles: pd.Series) -> pd.Series:

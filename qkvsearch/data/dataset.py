@@ -77,10 +77,16 @@ def read_dataset(
     if items is None and interactions is None:
         raise DataError("nothing to build from: give a source, `items` or `interactions`")
     table = None
+    names: list[str] = []
     if interactions is not None:
         table, log_report = load_encoded(interactions, "interactions", columns)
+        names.extend(table.columns)
     if items is not None:
         frame, report = load(items, "items", columns)
+        names.extend(frame.columns)
+    for name in columns.ignore:
+        check_column(name, names, "ignored columns", "`ignore`")
+    if items is not None:
         catalog = catalog_from_frame(frame, columns, report, table)
         reports.append(report)
     if table is not None:
@@ -99,7 +105,8 @@ def read_dataset(
 
 def _titles_in_log(table: EncodedTable, columns: Columns, file: str) -> Catalog | None:
     """Return the items of a log that has a column of their titles, or None."""
-    names, item = list(table.columns), None
+    ignored = {name.strip().casefold() for name in columns.ignore}
+    names, item = [name for name in table.columns if name.casefold() not in ignored], None
     if columns.item is not None:  # it may be called title
         item = find_column("item", columns.item, names, file)
     title = find_column("title", columns.title, [name for name in names if name != item], file)

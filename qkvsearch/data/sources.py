@@ -10,7 +10,7 @@ import pandas as pd
 from qkvsearch._utils.limits import ROWS
 from qkvsearch.data.catalog import catalog_from_frame
 from qkvsearch.data.columns import Columns, find_column, require_column
-from qkvsearch.data.columns.choice import has_users
+from qkvsearch.data.columns.choice import users_column
 from qkvsearch.data.dataset import Dataset, Source, load_encoded, read_dataset
 from qkvsearch.data.files.encoded import EncodedTable
 from qkvsearch.data.files.tables import read_encoded, read_table
@@ -81,7 +81,7 @@ def _is_log(table: EncodedTable, columns: Columns) -> bool:
     names = list(table.columns)
     if columns.user is not None or columns.item is not None:
         return True
-    if columns.id is not None or not has_users(table):
+    if columns.id is not None or not users_column(table):
         return False
     title = find_column("title", columns.title, names, "")
     id_ = find_column("id", None, [name for name in names if name != title], "")

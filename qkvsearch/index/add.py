@@ -11,7 +11,7 @@ import numpy as np
 
 from qkvsearch._utils.callbacks import Progress, silent
 from qkvsearch.attention import exclusion_mask
-from qkvsearch.data.columns import Columns
+from qkvsearch.data.columns import Columns, check_column
 from qkvsearch.data.ids import Id
 from qkvsearch.errors import QkvError, quantity
 from qkvsearch.index import StoredModels
@@ -61,6 +61,8 @@ def add_items(
 
     columns = columns or Columns()
     frame, report = load(source, "items", columns)
+    for name in columns.ignore:
+        check_column(name, list(frame), report.file, "`ignore`")
     progress = progress or silent
     with workspace.writing("add"), closing(workspace.open()) as build:
         new_items = addition(build, frame, columns, report)

@@ -10,17 +10,16 @@ from typing import cast
 import numpy as np
 import pandas as pd
 
-from qkvsearch.data.catalog import Catalog, item_texts, years_in
+from qkvsearch.data.catalog import ROW_NUMBERS, Catalog, item_texts, one_row_each, years_in
 from qkvsearch.data.columns import (
     Columns,
     check_column,
     find_column,
     require_column,
 )
-from qkvsearch.data.columns.column_types import typed
+from qkvsearch.data.columns.column_types import TypedColumn, typed
 from qkvsearch.data.columns.facts import ColumnFacts, ColumnType
 from qkvsearch.data.columns.numbers import stored_numbers
-from qkvsearch.data.ids import Ids
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError, listed_names
 from qkvsearch.index import StoredModels
@@ -36,17 +35,18 @@ def addition(
     Raises `DataError` for a file without an id column, or without a column that search reads.
     """
     texts = _align_columns(frame, columns, report, snapshot)
-    rows, facts = _align_types(texts, snapshot, report)
-    row_of = snapshot.catalog.find_items(rows["id"])
-    rows["id"] = _align_ids(snapshot, rows["id"], row_of)
-    ids = Ids.sorted(rows["id"], snapshot.facts.get("fold_ids", False))
-    order = pd.Series(range(len(rows)), index=rows["id"])[ids.texts].to_numpy()
-    positions = np.array([row_of.get(i, -1) for i in texts["id"]], dtype=np.int64)[order]
-    rows = rows.iloc[order].reset_index(drop=True)
-    for name in rows:
-        if name != "id" and facts[name].type in ("number", "yes/no"):
+    row_of = snapshot.catalog.find_items(texts["id"])
+    texts["id"] = _align_ids(snapshot, texts["id"], row_of)
+    cells, facts = _align_types(texts, snapshot, report)
+    ids, variants = one_row_each(texts["id"], cells, snapshot.facts.get("fold_ids", False), report)
+    row_of = snapshot.catalog.find_items(ids.texts)
+    positions = np.array([row_of.get(i, -1) for i in ids.texts], dtype=np.int64)
+    rows = pd.DataFrame({name: column.cells for name, column in cells.items()})
+    for name, fact in facts.items():
+        if name != "id" and fact.type in ("number", "yes/no"):
             rows[name] = stored_numbers(rows[name])
-    catalog = Catalog(ids, rows, tuple(snapshot.facts["text_columns"]), tuple(facts.values()))
+    searched = tuple(snapshot.facts["text_columns"])
+    catalog = Catalog(ids, rows, searched, tuple(facts.values()), variants)
     unread = _unread(snapshot, catalog, positions)
     return Addition(StoredModels(snapshot), catalog, positions, unread)
 
@@ -105,13 +105,19 @@ def _align_columns(
     names = list(frame.columns)
     named = None if columns.text and "title" in searched else columns.title
     usual = {column.role: column.name for column in snapshot.catalog.catalog_columns}
+    if column_facts(snapshot)["id"].convention == ROW_NUMBERS and columns.id is None:
+        raise DataError(
+            f"{report.file}: the ids of this workspace are the numbers of the rows that it was "
+            "built from, and other rows would replace those items: name a column of ids with "
+            "`id_column` here, or build again from all files"
+        )
     id_column = require_column("id", columns.id or _among(names, usual["id"]), names, report.file)
     title = (
         find_column("title", named or _among(names, usual["title"]), names, report.file)
         or id_column
     )
     folds = snapshot.facts.get("fold_ids", False)
-    about = Columns(id=id_column, title=title, text=[title], fold_ids=folds)
+    about = Columns(id=id_column, title=title, text=[title], fold_ids=folds, ignore=columns.ignore)
     items = item_texts(frame, about, report)
     rows = items.frame if title != id_column else items.frame.drop(columns="title")
     here = {column.name.casefold(): column.stored for column in snapshot.catalog.catalog_columns}
@@ -134,19 +140,17 @@ def _among(names: Sequence[str], usual: str) -> str | None:
 
 def _align_types(
     texts: pd.DataFrame, snapshot: Snapshot, report: ReadReport
-) -> tuple[pd.DataFrame, dict[str, ColumnFacts]]:
+) -> tuple[dict[str, TypedColumn], dict[str, ColumnFacts]]:
     """Convert the columns to the types of the build, and return the new facts about them too.
     Cells that do not fit become empty, with a note.
     """
-    rows, facts = {"id": texts["id"]}, column_facts(snapshot)
+    columns, facts = {"id": TypedColumn("text", texts["id"])}, column_facts(snapshot)
     for name, fact in list(facts.items())[1:]:
         column = typed(texts[name], fact.type, convention=fact.convention)
-        if name == "title":
-            column.name_blanks(texts["id"])
-        rows[name] = column.cells.astype(object)
+        columns[name] = column
         report.notes.extend(column.emptied(fact.name, texts[name], texts["id"]))
         facts[name] = replace(fact, changed=dict(Counter(fact.changed) + column.changed))
-    return pd.DataFrame(rows), facts
+    return columns, facts
 
 
 def _with_search_columns(

@@ -323,7 +323,7 @@ def key_store(snapshot: Snapshot, widths: dict[str, int]) -> MilvusKeys | None:
     catalog = snapshot.catalog
 
     def condition_of(where: Where, fields: Mapping[str, str]) -> str | None:
-        return filter_of(where, catalog.catalog_columns, fields)
+        return filter_of(where, catalog.catalog_columns, fields, catalog.varying)
 
     rows = snapshot.rows
     store = MilvusKeys(remote.uri, pieces, rows.item_rows, rows.stored, widths, condition_of)

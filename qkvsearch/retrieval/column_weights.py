@@ -2,11 +2,13 @@
 
 An item's key is the sum of its columns' embeddings. Each has length 1 whatever the text's length:
 with equal weights a title would count as much as the whole description. The prior weights depend on
-the lengths; queries, made of the catalog or judged, refine them for each head.
+the lengths and on how the texts differ; queries, made of the catalog or judged, refine them for
+each head.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -21,6 +23,8 @@ from qkvsearch.text.labelled import NEGLIGIBLE
 # benchmarks. Shorter texts than a sentence count like one, and longer texts than a transformer
 # reads count no more.
 POWER, MIN_LENGTH, MAX_LENGTH = 0.5, 16, 256
+# A column with the same text in every row counts this much.
+MIN_APART = 0.01
 # The prior weights count like this many queries: 100 judged queries move them halfway.
 PRIOR_QUERIES = 100
 
@@ -29,19 +33,25 @@ Columns = Sequence[Sequence[str]]
 
 def length_weights(fields: Columns, analyzer: Analyzer | None = None) -> np.ndarray:
     """Return weights (n_columns,) that add up to 1, by the square root of the mean number of words
-    in a column's texts, empty ones aside. Columns of short texts have equal weights.
+    in a column's texts, empty ones aside, times how well its texts tell items apart: their entropy
+    as a share of that of distinct texts. Columns of short distinct texts have equal weights.
 
     fields: the text columns, each with one text for each item.
 
-    >>> length_weights([["deep sea"] * 3, ["the sea is deep and dark " * 24] * 3]).round(3)
-    array([0.25, 0.75])
+    >>> titles, bodies = ["sea", "fish"], ["the sea is deep " * 36, "fish swim in the sea " * 30]
+    >>> length_weights([titles, bodies]).round(2), length_weights([titles, ["a", "a"]]).round(2)
+    (array([0.25, 0.75]), array([0.99, 0.01]))
     """
-    lengths = np.zeros(len(fields))
+    lengths, apart = np.zeros(len(fields)), np.ones(len(fields))
     for i, column in enumerate(AnalyzedTexts.of_columns(fields, analyzer or Analyzer())):
         has_text = np.array([bool(text.strip()) for text in column], bool)
         lengths[i] = column.n_tokens[has_text].mean() if has_text.any() else 0
-    shares = np.clip(lengths, MIN_LENGTH, MAX_LENGTH) ** POWER
-    return np.asarray(shares / shares.sum())
+        counts = np.array(list(Counter(text for text in column if text.strip()).values()))
+        if (n_texts := counts.sum()) > 1:
+            shares = counts / n_texts
+            apart[i] = max(MIN_APART, -(shares @ np.log(shares)) / np.log(n_texts))
+    weights = apart * np.clip(lengths, MIN_LENGTH, MAX_LENGTH) ** POWER
+    return np.asarray(weights / weights.sum())
 
 
 class ColumnScores(NamedTuple):

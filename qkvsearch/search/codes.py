@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 
+from qkvsearch.data.columns.facts import LIST_SEPARATOR
 from qkvsearch.index import StoredModels
 from qkvsearch.retrieval import Components, ScoreComponent, Scores, TermKeys
 from qkvsearch.retrieval.late_interaction import idf
@@ -76,7 +77,10 @@ class QueryCodes:
         if not terms:
             return {}
         row = catalog.row(position)
-        return {name: [str(cell)] for name, cell in row.items() if _term(cell) in terms}
+        cells = {
+            name: [e for e in _entries(cell) if _term(e) in terms] for name, cell in row.items()
+        }
+        return {name: entries for name, entries in cells.items() if entries}
 
     def _with_column(self, catalog: StoredCatalog, position: int, word: str) -> str:
         """Return a code of an item with its column, as in "SKU 000467"; the word itself where no
@@ -85,12 +89,19 @@ class QueryCodes:
         term = next(token.term for token in self.tokens if token.text == word)
         row = catalog.row(position)
         names = (
-            f"{column.name} {row[column.stored]}"
+            f"{column.name} {entry}"
             for column in catalog.catalog_columns
-            if _term(row[column.stored]) == term
+            for entry in _entries(row[column.stored])
+            if _term(entry) == term
         )
         return next(names, word)
 
 
-def _term(cell: object) -> str:
-    return "" if cell is None else fold(" ".join(str(cell).split()))
+def _entries(cell: object) -> list[str]:
+    """Return a cell, and the entries of a list."""
+    text = "" if cell is None else str(cell)
+    return list(dict.fromkeys([text, *text.split(LIST_SEPARATOR)]))
+
+
+def _term(text: str) -> str:
+    return fold(" ".join(text.split()))

@@ -227,7 +227,7 @@ class QueryReader:
         several.
         """
         index, columns = self.models.words, self.models.snapshot.facts["text_columns"]
-        if columns[0] != "title":
+        if columns[:1] != ["title"]:
             yield from ((i, fold(str(title))) for i, title in self.catalog.column("title"))
             return
         rows = np.flatnonzero(index.items_starting_with(words, is_whole=len(words) == 1))

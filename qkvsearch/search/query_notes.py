@@ -13,6 +13,10 @@ from qkvsearch.search.expansion import MAX_EXPANSION, with_changes
 from qkvsearch.search.query import Query, QueryReader
 from qkvsearch.text.analysis import HAS_CJK, fold
 
+NO_TEXTS = (
+    "These items have no texts to search: they came from interactions alone. Build with a file of "
+    "them as well (`items`)."
+)
 STOP_WORDS_ALONE = "These words are too common to be searched for alone."
 # How many unknown names of columns get a suggestion.
 MAX_FIELD_NAMES = 6
@@ -26,11 +30,14 @@ MAX_DIGITS = 19
 
 def query_notes(query: Query, reader: QueryReader) -> list[str]:
     """Return the notes on a query for the user."""
-    missing = _missing_words(query, reader)
+    if not reader.models.snapshot.facts["text_columns"]:
+        return [] if query.codes.tokens else [NO_TEXTS]
+    missing, hints = _missing_words(query, reader), _unsearched(query, reader)
     is_common = query.stop_words_mask is not None and not query.stop_words_mask.any()
     return [
         *(change.note for change in query.changes if change.note),
-        *(f"No text has “{word}”." for word in missing),
+        *(hints.get(word) or f"No text has “{word}”." for word in missing),
+        *(hint for word, hint in hints.items() if word not in missing),
         *([STOP_WORDS_ALONE] if is_common else []),
         *query.conditions.notes,
         *_suggestions(query, reader, missing),
@@ -40,24 +47,55 @@ def query_notes(query: Query, reader: QueryReader) -> list[str]:
 
 def _missing_words(query: Query, reader: QueryReader) -> list[str]:
     """Return the words of a short query that no text has, unless none is in any text."""
+    missing = _unknown_words(query, reader)
+    return missing if len(missing) < len({token.text for token in query.tokens}) else []
+
+
+def _unsearched(query: Query, reader: QueryReader) -> dict[str, str]:
+    """Return a note for each word that no text has but a column that is not searched has."""
+    searched, notes = reader.models.snapshot.facts["text_columns"], {}
+    columns = [
+        column
+        for column in reader.catalog.catalog_columns
+        if column.type in ("text", "list") and column.stored not in (*searched, "id")
+    ]
+    for word in _unknown_words(query, reader):
+        form = re.compile(rf"(?<!\w){re.escape(fold(word))}(?!\w)")
+        for column in columns:
+            pause()
+            cells = reader.catalog.column_cells(column.stored).distinct
+            if any(cell is not None and form.search(fold(str(cell))) for cell in cells):
+                operator = f"{column.name}:{word} asks for it, and " * column.name.isidentifier()
+                notes[word] = (
+                    f"No searched text has “{word}”, but column {column.name}, which is not "
+                    f"searched, has: {operator}a build with `text_columns` searches it."
+                )
+                break
+    return notes
+
+
+def _unknown_words(query: Query, reader: QueryReader) -> list[str]:
+    """Return the words of a short query that no searched text has."""
     words = {token.text: token for token in query.tokens}
     if len(words) > MAX_WORDS:
         return []
     keys = reader.models.lexical_keys
     # Codes are no words, and conditions have notes of their own.
-    noted = {fold(token.text) for token in query.codes.tokens}
-    noted |= {
+    codes = " ".join(fold(token.text) for token in query.codes.tokens)
+    noted = {
         fold(word)
         for clause in query.clauses
         if clause.is_condition
         for word in clause.text.split()
     }
-    missing = [
+    return [
         text
         for text, token in words.items()
-        if not keys.has(token.term) and not HAS_CJK(text) and text not in noted
+        if not keys.has(token.term)
+        and not HAS_CJK(text)
+        and text not in noted
+        and text not in codes
     ]
-    return missing if len(missing) < len(words) else []
 
 
 def _suggestions(query: Query, reader: QueryReader, missing: Sequence[str]) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from platform import node
@@ -141,9 +141,11 @@ def _owned(prefix: str, workspace: Path) -> str:
     return f"{prefix}{owner}_"
 
 
-def filter_of(where: Where, columns: CatalogColumns, fields: Mapping[str, str]) -> str | None:
+def filter_of(
+    where: Where, columns: CatalogColumns, fields: Mapping[str, str], varying: Sequence[str] = ()
+) -> str | None:
     """Translate a condition for Milvus; return None where Milvus has no equivalent. fields: the
-    types of the collection's fields.
+    types of the collection's fields. varying: columns of which items have several values.
     """
     from qkvsearch.engines.milvus.expression import Field, expression
     from qkvsearch.query.where import condition_tree
@@ -153,8 +155,8 @@ def filter_of(where: Where, columns: CatalogColumns, fields: Mapping[str, str]) 
     def field(name: str) -> Field | None:
         column = columns.find(name)
         field_name = names[column.stored]
-        # Dates are compared as far as both are given, which Milvus cannot.
-        if field_name not in fields or column.type == "date":
+        # Dates are compared as far as both are given, which Milvus cannot. It has one value each.
+        if field_name not in fields or column.type == "date" or column.stored in varying:
             return None
         return Field(field_name, fields[field_name])
 

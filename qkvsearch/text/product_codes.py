@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from qkvsearch.data.ids import id_text
+from qkvsearch.data.columns.searched import CODE, are_codes, entries_of, holds_codes
 from qkvsearch.text.analysis import Token, fold
 
 if TYPE_CHECKING:
@@ -16,23 +16,15 @@ if TYPE_CHECKING:
 
     from qkvsearch.data.catalog import Catalog
 
-# A word with a digit, but no year, count or other small number, and not as short as "4k" or "mp3".
-CODE = re.compile(r"(?=\S*\d)(?!(?:0|[1-9]\d{0,4})$)\S{4,64}")
 DIGIT = re.compile(r"\d").search
 MAX_LENGTH = 64
-# The minimal shares of codes and of distinct values among the cells of a code column.
-MIN_CODE_SHARE, MIN_DISTINCT_SHARE = 0.9, 0.5
-# Dates and lists are no codes, though they are distinct too.
-NO_CODE = r"\d{4}-\d\d-\d\d.*|.*\|.*"
-# Smaller whole numbers are counts and amounts, not bar codes of 8 to 14 digits.
-MIN_NUMBER = 10_000_000
 # Punctuation around a word that may not belong to it.
 PUNCTUATION = ".,;:!?()[]{}<>\"'`«»“”‘’"
 
 
 def code_columns(catalog: Catalog) -> list[str]:
     """Return the columns in which nearly all cells are codes, and most are distinct."""
-    return [name for name in catalog.frame.columns[1:] if _holds_codes(catalog.frame[name])]
+    return [name for name in catalog.frame.columns[1:] if holds_codes(catalog.frame[name])]
 
 
 def code_terms(catalog: Catalog, columns: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -48,9 +40,9 @@ def code_terms(catalog: Catalog, columns: Sequence[str]) -> tuple[np.ndarray, np
 
 def cell_codes(column: pd.Series) -> set[tuple[bytes, int]]:
     """Return the codes among the cells of a column: (UTF-8 term, row) pairs."""
-    cells = _texts(column)
-    cells = cells[_are_codes(cells)]
-    return _folded(cells.tolist(), cells.index.tolist())
+    entries = entries_of(column)
+    entries = entries[are_codes(entries)]
+    return _folded(entries.tolist(), entries.index.tolist())
 
 
 def codes_in(text: str, is_known: Callable[[str], bool]) -> list[Token]:
@@ -98,30 +90,6 @@ def whole_as_id(text: str, is_known: Callable[[str], bool]) -> Token | None:
 def _is_long_number(word: str) -> bool:
     bare = word.strip(PUNCTUATION)
     return bare.isdecimal() and CODE.fullmatch(bare) is not None
-
-
-def _holds_codes(column: pd.Series) -> bool:
-    cells = column.dropna()
-    if cells.dtype.kind == "f" or cells.empty:
-        return False
-    if cells.dtype.kind in "iu" and cells.min() < MIN_NUMBER:
-        return False
-    texts = _texts(cells)
-    return bool(
-        _are_codes(texts).mean() >= MIN_CODE_SHARE
-        and texts.nunique() > MIN_DISTINCT_SHARE * len(texts)
-    )
-
-
-def _texts(column: pd.Series) -> pd.Series:
-    """Return the nonempty cells as text; whole numbers in a float column have no point."""
-    cells = column.dropna()
-    return cells.map(id_text).astype(object) if cells.dtype.kind == "f" else cells.astype(str)
-
-
-def _are_codes(cells: pd.Series) -> pd.Series:
-    is_code: pd.Series = cells.str.fullmatch(CODE) & ~cells.str.fullmatch(NO_CODE)
-    return is_code.astype(bool)
 
 
 def _folded(texts: Iterable[str], rows: Iterable[int]) -> set[tuple[bytes, int]]:

@@ -31,12 +31,29 @@ def test_rows_are_ordered_by_id_as_numbers():
     assert column(made, "title") == ["a", "b", "c"]
 
 
-def test_of_one_id_the_last_row_stays_with_its_blanks_filled_from_earlier():
+@pytest.mark.parametrize(
+    ("cells", "combined", "kind"),
+    [
+        (["x", None, "y", "x"], "x|y", "list"),
+        (["x|y", "z", "y|w", "x"], "x|y|w", "list"),
+        (["x", "z", "y" * 61, None], "x", "text"),
+        ([None, "9", "5", "7"], 5, "number"),
+        (["7.50", "9", None, "7.50"], 7.5, "number"),
+        (["2024-03-02", "2024-01-01", "2024-03-01", None], "2024-03-01", "date"),
+        (["yes", "no", "no", "yes"], 0, "yes/no"),
+    ],
+)
+def test_rows_with_the_same_id_are_one_item_with_all_short_texts_and_the_smallest_number(
+    cells, combined, kind
+):
     report = ReadReport("items.csv", read=4)
-    rows = [("1", "old", "x"), ("2", "b", None), (" 1", None, "y"), ("1", "new", None)]
-    made = catalog(*rows, names="id title tags", report=report)
-    assert (column(made, "title"), column(made, "tags")) == (["new", "b"], ["y", None])
+    rows = zip(["1", "2", " 1", "1"], ["old", "b", None, "new"], cells, strict=True)
+    made = catalog(*rows, names="id title n", report=report)
+    assert (column(made, "title"), column(made, "n")[0]) == (["old", "b"], combined)
+    assert made.columns[2].type == kind
     assert (report.merged, report.kept) == (2, 2)
+    assert "1 items have several texts of title: the first one counts" in report.notes
+    assert any("3 rows were combined into 1 item, such as 1 of 3 rows" in x for x in report.notes)
 
 
 def test_rows_without_an_id_or_with_a_failed_formula_are_skipped_and_counted():
@@ -112,39 +129,112 @@ def test_titles_stay_text_though_they_look_like_numbers():
     ],
 )
 def test_year_is_derived_from_the_end_of_the_title_which_stays_verbatim(title, year):
-    made = catalog(("1", title), ("2", "Anchor (1950)"))
-    assert column(made, "year") == [year, 1950]
+    made = catalog(("1", title), ("2", "Anchor (1950)"), ("3", "Bell (1951)"))
+    assert column(made, "year") == [year, 1950, 1951]
     assert column(made, "title")[0] == title
 
 
-def test_a_year_is_a_column_where_titles_have_one_and_no_column_is_named_so():
-    year = catalog(("1", "Kettle (1995)"), ("2", "Anchor")).columns[2]
-    assert (year.name, year.type, year.empty, year.changed) == (
-        "year", "number", 0.5, {"found in titles": 1},
-    )  # fmt: skip
-    assert list(catalog(("1", "Kettle")).frame) == ["id", "title"]
-    assert column(catalog(("1", "Kettle (1995)", "2001"), names="id title Year"), "Year") == [2001]
+@pytest.mark.parametrize(
+    ("other", "has_year"),
+    [
+        ({}, True),
+        ({"Year": ["7", "8", "9"]}, False),
+        ({"Year-Of-Publication": ["1995", "1950", "1951"]}, False),
+        ({"released": ["1995-01-31", "1950-03-01", None]}, False),
+        ({"pages": ["120", "80", "1951"]}, True),
+    ],
+)
+def test_a_year_is_a_column_where_most_titles_have_one_and_no_column_says_it(other, has_year):
+    titles = ["Kettle (1995)", "Anchor (1950)", "Bell"]
+    frame = pd.DataFrame({"id": ["1", "2", "3"], "title": titles, **other}, dtype=object)
+    made = catalog_from_frame(frame, Columns(), ReadReport("items.csv", read=3))
+    assert ("year" in made.frame) == has_year
+    if has_year:
+        assert (made.columns[2].empty, made.columns[2].changed) == (0.3333, {"found in titles": 2})
+    few = frame.assign(title=["Kettle (1995)", "Anchor", "Bell"])
+    assert "year" not in catalog_from_frame(few, Columns(), ReadReport("items.csv", read=3)).frame
 
 
 def test_without_a_title_column_the_id_is_the_title():
-    made = catalog(("b", "x"), ("a", "y"), names="id colour")
-    assert column(made, "title") == column(made, "id") == ["a", "b"]
-    assert made.texts() == ["a", "b"]
+    made = catalog(("b", "x"), ("a", "y"), ("c", "x"), ("d", "x"), names="id colour")
+    assert column(made, "title") == column(made, "id") == ["a", "b", "c", "d"]
+    assert made.texts() == ["a\ny", "b\nx", "c\nx", "d\nx"]
 
 
 def test_a_blank_title_is_the_id():
     assert column(catalog(("7", None), ("8", "b")), "title") == ["7", "b"]
 
 
-def test_texts_join_the_columns_read_with_blanks_for_gaps_and_numbers_as_written():
-    made = catalog(("1", "a", "5"), ("2", "b", None), names="id title category")
-    assert made.text_columns == ("title", "category")
+def test_named_text_columns_are_read_with_blanks_for_gaps_and_numbers_as_written():
+    rows = [("1", "a", "5"), ("2", "b", None)]
+    made = catalog(*rows, names="id title n", text=["title", "n"])
+    assert made.text_columns == ("title", "n")
     assert made.texts() == ["a\n5", "b\n"]
+    assert catalog(*rows, names="id title n").text_columns == ("title",)
+
+
+@pytest.mark.parametrize(
+    ("cells", "reason"),
+    [
+        (["red", "blue", None], ""),
+        (["active"] * 3, ""),
+        (["Rain|Snow", "Snow", "Sun|Rain"], ""),
+        (["Größe S/M", "XL", "38"], ""),
+        (["Home/Kitchen", "Home/Garden", "Pets"], ""),
+        (["128GB", "128GB", "128GB"], ""),
+        (["Müller, H.", "Node.js", "AC/DC"], ""),
+        (["猫の本", "犬の本", "本"], ""),
+        ([None] * 3, "empty"),
+        (["AB-12/34", "AB-12/35", "CD-9/1"], "codes"),
+        (["a1001|a1002", "a1003", "a1004|a1005"], "codes"),
+        (["https://a.example/x?y=1", "www.b.example", None], "links"),
+        (["https://a.example/1, https://a.example/2", "http://b.example", None], "links"),
+        (["data:image/png;base64,AAAA", "https://x.example", None], "links"),
+        (["img/a.jpg", "b.png", "C:\\My files\\c.gif"], "file paths"),
+        (["a@x.example", "b@y.example", "a@x.example"], "e-mail addresses"),
+        (["1|2", "2", "2|3"], "numbers"),
+        (["10:30", "10:30", "7:05"], "numbers"),
+        (["QUJD1" * 30, "REVG1" * 20, "R0hJ" * 17 + "=="], "encoded data"),
+        (["d41d8cd98f00b204e9800998ecf8427e"] * 3, "encoded data"),
+    ],
+)
+def test_texts_and_lists_are_searched_but_codes_links_paths_addresses_and_numbers(cells, reason):
+    report = ReadReport("items.csv", read=3)
+    rows = zip("123", ["a x", "b x", "c x"], cells, strict=True)
+    made = catalog(*rows, names="id title thing", report=report)
+    assert made.text_columns == (("title",) if reason else ("title", "thing"))
+    assert report.chosen.endswith(
+        f"not searched: thing ({reason})" if reason else "searched: title, thing"
+    )
+
+
+def test_the_shortest_columns_come_first_after_the_title_and_ignored_ones_are_gone():
+    rows = [("1", "Tent", "for two people", "red", "x"), ("2", "Rope", "a long one", "blue", "y")]
+    made = catalog(*rows, names="id title description color margin", ignore=["MARGIN"])
+    assert made.text_columns == ("title", "color", "description")
+    assert "margin" not in made.frame
+
+
+def test_without_an_id_the_rows_are_numbered_and_rows_of_one_title_stay_apart():
+    report = ReadReport("recipes.csv", read=3)
+    rows = [("Pancakes", "eggs, milk"), ("Pancakes", "oats"), ("Soup", "basil, tomatoes")]
+    made = catalog(*rows, names="Dish Ingredients", report=report)
+    assert made.ids.texts == ["1", "2", "3"]
+    assert column(made, "title") == ["Pancakes", "Pancakes", "Soup"]
+    assert "id = the number of the row (`id_column` names a column)" in report.chosen
+
+
+def test_a_log_given_as_items_is_refused():
+    rows = [(user, item, item) for user in ("u1", "u2", "u3") for item in ("a", "b")]
+    with pytest.raises(DataError, match=r"4 of 6 rows repeat an id of column item, and .* user "):
+        catalog(*rows, names="user item title", id="item")
+    assert len(catalog(*rows, names="user item title", id="item", ignore=["user"])) == 2
 
 
 def test_items_of_a_log_are_titled_by_their_ids():
     made = catalog_of_ids(Ids(["4", "30"]))
-    assert column(made, "title") == made.texts() == ["4", "30"]
+    assert column(made, "title") == ["4", "30"]
+    assert (made.text_columns, made.texts()) == ((), ["", ""])
     assert len(made) == 2
 
 
@@ -206,17 +296,16 @@ VARIANTS = {
 }
 
 
-def test_variants_take_what_the_row_of_their_product_says():
+def test_variants_of_a_shop_are_one_item_of_which_each_price_is_stored():
     report = ReadReport("products.csv", read=4)
-    frame = pd.DataFrame(VARIANTS, dtype=object)
-    catalog = catalog_from_frame(frame, Columns(id="variant sku"), report)
-    kept = catalog.frame.astype(object).where(catalog.frame.notna(), None)
-    assert list(kept["title"]) == ["Red tent", "Red tent", "Blue rope", "004"]
-    assert list(kept["Vendor"]) == ["Acme", "Acme", None, None]
-    assert list(kept["Variant Barcode"])[1] is None
-    assert list(kept["Image"])[:2] == ["a.jpg", "b.jpg"]
-    assert report.notes == ["1 rows took the cells of their product, by Handle"]
-    assert frame["Title"].isna().sum() == 2
+    variants = VARIANTS | {"Variant Price": ["9", "7", "5", "7"]}
+    made = catalog_from_frame(pd.DataFrame(variants, dtype=object), Columns(), report)
+    assert column(made, "title") == ["lamp", "Blue rope", "Red tent"]
+    assert column(made, "Variant SKU") == ["004", "003", "001|002"]
+    assert column(made, "Variant Price") == [7, 5, 7]
+    assert made.variants.to_dict("split") == {
+        "index": [2, 2], "columns": ["Variant Price"], "data": [[9], [7]],
+    }  # fmt: skip
 
 
 def test_without_interactions_a_handle_is_a_product():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from qkvsearch.data.columns import Columns, find_column, find_text_columns, require_column
+from qkvsearch.data.columns import Columns, find_column, require_column
 from qkvsearch.data.columns.catalog_choice import choose_catalog_columns
 from qkvsearch.data.columns.log_choice import choose_log_columns
 from qkvsearch.data.dataset import read_dataset
@@ -61,20 +61,6 @@ def test_a_role_that_cannot_be_guessed_names_the_option():
         require_column("user", None, ["a", "b"], "f.csv")
 
 
-def test_prose_columns_are_searched_title_first_in_order_of_weight():
-    names = ["Description", "Tags", "views", "name"]
-    assert find_text_columns(None, "name", names, "f.csv") == ["name", "Tags", "Description"]
-
-
-def test_told_text_columns_keep_their_order_and_need_no_title():
-    assert find_text_columns(["B", "a"], "title", ["title", "a", "b"], "f.csv") == ["b", "a"]
-
-
-def test_a_misspelt_text_column_is_refused():
-    with pytest.raises(DataError, match=r"no column 'tgas' \(`text_columns`\); did you mean tags"):
-        find_text_columns(["tgas"], "title", ["title", "tags"], "f.csv")
-
-
 @pytest.mark.parametrize(
     ("role", "name"),
     [
@@ -128,13 +114,13 @@ def test_a_title_without_a_usual_name_is_found_by_its_words():
         tuote=["Red rain jacket", "Blue tent", "Tent, heavy"],
         description=["for the rain", "for two", "for all"],
     )
-    assert (found.id, found.title, found.text) == ("nro", "tuote", ["tuote", "description"])
+    assert (found.id, found.title) == (None, "tuote")
     assert "title = tuote (from its contents)" in report.chosen
 
 
 def test_a_short_description_is_a_title_where_there_is_no_other():
     found, _ = catalog_of(sku=["1", "2"], description=["Red rain jacket", "Blue tent"])
-    assert (found.title, found.text) == ("description", ["description"])
+    assert found.title == "description"
 
 
 def test_a_log_without_a_header_is_an_error_that_says_so():
@@ -143,10 +129,17 @@ def test_a_log_without_a_header_is_an_error_that_says_so():
 
 
 @pytest.mark.parametrize(
-    "cells", [["9 €", "8 €"], ["1 March 2024", "2 March 2024"], ["tent", "rope"], ["a", "b c"]]
+    "cells",
+    [
+        ["9 €", "8 €"],
+        ["1 March 2024", "2 March 2024"],
+        ["a", "bc"],
+        ["red", "red"],
+        ["x1000", "y2000"],
+    ],
 )
-def test_prices_dates_and_single_words_are_no_titles(cells):
-    assert catalog_of(nro=["1", "2"], x=cells)[0].title == "nro"
+def test_prices_dates_letters_repeated_texts_and_codes_are_no_titles(cells):
+    assert catalog_of(sku=["1", "2"], x=cells)[0].title == "sku"
 
 
 def test_a_file_without_a_header_is_a_warning():
@@ -230,26 +223,34 @@ def catalog_of(columns=None, **cells):
     return choose_catalog_columns(frame, columns or Columns(), report), report
 
 
-def test_a_column_that_is_unique_in_every_row_is_the_id():
+def test_a_column_with_a_code_of_its_own_in_every_row_is_the_id():
     found, report = catalog_of(
         kind=["a", "a", "b"],
         cost=["1.50", "2.50", "3.50"],
         since=["2024-01-01", "2024-01-02", "2024-01-03"],
         name=["K x", "K y", "K z"],
-        nr=["k1", "k2", "k3"],
+        count=["1", "2", "3"],
+        nr=["k-101", "k-102", "k-103"],
     )
     assert (found.id, found.title) == ("nr", "name")
-    assert report.chosen == "title = name (by name); id = nr (from its contents); searched: name"
+    assert report.chosen == "title = name (by name); id = nr (from its contents)"
 
 
-@pytest.mark.parametrize("cells", [["k1", "k1"], ["k1", None], ["red tent", "blue tent"]])
-def test_what_repeats_lacks_or_is_prose_is_no_id(cells):
+@pytest.mark.parametrize(
+    "cells",
+    [["k-101", "k-101"], ["k-101", None], ["red tent", "blue tent"], ["tent", "rope"], ["1", "2"]],
+)
+def test_without_such_a_column_the_rows_are_numbered_unless_a_log_names_the_items(cells):
+    found, report = catalog_of(nr=cells, kind=["a", "a"])
+    assert found.id is None
+    assert report.chosen.endswith("id = the number of the row (`id_column` names a column)")
+    items = pd.DataFrame({"nr": cells, "kind": ["a", "a"]}, dtype=object)
     with pytest.raises(DataError, match="which column is the id"):
-        catalog_of(nr=cells, kind=["a", "a"])
+        read_dataset(items, pd.DataFrame({"user": ["u"], "item": ["gone"]}))
 
 
 def test_names_come_before_what_is_in_the_columns():
-    assert catalog_of(nr=["k1", "k2"], id=["1", "1"])[0].id == "id"
+    assert catalog_of(nr=["k-101", "k-102"], id=["1", "1"])[0].id == "id"
 
 
 def test_of_several_ids_that_of_the_interactions_is_taken():

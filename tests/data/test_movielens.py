@@ -65,10 +65,10 @@ def test_flags_of_u_item_are_the_genres_in_their_published_order(tmp_path, place
 
 def test_tags_join_the_text_the_most_used_first_without_case(tmp_path):
     catalog = read_movielens(folder(tmp_path, "ratings.csv", "movies.csv", "tags.csv")).catalog
-    assert catalog.text_columns == ("title", "tags", "genres")
+    assert catalog.text_columns == ("title", "genres", "tags")
     assert catalog.texts() == [
-        "Teapot, The (1995)\nsteam cosy\nAnimation Comedy",
-        "Été (1980)\n\nWar",
+        "Teapot, The (1995)\nAnimation Comedy\nsteam cosy",
+        "Été (1980)\nWar\n",
     ]
 
 

@@ -43,10 +43,18 @@ def test_a_longer_column_counts_by_the_root_of_its_length():
 
 
 def test_short_columns_count_alike_and_no_length_counts_without_end():
-    tags, none = ["a b c d e f g h"] * 4, [""] * 4
-    np.testing.assert_allclose(length_weights([["one"] * 4, tags, none]), [1 / 3] * 3)
+    tags = [f"a b c d e f g {i}" for i in range(4)]
+    np.testing.assert_allclose(length_weights([list("abcd"), tags]), [0.5, 0.5])
     book, page = [" ".join(["word"] * 5000)], [" ".join(["word"] * 300)]
     np.testing.assert_allclose(length_weights([book, page]), [0.5, 0.5])
+
+
+@pytest.mark.parametrize(
+    ("texts", "apart"), [(["x"] * 4, 0.01), (["x", "y", "x", "y"], 0.5), (["x", "", "y", ""], 1)]
+)
+def test_a_column_counts_as_much_as_its_texts_tell_items_apart(texts, apart):
+    titles, other = length_weights([list("abcd"), texts])
+    assert other / titles == pytest.approx(apart)
 
 
 def test_empty_texts_make_a_column_no_shorter():

@@ -70,13 +70,19 @@ IDS = [(0, "a1"), (1, "a2"), (2, "a3")]
         (["1200", "8000", "9000"], []),
         (["x200", "x200", "x200"], []),  # nearly always the same
         (["x200", "red", "blue"], []),  # seldom a code
-        (["A100|B200", "C300|D400", "E500|F600"], []),
+        (["12:30:45", "12:30:46", "9:05"], []),
+        (["$12.50", "9.99 €", "£1000.75"], []),
         (["model x200", "model x300", "model x400"], []),
     ],
 )
 def test_a_column_of_codes_is_known_by_its_cells(cells, codes):
     rows = [(row, code) for row, code in enumerate(codes)]
     assert terms(thing=cells) == sorted(IDS + rows)
+
+
+def test_each_entry_of_a_list_of_codes_is_one():
+    listed = terms(thing=["A100|B200", "C300", None])
+    assert listed == sorted([*IDS, (0, "a100"), (0, "b200"), (1, "c300")])
 
 
 def test_a_code_in_two_columns_of_an_item_counts_once():

@@ -13,11 +13,10 @@ from qkvsearch.errors import DataError, listed_names, suggest
 
 # whole: for each role, whole names as `folded` writes them, in order of preference. words, beside:
 # for each role, words of longer names, of which one is in `words` and all others are in `beside`:
-# customer_email, ordered_at, minutes_watched. text: names of columns that search reads beside the
-# title, in order. text_ends: last words of such names: long_description.
+# customer_email, ordered_at, minutes_watched.
 NAMES = json.loads(Path(__file__).with_name("names.json").read_text(encoding="utf-8"))
 WORDS: dict[str, list[str]] = NAMES["words"]
-NUMBERS, TEXT_ENDS = set(NAMES["numbers"]), set(NAMES["text_ends"])
+NUMBERS = set(NAMES["numbers"])
 LETTERS = str.maketrans({"ł": "l", "Ł": "L", "ø": "o", "Ø": "O", "đ": "d", "ı": "i"})
 
 
@@ -65,19 +64,8 @@ def _tells(role: str, words: Sequence[str]) -> bool:
     )
 
 
-def named_as_text(names: Sequence[str]) -> list[str]:
-    """Return the columns whose names tell that search reads them, the most weighty first.
-
-    >>> named_as_text(["price", "long_description", "Tags"])
-    ['Tags', 'long_description']
-    """
-    rank = {name: index for index, name in enumerate(NAMES["text"])}
-    whole = {name: rank[folded(name)] for name in names if folded(name) in rank}
-    ends = [name for name in names if name not in whole and {*words_of(name)[-1:]} & TEXT_ENDS]
-    return sorted(whole, key=lambda name: whole[name]) + ends
-
-
 A_NUMBER = r"[+-]?\d+([.,]\d+)*"
+EMAIL = r"[^@\s]+@[^@\s]+\.[^@\s.]+"
 
 
 @dataclass(frozen=True)
@@ -146,15 +134,6 @@ def require_column(
             f"{_listing(listed or names)}"
         )
     return column
-
-
-def find_text_columns(
-    requested: Sequence[str] | None, title: str, names: Sequence[str], file: str
-) -> list[str]:
-    """Return the columns that search reads; by default the title and those named as text."""
-    if requested is not None:
-        return [check_column(name, names, file, "`text_columns`") for name in requested]
-    return [title, *named_as_text([name for name in names if name != title])]
 
 
 def check_column(requested: str, names: Sequence[str], file: str, option: str) -> str:

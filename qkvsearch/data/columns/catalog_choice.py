@@ -1,41 +1,34 @@
-"""Which column of a catalog plays which role, and which columns search reads."""
+"""Which column of a catalog plays which role."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
 from dataclasses import dataclass
-from functools import partial
 
 import pandas as pd
 
-from qkvsearch.data.columns import (
-    Columns,
-    find_text_columns,
-    named,
-    named_as_text,
-    require_column,
-)
-from qkvsearch.data.columns.choice import MIN_SHARE, Choice, are_among, sample
+from qkvsearch.data.columns import Columns, named, require_column
+from qkvsearch.data.columns.choice import BY_CELLS, MIN_SHARE, Choice, are_among, sample, spread
+from qkvsearch.data.columns.column_types import typed
 from qkvsearch.data.columns.dates import are_times
+from qkvsearch.data.columns.searched import holds_codes, why_unsearched
 from qkvsearch.data.files.encoded import EncodedTable
 from qkvsearch.data.ids import id_texts
 from qkvsearch.data.report import ReadReport
-from qkvsearch.errors import listed_names
 
-# Neither prose nor a price.
-LIKE_AN_ID = r"(?!\d+[.,]\d+$)\S{1,64}"
-# Several words, and no sentences of prose.
-LIKE_A_TITLE = r"(?=.{3,120}$)(?=.*[^\W\d_]{2})\S+(\s+\S+)+"
+# A short text with a word in it.
+LIKE_A_TITLE = re.compile(r"(?=.*[^\W\d_]{2}).{2,120}")
 BY_LOG = "by the items of the interactions"
 
 
 @dataclass(frozen=True)
 class CatalogChoice:
-    """The columns of a catalog. The title may be the id; text: those that search reads."""
+    """The columns of a catalog. id: None where the numbers of the rows are the ids. title: the id,
+    None included, where no column is the title.
+    """
 
-    id: str
-    title: str
-    text: list[str]
+    id: str | None
+    title: str | None
 
 
 def choose_catalog_columns(
@@ -44,7 +37,7 @@ def choose_catalog_columns(
     """Choose the columns of a catalog, and describe the choice in `report`.
 
     log: the interactions with these items, if any. Raises `DataError` where no column can be the
-    id.
+    id of the items of a log.
     """
     choice = Choice(frame, columns, report)
     choice.by_caller("id", "title")
@@ -52,20 +45,22 @@ def choose_catalog_columns(
         choice.assign("id", column, BY_LOG)
     choice.by_name("id")
     choice.by_name("title")
-    if len(choice.names) > 1:
-        choice.by_cells("id", partial(_are_ids, frame))
     if "id" not in choice.roles:
+        codes = [name for name in choice.free() if _are_ids(frame[name])]
+        if codes and len(choice.names) > 1:
+            choice.assign("id", codes[0], BY_CELLS)
+    if "id" not in choice.roles and log is not None:
         require_column("id", None, choice.free(), report.file, choice.names)
-    if columns.text is None:
-        prose = named_as_text(choice.names)
-        choice.by_cells("title", partial(_are_titles, prose))
-        choice.by_cells("title", partial(_are_titles, ()))
+    if "title" not in choice.roles:
+        titles = [name for name in choice.free() if _are_titles(frame[name])]
+        if titles:
+            choice.assign("title", titles[0], BY_CELLS)
     choice.warn_of_no_header()
-    id_ = choice.roles["id"]
-    title = choice.roles.get("title", id_)
-    text = find_text_columns(columns.text, title, choice.names, report.file)
-    choice.describe(searched=listed_names(text))
-    return CatalogChoice(id_, title, text)
+    id_ = choice.roles.get("id")
+    choice.describe()
+    if id_ is None:
+        report.chosen += "; id = the number of the row (`id_column` names a column)"
+    return CatalogChoice(id_, choice.roles.get("title", id_))
 
 
 def _id_in_log(choice: Choice, frame: pd.DataFrame, log: EncodedTable) -> str | None:
@@ -84,16 +79,19 @@ def _id_in_log(choice: Choice, frame: pd.DataFrame, log: EncodedTable) -> str | 
     return None
 
 
-def _are_ids(frame: pd.DataFrame, cells: pd.Series) -> pd.Series:
-    """Return which cells look like ids; none where two rows have the same or one is a date."""
-    column = frame[cells.name]
-    if len(column) < 2 or column.hasnans or not column.is_unique or are_times(cells).any():
-        return pd.Series(False, index=cells.index)
-    return cells.str.strip().str.fullmatch(LIKE_AN_ID).astype(bool)
+def _are_ids(column: pd.Series) -> bool:
+    """Return whether a column has a code of its own in every row."""
+    if len(column) < 2 or column.hasnans or not column.is_unique:
+        return False
+    cells = spread(column)
+    return not are_times(cells).any() and holds_codes(typed(cells).cells)
 
 
-def _are_titles(prose: Sequence[str], cells: pd.Series) -> pd.Series:
-    """Return which cells have a few words; none in a column of `prose`, or of repeated cells."""
-    if cells.name in prose or cells.nunique() <= MIN_SHARE * len(cells) or are_times(cells).any():
-        return pd.Series(False, index=cells.index)
-    return cells.str.strip().str.fullmatch(LIKE_A_TITLE).astype(bool)
+def _are_titles(column: pd.Series) -> bool:
+    """Return whether a column has short texts that search reads, most of which differ."""
+    cells = spread(column.dropna())
+    if cells.empty or cells.nunique() <= MIN_SHARE * len(cells) or are_times(cells).any():
+        return False
+    texts = typed(cells)
+    is_title = cells.str.strip().str.fullmatch(LIKE_A_TITLE)
+    return texts.type == "text" and not why_unsearched(texts.cells) and is_title.mean() > MIN_SHARE

@@ -10,6 +10,7 @@ import pandas as pd
 
 from qkvsearch.data.columns import (
     A_NUMBER,
+    EMAIL,
     Columns,
     check_column,
     named,
@@ -27,7 +28,6 @@ SAMPLE_CELLS = 1_000
 MIN_SHARE = 0.5
 Table: TypeAlias = pd.DataFrame | EncodedTable
 Check: TypeAlias = Callable[[pd.Series], pd.Series]
-EMAIL = r"[^@\s]+@[^@\s]+\.[^@\s.]+"
 BY_CALLER, BY_NAME, BY_CELLS = "your choice", "by name", "from its contents"
 
 
@@ -113,16 +113,20 @@ def sample(table: Table, column: str) -> pd.Series:
     """Return some of a column's cells that are not empty."""
     if not isinstance(table, pd.DataFrame):
         return table.sample(column, SAMPLE_CELLS)
-    cells = table[column].dropna()
+    return spread(table[column].dropna())
+
+
+def spread(cells: pd.Series) -> pd.Series:
+    """Return some cells of a long column, spread over it."""
     return cells.iloc[:: max(1, len(cells) // SAMPLE_CELLS)]
 
 
-def has_users(table: Table) -> bool:
-    """Return whether a column is named as users are, or has e-mail addresses in it."""
+def users_column(table: Table) -> str | None:
+    """Return a column that is named as users are, or has e-mail addresses in it."""
     choice = Choice(table, Columns(), ReadReport(""))
     choice.by_name("user")
     choice.by_cells("user", are_emails)
-    return "user" in choice.roles
+    return choice.roles.get("user")
 
 
 # --- which cells fit a role ---

@@ -73,10 +73,19 @@ def positions(
     """Return the positions of the rows of `table` for which the expression is true, int64, sorted.
 
     columns: the columns by their names in the expression; it can read no others. An authorizer lets
-    SQLite compile only reads of these and calls of pure functions. Raises `QkvError` with SQLite's
+    SQLite compile only reads of these and calls of pure functions. An item with variants matches if
+    any of them does. Raises `QkvError` with SQLite's
     reason, or `DamagedError` for a damaged file. The limits of the connection remain afterwards.
     """
-    named = "".join(f", {_value(column)} AS {quoted(name)}" for name, column in columns.items())
+    info = connection.execute("PRAGMA table_info(variants)")
+    varying = {name for _, name, *_ in info} & {column.stored for column in columns.values()}
+    named = "".join(
+        f", {_value(column, column.stored in varying)} AS {quoted(name)}"
+        for name, column in columns.items()
+    )
+    source = f"{quoted(table)} LEFT JOIN variants USING (_position)" if varying else quoted(table)
+    # An item is listed once, though several of its variants match.
+    position = "DISTINCT _position" if varying else "_position"
     values = {name: for_sqlite(value) for name, value in parameters.items()}
     readable = {column.stored for column in columns.values()}
     raised: list[QkvError] = []
@@ -85,10 +94,10 @@ def positions(
         last = connection.execute(f"SELECT max(_position) FROM {quoted(table)}").fetchone()[0] or 0
         with _guarded(connection, table, readable, limit, raised):
             for first in range(0, last + 1, ROWS):
-                rows = f"SELECT _position{named} FROM {quoted(table)} "
+                rows = f"SELECT _position{named} FROM {source} "
                 rows += f"WHERE _position BETWEEN {first} AND {first + ROWS - 1}"
                 # One text for all of them: a row each would take twice as long.
-                sql = f"SELECT {JOINED}(_position) FROM ({rows}) WHERE ({expression}\n)"
+                sql = f"SELECT {JOINED}({position}) FROM ({rows}) WHERE ({expression}\n)"
                 matches.append(numbers_in(connection.execute(sql, values).fetchone()[0]))
     except (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError) as error:
         if raised:
@@ -100,8 +109,10 @@ def positions(
     return np.sort(np.concatenate(matches))
 
 
-def _value(column: StoredColumn) -> str:
+def _value(column: StoredColumn, varies: bool) -> str:
     name = quoted(column.stored)
+    if varies:
+        name = f"coalesce(variants.{name}, items.{name})"
     return f"{name} COLLATE {DATES}" if column.type == "date" else name
 
 
@@ -117,7 +128,8 @@ def _guarded(
     allowed = {*readable, "_position", ""}  # "" where none is read, as in 1 = 1
 
     def authorize(action: int, first: str | None, second: str | None, *_: object) -> int:
-        reads = action == sqlite3.SQLITE_READ and first == table and second in allowed
+        is_here = first in (table, "variants")
+        reads = action == sqlite3.SQLITE_READ and is_here and second in allowed
         functions = (*PURE_FUNCTIONS, JOINED)
         calls = action == sqlite3.SQLITE_FUNCTION and (second or "").lower() in functions
         is_allowed = reads or calls or action == sqlite3.SQLITE_SELECT

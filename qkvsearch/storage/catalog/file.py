@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,18 +31,24 @@ class CatalogRows:
 
     columns: name and SQL type of each, id and title first. rows: the cells of each item in that
     order, None for a blank one, sorted by id. fold: ids that differ only in case are the same.
+    varying: columns of which items have several values; variants: the row of an item and one value
+    of each of these columns.
     """
 
     columns: Sequence[tuple[str, str]]
     rows: Iterable[Sequence[Any]]
     fold: bool = False
+    varying: Sequence[str] = ()
+    variants: Iterable[Sequence[Any]] = ()
 
     @classmethod
     def of(cls, catalog: Catalog) -> CatalogRows:
         """Return the rows of a base, with column types from the catalog."""
         frame, id_type = catalog.frame, "INTEGER" if catalog.ids.integer else "TEXT"
         types = [(name, _sql_type(frame[name])) for name in frame.columns[1:]]
-        return cls([("id", id_type), *types], _cells(catalog), catalog.ids.fold)
+        return cls(
+            [("id", id_type), *types], _cells(catalog), catalog.ids.fold, *_variants(catalog)
+        )
 
     @classmethod
     def of_segment(cls, catalog: Catalog, stored: StoredCatalog) -> CatalogRows:
@@ -53,12 +59,14 @@ class CatalogRows:
             raise LookupError(f"columns {list(catalog.frame.columns)}, not {stored.columns}")
         (name, id_type), *others = stored.sql_types.items()
         id_type = id_type if catalog.ids.integer else "TEXT"
-        return cls([(name, id_type), *others], _cells(catalog), stored.fold_ids)
+        columns = [(name, id_type), *others]
+        return cls(columns, _cells(catalog), stored.fold_ids, *_variants(catalog))
 
     @classmethod
     def of_stored(cls, stored: StoredCatalog) -> CatalogRows:
         """Return all items of a build as one base."""
-        return cls(list(stored.sql_types.items()), stored.all_cells(), stored.fold_ids)
+        columns, varying = list(stored.sql_types.items()), stored.varying
+        return cls(columns, stored.all_cells(), stored.fold_ids, varying, stored.variants(varying))
 
 
 def write_catalog(path: Path, contents: CatalogRows, users: Ids | None = None) -> None:
@@ -72,7 +80,7 @@ def write_catalog(path: Path, contents: CatalogRows, users: Ids | None = None) -
         db.execute("BEGIN")
         numbered = ((row, *cells) for row, cells in enumerate(contents.rows))
         fold = contents.fold or (users is not None and users.fold)
-        fill_items(db, contents.columns, numbered, fold)
+        fill_items(db, replace(contents, rows=numbered, fold=fold))
         if users is not None:
             _fill_users(db, users, fold)
         db.execute("COMMIT")
@@ -80,27 +88,31 @@ def write_catalog(path: Path, contents: CatalogRows, users: Ids | None = None) -
         sync(file)
 
 
-def fill_items(
-    db: sqlite3.Connection,
-    columns: Sequence[tuple[str, str]],
-    numbered: Iterable[Sequence[Any]],
-    fold: bool,
-) -> None:
-    """Create and fill the tables of items. numbered: row number and cells of each item."""
-    (_, id_type), *others = columns
+def fill_items(db: sqlite3.Connection, numbered: CatalogRows) -> None:
+    """Create and fill the tables of items. numbered: with the row number before the cells of each
+    item.
+    """
+    (_, id_type), *others = numbered.columns
     declared = ", ".join(f"{quoted(name)} {sql_type}" for name, sql_type in others)
     db.execute(
         f"CREATE TABLE items (_position INTEGER PRIMARY KEY, id {id_type} NOT NULL UNIQUE, "
         f"{declared})"
     )
-    values = ", ".join("?" * (len(columns) + 1))
-    db.executemany(f"INSERT INTO items VALUES ({values})", numbered)
+    values = ", ".join("?" * (len(numbered.columns) + 1))
+    db.executemany(f"INSERT INTO items VALUES ({values})", numbered.rows)
+    if numbered.varying:
+        types = dict(others)
+        declared = ", ".join(f"{quoted(name)} {types[name]}" for name in numbered.varying)
+        values = ", ".join("?" * (len(numbered.varying) + 1))
+        db.execute(f"CREATE TABLE variants (_position INTEGER, {declared})")
+        db.executemany(f"INSERT INTO variants VALUES ({values})", numbered.variants)
+        db.execute("CREATE INDEX variants_position ON variants (_position)")
 
     db.create_function("qkv_title_key", 1, lambda title: title_key(str(title)), deterministic=True)
     db.execute("CREATE TABLE titles (key TEXT NOT NULL, position INTEGER PRIMARY KEY)")
     db.execute("INSERT INTO titles SELECT qkv_title_key(title), _position FROM items")
     db.execute("CREATE INDEX titles_key ON titles (key)")
-    if fold:
+    if numbered.fold:
         # To find ids in another case.
         db.execute(
             "CREATE TABLE folded (kind TEXT, key TEXT, position INTEGER, "
@@ -126,11 +138,17 @@ def _fold_ids(db: sqlite3.Connection, kind: str) -> None:
 
 
 def _cells(catalog: Catalog) -> Iterable[tuple[Any, ...]]:
-    frame = catalog.frame
-    others = [
-        frame[name].astype(object).where(frame[name].notna(), None) for name in frame.columns[1:]
-    ]
+    others = _columns(catalog.frame.iloc[:, 1:])
     return zip(catalog.ids, *others, strict=True)
+
+
+def _variants(catalog: Catalog) -> tuple[list[str], Iterable[tuple[Any, ...]]]:
+    frame = catalog.variants
+    return list(frame), zip(map(int, frame.index), *_columns(frame), strict=True)
+
+
+def _columns(frame: Any) -> list[Any]:
+    return [frame[name].astype(object).where(frame[name].notna(), None) for name in frame]
 
 
 def _sql_type(column: Any) -> str:

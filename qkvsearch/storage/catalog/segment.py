@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain, count
 from operator import itemgetter
@@ -18,7 +18,7 @@ from qkvsearch.data.catalog_columns import quoted
 from qkvsearch.data.ids import Id, Ids
 from qkvsearch.errors import DamagedError, WorkspaceError
 from qkvsearch.query.where.guarded import numbers_in
-from qkvsearch.storage.catalog.file import fill_items
+from qkvsearch.storage.catalog.file import CatalogRows, fill_items
 
 Kind = Literal["items", "users"]
 # SQLite joins the texts of this many rows into one, with this separator.
@@ -120,6 +120,11 @@ class SegmentCatalog:
         """SQL types of the items' columns by name, id and title first."""
         return self._columns_of("items")
 
+    @cached_property
+    def variant_columns(self) -> dict[str, str]:
+        """SQL types of the columns of which items have several values, by name."""
+        return self._columns_of("variants")
+
     @property
     def whole_ids(self) -> bool:
         """Whether the items' ids are whole numbers."""
@@ -145,6 +150,15 @@ class SegmentCatalog:
     ) -> Iterator[tuple[Any, ...]]:
         """Yield row number and these columns of the items for which `where` (SQL) holds, sorted."""
         return self.stream(f"{self._select(columns)} WHERE {where} ORDER BY _position", *values)
+
+    def variants(self, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+        """Yield row number and these columns of each variant, sorted; None where they do not vary
+        here.
+        """
+        if not self.variant_columns:
+            return iter(())
+        values = (quoted(name) if name in self.variant_columns else "NULL" for name in columns)
+        return self.stream(f"SELECT _position, {', '.join(values)} FROM variants ORDER BY 1, rowid")
 
     def keyed_titles(self, where: str = "1", *values: Any) -> Iterator[tuple[int, str, str]]:
         """Yield row number, key and title of the items for which `where` (SQL) holds, sorted."""
@@ -288,13 +302,11 @@ class SegmentCatalog:
 class CatalogInMemory(SegmentCatalog):
     """Rows of several segments in one database in memory, which is faster than many files."""
 
-    def __init__(
-        self, columns: Mapping[str, str], numbered: Iterable[Sequence[Any]], fold: bool
-    ) -> None:
-        """columns, numbered, fold: as for `fill_items`."""
+    def __init__(self, numbered: CatalogRows) -> None:
+        """numbered: as for `fill_items`."""
         super().__init__(Path("memory"))
         self._db = sqlite3.connect(":memory:", check_same_thread=False)
-        fill_items(self._db, list(columns.items()), numbered, fold)
+        fill_items(self._db, numbered)
         self._db.commit()
 
     def connect(self) -> sqlite3.Connection:

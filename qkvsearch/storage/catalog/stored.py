@@ -20,6 +20,7 @@ from qkvsearch._utils.query_lock import released
 from qkvsearch.data.catalog_columns import CatalogColumns, StoredColumn
 from qkvsearch.data.ids import Id, Ids, id_text
 from qkvsearch.errors import DamagedError, UnknownIdError
+from qkvsearch.storage.catalog.file import CatalogRows
 from qkvsearch.storage.catalog.segment import CatalogInMemory, Kind, SegmentCatalog
 from qkvsearch.storage.catalog.titles import (
     MAX_SHOWN,
@@ -198,6 +199,16 @@ class StoredCatalog:
     def all_cells(self) -> Iterator[tuple[Any, ...]]:
         """Yield the cells of each item in the order of `columns`; None for a blank cell."""
         return (cells[1:] for cells in self._rows_of_all(self.columns))
+
+    @cached_property
+    def varying(self) -> list[str]:
+        """The stored columns of which items have several values, those of their variants."""
+        varying = {name for catalog in self._databases for name in catalog.variant_columns}
+        return [name for name in self.columns if name in varying]
+
+    def variants(self, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+        """Yield row number and these stored columns of each variant of an item."""
+        return _in_order(self._databases, lambda catalog: catalog.variants(columns))
 
     def row(self, position: int) -> dict[str, Any]:
         """Return one item by stored column; None for a blank cell."""
@@ -467,8 +478,11 @@ class StoredCatalog:
             return segments[0]
         columns = list(self.sql_types)
         numbered = _in_order(segments, lambda catalog: catalog.all_cells(columns))
+        varying = list(dict.fromkeys(name for each in segments for name in each.variant_columns))
+        variants = _in_order(segments, lambda catalog: catalog.variants(varying))
+        types = list(self.sql_types.items())
         try:
-            return CatalogInMemory(self.sql_types, numbered, self.fold_ids)
+            return CatalogInMemory(CatalogRows(types, numbered, self.fold_ids, varying, variants))
         except (sqlite3.Error, IndexError) as error:
             what = f"the catalog, or that of a segment, cannot be read: {error}"
             raise DamagedError(self._base.path, what) from None
