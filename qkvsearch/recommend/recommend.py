@@ -169,8 +169,9 @@ class Recommender:
         return damped(head, log_popularity(self.models.item_counts), damping)
 
     def _by_popularity(self) -> Scores | None:
-        """Score by the number of users who interacted with an item."""
-        counts = self.histories.user_counts
+        """Score by the number of users of an item: in the log, or without one in the records."""
+        has_log = self.models.implicit is not None
+        counts = self.models.item_counts if has_log else self.histories.user_counts
 
         def parts(position: int) -> Components:
             return Components.of([ScoreComponent(POPULAR, None, None, float(counts[position]))])
