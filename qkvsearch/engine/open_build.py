@@ -312,8 +312,8 @@ class OpenBuild:
         from qkvsearch.recommend.diversity import diverse, pool_size
         from qkvsearch.recommend.recommend import (
             POPULAR,
-            HistoryQuery,
             HistoryReasons,
+            read_history,
             with_facts,
             with_reasons,
             with_strength,
@@ -324,10 +324,9 @@ class OpenBuild:
         check_model(model, recent)
         columns = own_columns(self.catalog, fields)
         recommender = self.recommender
-        query = HistoryQuery(
-            user, id_list("likes", likes), ratings or {}, id_list("without", without), strict_user
-        )
-        history, notes, is_nobody = query.read(self.workspace, recommender.histories, recent)
+        likes, without = id_list("likes", likes), id_list("without", without)
+        question = (user, likes, ratings or {}, without, recent, strict_user)
+        history, notes, is_nobody = read_history(self.workspace, recommender.histories, *question)
         model = POPULAR if is_nobody else model
         excluded, more = positions_of(self.catalog, id_list("exclude", exclude))
         seen_items = () if seen else history.positions

@@ -56,55 +56,45 @@ BY_TEXT = (
 )
 
 
-@dataclass(frozen=True)
-class HistoryQuery:
-    """The history that a question is about: that of a user, items liked or rated in the question
-    alone, or both, without the items in `without`. strict_user: an unknown user is an error.
+def read_history(
+    workspace: Workspace,
+    histories: Histories,
+    user: Any,
+    likes: Sequence[Any],
+    ratings: Mapping[Any, float],
+    without: Sequence[Any],
+    recent: int | None,
+    strict_user: bool,
+) -> tuple[History, list[str], bool]:
+    """Return the history that a question is about: that of a user, items liked or rated in the
+    question alone, or both, without the items in `without`. Also return notes on an unknown user,
+    on ambiguous names and on items of `without` that are not in it; and whether the question names
+    an unknown user and nothing else. Raises `QkvError`; with `strict_user` for an unknown user too.
     """
+    from qkvsearch.recommend.recording import Recording
 
-    user: Any
-    likes: Sequence[Any]
-    ratings: Mapping[Any, float]
-    without: Sequence[Any]
-    strict_user: bool
-
-    def read(
-        self, workspace: Workspace, histories: Histories, recent: int | None
-    ) -> tuple[History, list[str], bool]:
-        """Return the history; notes on an unknown user, on ambiguous names and on items of
-        `without` that are not in it; and whether the question names an unknown user and nothing
-        else. Raises `QkvError`.
-        """
-        from qkvsearch.recommend.recording import Recording
-
-        catalog = histories.catalog
-        rated, rating_notes = Recording(workspace, histories).as_if_recorded(self.ratings)
-        liked, like_notes = positions_of(catalog, self.likes)
-        self._check_once(liked, [interaction.position for interaction in rated], catalog)
-        excluded, without_notes = positions_of(catalog, self.without)
-        notes = [] if self.user is None or self.strict_user else unknown(catalog, self.user)
-        is_nobody = bool(notes) and not (liked or rated)
-        if is_nobody:
-            is_empty = histories.models.implicit is None and not catalog.records.count()
-            instead = NO_INTERACTIONS if is_empty else MOST_POPULAR
-            history, notes = histories.models.history(None), [f"{notes[0]}: {instead}"]
-        else:
-            history = histories.of(None if notes else self.user, liked, rated=rated)
-            notes = [f"{note}: only what the question names counts." for note in notes]
-        unmet = catalog.names([row for row in excluded if row not in history.positions])
-        if named := ", ".join(f"{title} ({id_})" for id_, title in zip(*unmet, strict=True)):
-            without_notes.append(f"`without`: not in this history, so nothing changes: {named}.")
-        history = history.without(excluded)
-        history = history if recent is None else history.recent(recent)
-        return history, [*notes, *rating_notes, *like_notes, *without_notes], is_nobody
-
-    def _check_once(
-        self, liked: Sequence[int], rated: Sequence[int], catalog: StoredCatalog
-    ) -> None:
-        """Raise `QkvError` for an item that is both liked, which counts in full, and rated."""
-        if both := sorted({*liked} & {*rated}):
-            (id_, *_), _ = catalog.names(both)
-            raise QkvError(f"{id_text(id_)!r} is among `likes` and `ratings`: leave it out of one")
+    catalog = histories.catalog
+    rated, rating_notes = Recording(workspace, histories).as_if_recorded(ratings)
+    liked, like_notes = positions_of(catalog, likes)
+    if both := sorted({*liked} & {interaction.position for interaction in rated}):
+        (id_, *_), _ = catalog.names(both)
+        raise QkvError(f"{id_text(id_)!r} is among `likes` and `ratings`: leave it out of one")
+    excluded, without_notes = positions_of(catalog, without)
+    notes = [] if user is None or strict_user else unknown(catalog, user)
+    is_nobody = bool(notes) and not (liked or rated)
+    if is_nobody:
+        is_empty = histories.models.implicit is None and not catalog.records.count()
+        instead = NO_INTERACTIONS if is_empty else MOST_POPULAR
+        history, notes = histories.models.history(None), [f"{notes[0]}: {instead}"]
+    else:
+        history = histories.of(None if notes else user, liked, rated=rated)
+        notes = [f"{note}: only what the question names counts." for note in notes]
+    unmet = catalog.names([row for row in excluded if row not in history.positions])
+    if named := ", ".join(f"{title} ({id_})" for id_, title in zip(*unmet, strict=True)):
+        without_notes.append(f"`without`: not in this history, so nothing changes: {named}.")
+    history = history.without(excluded)
+    history = history if recent is None else history.recent(recent)
+    return history, [*notes, *rating_notes, *like_notes, *without_notes], is_nobody
 
 
 @dataclass(frozen=True)

@@ -167,7 +167,7 @@ class RecommendParameters(RecommendOptions):
     """For whom, and from which of their interactions."""
 
     user: Text | None = option("user")
-    likes: Names = option("likes")
+    likes: Names = option("likes", json_schema_extra=example_of("items.id"))
     rate: Annotated[
         tuple[Rating, ...],
         NAMES,
@@ -184,7 +184,7 @@ class RecommendBody(RecommendOptions):
     """The same as JSON, where ids may be numbers, and ratings are an object."""
 
     user: AnyId | None = option("user")
-    likes: AnyIds = option("likes")
+    likes: AnyIds = option("likes", json_schema_extra=example_of("items.id"))
     ratings: Annotated[
         dict[Name, float],
         LimitedSize,

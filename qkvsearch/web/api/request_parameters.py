@@ -54,7 +54,8 @@ def example_of(column: str) -> dict[str, str]:
 ItemPath = Annotated[
     str, Path(description="An id or a title.", json_schema_extra=example_of("items.id"))
 ]
-UserPath = Annotated[str, Path(description="A user of the log.")]
+# An id of the sample: no route lists those of the workspace.
+UserPath = Annotated[str, Path(description="A user of the log.", examples=["w001"])]
 
 
 class Parameters(BaseModel):
