@@ -5,10 +5,10 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from encodings.aliases import aliases
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 from qkvsearch._utils.scratch import scratch_file
 from qkvsearch.errors import DataError, suggest
@@ -46,27 +46,31 @@ def open_text(path: Path, start: bytes, encoding: str | None) -> DecodedText:
     """Open a text in the encoding that is named, in UTF-16 or UTF-32, or line by line: in UTF-8,
     or else in the encoding that fits the lines that are not UTF-8. Raises `DataError`.
     """
-    if (encoding := encoding or wide_encoding(start)) is not None:
+    if encoding := encoding or wide_encoding(start):
         try:
             io.TextIOWrapper(io.BytesIO(), encoding)
         except (LookupError, ValueError):
             close = suggest(encoding, [*aliases.values(), *aliases])
             raise DataError(f"no encoding {encoding!r} (`encoding`){close}") from None
-        return _recoded(path, encoding)
+        return _copied(_blocks(path, encoding), encoding)
     try:
-        with path.open(encoding="utf-8") as text:
-            while text.read(1 << 20):
-                pass
+        for _ in _blocks(path, "utf-8", "strict"):
+            pass
         return DecodedText(path.open(encoding="utf-8-sig", newline=""))
     except UnicodeDecodeError:
         return _by_line(path)
+
+
+def _blocks(path: Path, encoding: str, errors: str = "replace") -> Iterator[str]:
+    with path.open(encoding=encoding, errors=errors, newline="") as text:
+        yield from iter(lambda: text.read(1 << 20), "")
 
 
 def _by_line(path: Path) -> DecodedText:
     """Read each line as UTF-8, or else in the encoding that fits all other lines."""
     sample, n_utf8, n_others = b"", 0, 0
     for line in _lines(path):
-        if _is_utf8(line):
+        if _utf8(line) is not None:
             n_utf8 += not line.isascii()
         else:
             n_others += 1
@@ -75,14 +79,11 @@ def _by_line(path: Path) -> DecodedText:
     if not is_sure and n_utf8 >= JOINED * n_others:
         encoding, is_sure = WINDOWS, True
     doubt = f"could not tell the encoding; read as {encoding}; `encoding` says which, such as cp850"
-    doubt = "" if is_sure else doubt
     if encoding in ASIAN and n_utf8 < n_others:  # two letters of it may happen to be UTF-8
-        decoded = _recoded(path, encoding)
-        return decoded._replace(repaired=n_others, warning=decoded.warning or doubt)
-    copy = scratch_file()
-    for line in _lines(path):
-        copy.write(line if _is_utf8(line) else line.decode(encoding, "replace").encode())
-    return DecodedText(_reopened(copy), n_others, encoding, doubt)
+        texts = _blocks(path, encoding)
+    else:
+        texts = (_utf8(line) or line.decode(encoding, "replace") for line in _lines(path))
+    return _copied(texts, encoding, n_others, [doubt] * (not is_sure))
 
 
 def _lines(path: Path) -> Iterator[bytes]:
@@ -91,32 +92,28 @@ def _lines(path: Path) -> Iterator[bytes]:
             yield from line.splitlines(keepends=True)
 
 
-def _is_utf8(line: bytes) -> bool:
+def _utf8(line: bytes) -> str | None:
     try:
-        return bool(line.decode() or True)
+        return line.decode()
     except UnicodeDecodeError:
-        return False
+        return None
 
 
-def _recoded(path: Path, encoding: str) -> DecodedText:
-    """Copy a text as UTF-8, and count the characters that the encoding does not have."""
-    copy, n_lines, n_bad, first = scratch_file(), 1, 0, 0
+def _copied(
+    texts: Iterable[str], encoding: str, repaired: int = 0, warnings: Sequence[str] = ()
+) -> DecodedText:
+    """Copy a text as UTF-8, and count the characters that could not be read."""
+    copy, n_lost = scratch_file(), 0
     try:
-        with path.open(encoding=encoding, errors="replace", newline="") as text:
-            while block := text.read(1 << 20):
-                before, bad, _ = block.partition("\ufffd")
-                first = first or (n_lines + before.count("\n") if bad else 0)
-                n_lines, n_bad = n_lines + block.count("\n"), n_bad + block.count("\ufffd")
-                copy.write(block.encode(errors="replace"))
+        for text in texts:
+            n_lost += text.count("\ufffd")
+            copy.write(text.encode(errors="replace"))
     except UnicodeError as error:
-        raise DataError(f"{path.name}: not {encoding} (`encoding`): {error}") from None
-    lost = f"{n_bad:,} characters are not {encoding} and were lost, first in line {first:,}"
-    return DecodedText(_reopened(copy), encoding=encoding, warning=lost if n_bad else "")
-
-
-def _reopened(copy: IO[bytes]) -> io.TextIOBase:
+        raise DataError(f"the file cannot be read as {encoding} (`encoding`): {error}") from None
     copy.seek(0)
-    return io.TextIOWrapper(copy, "utf-8-sig", newline="")
+    lost = f"{n_lost:,} characters are not {encoding} and were lost"
+    warning = "; ".join([*warnings, *[lost] * bool(n_lost)])
+    return DecodedText(io.TextIOWrapper(copy, "utf-8-sig", newline=""), repaired, encoding, warning)
 
 
 def detect(sample: bytes) -> tuple[str, bool]:
@@ -132,8 +129,7 @@ def detect(sample: bytes) -> tuple[str, bool]:
     from charset_normalizer import from_bytes
 
     letters = json.loads(Path(__file__).with_name("encodings.json").read_text("utf-8"))
-    order, fits = list(letters), []
-    size = max(1, len(sample))
+    order, fits, size = list(letters), [], max(1, len(sample))
     matches = from_bytes(sample, steps=1, chunk_size=size, threshold=1.0, cp_isolation=order)
     lowest = min((match.chaos for match in matches), default=0)
     for match in matches:
@@ -146,13 +142,11 @@ def detect(sample: bytes) -> tuple[str, bool]:
     if not fits:
         return WINDOWS, False
     usual, _, best, chaos, text = min(fits)
-    rivals = [
-        fit
-        for fit in fits
-        if fit[4] != text and fit[0] < usual + MAX_DIFFERENCE and fit[3] <= chaos + MAX_DISORDER
-    ]
-    encoding = WINDOWS if order[best] == "cp1252" else order[best]
-    return encoding, not rivals and -usual > MIN_USUAL
+    is_sure = -usual > MIN_USUAL and not any(
+        other != text and share < usual + MAX_DIFFERENCE and disorder <= chaos + MAX_DISORDER
+        for share, _, _, disorder, other in fits
+    )
+    return WINDOWS if order[best] == "cp1252" else order[best], is_sure
 
 
 def _usual(text: str, alphabets: Sequence[str]) -> float:
