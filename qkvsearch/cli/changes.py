@@ -236,7 +236,7 @@ def record(
     else:
         recording = Recording(engine.workspace, engine.current_build.histories)
         value = float(words[2]) if words[2:] else None
-        done = recording.record(words[0], words[1], *recording.by_kind(value))
+        done = recording.record([(words[0], words[1], *recording.by_kind(value))])
     run.notes(done.notes)
     run.message(f"{'Took back' if undo else 'Recorded'} {_summary(done)}.")
     if output.is_requested:

@@ -286,7 +286,7 @@ def noted_event_weights(
     weights, note = event_weights(texts, counts, columns, name, report.file)
     report.notes.append(note)
     report.columns = [
-        replace(column, convention=listed_weights(texts, weights))
+        replace(column, convention=listed_weights(texts, weights, columns.event_weights))
         if column.role == "event"
         else column
         for column in report.columns

@@ -213,7 +213,7 @@ class Engine:
         stay when the workspace is built again. Raises `UnknownIdError` for an item that is not in
         the catalog, and `QkvError` for a rating or a weight that cannot be used.
         """
-        return self._recording().record(user, item, rating, weight)
+        return self._recording().record([(user, item, rating, weight)])
 
     def record_many(
         self, source: Source, columns: Columns | None = None, *, again: bool = False

@@ -67,18 +67,14 @@ class Recording:
         except (ImportError, KeyError, OSError):  # a user without a name
             return f"local:{os.getuid()}"
 
-    def record(
-        self, user: Any, item: Any, rating: float | None = None, weight: float | None = None
-    ) -> Listing:
-        """Record one interaction. Raises `QkvError` for an unknown item, or a wrong id or value."""
-        return self.record_each([(user, item, rating, weight)])
-
-    def record_each(self, new_rows: Iterable[NewRow]) -> Listing:
-        """Record several interactions: all of them or, where one is wrong, none."""
+    def record(self, new_rows: Iterable[NewRow]) -> Listing:
+        """Record interactions: all of them or, where one is wrong, none. Raises `QkvError` for an
+        unknown item, or a wrong id or value.
+        """
         return self.write(*self._checked(new_rows))
 
     def listed_again(self, new_rows: Sequence[NewRow], batch: int) -> Listing:
-        """Return what `record_each` returned for these rows when they were recorded. Raises
+        """Return what `record` returned for these rows when they were recorded. Raises
         `QkvError` where the batch, or a part of it, or an item is not there any more.
         """
         rows, notes = self._checked(new_rows)
@@ -120,7 +116,8 @@ class Recording:
         """Take back a batch, by default the last one of this client. Raises `QkvError` where there
         is none, or a build has learned from it.
         """
-        require(batch is None or is_whole(batch), "batch", batch, "a whole number")
+        is_batch = batch is None or (is_whole(batch) and 0 < batch < 2**63)
+        require(is_batch, "batch", batch, "the number of a batch, as `records` lists them")
         with closing(self.workspace.open()) as current:
             learned = current.catalog.records.learned
         client = self.client if batch is None or self.over_http else None
@@ -182,7 +179,7 @@ class Recording:
         return (None, value) if self.weighed else (value, None)
 
     def _check(self, rating: float | None, weight: float | None) -> None:
-        """Raise `QkvError` for a rating or a weight that the log has no such ones as."""
+        """Raise `QkvError` for a value that the log does not have, or not such a one."""
         for name, value in (("rating", rating), ("weight", weight)):
             require(value is None or is_number(value), name, value, "a number")
         scale = self.histories.models.rating_scale
@@ -319,9 +316,13 @@ def content_hash(table: EncodedTable) -> str:
     return digest.hexdigest()
 
 
-def _with_columns_of_build(columns: Columns, facts: object, names: list[str]) -> Columns:
-    """Return the columns with those of the build's log by the same names, where none is chosen."""
-    for fact in facts:  # type: ignore[attr-defined]
+def _with_columns_of_build(
+    columns: Columns, facts: Sequence[Mapping[str, Any]], names: list[str]
+) -> Columns:
+    """Return the columns with those of the build's log by the same names, and the weights of its
+    events, where none are chosen.
+    """
+    for fact in facts:
         role, name = fact["role"], fact["name"]
         if name in names and getattr(columns, role, "") is None:
             columns = replace(columns, **{role: name})
@@ -379,7 +380,7 @@ def _in_log(recording: Recording, rows: list[NewRecord]) -> int:
     }
     for row in rows:
         history = histories.get(users.find(row.user))
-        if history is not None and row.time not in (None, UNKNOWN_TIME):
+        if history is not None and row.time is not None:
             times = history.times[history.positions == items.find(row.item)]
             n_covered += int((row.time <= times).any())
     return n_covered

@@ -101,11 +101,11 @@ def test_a_file_is_told_from_a_user_by_standing_alone(qkv, films):
     assert qkv(*films, "record", "today.csv").code == 0
     assert qkv(*films, "record", "today.csv", "--again").code == 0
     with Engine(films[1]) as engine:
-        Recording(engine.workspace, engine.current_build.histories, over_http=True).record(
-            "x", "Alien"
-        )
+        histories = engine.current_build.histories
+        Recording(engine.workspace, histories, over_http=True).record([("x", "Alien", 4, None)])
     undone = [qkv(*films, "record", "--undo").stderr.split(":")[0] for _ in range(4)]
     assert undone == [f"Took back batch {n}" for n in (6, 4, 3)] + ["Error"]
+    assert "number of a batch" in qkv(*films, "record", "--undo", 2**70).stderr
     assert "the last batch is 8, recorded by http" in qkv(*films, "record", "--undo").stderr
 
 

@@ -71,17 +71,15 @@ def event_weights(
     )
 
 
-def listed_weights(texts: Sequence[str], weights: np.ndarray) -> str:
-    """Return the weights of events as `--event-weights` takes them.
+def listed_weights(texts: Sequence[str], weights: np.ndarray, stated: Mapping[str, float]) -> str:
+    """Return the weights of events as `--event-weights` takes them, with those that were stated.
 
-    >>> listed_weights(["view", "Refund"], np.array([1.0, -5.0]))
-    'view=1,refund=-5'
+    >>> listed_weights(["view", "Refund"], np.array([1.0, -5.0]), {"buy": 3})
+    'buy=3,view=1,refund=-5'
     """
-    return ",".join(
-        f"{event_name(text)}={weight:g}"
-        for text, weight in zip(texts, weights.tolist(), strict=True)
-        if weight == weight
-    )
+    all_weights = dict(stated) | dict(zip(texts, weights.tolist(), strict=True))
+    names = {event_name(text): weight for text, weight in all_weights.items() if weight == weight}
+    return ",".join(f"{name}={weight:g}" for name, weight in names.items())
 
 
 # --- columns that no option names ---

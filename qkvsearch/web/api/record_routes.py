@@ -98,7 +98,7 @@ async def record(
         return keys.run_once(
             idempotency_key,
             rows,
-            lambda: _fields(recording.record_each(rows)),
+            lambda: _fields(recording.record(rows)),
             lambda batch: _fields(recording.listed_again(rows, batch)),
         )
 
