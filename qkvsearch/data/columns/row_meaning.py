@@ -145,7 +145,8 @@ def _doubt(table: EncodedTable, name: str, roles: Mapping[str, str], has_meaning
     numbers = pd.to_numeric(cells.str.replace(",", "."), errors="coerce")
     numbers = numbers.fillna(cells.map(lambda cell: (out_of(cell) or [np.nan])[0]))
     column, ids = quote(name), [roles["item"]]
-    if len(texts) + bool(n_empty) < 2 or not (takes_back or are_few):
+    are_answers = numbers.isna().any() and cells.isin(LIKES | DISLIKES).all()
+    if len(texts) + bool(n_empty) < 2 or not (takes_back or are_few or are_answers):
         return ""
     if takes_back:
         if (cells.isin(NO) | numbers.eq(0)).all():
@@ -159,7 +160,7 @@ def _doubt(table: EncodedTable, name: str, roles: Mapping[str, str], has_meaning
             return ""
         what, use = "how much an item is liked", f"`rating_column` {column}"
         ids.append(roles["user"])
-    elif cells.isin(LIKES | DISLIKES).all():
+    elif are_answers:
         if has_meaning or (cells.nunique() < 2 and cells.str.len().max() < 3):
             return ""
         what, use = "whether a row is a like", f"`rating_column` {column}"
