@@ -172,6 +172,8 @@ def load_encoded(
             encoder.add(frame)
         else:
             report = read_into(encoder, each, limit, delimiter, header, columns.encoding)
+        if any(report.file == other.file for other in reports):
+            report.file = str(each)
         reports.append(report)
         names.append(encoder.names)
         encoder.next_file()

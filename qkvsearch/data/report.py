@@ -129,11 +129,12 @@ class ReadReport:
                     f"{column.role} of the other files: name it the same in all of them, or leave "
                     "it out (`ignore`)"
                 )
-        if self.skipped.total() - self.intended > MAX_SKIPPED * self.read:
-            self.warnings.append(
-                f"{self.file}: {self.skipped.total():,} of {self.read:,} rows were skipped: "
-                f"{self._reasons()}"
-            )
+        for each in (not self.intended and self.files) or [self]:
+            if each.skipped.total() - each.intended > MAX_SKIPPED * each.read:
+                self.warnings.append(
+                    f"{each.file}: {each.skipped.total():,} of {each.read:,} rows were skipped: "
+                    f"{each._reasons()}"
+                )
         if strict and self.warnings:
             raise DataError(f"{'; '.join(self.warnings)} (an error, since `strict` is set)")
 
@@ -148,9 +149,10 @@ class ReadReport:
         return [f"Warning: {warning}" for warning in self.warnings]
 
     def _reasons(self) -> str:
+        rows = self.first_rows
         return ", ".join(
             f"{count:,} {reason}"
-            + (f", first row {self.where(row)}" if (row := self.first_rows.get(reason)) else "")
+            + (f", first row {self.where(rows[reason])}" if reason in rows else "")
             for reason, count in self.skipped.items()
         )
 

@@ -106,3 +106,10 @@ def test_a_torn_last_line_of_json_is_skipped_and_one_before_it_is_an_error(write
         load(write("t.jsonl", '{"id": 1}\n{"id": 2, "ti\n{"id": 3}\n'), "items")
     with pytest.raises(DataError, match=r"t.jsonl, line 1: not JSON"):
         load(write("t.jsonl", '{"id": 1, "ti'), "items")
+
+
+def test_a_file_of_which_most_rows_are_skipped_is_warned_of(write):
+    good = write("a.csv", "user,item\n" + "ann,1\nbob,2\n" * 50)
+    bad = write("b.csv", "user,item\nann,x1\nbob,x2\n")
+    warnings = read_dataset(ITEMS, [good, bad]).reports[1].warnings
+    assert [w.partition(" rows")[0] for w in warnings] == ["b.csv: 2 of 2"]
