@@ -357,7 +357,7 @@ def test_rows_are_reported_and_other_columns_said(path):
         "items: 3 rows read = 1 kept + 1 merged + 1 skipped (1 without an id, first row 2); "
         "0 repaired; left out, because the catalog has no such column: shelf; "
         "left empty, because the file has no such column: made; "
-        "1 items have several texts of title: the first one counts; "
+        "1 item with several texts of title: the first one counts; "
         "2 rows were combined into 1 item, such as 50 of 2 rows"
     )
     with Engine(path) as engine:

@@ -22,7 +22,7 @@ from qkvsearch.cli.context import (
     settings,
     wait_option,
 )
-from qkvsearch.errors import quantity
+from qkvsearch.errors import listed_names, quantity
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -324,6 +324,6 @@ def column_weights_text(weights: Mapping[str, Mapping[str, float]]) -> str:
         if any(abs(share * len(columns) - 1) > MIN_DIFFERENCE for share in columns.values())
     }
     return "; ".join(
-        f"in {head} " + ", ".join(f"{name} {share:.2f}" for name, share in columns.items())
+        f"in {head} {listed_names([f'{name} {share:.2f}' for name, share in columns.items()], 9)}"
         for head, columns in uneven.items()
     )

@@ -138,7 +138,8 @@ def item_texts(
     elif note := case_note(ids, "items"):
         report.notes.append(note)
     titles = ids if choice.title in (None, choice.id) else frame[choice.title]
-    usable = _usable_rows(ids, titles, report).to_numpy()
+    names = frame.iloc[:, 0].fillna("") if choice.id is None else ids
+    usable = _usable_rows(ids, names, titles, report).to_numpy()
     if not usable.any():
         raise DataError(f"{report.file}: no rows with an id in column {choice.id!r}; {report}")
     frame, ids, titles = (table[usable].reset_index(drop=True) for table in (frame, ids, titles))
@@ -205,12 +206,14 @@ def _searched(
     return searched
 
 
-def _usable_rows(ids: pd.Series, titles: pd.Series, report: ReadReport) -> pd.Series:
-    """Return which rows are items, bool."""
+def _usable_rows(
+    ids: pd.Series, names: pd.Series, titles: pd.Series, report: ReadReport
+) -> pd.Series:
+    """Return which rows are items, bool. names: cells of which the last one may be "Total"."""
     broken = ids.str.fullmatch(SPREADSHEET_ERROR).astype(bool)
     is_last = pd.Series(range(len(ids)), ids.index) == len(ids) - 1
-    untitled = titles.isna() | (titles == ids)
-    total = is_last & untitled & ids.str.fullmatch(TOTAL).astype(bool)
+    untitled = titles.isna() | (titles == names)
+    total = is_last & untitled & names.str.fullmatch(TOTAL).astype(bool)
     report.skip("without an id", ids.index[ids == ""])
     report.skip("with a spreadsheet error for an id", ids.index[broken])
     report.skip("that is a total", ids.index[total])

@@ -48,13 +48,12 @@ def combine(ids: pd.Series, columns: Mapping[str, TypedColumn], report: ReadRepo
             several[name], varying[name] = column.cells, differing
         elif name != "title" and (column.type == "list" or cells.str.len().max() <= MAX_LENGTH):
             column.type = "list"
-            single[differing] = cells.groupby(owners).agg(_joined)[differing]
+            listed = owners.isin(differing)
+            single[differing] = cells[listed].groupby(owners[listed]).agg(_joined)[differing]
             several[name] = column.cells
         else:
-            report.note(
-                len(differing), "{n} items have several texts of {name}: the first one counts",
-                name=name,
-            )  # fmt: skip
+            items = quantity(len(differing), "item")
+            report.notes.append(f"{items} with several texts of {name}: the first one counts")
         column.cells = single.set_axis(first)
     if len(repeated):
         report.notes.append(_example(repeated, several))

@@ -21,7 +21,6 @@ from qkvsearch.text.text_encoder import (
     EncodedItems,
     TextEncoder,
     Weights,
-    encode_items,
     encoded_with_tokens,
 )
 from qkvsearch.text.vocabulary import Vocabulary
@@ -59,13 +58,22 @@ def store_head(
     (n_items, d). folder: for a temporary file of the items' tokens, which are stored too; None to
     store no tokens.
     """
+
+    def in_memory(items: EncodedItems) -> EncodedItems:
+        """Return keys instead of columns, of which there may be many, if the weights are known."""
+        return items if callable(weights) else EncodedItems([items.keys(weights)], items.cut)
+
+    longest = 0 if folder is None else LONGEST_ITEM
+    batches = encoded_with_tokens(name, encoder, fields, longest, progress)
     if folder is None:
-        encoded = encode_items(name, encoder, fields, progress)
+        encoded = EncodedItems.joined([in_memory(items) for items, _ in batches])
     else:
-        encoded = _with_tokens(contents, name, encoder, fields, progress, folder)
+        encoded = _with_tokens(contents, name, batches, in_memory, folder)
     if callable(weights):
         weights = weights(encoded.columns)
-    keys = encoded.keys(weights)
+        keys = encoded.keys(weights)
+    else:
+        keys = encoded.columns[0]
     DenseComponent(name).store(contents, encoder, keys, encoded.cut)
     if weights is not None and len(fields) > 1:
         shares = dict(zip(contents.facts["text_columns"], map(float, weights), strict=True))
@@ -77,17 +85,16 @@ def store_head(
 def _with_tokens(
     contents: BuildContents,
     name: str,
-    encoder: TextEncoder,
-    fields: Sequence[Sequence[str]],
-    progress: Progress,
+    batches: Iterator[tuple[EncodedItems, list[np.ndarray]]],
+    in_memory: Callable[[EncodedItems], EncodedItems],
     folder: Path,
 ) -> EncodedItems:
-    """Encode the items and store their tokens at the same time."""
+    """Store the tokens of encoded items, and return the items."""
     pieces: list[EncodedItems] = []
 
     def spans() -> Iterator[np.ndarray]:
-        for items, item_spans in encoded_with_tokens(name, encoder, fields, LONGEST_ITEM, progress):
-            pieces.append(items)
+        for items, item_spans in batches:
+            pieces.append(in_memory(items))
             yield from item_spans
 
     tokens = spans()

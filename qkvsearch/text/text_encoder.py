@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 # Padding in a text.
 PADDING = "<PAD>"
-# The number of items whose token vectors are in memory at a time.
-ITEMS_PER_BATCH = 4096
+# The number of items whose token vectors, and whose embeddings of columns, are in memory at a time.
+ITEMS_PER_BATCH, ROWS_PER_BATCH = 4096, 1 << 16
 # The rows of texts that were cut, for an encoder without a limit.
 NONE_CUT = np.zeros(0, np.int64)
 # The weight of each text column in a key; None for equal weights.
@@ -187,8 +187,8 @@ def encoded_with_tokens(
     def report(_: str, n: int, __: int) -> None:
         progress(f"encoding with {name}", done + n, total)
 
-    # Token vectors take far more memory than everything else; row numbers do not.
-    step = ITEMS_PER_BATCH if encoder.table is None else max(n_items, 1)
+    # Token vectors take far more memory than row numbers of a table.
+    step = ITEMS_PER_BATCH if encoder.table is None else ROWS_PER_BATCH
     for start in range(0, max(n_items, 1), step):
         columns: list[np.ndarray] = []
         spans: list[list[np.ndarray]] = []

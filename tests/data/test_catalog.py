@@ -52,7 +52,7 @@ def test_rows_with_the_same_id_are_one_item_with_all_short_texts_and_the_smalles
     assert (column(made, "title"), column(made, "n")[0]) == (["old", "b"], combined)
     assert made.columns[2].type == kind
     assert (report.merged, report.kept) == (2, 2)
-    assert "1 items have several texts of title: the first one counts" in report.notes
+    assert "1 item with several texts of title: the first one counts" in report.notes
     assert any("3 rows were combined into 1 item, such as 1 of 3 rows" in x for x in report.notes)
 
 
@@ -221,7 +221,7 @@ def test_without_an_id_the_rows_are_numbered_and_rows_of_one_title_stay_apart():
     made = catalog(*rows, names="Dish Ingredients", report=report)
     assert made.ids.texts == ["1", "2", "3"]
     assert column(made, "title") == ["Pancakes", "Pancakes", "Soup"]
-    assert "id = the number of the row (`id_column` names a column)" in report.chosen
+    assert "id: the number of the row (`id_column` names a column)" in report.chosen
 
 
 def test_a_log_given_as_items_is_refused():

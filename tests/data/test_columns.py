@@ -243,7 +243,7 @@ def test_a_column_with_a_code_of_its_own_in_every_row_is_the_id():
 def test_without_such_a_column_the_rows_are_numbered_unless_a_log_names_the_items(cells):
     found, report = catalog_of(nr=cells, kind=["a", "a"])
     assert found.id is None
-    assert report.chosen.endswith("id = the number of the row (`id_column` names a column)")
+    assert report.chosen.endswith("id: the number of the row (`id_column` names a column)")
     items = pd.DataFrame({"nr": cells, "kind": ["a", "a"]}, dtype=object)
     with pytest.raises(DataError, match="which column is the id"):
         read_dataset(items, pd.DataFrame({"user": ["u"], "item": ["gone"]}))

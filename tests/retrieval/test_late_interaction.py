@@ -352,13 +352,16 @@ def test_keys_and_tokens_of_items_come_from_one_reading(encoder, monkeypatch):
     fields, steps = [TITLES, TAGS], []
     tokens = [*late.item_tokens(encoder, fields)]
     whole = encode_items("head", encoder, fields, lambda *_: None)
-    monkeypatch.setattr(text_encoder, "ITEMS_PER_BATCH", 4)
+    for name in ("ITEMS_PER_BATCH", "ROWS_PER_BATCH"):
+        monkeypatch.setattr(text_encoder, name, 4)
     pieces = [
         *encoded_with_tokens(
             "head", encoder, fields, late.LONGEST_ITEM, lambda *step: steps.append(step)
         )
     ]
-    assert len(pieces) == (2 if encoder.table is None else 1)
+    assert len(pieces) == 2
+    keys = np.concatenate([items.keys([0.3, 0.7]) for items, _ in pieces])
+    np.testing.assert_allclose(keys, whole.keys([0.3, 0.7]), atol=1e-6)
     found = EncodedItems.joined([items for items, _ in pieces])
     for column, like in zip(found.columns, whole.columns, strict=True):
         np.testing.assert_allclose(column, like, atol=1e-6)

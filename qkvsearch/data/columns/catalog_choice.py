@@ -57,9 +57,7 @@ def choose_catalog_columns(
             choice.assign("title", titles[0], BY_CELLS)
     choice.warn_of_no_header()
     id_ = choice.roles.get("id")
-    choice.describe()
-    if id_ is None:
-        report.chosen += "; id = the number of the row (`id_column` names a column)"
+    choice.describe(id="" if id_ else "the number of the row (`id_column` names a column)")
     return CatalogChoice(id_, choice.roles.get("title", id_))
 
 
