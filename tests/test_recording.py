@@ -312,7 +312,7 @@ def test_a_file_of_events_counts_by_the_weights_of_the_build(tmp_path):
     assert [row["weight"] for row in engine.record_many(frame)] == [9, -7]
     with pytest.raises(DataError, match="`event_weights` does not have: buy"):
         engine.record_many(frame.assign(event="buy"))
-    with pytest.raises(DataError, match="column liked .* may say whether a row is a like"):
+    with pytest.raises(DataError, match=r"column liked .* may say whether a row is a like"):
         engine.record_many(frame.drop(columns="event").assign(liked=["true", "false"]))
 
 
