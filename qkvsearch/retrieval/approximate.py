@@ -147,10 +147,7 @@ def _limited(fused: Scores, candidates: np.ndarray, allowed: Filter, n: int) -> 
     is_allowed = fused.allowed(allowed.mask)
     is_candidate = np.zeros(len(fused.scores), dtype=bool)
     is_candidate[candidates] = True
-    is_hit = is_allowed & is_candidate
-    if allowed.groups is not None:
-        is_hit = best_of_groups(fused.scores, is_hit, allowed.groups)
-    best = top_k(fused.scores, n, is_hit)
+    best = best_of_groups(fused.scores, n, is_allowed & is_candidate, allowed.groups)
     if not len(best):
         return fused
     limit = np.nextafter(fused.scores[best[-1]], np.float32(-np.inf))

@@ -19,7 +19,7 @@ from qkvsearch.errors import QkvError
 from qkvsearch.retrieval.fusion import Scores
 from qkvsearch.retrieval.reasons import Reason, Reasoning, WordReasons
 from qkvsearch.retrieval.score_components import Components, ScoreComponent
-from qkvsearch.retrieval.topk import best_of_groups, top_k
+from qkvsearch.retrieval.topk import best_of_groups
 from qkvsearch.terminal import in_one_line
 
 if TYPE_CHECKING:
@@ -235,8 +235,7 @@ def rank(
         if not isfinite(temperature):
             raise QkvError("a score is not finite: the build is damaged; run qkvsearch repair")
     allowed = head.allowed(mask)
-    is_hit = allowed if groups is None else best_of_groups(head.scores, allowed, groups)
-    positions = top_k(head.scores, k + offset if k else 0, is_hit)[offset:]
+    positions = best_of_groups(head.scores, k + offset if k else 0, allowed, groups)[offset:]
     weights = softmax(hide(head.scores, allowed), temperature)[positions].tolist()
     ids, titles = names(positions)
     scores, by_head = head.scores[positions].tolist(), head.by_names(positions)

@@ -45,23 +45,25 @@ def top_k(scores: np.ndarray, k: int, mask: np.ndarray | None = None) -> np.ndar
     return candidates[(-left).argsort(kind="stable")[:k]]
 
 
-def best_of_groups(scores: np.ndarray, mask: np.ndarray, groups: np.ndarray) -> np.ndarray:
-    """Return which items (bool, n) the mask allows and no other of their group scores higher than;
-    of equal ones the first. groups: the number of each item's group (n,).
+def best_of_groups(
+    scores: np.ndarray, k: int, mask: np.ndarray, groups: np.ndarray | None
+) -> np.ndarray:
+    """Return what `top_k` does, but of each group only the best item. groups: the number of each
+    item's group (n,); None where each item is one.
 
-    >>> scores, groups = np.array([1.0, 2, 2, 5]), np.array([0, 0, 0, 1])
-    >>> best_of_groups(scores, np.array([True, True, True, False]), groups).tolist()
-    [False, True, False, False]
+    >>> best_of_groups(np.array([1., 3., 3., 2.]), 2, np.ones(4, bool), np.array([0, 1, 1, 0]))
+    array([1, 3])
     """
-    rows = np.flatnonzero(mask)
-    highest = np.full(int(groups.max(initial=-1)) + 1, -np.inf)
-    np.maximum.at(highest, groups[rows], scores[rows])
-    rows = rows[scores[rows] >= highest[groups[rows]]][::-1]
-    first = np.zeros(len(highest), dtype=np.int64)
-    first[groups[rows]] = rows  # the last assignment stays
-    is_best = np.zeros(len(scores), dtype=bool)
-    is_best[first[groups[rows]]] = True
-    return is_best
+    if groups is None:
+        return top_k(scores, k, mask)
+    positions = np.zeros(0, dtype=np.int64)
+    while True:
+        best = top_k(scores, 2 * k, mask)
+        _, first = np.unique(groups[best], return_index=True)
+        positions = np.append(positions, best[np.sort(first)])
+        if len(positions) >= k or len(best) < 2 * k:
+            return positions[:k]
+        mask = mask & ~np.isin(groups, groups[positions])  # others are below these
 
 
 def _block_candidates(scores: np.ndarray, k: int, mask: np.ndarray | None) -> np.ndarray | None:
