@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
 import pandas as pd
 
 from qkvsearch.data.columns import Columns, check_column
@@ -16,7 +17,7 @@ from qkvsearch.data.columns.facts import TYPES, ColumnFacts, ColumnType, text_re
 from qkvsearch.data.columns.searched import why_unsearched
 from qkvsearch.data.files.encoded import EncodedTable
 from qkvsearch.data.ids import Ids, case_note, id_texts, one_case
-from qkvsearch.data.report import ReadReport
+from qkvsearch.data.report import FILE_ROWS, ReadReport
 from qkvsearch.data.variants import combine
 from qkvsearch.errors import DataError, listed_names, suggest
 
@@ -211,7 +212,8 @@ def _usable_rows(
 ) -> pd.Series:
     """Return which rows are items, bool. names: cells of which the last one may be "Total"."""
     broken = ids.str.fullmatch(SPREADSHEET_ERROR).astype(bool)
-    is_last = pd.Series(range(len(ids)), ids.index) == len(ids) - 1
+    files = ids.index.to_numpy() // FILE_ROWS
+    is_last = pd.Series(np.diff(files, append=-1) != 0, ids.index)
     untitled = titles.isna() | (titles == names)
     total = is_last & untitled & names.str.fullmatch(TOTAL).astype(bool)
     report.skip("without an id", ids.index[ids == ""])

@@ -88,6 +88,7 @@ def read_dataset(
         check_column(name, names, "ignored columns", "`ignore`")
     if items is not None:
         catalog = catalog_from_frame(frame, columns, report, table)
+        report.require_roles(catalog.columns)
         reports.append(report)
     if table is not None:
         if catalog is None:

@@ -118,17 +118,19 @@ class ReadReport:
         if not self.read:
             raise DataError(f"{self.file}: there are no rows in it, or only a header")
 
-    def conclude(self, strict: bool) -> None:
-        """Warn where many rows were skipped. strict: raise `DataError` for any warning. Raises it
-        too where one of several files lacks a column with a role.
-        """
-        for column in self.columns:
+    def require_roles(self, columns: Sequence[ColumnFacts]) -> None:
+        """Raise `DataError` where one of several files lacks a column that has a role."""
+        for column in columns:
             if column.role not in ("", "text") and column.name in self.lacking:
                 raise DataError(
                     f"{self.lacking[column.name]}: no column {column.name!r}, which is the "
                     f"{column.role} of the other files: name it the same in all of them, or leave "
                     "it out (`ignore`)"
                 )
+
+    def conclude(self, strict: bool) -> None:
+        """Warn where many rows were skipped. strict: raise `DataError` for any warning."""
+        self.require_roles(self.columns)
         for each in (not self.intended and self.files) or [self]:
             if each.skipped.total() - each.intended > MAX_SKIPPED * each.read:
                 self.warnings.append(

@@ -56,6 +56,9 @@ def test_a_column_that_a_file_lacks_is_empty_there_unless_it_has_a_role(logs, wr
     with pytest.raises(DataError, match=r"^e.csv: no column 'rating', which is the rating of the"):
         read_dataset(ITEMS, [*logs, other])
     assert len(read_dataset(ITEMS, [*logs, other], Columns(ignore=["rating"])).interactions)
+    items = [write("f.csv", "id,title\n1,kettle\n"), write("g.csv", "id,name\n2,anchor\n")]
+    with pytest.raises(DataError, match=r"^g.csv: no column .title., which is the title of the"):
+        read_dataset(items, None)
 
 
 @pytest.mark.parametrize(
@@ -113,3 +116,10 @@ def test_a_file_of_which_most_rows_are_skipped_is_warned_of(write):
     bad = write("b.csv", "user,item\nann,x1\nbob,x2\n")
     warnings = read_dataset(ITEMS, [good, bad]).reports[1].warnings
     assert [w.partition(" rows")[0] for w in warnings] == ["b.csv: 2 of 2"]
+
+
+def test_the_last_row_of_each_file_may_be_a_total(write):
+    files = [write(f"{n}.csv", f"id,title,price\n{n},Lamp {n},3\nTotal,,3\n") for n in (1, 2)]
+    dataset = read_dataset(files, None)
+    assert dataset.reports[0].skipped == {"that is a total": 2}
+    assert list(dataset.catalog.ids) == [1, 2]
