@@ -158,7 +158,9 @@ def test_a_frame_of_any_cells_is_built_or_refused(tmp_path_factory, frame):
 
 
 def test_what_is_neither_a_file_nor_a_frame_is_refused_by_its_name(tmp_path):
-    with pytest.raises(QkvError, match="`items` must be a file or a pandas frame, not"):
+    with pytest.raises(
+        QkvError, match="`items` must be a file, a pandas frame, or a list of them, not"
+    ):
         build(tmp_path / "ws", items={"id": [1], "title": ["apple"]})
     assert not (tmp_path / "ws").exists()
 
