@@ -34,8 +34,6 @@ from qkvsearch.terminal import shorten
 
 # Larger numbers are errors, and their squares could not be added up.
 LARGEST = 1e12
-# A larger share of the ratings are no input errors.
-MAX_ERRORS = 0.05
 # A user with a larger share of the rows, and so many times those of the median one, stands out.
 MAX_ROWS_OF_USER, MANY_TIMES = 0.01, 20
 # How many of each unit of moments make a second.
@@ -203,19 +201,12 @@ def _usable_rows(
         if what == "rating" and columns.rating_scale is not None:
             low, high = columns.rating_scale
             reason = f"with a rating outside {low:g} to {high:g}"
-            common = _common_outside(cells, low, high)
             skip(reason, partial(_is_outside, low, high), cells)
-            report.intended += common
+            values, counts = _distinct(cells)
+            apart = standing_apart(values[np.isfinite(values)], counts[np.isfinite(values)])
+            if apart is not None and _is_outside(low, high, np.float64(apart[0])):
+                report.intended += int(counts[values == apart[0]].sum())
     return usable
-
-
-def _common_outside(ratings: np.ndarray, low: float, high: float) -> int:
-    """Return how many ratings are a number outside the scale that is more than 5% of them: it means
-    "not rated", and the scale says so.
-    """
-    values, counts = _distinct(ratings)
-    is_common = np.isfinite(values) & (counts > MAX_ERRORS * counts.sum())
-    return int(counts[is_common & _is_outside(low, high, values)].sum())
 
 
 def _skip(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -108,7 +107,8 @@ def _without_outliers(values: np.ndarray, counts: np.ndarray) -> tuple[float, fl
     a 35 among ratings from 1 to 5 would be the top, and all others would be dislikes.
     """
     # Ratings that occur, not points between two: in a small log these are its ends.
-    low, high = _order_statistics(values, counts, [OUTLIERS, 1 - OUTLIERS])
+    shares = [OUTLIERS, 1 - OUTLIERS]
+    low, high = np.quantile(values, shares, weights=counts, method="inverted_cdf").tolist()
     bottom, top = _from_ends(low, high)
     width = top - bottom
     lowest = low if low in USUAL_BOTTOMS else low - width
@@ -143,13 +143,3 @@ def _are_counts(values: np.ndarray, counts: np.ndarray, scale: tuple[float, floa
 
 def _share(which: np.ndarray, counts: np.ndarray) -> float:
     return float(counts[which].sum() / counts.sum())
-
-
-def _order_statistics(
-    values: np.ndarray, counts: np.ndarray, shares: list[float]
-) -> tuple[float, ...]:
-    """Return the quantile of each share: the lowest number that this share does not exceed."""
-    order = np.argsort(values, kind="stable")
-    reached = np.cumsum(counts[order])
-    ranks = [max(math.ceil(share * reached[-1]), 1) for share in shares]
-    return tuple(float(values[order[at]]) for at in np.searchsorted(reached, ranks))

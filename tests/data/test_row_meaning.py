@@ -79,7 +79,7 @@ def test_events_count_their_weights_times_the_quantity():
     assert report.skipped == {"without an event": 1, "with an event of weight 0": 1}
     assert report.intended == 1
     assert "purchase=5 (2)" in str(report)
-    with pytest.raises(DataError, match=r"remove 1\. Use `event_weights` View Item=1"):
+    with pytest.raises(DataError, match=r"remove 1\. Use `event_weights` 'remove=0,refund=-5,V"):
         read(frame, event_weights={"view-item": 1, "purchase": 5, "refund": -5})
     with pytest.raises(DataError, match="name it with `event_column`"):
         read(frame, event_weights=weights, ignore=["event"])

@@ -8,7 +8,7 @@ from shlex import quote
 import numpy as np
 import pandas as pd
 
-from qkvsearch._utils.scratch import counts_of, pieces_of
+from qkvsearch._utils.scratch import counts_of, filtered
 from qkvsearch.data.columns import NAMES, Columns, folded, named, words_of
 from qkvsearch.data.columns.column_types import NO
 from qkvsearch.data.columns.facts import are_missing
@@ -56,11 +56,13 @@ def event_weights(
     if unknown:
         why = "`event_weights` does not have" if stated else "are not among the common ones"
         usual = COMMON_EVENTS | weights
-        proposed = ",".join(f"{text}={usual.get(event_name(text), 1):g}" for text in cells)
+        once = {event_name(text): text.strip() for text in reversed(cells)}
+        back = {name: -5.0 for name, text in once.items() if named_as_taking_back(text)}
+        proposed = ",".join(f"{text}={(back | usual).get(e, 1):g}" for e, text in once.items())
         raise DataError(
             f"{file}: column {name} has events that {why}: {_counted(unknown)}. Use "
-            f"`event_weights` {shorten(proposed, 200)} with the weights you want (0: not counted, "
-            f"negative: taken back), or `ignore` {quote(name)}"
+            f"`event_weights` {quote(shorten(proposed, 200))} with the weights you want (0: not "
+            f"counted, negative: taken back), or `ignore` {quote(name)}"
         )
     listed = sorted(
         f"{shorten(text)}={weights[event_name(text)]:g} ({n:,})" for text, n in cells.items() if n
@@ -95,21 +97,15 @@ def says_nothing(table: EncodedTable, name: str, ids: Collection[str]) -> bool:
 
     ids: the columns of items and users to look at. Of those with several rows, some must differ.
     """
-    codes, texts = table.columns[name].coded()
+    codes, _ = table.columns[name].coded()
     for id_ in ids:
         of_row, all_ids = table.columns[id_].coded()
+        filled = (of_row >= 0) & (codes >= 0)
+        rows, cells = filtered(of_row, filled), filtered(codes, filled)
         last = np.full(len(all_ids), -1, np.int32)
-        spans = list(pieces_of(len(table)))
-        filled = [(of_row[rows] >= 0) & (codes[rows] >= 0) for rows in spans]
-        for rows, mask in zip(spans, filled, strict=True):
-            last[of_row[rows][mask]] = codes[rows][mask]
-        same = all(
-            (last[of_row[rows][mask]] == codes[rows][mask]).all()
-            for rows, mask in zip(spans, filled, strict=True)
-        )
-        is_filled = np.append(np.ones(len(texts), bool), False)[codes]
-        repeated = counts_of(of_row, len(all_ids), is_filled) > 1
-        if same and len(np.unique(last[repeated])) > 1:
+        last[rows] = cells
+        repeated = counts_of(rows, len(all_ids)) > 1
+        if (last[rows] == cells).all() and len(np.unique(last[repeated])) > 1:
             return True
     return False
 
@@ -145,28 +141,30 @@ def _doubt(table: EncodedTable, name: str, roles: Mapping[str, str], has_meaning
     numbers = pd.to_numeric(cells.str.replace(",", "."), errors="coerce")
     numbers = numbers.fillna(cells.map(lambda cell: (out_of(cell) or [np.nan])[0]))
     column, ids = quote(name), [roles["item"]]
+    by_event = f"Use `event_column` {column} with `event_weights`, or"
+    by_rating = f"Use `rating_column` {column}, or"
     are_answers = numbers.isna().any() and cells.isin(LIKES | DISLIKES).all()
     if len(texts) + bool(n_empty) < 2 or not (takes_back or are_few or are_answers):
         return ""
     if takes_back:
         if (cells.isin(NO) | numbers.eq(0)).all():
             return ""
-        what, use = "which rows were taken back", "the file without these rows"
+        what, use = "which rows were taken back", "Leave these rows out, or use"
         if are_few and not n_empty and (numbers.isna().all() or len(texts) == 2):
-            use = f"`event_column` {column} with `event_weights`"
+            use = by_event
     elif numbers.notna().all():
         is_scale = (numbers * 2 % 1 == 0).all() and numbers.abs().max() <= HIGHEST
         if has_meaning or len(numbers) < 2 or not is_scale or NOT_FEEDBACK & words:
             return ""
-        what, use = "how much an item is liked", f"`rating_column` {column}"
+        what, use = "how much an item is liked", by_rating
         ids.append(roles["user"])
     elif are_answers:
         if has_meaning or (cells.nunique() < 2 and cells.str.len().max() < 3):
             return ""
-        what, use = "whether a row is a like", f"`rating_column` {column}"
+        what, use = "whether a row is a like", by_rating
         ids.append(roles["user"])
     elif any(map(_tells, cells)):
-        what, use = "what a row is", f"`event_column` {column} with `event_weights`"
+        what, use = "what a row is", by_event
     else:
         return ""
     if says_nothing(table, name, ids):
@@ -174,10 +172,7 @@ def _doubt(table: EncodedTable, name: str, roles: Mapping[str, str], has_meaning
     listed = dict(zip(texts, counts.tolist(), strict=True)) | (
         {"empty": n_empty} if n_empty else {}
     )
-    return (
-        f"column {shorten(name)} ({_counted(listed)}) may say {what}. Use {use}, or `ignore` "
-        f"{column}."
-    )
+    return f"column {shorten(name)} ({_counted(listed)}) may say {what}. {use} `ignore` {column}."
 
 
 def _tells(text: str) -> bool:
