@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -23,7 +23,7 @@ from qkvsearch.data.columns.column_types import typed_distinct
 from qkvsearch.data.columns.dates import MISSING, WITHOUT_TIME, seconds_of, seconds_of_numbers
 from qkvsearch.data.columns.log_choice import LogChoice, choose_log_columns
 from qkvsearch.data.columns.rating_cells import ANSWERS, LOG_WORDS, read_ratings
-from qkvsearch.data.columns.row_meaning import event_weights, listed_weights
+from qkvsearch.data.columns.row_meaning import event_weights
 from qkvsearch.data.files.encoded import Coded, EncodedColumn, EncodedTable, NumberColumn, unit_of
 from qkvsearch.data.ids import BLANK, Ids, case_note, id_texts, identified
 from qkvsearch.data.interactions import Interactions
@@ -186,7 +186,6 @@ def _usable_rows(
 ) -> np.ndarray:
     """Return True (n,) where a row has a user, an item of the catalog, and no text for a number."""
     usable = np.ones(len(table), dtype=bool)
-
     skip = partial(_skip, usable, table, report)
     for column, what in ((users, "a user"), (items, "an item")):
         blank = np.append(column.texts.str.strip(BLANK).eq("").to_numpy(bool), True)
@@ -204,7 +203,7 @@ def _usable_rows(
             skip(reason, partial(_is_outside, low, high), cells)
             values, counts = _distinct(cells)
             apart = standing_apart(values[np.isfinite(values)], counts[np.isfinite(values)])
-            if apart is not None and _is_outside(low, high, np.float64(apart[0])):
+            if apart is not None and not low <= apart[0] <= high:
                 report.intended += int(counts[values == apart[0]].sum())
     return usable
 
@@ -258,7 +257,7 @@ def _weighed_events(
     """
     codes, texts = table.columns[name].coded()
     counts = counts_of(codes, len(texts), usable)
-    weights = noted_event_weights(texts.tolist(), counts, name, columns, report)
+    weights = event_weights(texts.tolist(), counts, name, columns, report)
     of_code = np.append(weights, np.nan)
     _skip(usable, table, report, "without an event", lambda codes: codes < 0, codes)
     _skip(
@@ -266,23 +265,6 @@ def _weighed_events(
         codes, intended=True,
     )  # fmt: skip
     return usable, spread(of_code, filtered(codes, usable))
-
-
-def noted_event_weights(
-    texts: Sequence[str], counts: np.ndarray, name: str, columns: Columns, report: ReadReport
-) -> np.ndarray:
-    """Return the weights of distinct events (m,), and write them into the report, also for files
-    that are recorded later. counts (m,): in how many usable rows each is.
-    """
-    weights, note = event_weights(texts, counts, columns, name, report.file)
-    report.notes.append(note)
-    report.columns = [
-        replace(column, convention=listed_weights(texts, weights, columns.event_weights))
-        if column.role == "event"
-        else column
-        for column in report.columns
-    ]
-    return weights
 
 
 def _times_events(weights: np.ndarray | None, events: np.ndarray) -> np.ndarray:

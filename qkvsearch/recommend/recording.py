@@ -326,7 +326,7 @@ def _with_columns_of_build(
         role, name = fact["role"], fact["name"]
         if name in names and getattr(columns, role, "") is None:
             columns = replace(columns, **{role: name})
-            if role == "event" and not columns.event_weights:
+            if role == "event" and fact["convention"] and not columns.event_weights:
                 parts = (event.rpartition("=") for event in fact["convention"].split(","))
                 weights = {event: float(weight) for event, _, weight in parts}
                 columns = replace(columns, event_weights=weights)

@@ -117,7 +117,9 @@ def test_text_of_a_file_is_never_a_template(tmp_path, text):
 def test_long_cells_are_cut_in_what_is_said_of_them(tmp_path):
     long = "y" * 100_000
     (tmp_path / "items.csv").write_text(f"id,title,price\n{long},a,{long}\n{long.upper()},b,1\n")
-    (tmp_path / "log.csv").write_text(f"user,item,time\nu,{long},{long}\n{long},x,2020-01-01\n")
+    (tmp_path / "log.csv").write_text(
+        f"user,item,time\nu,{long},{long}\n{long},{long},2020-01-01\n"
+    )
     reports = read_dataset(tmp_path / "items.csv", tmp_path / "log.csv").reports
     said = [text for report in reports for text in (*report.lines(), *map(repr, report.columns))]
     assert all(len(text) < 1_000 for text in said)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -325,6 +326,9 @@ def _note_unreadable(bad: pd.Series, n_bad: int, n_filled: int, report: ReadRepo
     row = report.where(int(bad.index[0]))
     where = f"column {bad.name!r}: row {row}: {shorten(bad.iloc[0])!r} is not a time"
     if 2 * n_bad > n_filled:
-        raise DataError(f"{report.file}: {where}; {n_bad:,} of {n_filled:,} cells are none")
+        raise DataError(
+            f"{report.file}: {where}; {n_bad:,} of {n_filled:,} cells are none: "
+            f"name another column with `time_column`, or use `ignore` {quote(str(bad.name))}"
+        )
     report.notes.append(f"{n_bad:,} of {n_filled:,} times could not be read; {where}")
     report.changed(bad.name, {"no time": n_bad})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from shlex import quote
 
 import numpy as np
@@ -10,10 +11,11 @@ import pandas as pd
 
 from qkvsearch._utils.scratch import counts_of, filtered
 from qkvsearch.data.columns import NAMES, Columns, folded, named, words_of
-from qkvsearch.data.columns.column_types import NO
+from qkvsearch.data.columns.column_types import NO, YES
 from qkvsearch.data.columns.facts import are_missing
 from qkvsearch.data.columns.rating_cells import DISLIKES, LIKES, LOG_WORDS, out_of
 from qkvsearch.data.files.encoded import EncodedTable
+from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError, listed_names
 from qkvsearch.terminal import shorten
 
@@ -43,11 +45,11 @@ def event_name(text: str) -> str:
 
 
 def event_weights(
-    texts: Sequence[str], counts: np.ndarray, columns: Columns, name: str, file: str
-) -> tuple[np.ndarray, str]:
-    """Return what each of the distinct events (m,) counts, and a note that lists it.
-
-    counts (m,): in how many usable rows each is. Raises `DataError` for an event without a weight.
+    texts: Sequence[str], counts: np.ndarray, name: str, columns: Columns, report: ReadReport
+) -> np.ndarray:
+    """Return the weights of distinct events (m,), and write them into the report; stated ones hold
+    for files that are recorded later as well. counts (m,): in how many usable rows each is. Raises
+    `DataError` for an event without a weight.
     """
     stated = {event_name(event): weight for event, weight in columns.event_weights.items()}
     weights = stated or COMMON_EVENTS
@@ -60,28 +62,25 @@ def event_weights(
         back = {name: -5.0 for name, text in once.items() if named_as_taking_back(text)}
         proposed = ",".join(f"{text}={(back | usual).get(e, 1):g}" for e, text in once.items())
         raise DataError(
-            f"{file}: column {name} has events that {why}: {_counted(unknown)}. Use "
+            f"{report.file}: column {name} has events that {why}: {_counted(unknown)}. Use "
             f"`event_weights` {quote(shorten(proposed, 200))} with the weights you want (0: not "
             f"counted, negative: taken back), or `ignore` {quote(name)}"
         )
+    events = [event_name(text) for text in texts]
     listed = sorted(
-        f"{shorten(text)}={weights[event_name(text)]:g} ({n:,})" for text, n in cells.items() if n
+        f"{shorten(text)}={weights[event]:g} ({cells[text]:,})"
+        for text, event in zip(texts, events, strict=True)
+        if cells[text]
     )
-    return (
-        np.array([weights.get(event_name(text), np.nan) for text in texts], np.float64),
-        f"events of column {name} count {', '.join(listed)}; `event_weights` decides",
+    report.notes.append(
+        f"events of column {name} count {', '.join(listed)}; `event_weights` decides"
     )
-
-
-def listed_weights(texts: Sequence[str], weights: np.ndarray, stated: Mapping[str, float]) -> str:
-    """Return the weights of events as `--event-weights` takes them, with those that were stated.
-
-    >>> listed_weights(["view", "Refund"], np.array([1.0, -5.0]), {"buy": 3})
-    'buy=3,view=1,refund=-5'
-    """
-    all_weights = dict(stated) | dict(zip(texts, weights.tolist(), strict=True))
-    names = {event_name(text): weight for text, weight in all_weights.items() if weight == weight}
-    return ",".join(f"{name}={weight:g}" for name, weight in names.items())
+    convention = ",".join(f"{event}={weight:g}" for event, weight in stated.items())
+    report.columns = [
+        replace(column, convention=convention) if column.role == "event" else column
+        for column in report.columns
+    ]
+    return np.array([weights.get(event, np.nan) for event in events], np.float64)
 
 
 # --- columns that no option names ---
@@ -144,7 +143,10 @@ def _doubt(table: EncodedTable, name: str, roles: Mapping[str, str], has_meaning
     by_event = f"Use `event_column` {column} with `event_weights`, or"
     by_rating = f"Use `rating_column` {column}, or"
     are_answers = numbers.isna().any() and cells.isin(LIKES | DISLIKES).all()
-    if len(texts) + bool(n_empty) < 2 or not (takes_back or are_few or are_answers):
+    if len(texts) + bool(n_empty) < 2:  # all alike: only refunds and the like say something
+        if not any(map(named_as_taking_back, cells)) and not (takes_back and cells.isin(YES).all()):
+            return ""
+    elif not (takes_back or are_few or are_answers):
         return ""
     if takes_back:
         if (cells.isin(NO) | numbers.eq(0)).all():

@@ -23,10 +23,11 @@ from qkvsearch.data.columns import Columns
 from qkvsearch.data.columns.dates import MISSING, SERIAL_DAYS, UNITS, WITHOUT_TIME, note_units
 from qkvsearch.data.columns.log_choice import choose_log_columns
 from qkvsearch.data.columns.rating_cells import DISLIKES, LIKES
+from qkvsearch.data.columns.row_meaning import event_weights
 from qkvsearch.data.files.encoded import encoded
 from qkvsearch.data.files.frames import as_text, check_width, distinct
 from qkvsearch.data.ids import BLANK, WHOLE_NUMBER, WITH_POINT, Ids, case_note
-from qkvsearch.data.log import LARGEST, check_scale, decided_feedback, mismatch, noted_event_weights
+from qkvsearch.data.log import LARGEST, check_scale, decided_feedback, mismatch
 from qkvsearch.data.ratings import Scale
 from qkvsearch.data.report import ReadReport
 from qkvsearch.engines.spark.blocks import persisted
@@ -404,7 +405,7 @@ class RowReader:
         counted = rows.dropna(subset=["user", "item", "event"]).groupBy("event").count()
         table = counted.limit(MAX_EVENTS).toArrow()
         texts, counts = table["event"].to_pylist(), table["count"].to_numpy()
-        weights = noted_event_weights(texts, counts, self.names["event"], self.columns, self.report)
+        weights = event_weights(texts, counts, self.names["event"], self.columns, self.report)
         event: Any = F.lit(None).cast("double")
         for text, weight in zip(texts, weights.tolist(), strict=True):
             event = F.when(F.col("event") == text, weight).otherwise(event)
