@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 
 import qkvsearch
+from qkvsearch import errors
+from qkvsearch.errors import install
 
 ROOT = Path(__file__).parents[1]
 LOCK = ROOT / ".ci" / "requirements.lock"
@@ -127,3 +129,9 @@ def test_what_ci_installs_is_what_was_tested():
     for extra in ("encoders", "test", "browser", "milvus", "spark"):
         required += [line for line in extras[extra] if not line.startswith("qkvsearch")]
     assert {canonical(re.match(r"[\w.-]+", line)[0]) for line in required} <= locked.keys()
+
+
+def test_extras_are_installed_from_the_source_or_from_the_index(monkeypatch, tmp_path):
+    assert install("web") == "pip install -e '.[web]'"
+    monkeypatch.setattr(errors, "__file__", str(tmp_path / "qkvsearch" / "errors.py"))
+    assert install("web") == "pip install 'qkvsearch[web]'"

@@ -1,8 +1,7 @@
-"""Imports of the package and of the benchmarks form no circle."""
+"""Imports of the package form no circle."""
 
 from __future__ import annotations
 
-import ast
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -32,17 +31,3 @@ def test_no_module_imports_itself_round_a_corner():
         for module in graph.modules
     }
     assert len(in_order(imports)) == len(graph.modules)
-
-
-def test_no_benchmark_imports_itself_round_a_corner():
-    scripts = {path.stem: path for path in (ROOT / "benchmarks").rglob("*.py")}
-    imports = {}
-    for stem, path in scripts.items():
-        found = set()
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.ImportFrom):
-                found |= {(node.module or "").split(".")[-1], *(name.name for name in node.names)}
-            elif isinstance(node, ast.Import):
-                found |= {name.name.split(".")[-1] for name in node.names}
-        imports[stem] = found & scripts.keys() - {stem}
-    assert set(in_order(imports)) == scripts.keys()

@@ -167,14 +167,6 @@ def test_similar_says_when_nothing_is_known(qkv):
     assert "No neighbours" in answer.stderr
 
 
-def test_temperature_sharpens_the_weights(qkv, videos_path):
-    run = ("-w", videos_path, "search", "attention", "-k", 1, "--format", "json")
-    (warm,) = json.loads(qkv(*run).stdout)
-    (cold,) = json.loads(qkv(*run, "--temperature", 0.1).stdout)
-    assert cold["weight"] > warm["weight"]
-    assert cold["score"] == warm["score"]
-
-
 # --- attend ---
 
 

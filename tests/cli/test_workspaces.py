@@ -7,41 +7,6 @@ from pathlib import Path
 import pytest
 
 
-@pytest.mark.parametrize(
-    "args",
-    [
-        "recommend --all-users -o recs.csv",
-        "recommend --like Heat",
-        "search attention",
-        "search attention -o hits.json",
-        "similar Heat",
-        "encode guitar",
-        "record u001 Heat",
-        "record --undo",
-        "add more.csv",
-        "remove m001",
-        "history u001",
-        "items",
-        "users",
-        "show Heat",
-        "info",
-        "serve",
-        "tune",
-        "evaluate recommend",
-    ],
-)
-@pytest.mark.parametrize("folder", [None, "films"])
-def test_without_a_workspace_one_line_says_how_to_build_one_and_to_try_a_sample(qkv, args, folder):
-    answer = qkv(*([] if folder is None else ["-w", folder]), *args.split())
-    assert (answer.code, answer.stdout) == (1, "")
-    path = folder or ".qkvsearch"
-    assert answer.stderr == (
-        f"Error: {path}: no workspace here; build one with qkvsearch -w {path} build FILE, or try "
-        "a sample with qkvsearch -w sample:videos\n"
-    )
-    assert list(Path().iterdir()) == []
-
-
 def test_attend_needs_no_workspace_and_says_which_encoder_it_uses(qkv, monkeypatch):
     monkeypatch.setattr("qkvsearch.text.encoders.installed", tuple)
     assert "no workspace here" in qkv("attend", "guitar").stderr
@@ -53,7 +18,13 @@ def test_attend_needs_no_workspace_and_says_which_encoder_it_uses(qkv, monkeypat
     assert qkv("-w", "films", "attend", "guitar").code == 1
 
 
-def test_a_demo_is_served_only_where_no_workspace_is_named(qkv):
+def test_a_demo_is_the_videos_read_only_where_no_workspace_is_named(qkv, monkeypatch):
+    server = pytest.importorskip("qkvsearch.web.server", reason="needs qkvsearch[web]")
+    served = []
+    monkeypatch.setattr(server, "serve", lambda settings, *_: served.append(settings))
+    assert qkv("serve", "--demo").code == 0
+    (demo,) = served
+    assert (demo.name, demo.read_only, demo.example_user) == ("videos", True, "w001")
     answer = qkv("-w", "films", "serve", "--demo")
     assert (answer.code, "leave out -w" in answer.stderr) == (2, True)
 
