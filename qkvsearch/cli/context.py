@@ -111,9 +111,7 @@ class CommandContext:
         return self.open()
 
     def open(self) -> Engine:
-        """Open the workspace or the sample that -w names, or `DEFAULT_WORKSPACE`. Raises
-        `WorkspaceError`.
-        """
+        """Open the workspace or sample that -w names, or the one here. Raises `WorkspaceError`."""
         if self.sample is not None:
             return self.open_sample(self.sample)
         path = self.workspace or DEFAULT_WORKSPACE

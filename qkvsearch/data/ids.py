@@ -167,9 +167,7 @@ class Ids(Sequence[Id]):
         return row if row >= 0 else self.find(text if text in self else original)
 
     def positions(self, values: Iterable[Any], kind: str = "id") -> np.ndarray:
-        """Return row numbers (int64) of ids. Raises `UnknownIdError`, with near matches unless the
-        kind is "user": nobody learns the ids of others by a guess.
-        """
+        """Return row numbers (int64) of ids. Raises `UnknownIdError`, which suggests no users."""
         values = list(values)
         rows = [self.find(value) for value in values]
         if -1 in rows:
