@@ -16,6 +16,7 @@ from qkvsearch.data.catalog import Catalog, catalog_from_frame, catalog_of_ids
 from qkvsearch.data.columns import Columns, check_column, find_column, named
 from qkvsearch.data.columns.facts import ColumnFacts
 from qkvsearch.data.columns.log_choice import LOG_TYPES
+from qkvsearch.data.files.databases import is_url
 from qkvsearch.data.files.encoded import EncodedTable, TableEncoder, different_rows, encoded
 from qkvsearch.data.files.frames import (
     as_text,
@@ -36,10 +37,8 @@ if TYPE_CHECKING:
 
 Table: TypeAlias = tuple[pd.DataFrame, ReadReport]
 # Files and frames of a list are read as one table.
-Source: TypeAlias = (
-    "str | Path | pd.DataFrame | list[str | Path | pd.DataFrame] | Table | "
-    "tuple[EncodedTable, ReadReport]"
-)
+File: TypeAlias = "str | Path | pd.DataFrame"
+Source: TypeAlias = "File | list[File] | tuple[File, ...] | Table | tuple[EncodedTable, ReadReport]"
 # Rows of a log that are looked at for a column with the titles of its items.
 SAMPLE_ROWS = 100_000
 
@@ -140,7 +139,7 @@ def _are_titles(table: EncodedTable, item: str, title: str) -> bool:
 
 def load(source: Source, name: str, columns: Columns | None = None) -> Table:
     """Read files or frames as a frame of text. name: what messages call a frame."""
-    if isinstance(source, tuple) and isinstance(source[0], pd.DataFrame):
+    if isinstance(source, tuple) and source and isinstance(source[-1], ReadReport):
         return source
     if isinstance(source, pd.DataFrame):
         check_width(source.shape[1], name)
@@ -158,7 +157,7 @@ def load_encoded(
     those that a file lacks empty there. name: what messages call a frame.
     """
     is_log = name == "interactions"
-    if isinstance(source, tuple):
+    if isinstance(source, tuple) and source and isinstance(source[-1], ReadReport):
         table, report = source
         table = table if isinstance(table, EncodedTable) else encoded(table)
         return rows_of_objects(table, report) if is_log else (table, report)
@@ -185,19 +184,23 @@ def load_encoded(
     return rows_of_objects(table, report) if is_log else (table, report)
 
 
-def _sources(source: Source, name: str) -> list[str | Path | pd.DataFrame]:
+def _sources(source: Source, name: str) -> list[File]:
     """Return files and frames, patterns replaced by the files that they match. Raises `DataError`
     for a pattern that matches none, and for a file that is named twice.
     """
-    several: list[Any] = source if isinstance(source, list) and source else [source]
+    several: list[Any] = list(source) if isinstance(source, list | tuple) and source else [source]
     is_known = all(isinstance(each, str | PathLike | pd.DataFrame) for each in several)
     require(is_known, name, source, "a file, a pandas frame, or a list of them")
     sources: list[Any] = []
     for each in several:
-        sources += [each] if isinstance(each, pd.DataFrame) else matching(each)
-    keys = [id(s) if isinstance(s, pd.DataFrame) else os.path.realpath(s) for s in sources]
-    for number, each in enumerate(sources):
-        if keys[number] in keys[:number]:
-            what = "a frame" if isinstance(each, pd.DataFrame) else each
+        is_file = not isinstance(each, pd.DataFrame) and not is_url(str(each))
+        sources += matching(each) if is_file else [each]
+    seen: set[object] = set()
+    for each in sources if len(sources) > 1 else []:
+        is_frame = isinstance(each, pd.DataFrame)
+        key = id(each) if is_frame else os.path.realpath(str(each).replace("\0", ""))
+        if key in seen:
+            what = "a frame" if is_frame else each
             raise DataError(f"{what} is named twice in `{name}`: each row would count twice")
+        seen.add(key)
     return sources
