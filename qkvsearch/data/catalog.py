@@ -38,8 +38,8 @@ class Catalog:
 
     Rows are in the natural order of the ids, so that ties broken by row are broken by id. frame:
     the columns id (text), title, then the source's own, each as its type. columns: the facts about
-    each of them. variants: numbers, dates and yes or no of items that have several, under the row
-    of the item: a filter matches an item if it matches any of them.
+    each of them. variants: cells of items of several rows in columns that differ, under the row of
+    the item: a filter matches an item if it matches any of them.
     """
 
     ids: Ids

@@ -20,8 +20,8 @@ SHOWN = 3
 
 def combine(ids: pd.Series, columns: Mapping[str, TypedColumn], report: ReadReport) -> pd.DataFrame:
     """Combine rows in place, so that each column has one cell for each id, in the order of the
-    first rows. Return the numbers, dates and yes or no of the rows of items that have several of
-    them, under the id.
+    first rows. Return the cells of the rows of items that have several of them, but titles and long
+    texts, under the id.
 
     A cell is the first one of its item that is not empty. Where they differ, it is the smallest
     number, the earliest date, or the list of the short texts. Titles and long texts that differ are
@@ -50,7 +50,7 @@ def combine(ids: pd.Series, columns: Mapping[str, TypedColumn], report: ReadRepo
             column.type = "list"
             listed = owners.isin(differing)
             single[differing] = cells[listed].groupby(owners[listed]).agg(_joined)[differing]
-            several[name] = column.cells
+            several[name], varying[name] = column.cells, differing
         else:
             items = quantity(len(differing), "item")
             report.notes.append(f"{items} with several texts of {name}: the first one counts")

@@ -304,7 +304,9 @@ def test_variants_of_a_shop_are_one_item_of_which_each_price_is_stored():
     assert column(made, "Variant SKU") == ["004", "003", "001|002"]
     assert column(made, "Variant Price") == [7, 5, 7]
     assert made.variants.to_dict("split") == {
-        "index": [2, 2], "columns": ["Variant Price"], "data": [[9], [7]],
+        "index": [2, 2],
+        "columns": ["Variant SKU", "Variant Price", "Image"],
+        "data": [["001", 9, "a.jpg"], ["002", 7, "b.jpg"]],
     }  # fmt: skip
 
 

@@ -31,7 +31,11 @@ WHERE = {
     "price IS NULL": "",
     "since = '2024-03'": "a",
     "stocked": "ac",
-    "has(color, 'Blue') AND price < 60": "a",  # lists are those of the item
+    "has(color, 'Blue') AND price < 60": "",
+    "has(color, 'Blue') AND price > 60": "a",
+    "color = 'Blue'": "a",
+    "has(color, 'Red')": "ab",
+    "NOT has(color, 'Red')": "ac",  # another variant of a
     "price + 1 = 81": "a",
 }
 
