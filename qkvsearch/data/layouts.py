@@ -22,8 +22,8 @@ from qkvsearch.errors import DataError
 Rows = tuple[EncodedTable, ReadReport]
 # The delimiter and the names of a file that is read line by line.
 LINES = ("\x1f", ["line"])
-# Cells of a column that are looked at for objects.
-SAMPLE = 20
+# Cells of a column that are looked at.
+SAMPLE = 1_000
 
 
 def layout_hint(table: EncodedTable, report: ReadReport) -> str:
@@ -78,32 +78,23 @@ def _rows_of_matrix(table: EncodedTable, report: ReadReport, columns: Columns) -
     An empty cell is nothing, and so is 0 unless it is on the declared scale. If all others are 1,
     they are likes, otherwise ratings.
     """
-    names = list(table.columns)
-    user = names[0] if columns.user is None else check_column(
-        columns.user, names, report.file, "`user_column`"
-    )  # fmt: skip
+    frame = table.frame()
+    user = columns.user or frame.columns[0]
+    user = check_column(user, list(frame), report.file, "`user_column`")
+    users = frame.pop(user)
+    report.notes.append(f"a matrix of {len(users):,} users by {frame.shape[1]:,} items")
+    rows = frame.melt(var_name="item", value_name="rating", ignore_index=False).dropna()
+    rows = rows[~are_missing(rows["rating"])]
+    numbers = pd.to_numeric(rows["rating"], errors="coerce")
     low, high = columns.rating_scale or (1.0, 1.0)
-    pieces, n_zeros = [], 0
-    for name in names:
-        if name == user:
-            continue
-        codes, texts = table.columns[name].coded()
-        numbers = pd.to_numeric(texts, errors="coerce")
-        nothing = are_missing(texts) | ((numbers == 0) & ~(low <= 0 <= high)).to_numpy(bool)
-        n_zeros += int(np.isin(codes, np.flatnonzero(numbers == 0)).sum()) * (not low <= 0 <= high)
-        rows = np.flatnonzero(~np.append(nothing, True)[codes])
-        cells = texts.to_numpy(object)[codes[rows]]
-        pieces.append(pd.DataFrame({"row": rows, "item": name, "rating": cells}, dtype=object))
-    frame = pd.concat(pieces or [pd.DataFrame(columns=["row", "item", "rating"])])
-    rows = frame.pop("row").to_numpy(np.int64)
-    frame.insert(0, (columns.user and user) or "user", table.columns[user].texts(rows))
-    frame.index = [table.rows[row] for row in rows.tolist()]
-    if pd.to_numeric(frame["rating"], errors="coerce").eq(1).all():
-        del frame["rating"]
-    report.note(n_zeros, "{n} cells of 0 mean that there was nothing")
-    report.notes.append(f"a matrix of {len(table):,} users by {len(names) - 1:,} items")
-    report.read = len(frame)
-    return encoded(frame.iloc[np.argsort(rows, kind="stable")]), report
+    zero = numbers.eq(0) & (not low <= 0 <= high)
+    report.note(int(zero.sum()), "{n} cells of 0 mean that there was nothing")
+    rows = rows[~zero].sort_index(kind="stable")
+    if numbers[~zero].eq(1).all():
+        del rows["rating"]
+    rows.insert(0, user if columns.user else "user", users[rows.index])
+    report.read = len(rows)
+    return encoded(rows), report
 
 
 def rows_of_objects(table: EncodedTable, report: ReadReport) -> Rows:
@@ -113,7 +104,7 @@ def rows_of_objects(table: EncodedTable, report: ReadReport) -> Rows:
     if named("item", list(table.columns)):
         return table, report
     for name in table.columns:
-        objects = [*chain.from_iterable(map(_objects, table.sample(name, SAMPLE)[:SAMPLE]))]
+        objects = [*chain.from_iterable(map(_objects, table.sample(name, SAMPLE)))]
         keys = [*dict.fromkeys(chain.from_iterable(objects))]
         if named("item", keys) or "id" in keys:
             break

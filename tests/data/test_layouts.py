@@ -41,7 +41,7 @@ def test_lines_of_a_user_and_items(text, delimiter, tmp_path):
 
 
 def test_a_matrix_of_users_by_items(tmp_path):
-    matrix = pd.DataFrame({"": ["a", "b"], "x": [5, 0], "y": ["3", None], "z": ["good", 4]})
+    matrix = pd.DataFrame({"": ["a", "b"], "x": [5, 0], "y": ["3", "NA"], "z": ["good", 4]})
     path = tmp_path / "log.csv"
     matrix.to_csv(path, index=False)
     for source in (matrix, path):
