@@ -43,6 +43,7 @@ RATINGS = {
     "stars in words": (["3 étoiles", "5 stars"], [3, 5], (1, 5)),
     "a shop's": (["4,0 von 5 Sternen", "1.0 out of 5 stars"], [4, 1], (1, 5)),
     "numbers": (["1,5", "4"], [1.5, 4], (1, 4)),
+    "yes and 0": (["yes", "0"], [1, 0], (0, 1)),
 }
 
 
@@ -60,6 +61,8 @@ def test_answers_are_the_ends_of_a_scale_and_other_cells_are_counted():
     interactions, report = read(frame, rating="liked", rating_scale=(1, 5))
     assert {*interactions.ratings[~np.isnan(interactions.ratings)]} == {1, 5}
     assert report.skipped["with a rating that is not a number"] == sum(frame["liked"] == "maybe")
+    mostly_ones = pd.DataFrame({"user": "a", "item": [*"abcde"], "rating": [1, 1, 1, 5, "good"]})
+    assert read(mostly_ones)[0].ratings.tolist() == [1, 1, 1, 5]
     with pytest.raises(DataError, match="out of 5 and 10: write all out of the same"):
         read(log(rating=["3/5", "7/10"]))
     with pytest.raises(DataError, match="out of 10, and `rating_scale` ends at 5"):
@@ -106,6 +109,7 @@ DOUBTS = {
     "Refunded Amount": (["0.00", "12.50", "7"], "which rows were taken back"),
     "cancelled_at": (["2024-01-02", ""], "which rows were taken back"),
     "type": (["refund"], "what a row is"),
+    "liked it": (["false"], "whether a row is a like"),
     "returned": (["yes"], "which rows were taken back"),
     "is_returned": ([0, 0, 0, 1], "which rows were taken back. Use `event_column` is_returned"),
 }

@@ -29,8 +29,6 @@ OUT_OF = re.compile(
     re.IGNORECASE,
 )
 STARS = re.compile(r"([★⭐*]\ufe0f?\s*)*(½\s*)?(☆\s*)*")
-
-
 ANSWERS, STARS_READ = "yes and no to 1 and 0", "read as n of m"
 
 
@@ -55,14 +53,14 @@ def read_ratings(texts: pd.Series, counts: np.ndarray, name: str, file: str) -> 
     missing = are_missing(texts)
     half = counts[~missing].sum() / 2
     likes, dislikes = words.isin(LIKES).to_numpy(bool), words.isin(DISLIKES).to_numpy(bool)
-    answers = (likes | dislikes) & ~missing
-    if counts[answers].sum() > half and pd.to_numeric(words[answers], errors="coerce").isna().any():
+    numeric = words.str.fullmatch(r"[\d.,]+").to_numpy(bool)
+    n_worded = counts[(likes | dislikes) & ~missing & ~numeric].sum()
+    if n_worded > half or (n_worded and (likes | dislikes | missing).all()):
         values = np.where(likes, 1.0, np.where(dislikes, 0.0, np.inf))
         return RatingCells(np.where(missing, np.nan, values), (0.0, 1.0), ANSWERS)
     read = [out_of(text) for text in words]
     are_read = np.array([each is not None for each in read], dtype=bool) & ~missing
     tops = {each[1] for each in read if each and each[1]}
-    numeric = words.str.fullmatch(r"[\d.,]+").to_numpy(bool)
     if counts[are_read & ~numeric].sum() <= half:
         return RatingCells(np.full(len(texts), np.nan))
     if len(tops) > 1:

@@ -143,8 +143,10 @@ def _doubt(table: EncodedTable, name: str, roles: Mapping[str, str], has_meaning
     by_event = f"Use `event_column` {column} with `event_weights`, or"
     by_rating = f"Use `rating_column` {column}, or"
     are_answers = numbers.isna().any() and cells.isin(LIKES | DISLIKES).all()
-    if len(texts) + bool(n_empty) < 2:  # all alike: only refunds and the like say something
-        if not any(map(named_as_taking_back, cells)) and not (takes_back and cells.isin(YES).all()):
+    if len(texts) + bool(n_empty) < 2:  # all the same: only refunds and dislikes say something
+        is_dislike = cells.isin(DISLIKES) & ~(cells.isin(NO) & (not TELLING & words))
+        is_refund = cells.map(named_as_taking_back) | (cells.isin(YES) & takes_back)
+        if not (is_dislike | is_refund).any():
             return ""
     elif not (takes_back or are_few or are_answers):
         return ""
