@@ -14,6 +14,8 @@ from qkvsearch.errors import DataError, quantity
 
 # The rows of the second of several files are numbered from this number on, and so forth.
 FILE_ROWS = 1 << 40
+# Of more files, those without anything to report are only counted.
+MAX_FILES = 10
 # A larger share of skipped rows is a warning.
 MAX_SKIPPED = 0.1
 
@@ -143,8 +145,14 @@ class ReadReport:
     def lines(self) -> list[str]:
         """Return the report, its columns and each warning as a build shows and stores them."""
         chosen = [f"Columns of {self.file}: {self.chosen}"] if self.chosen else []
-        files = [each._text(f"{each.read - each.skipped.total():,} used") for each in self.files]
-        return [str(self), *files, *chosen, *self.warning_lines()]
+        files = self.files
+        if len(files) > MAX_FILES:
+            files = [each for each in files if each.skipped or each.repaired or each.notes]
+        lines = [each._text(f"{each.read - each.skipped.total():,} used") for each in files]
+        if n_others := len(self.files) - len(files):
+            n_rows = quantity(self.read - sum(each.read for each in files), "row")
+            lines.append(f"{quantity(n_others, 'other file')}: {n_rows} read, all used")
+        return [str(self), *lines, *chosen, *self.warning_lines()]
 
     def warning_lines(self) -> list[str]:
         """Return the warnings as messages show them."""

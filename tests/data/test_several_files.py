@@ -116,6 +116,9 @@ def test_a_file_of_which_most_rows_are_skipped_is_warned_of(write):
     bad = write("b.csv", "user,item\nann,x1\nbob,x2\n")
     warnings = read_dataset(ITEMS, [good, bad]).reports[1].warnings
     assert [w.partition(" rows")[0] for w in warnings] == ["b.csv: 2 of 2"]
+    many = [write(f"{n}.csv", "user,item\nann,1\n") for n in range(20)]
+    lines = read_dataset(ITEMS, [bad, *many]).reports[1].lines()
+    assert lines[2] == "20 other files: 20 rows read, all used"
 
 
 def test_the_last_row_of_each_file_may_be_a_total(write):
