@@ -130,6 +130,8 @@ def _align_columns(
             rows[year] = years
     _require_search_columns(rows, snapshot, report.file, names)
     _note_differences(rows, snapshot.catalog.columns, report)
+    if not searched:
+        report.notes.append("no text is searched here: the items came from interactions alone")
     return rows.reindex(columns=snapshot.catalog.columns)
 
 
@@ -161,7 +163,7 @@ def _with_search_columns(
         return frame
     if len(named) != len(searched):
         raise DataError(
-            f"{file}: search reads {len(searched)} columns here ({', '.join(searched)}), and "
+            f"{file}: search reads {len(searched)} columns here ({listed_names(searched)}), and "
             f"`text_columns` names {len(named)}: name as many, in that order"
         )
     names = list(frame.columns)
@@ -182,8 +184,8 @@ def _require_search_columns(
     ]
     if lacking:
         raise DataError(
-            f"{file}: no column {', '.join(lacking)}, and search reads {', '.join(searched)} here; "
-            "name those columns in that order with `text_columns`, or add them to the file "
+            f"{file}: no column {listed_names(lacking)}, and search reads "
+            f"{listed_names(searched)}; name those columns in that order with `text_columns`, or add them to the file "
             f"(columns: {listed_names(names)})"
         )
 

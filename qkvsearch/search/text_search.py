@@ -95,6 +95,8 @@ class TextSearch:
         query = self.reader.read(query) if isinstance(query, str) else query
         vectors = self.vectors(query)
         by_text = [name for name in names if name not in (PERSONAL, TOKENS)]
+        if not self.columns:  # items without texts are found by their ids
+            by_text = [LEXICAL]
         text_heads = {
             name: self._lexical(query) if name == LEXICAL else self._dense(name, vectors)
             for name in by_text
@@ -185,7 +187,7 @@ class TextSearch:
     def pieces(self, head: str, position: int) -> LabelledVectors:
         """Return an item's texts as the sum that its key is in a dense head."""
         weights = self.models.column_weights(head)
-        return item_pieces(self.models.encoder(head), self.texts(position), weights)
+        return item_pieces(self.models.encoder(head), self.texts(position) or [""], weights)
 
     def texts(self, position: int) -> list[str]:
         """Return the searched text of an item, column by column."""

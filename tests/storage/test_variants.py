@@ -118,6 +118,8 @@ def test_items_of_a_log_alone_have_no_texts_and_are_found_by_id_only(tmp_path):
     log.columns = ["user", "item"]
     with qkv.build(tmp_path / "ws", interactions=log, encoder="corpus") as engine:
         assert engine.search("i 3").notes[0].startswith("These items have no texts to search")
-        assert ids(engine.search("i3")) == ["i3"]
+        assert ids(engine.search("i3", snippet=True)) == ["i3"]
+        assert len(engine.search("red").notes) == 1
+        assert engine.search("i3").explained_records()[0]["id"] == "i3"
         assert len(ids(engine.similar("i3"))) == 10
         assert len(ids(engine.recommend(user="u1")))
