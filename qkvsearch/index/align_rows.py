@@ -185,8 +185,8 @@ def _require_search_columns(
     if lacking:
         raise DataError(
             f"{file}: no column {listed_names(lacking)}, and search reads "
-            f"{listed_names(searched)}; name those columns in that order with `text_columns`, or add them to the file "
-            f"(columns: {listed_names(names)})"
+            f"{listed_names(searched)}; name those columns in that order with `text_columns`, or "
+            f"add them to the file (columns: {listed_names(names)})"
         )
 
 
