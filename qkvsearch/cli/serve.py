@@ -10,13 +10,8 @@ import click
 from qkvsearch.cli.context import settings
 from qkvsearch.errors import need
 
-# The modules of the extra [web], and their names.
-LIBRARIES = {
-    "fastapi": "FastAPI",
-    "uvicorn": "uvicorn",
-    "jinja2": "Jinja2",
-    "prometheus_client": "prometheus-client",
-}
+# The modules of the extra [web].
+LIBRARIES = ("fastapi", "uvicorn", "jinja2", "prometheus_client")
 
 
 @click.command(short_help="Serve web pages and an API over HTTP.")
@@ -74,9 +69,9 @@ def serve(
       qkvsearch -w shop serve --port 8080 --workers 2 --read-only
       qkvsearch -w shop serve --host 0.0.0.0 --token-file secret.txt
     """
-    for library, name in LIBRARIES.items():
+    for library in LIBRARIES:
         if find_spec(library) is None:  # importing them here would be slow
-            need(library, "web", "`serve`", name=name)
+            need(library, "web", "`serve`")
     from qkvsearch.web.server import serve as serve_app
     from qkvsearch.web.settings import Settings, origin_of
 

@@ -87,15 +87,6 @@ def test_a_dash_reads_the_query_or_the_text_from_stdin(qkv, videos_path):
     assert shown == qkv("-w", videos_path, "attend", "guitar bass").stdout
 
 
-def test_search_takes_heads_and_where(qkv, videos_path, videos):
-    answer = qkv(
-        "-w", videos_path, "search", "attention", "--heads", "lexical, semantic",
-        "--where", "category = 'Education'", "-k", 3, "--format", "json",
-    )  # fmt: skip
-    expected = videos.search("attention", k=3, where="category = 'Education'")
-    assert ids(answer) == [hit.id for hit in expected]
-
-
 def test_search_for_a_user_adds_their_taste(qkv, movies_path, movies):
     answer = qkv("-w", movies_path, "search", "war", "--user", "u001", "--format", "json")
     hits = json.loads(answer.stdout)

@@ -23,17 +23,12 @@ def samples(monkeypatch, tmp_path, small_sample):
     return tmp_path / "qkvsearch" / "samples"
 
 
-def test_a_damaged_sample_is_built_again(qkv, samples):
+def test_a_sample_that_is_damaged_or_was_interrupted_is_built_again(qkv, samples):
     assert qkv("-w", "sample:videos", "search", "apple").code == 0
     (folder,) = samples.iterdir()
     for array in folder.glob("builds/*/*.npy"):
         array.write_bytes(b"cut")
     assert qkv("-w", "sample:videos", "search", "apple").code == 0
-
-
-def test_a_sample_whose_first_build_was_interrupted_is_built_again(qkv, samples):
-    assert qkv("-w", "sample:videos", "search", "apple").code == 0
-    (folder,) = samples.iterdir()
     shutil.rmtree(folder / "builds")
     assert qkv("-w", "sample:videos", "search", "apple").code == 0
 

@@ -110,8 +110,14 @@ async def undo(
     service: RequestService,
     batch: Annotated[int, Path(ge=1, lt=2**63, description="As `record` answered it.")],
 ) -> Response:
-    """Take back a batch that was recorded over HTTP. What was taken back comes back."""
-    return as_json(await service.ask(lambda engine: _fields(_recording(engine).undo(batch))))
+    """Take back a batch that was recorded over HTTP. What it was comes back, without the users."""
+
+    def do(engine: Engine) -> Any:
+        fields = _fields(_recording(engine).undo(batch))
+        rows = [{name: row[name] for name in row if name != "user"} for row in fields["rows"]]
+        return {**fields, "rows": rows}
+
+    return as_json(await service.ask(do))
 
 
 def _recording(engine: Engine) -> Recording:
