@@ -135,7 +135,7 @@ def test_only_unknown_ids_is_an_error(movies, only):
 
 def test_recent_halves_for_every_so_many_later_ones(movies):
     people = movies.current_build.recommender
-    plain, weighed = people.histories.of("u005"), people.histories.of("u005", recent=4)
+    plain, weighed = people.histories.of("u005"), people.histories.of("u005").recent(4)
     later = [(plain.times > time).sum() for time in plain.times]
     np.testing.assert_allclose(
         weighed.confidences, plain.confidences * 0.5 ** (np.array(later) / 4), rtol=1e-6
@@ -148,7 +148,7 @@ def test_the_latest_counts_most_and_the_score_is_still_exact(films):
     with qkv.open(films.workspace.path) as engine:
         ranking = engine.recommend(user="shifting", recent=1, likes=["Heat"], explain=True, k=3)
         heat = engine.catalog.item_position("Heat")
-        history = engine.current_build.recommender.histories.of("shifting", [heat], recent=1)
+        history = engine.current_build.recommender.histories.of("shifting", [heat]).recent(1)
         embedding = engine.models.implicit.fold_in(history.positions, history.confidences)
         expected = engine.models.implicit.item_embeddings[ranking.positions] @ embedding
         np.testing.assert_allclose([hit.score for hit in ranking], expected, atol=1e-5)
@@ -164,7 +164,7 @@ def test_times_that_order_within_a_user_are_enough(tmp_path):
     )
     engine = qkv.build(tmp_path / "ranks", items=items, interactions=log, encoder="corpus")
     engine.record("a", 3)
-    history = engine.current_build.recommender.histories.of("a", recent=1)
+    history = engine.current_build.recommender.histories.of("a").recent(1)
     weights = dict(zip(history.positions.tolist(), history.confidences.tolist(), strict=True))
     assert weights == {2: 1.0, 0: 0.5, 1: 0.25}
 

@@ -171,7 +171,7 @@ def test_meeting_an_item_again_without_a_rating_makes_it_the_latest(tmp_path):
     engine.record("a", "x")
     assert rated_of(engine, "a", "x") == 5
     assert order_of(engine, "a") == ["y", "x"]
-    history = engine.current_build.histories.of("a", recent=1)
+    history = engine.current_build.histories.of("a").recent(1)
     halves = dict(zip(order_of(engine, "a"), [0.5, 1.0], strict=True))
     plain = engine.current_build.histories.of("a")
     np.testing.assert_allclose(
@@ -189,7 +189,7 @@ def test_records_of_one_second_stay_in_their_order(tmp_path, monkeypatch):
     for item in ("z", "y", "x", "z"):
         engine.record("a", item, 5)
     assert order_of(engine, "a") == ["y", "x", "z"]
-    history = engine.current_build.histories.of("a", recent=1)
+    history = engine.current_build.histories.of("a").recent(1)
     weights = dict(zip(history.positions.tolist(), history.confidences.tolist(), strict=True))
     assert [weights[engine.catalog.item_position(item)] for item in "yxz"] == [0.25, 0.5, 1]
 

@@ -163,13 +163,13 @@ class History:
         return replace(self, confidences=self.confidences * 2.0 ** (-age / half_life))
 
 
-def readable_time(time: int | None) -> int | str | None:
+def readable_time(time: int) -> int | str | None:
     """Return seconds since 1970 as date and time in UTC, a rank unchanged, None for no time.
 
     >>> readable_time(1_700_000_000), readable_time(7)
     ('2023-11-14 22:13:20', 7)
     """
-    if time is None or time not in SECONDS_SINCE_1970:
+    if time not in SECONDS_SINCE_1970:
         return None if time == UNKNOWN_TIME else time
     return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d %H:%M:%S")
 

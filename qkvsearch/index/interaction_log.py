@@ -292,17 +292,11 @@ class Histories:
         return rows
 
     def of(
-        self,
-        user: Any,
-        likes: Sequence[int] = (),
-        recent: int | None = None,
-        rated: Sequence[Interaction] = (),
+        self, user: Any, likes: Sequence[int] = (), rated: Sequence[Interaction] = ()
     ) -> History:
-        """Return the history of a user, extended by ratings and likes of this query; or one of
-        those alone.
-
-        likes: rows of items. recent: an interaction counts half for every `recent` later ones.
-        Raises `UnknownIdError` for an unknown user, `QkvError` without user, likes and ratings.
+        """Return the history of a user, extended by ratings and likes (rows of items) of this
+        query; or one of those alone. Raises `UnknownIdError` for an unknown user, `QkvError`
+        without user, likes and ratings.
         """
         if user is None and not likes and not rated:
             raise QkvError("nobody to recommend to: name a user, or something they like")
@@ -311,8 +305,7 @@ class Histories:
         if user is not None and not (recorded or self.catalog.has_user(user)):
             raise self.catalog.unknown_user(user)
         liked = [Interaction(item, None, NOW) for item in likes]
-        history = self._of_row(row, [*recorded, *rated]).then(liked, self.models.feedback)
-        return history if recent is None else history.recent(recent)
+        return self._of_row(row, [*recorded, *rated]).then(liked, self.models.feedback)
 
     def _of_row(self, row: int | None, recorded: Sequence[Interaction]) -> History:
         """Return the log's history of the user in this row (None: a new user), then `recorded`."""

@@ -363,7 +363,7 @@ def _usable_rows(recording: Recording, log: LogRows, report: ReadReport) -> list
             codes,
             _cells(ratings, len(codes)),
             _cells(weights, len(codes)),
-            [None] * len(codes) if log.times is None else map(_known, log.times.tolist()),
+            [UNKNOWN_TIME] * len(codes) if log.times is None else log.times.tolist(),
             usable,
             strict=True,
         )
@@ -380,7 +380,7 @@ def _in_log(recording: Recording, rows: list[NewRecord]) -> int:
     }
     for row in rows:
         history = histories.get(users.find(row.user))
-        if history is not None and row.time is not None:
+        if history is not None and row.time != UNKNOWN_TIME:
             times = history.times[history.positions == items.find(row.item)]
             n_covered += int((row.time <= times).any())
     return n_covered
@@ -393,10 +393,6 @@ def _column(name: str, log: LogRows, is_in_build: bool, report: ReadReport) -> n
         return column
     report.notes.append(f"{name} left out, because the interactions here have none")
     return None
-
-
-def _known(time: int) -> int | None:
-    return None if time == UNKNOWN_TIME else time
 
 
 def _cells(column: np.ndarray | None, count: int) -> list[float | None]:

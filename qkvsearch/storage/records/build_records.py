@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from qkvsearch.collaborative.user_history import UNKNOWN_TIME, Interaction
+from qkvsearch.collaborative.user_history import Interaction
 from qkvsearch.data.ids import id_text
 from qkvsearch.storage.records.database import RecordsDatabase
-from qkvsearch.storage.records.record_rows import BY_TIME, RECORD, Record, is_user
+from qkvsearch.storage.records.record_rows import MOMENT, RECORD, Record, is_user
 
 if TYPE_CHECKING:
     from qkvsearch.storage import StoredCatalog
 
-Row = tuple[str, str, float | None, int | None, float | None]
+Row = tuple[str, str, float | None, int, float | None]
 
 
 class BuildRecords:
@@ -80,7 +80,7 @@ class BuildRecords:
         """Return the ids of users with new records of the item in this row, each once."""
         (id_,), _ = self.catalog.names([position])
         is_item = "casefold(item) = casefold(?2)" if self.catalog.fold_ids else "item = ?2"
-        sql = f"SELECT user FROM recorded WHERE number > ?1 AND {is_item} {BY_TIME}"
+        sql = f"SELECT user FROM recorded WHERE number > ?1 AND {is_item} ORDER BY {MOMENT}, number"
         rows = self.database.rows(sql, self.learned, id_text(id_))
         return list({self._key(name): name for (name,) in reversed(rows)}.values())
 
@@ -122,18 +122,14 @@ class BuildRecords:
     def _rows(self, condition: str = "", *values: Any) -> list[Row]:
         """Return user, item, rating, time and weight of new records, oldest first."""
         sql = f"SELECT user, item, rating, time, weight FROM recorded WHERE number > {self.learned}"
-        return self.database.rows(f"{sql} {condition} {BY_TIME}", *values)
+        return self.database.rows(f"{sql} {condition} ORDER BY {MOMENT}, number", *values)
 
     def _interactions(self, rows: Iterable[Row]) -> list[tuple[str, Interaction]]:
         """Return user and interaction of each row whose item is in the catalog."""
         rows = list(rows)
         positions = self.catalog.find_items({item for _, item, *_ in rows})
         return [
-            (user, Interaction(positions[item], rating, _known(time), weight))
+            (user, Interaction(positions[item], rating, time, weight))
             for user, item, rating, time, weight in rows
             if item in positions
         ]
-
-
-def _known(time: int | None) -> int:
-    return UNKNOWN_TIME if time is None else time

@@ -25,6 +25,7 @@ from qkvsearch.errors import DamagedError, QkvError, WorkspaceError
 from qkvsearch.storage.checksums import checksum, read_checksummed, write_checksummed
 from qkvsearch.storage.locks import exclusive, lock
 from qkvsearch.storage.records.record_rows import (
+    MOMENT,
     PAGE_SIZE,
     RECORD,
     NewRecord,
@@ -100,7 +101,7 @@ class RecordsDatabase:
         numbers are greater, even if earlier records were lost.
         """
         moment = max(int(time.time()), -1 if after is None else after + 1)
-        last = "SELECT coalesce(time, recorded) FROM recorded ORDER BY number DESC LIMIT 1"
+        last = f"SELECT {MOMENT} FROM recorded ORDER BY number DESC LIMIT 1"
         with self.writing("record") as db:
             _require_new(db, origin)
             moment = max([moment, *(before for (before,) in db.execute(last))])

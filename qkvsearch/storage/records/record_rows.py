@@ -9,34 +9,35 @@ from typing import Any, NamedTuple
 
 import xxhash
 
-from qkvsearch.collaborative.user_history import NOW
+from qkvsearch.collaborative.user_history import NOW, UNKNOWN_TIME
 
 PAGE_SIZE = 4096
 # user_key: the case-folded id of the user, to find all spellings.
 SCHEMA = (
     "CREATE TABLE recorded (number INTEGER PRIMARY KEY, user TEXT NOT NULL, "
-    "user_key TEXT NOT NULL, item TEXT NOT NULL, rating REAL, weight REAL, time INTEGER, "
-    "batch INTEGER NOT NULL, recorded INTEGER NOT NULL, client TEXT NOT NULL, content TEXT, "
-    "checksum INTEGER NOT NULL)",
+    "user_key TEXT NOT NULL, item TEXT NOT NULL, rating REAL, weight REAL, "
+    "time INTEGER NOT NULL, batch INTEGER NOT NULL, recorded INTEGER NOT NULL, "
+    "client TEXT NOT NULL, content TEXT, checksum INTEGER NOT NULL)",
     "CREATE INDEX recorded_user ON recorded (user_key)",
     "CREATE TABLE totals (n INTEGER NOT NULL, sum INTEGER NOT NULL, last INTEGER NOT NULL, "
     "checksum INTEGER NOT NULL)",
 )
 RECORD = "number, user, item, rating, weight, time, batch, recorded, client, content"
-# The order of records: by their times, where they have one.
-BY_TIME = "ORDER BY coalesce(time, recorded), number"
+# When a record counts: at its time, or else when it was recorded.
+MOMENT = f"coalesce(nullif(time, {UNKNOWN_TIME}), recorded)"
 # Totals stay below this, in the range of SQLite's integers.
 MODULUS = 2**63
 
 
 class NewRecord(NamedTuple):
-    """An interaction in the owner's ids. time: None without one, `NOW` for when it is written."""
+    """An interaction in the owner's ids. time: `UNKNOWN_TIME` without one, `NOW` for when it is
+    written."""
 
     user: str
     item: str
     rating: float | None = None
     weight: float | None = None
-    time: int | None = NOW
+    time: int = NOW
 
 
 class Origin(NamedTuple):
@@ -60,7 +61,7 @@ class Record(NamedTuple):
     item: str
     rating: float | None
     weight: float | None
-    time: int | None
+    time: int
     batch: int
     recorded: int
     client: str
