@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 import logging
+import os
 import shutil
 import signal
 import socket
@@ -14,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from threading import Timer
 
 import uvicorn
 from uvicorn.config import STARTUP_FAILURE
@@ -149,7 +151,13 @@ def listen(
     # The server ends by the signal that stopped it; what the caller has to tidy comes after.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     server = uvicorn.Server(config)
-    server.run(sockets=[listener])
+    try:
+        server.run(sockets=[listener])
+    finally:
+        # Python waits for threads without end, and an answer may be in one that cannot be stopped.
+        end = Timer(STOPS_WITHIN, os._exit, (0,))
+        end.daemon = True
+        end.start()
     if not server.started:
         sys.exit(1)
 

@@ -89,6 +89,15 @@ def test_what_is_too_deep_is_refused(positions, where):
     assert "more than 250 parts in one another" in said(positions, where)
 
 
+@pytest.mark.parametrize("call", ["TEXT(", "date (", '"text"(', "[int](", "`char` (", "x::text("])
+def test_a_type_called_as_a_function_is_refused_before_the_parser_doubles_its_work(
+    positions, monkeypatch, call
+):
+    monkeypatch.setattr("qkvsearch.query.where.tree.parse", None)
+    where = f"{call * 40}name{')' * 40} = 'a'"
+    assert "there is no such function here (there are abs, coalesce" in said(positions, where)
+
+
 def test_what_is_too_long_is_refused_and_a_long_list_is_not(positions):
     assert "100,000 are the most" in said(positions, f"name = '{'x' * 100_000}'")
     assert len(positions(f"price IN ({', '.join(map(str, range(5000)))})")) == 5000

@@ -288,6 +288,20 @@ def test_answers_on_their_way_finish_before_it_stops(serving, videos_path):
     assert 200 in answers
 
 
+def test_it_ends_although_an_answer_cannot_be_stopped():
+    code = """if True:
+    import sys, threading, uvicorn
+    from concurrent.futures import ThreadPoolExecutor
+    from qkvsearch.web import server
+    def run(*_, **options):
+        ThreadPoolExecutor().submit(threading.Event().wait)
+        sys.exit(0)
+    server.STOPS_WITHIN, uvicorn.Server.run = 0.1, run
+    server.listen(uvicorn.Config("none"), "127.0.0.1", 0, 1, print)
+    """
+    assert subprocess.run([sys.executable, "-c", code], timeout=WITHIN).returncode == 0
+
+
 def test_no_request_fails_while_builds_are_published(serving, tmp_path):
     path = tmp_path / "ws"
     qkvsearch.build(path, "sample:videos", encoder="corpus")

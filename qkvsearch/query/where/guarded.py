@@ -43,6 +43,11 @@ JOINED, ROWS = "group_concat", 1 << 16
 DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR)
 
 
+def no_such_function(call: str) -> QkvError:
+    names = ", ".join(sorted(PURE_FUNCTIONS))
+    return QkvError(f"{call}: there is no such function here (there are {names})")
+
+
 def numbers_in(text: str | None) -> np.ndarray:
     """Return the whole numbers that SQLite's group_concat joined, as int64; none for None.
 

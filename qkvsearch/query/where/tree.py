@@ -13,11 +13,18 @@ from sqlglot.errors import SqlglotError
 
 from qkvsearch._utils.limits import EXPRESSION, EXPRESSION_DEPTH
 from qkvsearch.errors import QkvError
-from qkvsearch.query.where.guarded import TOO_DEEP
+from qkvsearch.query.where.guarded import PURE_FUNCTIONS, TOO_DEEP, no_such_function
 
 # Texts, quoted names and comments: no parenthesis, keyword or `?` inside them counts.
 QUOTED = re.compile(r"""(?s)'[^']*'|"[^"]*"|`[^`]*`|\[[^]]*\]|--[^\n]*|/\*.*?(?:\*/|$)""")
-COMMENT = re.compile(r"(?s)/\*.*\*/")
+COMMENT = re.compile(r"(?s)--.*|/\*.*\*/")
+OPENING = "'\"`["
+# What may stand before a parenthesis. The parser reads `TEXT(…)`, where it may be a type or a
+# function, in both ways: twice the time for each level.
+CALLED = re.compile(r"(\w+|\")\s*\(")
+KEYWORDS = frozenset(
+    "and between case cast collate else escape from glob in is like not or then when".split()
+)
 EXAMPLE = "write one condition, such as price < 80 AND name LIKE '%tent%'"
 
 # The parser warns of functions that it would write in another way; nothing is written here.
@@ -53,7 +60,7 @@ def numbered(expression: str) -> str:
 
     def replaced(match: re.Match[str]) -> str:
         text = match[0]
-        if text.startswith("--") or COMMENT.fullmatch(text):
+        if COMMENT.fullmatch(text):
             return " "
         return f":_{next(numbers)}" if text == "?" else text
 
@@ -61,13 +68,18 @@ def numbered(expression: str) -> str:
 
 
 def _check_parentheses(text: str) -> None:
-    """Raise `QkvError` if a parenthesis would end the condition early, or a query is nested."""
-    bare = QUOTED.sub(" ", text)
+    """Raise `QkvError` if a parenthesis would end the condition early, a query is nested, or what
+    is called is no function.
+    """
+    bare = QUOTED.sub(lambda match: '""' if match[0][0] in OPENING else " ", text)
     depths = list(accumulate((char == "(") - (char == ")") for char in bare))
     if max(depths, default=0) > EXPRESSION_DEPTH.value:
         raise QkvError(TOO_DEEP)
     if min(depths, default=0) < 0 or re.search(r"(?i)\b(select|values)\b", bare):
         raise QkvError(f"{EXAMPLE}, without SELECT")
+    for word in CALLED.findall(bare):
+        if word.lower() not in PURE_FUNCTIONS | KEYWORDS:
+            raise QkvError(no_such_function(f"{word}()"))
 
 
 def _condition(statements: list[Any]) -> exp.Expression:

@@ -11,7 +11,7 @@ from sqlglot import exp
 from qkvsearch.data.catalog_columns import CatalogColumns, StoredColumn
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.query.where.functions import LIST_SEPARATOR
-from qkvsearch.query.where.guarded import PURE_FUNCTIONS
+from qkvsearch.query.where.guarded import no_such_function
 from qkvsearch.query.where.mismatch import (
     Cells,
     Value,
@@ -286,6 +286,5 @@ def _unknown(node: exp.Expression) -> QkvError:
     """Return the error for a part that cannot be checked."""
     part = written(node)
     if isinstance(node, exp.Func):
-        names = ", ".join(sorted(PURE_FUNCTIONS))
-        return QkvError(f"{part}: there is no such function here (there are {names})")
+        return no_such_function(part)
     return QkvError(f"{part} cannot be part of a condition")

@@ -61,7 +61,9 @@ def condition(chance: random.Random) -> str:
             "utf-8", chance.choice(["replace", "surrogateescape", "ignore"])
         )
     elif roll < 0.27:
-        made = chance.choice(["(", "NOT ", "-", "1+", "a.", "CASE "]) * chance.choice([50, 3000])
+        made = chance.choice(["(", "NOT ", "-", "1+", "a.", "CASE ", "DATE("]) * chance.choice(
+            [50, 3000]
+        )
     elif roll < 0.3:
         made = fuzz.text(chance, 8)
     return made
