@@ -229,15 +229,21 @@ class StoredCatalog:
         return cells
 
     def groups(self, name: str) -> np.ndarray:
-        """Return a number for each item, int64 (n_items,): the same for equal cells of a stored
-        column, and one of its own for a blank cell. The array is cached.
+        """Return a number for each item, int64 (n_items,): the same for cells of a stored column
+        that are equal but for spaces, and one of its own for a blank cell. The array is cached.
         """
         groups = self._groups.get(name)
         if groups is None:
             cells = self.column_cells(name)
-            is_blank = np.array([cell is None for cell in cells.distinct], dtype=bool)
-            own = len(cells.distinct) + np.arange(len(cells.codes))
-            groups = np.where(is_blank[cells.codes], own, cells.codes)
+            numbers: dict[str, int] = {}
+            of_cells = [
+                -1
+                if cell is None
+                else numbers.setdefault(" ".join(str(cell).split()), len(numbers))
+                for cell in cells.distinct
+            ]
+            codes = np.array(of_cells, dtype=np.int64)[cells.codes]
+            groups = np.where(codes < 0, len(numbers) + np.arange(len(codes)), codes)
             self._groups[name] = groups
         return groups
 
