@@ -126,3 +126,16 @@ def test_the_last_row_of_each_file_may_be_a_total(write):
     dataset = read_dataset(files, None)
     assert dataset.reports[0].skipped == {"that is a total": 2}
     assert list(dataset.catalog.ids) == [1, 2]
+
+
+def test_numbers_of_other_kinds_in_another_file_stay_what_they_are(tmp_path, write):
+    cells = [[4], [4.5], pd.to_datetime(["2024-01-01"]), pd.to_datetime(["2024-01-01"], utc=True)]
+    for n, value in enumerate(cells):
+        pd.DataFrame({"id": [n], "x": value}).to_parquet(tmp_path / f"{n}.parquet")
+    rows = load(str(tmp_path / "*.parquet"), "items")[0]
+    assert [cell[:4] for cell in rows["x"]] == ["4", "4.5", "2024", "2024"]
+
+
+def test_a_row_skipped_while_reading_names_its_file(write):
+    files = [write("a.csv", "id,title\n1,a\n"), write("b.csv", "id,title\n2,b\n3,c,d,e,f\n")]
+    assert "1 with too many columns, first row 3 of b.csv" in str(load(files, "items")[1])
