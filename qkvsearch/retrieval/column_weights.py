@@ -2,13 +2,11 @@
 
 An item's key is the sum of its columns' embeddings. Each has length 1 whatever the text's length:
 with equal weights a title would count as much as the whole description. The prior weights depend on
-the lengths and on how the texts differ; queries, made of the catalog or judged, refine them for
-each head.
+the lengths of texts; queries, made of the catalog or judged, refine them for each head.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -23,8 +21,8 @@ from qkvsearch.text.labelled import NEGLIGIBLE
 # benchmarks. Shorter texts than a sentence count like one, and longer texts than a transformer
 # reads count no more.
 POWER, MIN_LENGTH, MAX_LENGTH = 0.5, 16, 256
-# A column with the same text in every row counts this much.
-MIN_APART = 0.01
+# What a column with the same text in every row counts, as a share of others.
+CONSTANT = 0.01
 # The prior weights count like this many queries: 100 judged queries move them halfway.
 PRIOR_QUERIES = 100
 
@@ -33,8 +31,8 @@ Columns = Sequence[Sequence[str]]
 
 def length_weights(fields: Columns, analyzer: Analyzer | None = None) -> np.ndarray:
     """Return weights (n_columns,) that add up to 1, by the square root of the mean number of words
-    in a column's texts, empty ones aside, times how well its texts tell items apart: their entropy
-    as a share of that of distinct texts. Columns of short distinct texts have equal weights.
+    in a column's texts, empty ones aside. Columns of short texts have equal weights. A column with
+    the same text in every row tells no items apart and has hardly any.
 
     fields: the text columns, each with one text for each item.
 
@@ -46,12 +44,9 @@ def length_weights(fields: Columns, analyzer: Analyzer | None = None) -> np.ndar
     for i, column in enumerate(AnalyzedTexts.of_columns(fields, analyzer or Analyzer())):
         has_text = np.array([bool(text.strip()) for text in column], bool)
         lengths[i] = column.n_tokens[has_text].mean() if has_text.any() else 0
-        counts = np.array(list(Counter(text for text in column if text.strip()).values()))
-        if (n_texts := counts.sum()) > 1:
-            shares = counts / n_texts
-            apart[i] = max(MIN_APART, -(shares @ np.log(shares)) / np.log(n_texts))
-    weights = apart * np.clip(lengths, MIN_LENGTH, MAX_LENGTH) ** POWER
-    return np.asarray(weights / weights.sum())
+        apart[i] = CONSTANT if len(set(column)) == 1 else 1
+    shares = apart * np.clip(lengths, MIN_LENGTH, MAX_LENGTH) ** POWER
+    return np.asarray(shares / shares.sum())
 
 
 class ColumnScores(NamedTuple):

@@ -68,7 +68,7 @@ def test_a_build_keeps_the_weights_of_every_head(path):
         assert list(weights) == list(HEADS)
         for head in HEADS:
             assert list(weights[head]) == ["title", "body"]
-            assert weights[head]["body"] == pytest.approx(60**0.5 / (60**0.5 + 16**0.5), abs=0.01)
+            assert weights[head]["body"] == pytest.approx(60**0.5 / (60**0.5 + 16**0.5))
             keys = expected(engine, head, frame(), list(weights[head].values()))
             np.testing.assert_allclose(engine.models.dense_keys(head).vectors, keys, atol=1e-6)
 
