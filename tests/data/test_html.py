@@ -92,6 +92,19 @@ def test_every_other_tag_joins_them(tag):
     assert plain_text(f"a<{tag}>b") == "ab"
 
 
+UNCLOSED = [
+    "<a ", "<a/", "<br/", "<x ", '<a href="', '<a b="c"', '<a "<a" ', "<script ", "<!--", "<!-- -",
+    "<![CDATA[", "<?", "</", "<", "&", "&amp", "&#",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("begun", UNCLOSED)
+@pytest.mark.parametrize("end", ["", " '"])
+def test_markup_begun_a_hundred_thousand_times_is_read_once(begun, end):
+    text = begun * 100_000 + end  # in quadratic time this would not end today
+    assert plain_text(text) == text.strip()
+
+
 def test_texts_without_html_are_left_alone():
     texts = pd.Series(["a", "b < c"], dtype=object)
     assert without_html(texts).tolist() == ["a", "b < c"]

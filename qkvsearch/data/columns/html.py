@@ -6,9 +6,7 @@ import html
 import json
 import re
 from html.entities import html5
-from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -17,11 +15,22 @@ BLOCKS, INLINE, FLAGS = map(
     frozenset, json.loads(Path(__file__).with_name("html_tags.json").read_text("utf-8")).values()
 )
 TAGS = BLOCKS | INLINE
-UNSEEN = "script", "style"
 MAY_BE_HTML = r"<[A-Za-z/!?]|&(?:#[0-9]+|#[xX][0-9a-fA-F]+|[A-Za-z][A-Za-z0-9]*);"
 ENTITY = re.compile(r"&(?:#[0-9]+|#[xX][0-9a-fA-F]+|([A-Za-z][A-Za-z0-9]*));")
 CLOSING = re.compile(rf"</(?:{'|'.join(sorted(TAGS))})\s*>|<br\s*/?>", re.IGNORECASE)
 MAX_PASSES = 3  # some texts were escaped twice
+# Comments, sections, scripts, declarations and tags. None contains its own beginning, and no
+# repetition gives back what it took (`+` after it): the time is linear in any text.
+REST = r"""(?:[^<>"']++|"[^"<]*+"|'[^'<]*+'|["'])*+"""
+MARKUP = re.compile(
+    r"<!--(?:(?!<!--|-->).)*+-->"
+    r"|<!\[CDATA\[(?P<section>(?:(?!<!\[CDATA\[|\]\]>).)*+)\]\]>"
+    rf"|<(?P<unseen>script|style)\b{REST}>(?:(?!</?(?P=unseen)).)*+</(?P=unseen)\s*+>"
+    r"|<[!?][^<>]*+>"
+    rf"""|<(?P<close>/?)(?P<name>[a-z][^\s/<>"']*+)(?P<attributes>{REST})>""",
+    re.IGNORECASE | re.DOTALL,
+)
+ATTRIBUTE = re.compile(r"""([^\s=/"']++)(\s*+=\s*+(?:"[^"]*+"|'[^']*+'|[^\s"']*+))?""")
 
 
 def without_html(texts: pd.Series) -> pd.Series:
@@ -52,86 +61,24 @@ def _is_entity(match: re.Match[str]) -> bool:
 
 
 def _without_tags(text: str) -> str:
-    # The parser also knows entities without a semicolon, and finds them in &copy=1 of an address.
-    escaped = _escape_others(text)
-    reader = _Reader(escaped)
-    reader.feed(escaped)
-    reader.close()
-    read = "".join(reader.parts).replace("\xa0", " ")
-    if reader.has_tags:
-        return " ".join(read.split())
-    return read.strip()
+    bare = MARKUP.sub(_without_markup, text)
+    has_tags = bare != text
+    bare = ENTITY.sub(_unescaped, bare).replace("\xa0", " ")
+    return " ".join(bare.split()) if has_tags else bare.strip()
 
 
-def _escape_others(text: str) -> str:
-    pieces, end = [], 0
-    for match in filter(_is_entity, ENTITY.finditer(text)):
-        pieces += [text[end : match.start()].replace("&", "&amp;"), match[0]]
-        end = match.end()
-    return "".join([*pieces, text[end:].replace("&", "&amp;")])
+def _unescaped(match: re.Match[str]) -> str:
+    return html.unescape(match[0]) if _is_entity(match) else match[0]
 
 
-class _Reader(HTMLParser):
-    """A parser that collects the text between known tags; unknown tags are text."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.parts: list[str] = []
-        self.has_tags = False
-        self._unseen = ""
-        self._closed = {tag for tag in UNSEEN if f"</{tag}" in text.lower()}
-
-    def set_cdata_mode(self, elem: str, **options: Any) -> None:
-        if elem in self._closed:  # the parser would take all that follows for a script
-            super().set_cdata_mode(elem, **options)
-
-    def parse_marked_section(self, i: int, report: bool = True) -> int:
-        try:
-            return super().parse_marked_section(i, report)
-        except AssertionError:  # some versions say so that it is no section
-            self.handle_data("<![")
-            return i + 3
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag not in TAGS or any(value is None and name not in FLAGS for name, value in attrs):
-            self._text(html.unescape(self.get_starttag_text() or ""))
-            return
-        self._tag(tag)
-        if tag in self._closed:
-            self._unseen = tag
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.handle_starttag(tag, attrs)
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag not in TAGS:
-            self._text(f"</{tag}>")
-            return
-        if tag == self._unseen:
-            self._unseen = ""
-        self._tag(tag)
-
-    def handle_data(self, data: str) -> None:
-        self._text(data)
-
-    def handle_comment(self, data: str) -> None:
-        self.has_tags = True
-
-    def handle_decl(self, decl: str) -> None:
-        self.has_tags = True
-
-    def handle_pi(self, data: str) -> None:
-        self.has_tags = True
-
-    def unknown_decl(self, data: str) -> None:
-        self.has_tags = True
-        self._text(data.removeprefix("CDATA["))
-
-    def _tag(self, tag: str) -> None:
-        self.has_tags = True
-        if tag in BLOCKS:
-            self.parts.append(" ")
-
-    def _text(self, text: str) -> None:
-        if not self._unseen:
-            self.parts.append(text)
+def _without_markup(match: re.Match[str]) -> str:
+    """Return what remains of markup: nothing, a space for a block, or an unknown tag as it is."""
+    if match["section"] is not None:
+        return str(match["section"])
+    name = (match["unseen"] or match["name"] or "").lower()
+    if match["name"]:
+        attributes = () if match["close"] else ATTRIBUTE.findall(match["attributes"])
+        is_text = any(not value and name.lower() not in FLAGS for name, value in attributes)
+        if name not in TAGS or is_text:
+            return match[0]
+    return " " if name in BLOCKS else ""
