@@ -141,6 +141,19 @@ def test_a_synonym_is_a_way_to_find_a_word(shop):
     assert ids(shop.search("sweet potato"))[0] == "2"
 
 
+def test_synonyms_beyond_a_hundred_words_are_left_out_and_noted(tmp_path):
+    phrases = [f"word{n} other{n}" for n in range(60)]
+    items = {"id": phrases, "title": phrases}
+    synonyms = {"tent": phrases, "rope": phrases[:50]}
+    with qkv.build(
+        tmp_path / "ws", items=pd.DataFrame(items), synonyms=synonyms, encoder="corpus"
+    ) as engine:
+        hits = {word: engine.search(word, k=60, heads=["lexical"]) for word in synonyms}
+    left_out = "Only the first 100 words of synonyms count; more were left out."
+    assert [left_out in hits[word].notes for word in synonyms] == [True, False]
+    assert set(ids(hits["tent"])) == set(phrases[:50])
+
+
 def test_facets_count_what_matches(shop):
     found = shop.search("mountain", facets="genre,year,colours").facets
     assert found["genre"] == {"sport": 2, "clothes": 1}

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
+from qkvsearch._utils.query_lock import pause
 from qkvsearch.index import StoredModels
 from qkvsearch.query.language import Clause, parse_query
 from qkvsearch.retrieval.bm25 import Expansion, QueryTerm
@@ -24,8 +26,9 @@ from qkvsearch.search.expansion import (
 from qkvsearch.storage import StoredCatalog
 from qkvsearch.text.analysis import Token, fold, resolve_code
 
-# The words of a query that are looked up in other ways than as they are.
-MAX_EXPANDED = 100
+# The words of a query that are looked up in other ways than as they are, and the words of synonyms
+# that are looked up beside them.
+MAX_EXPANDED = MAX_SYNONYM_WORDS = 100
 # A phrase of stop words matters where at most this share of the items has it.
 MAX_PHRASE_SHARE = 0.05
 
@@ -41,7 +44,8 @@ class Query:
     operators. conditions: what the operators demand of an item. text: what the heads read: the
     corrected text without conditions on columns that search does not read. changes: the words that
     are read as others. tokens: the words of the lexical head, without stop words unless there are
-    no others. terms: the same with all that each is looked up by. codes: the ids and other codes of
+    no others. terms: the same with all that each is looked up by, and words of synonyms.
+    has_more_synonyms: whether there are more of them than are looked up. codes: the ids and other codes of
     items in the text. labels: by changed or boosted word, folded, its name in reasons and its
     weight. completions: the words that the last word may become while the user types it, with the
     likelihood of each; last_prefix: its beginning as typed; unfinished: the word that it is read as
@@ -57,6 +61,7 @@ class Query:
     changes: Sequence[Change]
     tokens: Sequence[Token]
     terms: Sequence[QueryTerm]
+    has_more_synonyms: bool
     codes: QueryCodes
     labels: Mapping[str, Label]
     completions: Sequence[tuple[str, float]]
@@ -119,6 +124,7 @@ class QueryReader:
             self._term(token, i < MAX_EXPANDED, expansions.get(token.text, ()), labels)
             for i, token in enumerate(tokens)
         ]
+        synonyms = list(islice(self.lexicon.synonyms.of_several_words(text), MAX_SYNONYM_WORDS + 1))
         is_stop_words = bool(all_tokens) and all(token.is_stop_word for token in all_tokens)
         return Query(
             typed=typed,
@@ -128,7 +134,8 @@ class QueryReader:
             text=text,
             changes=changes,
             tokens=tokens,
-            terms=[*terms, *self.lexicon.synonyms.of_several_words(text)],
+            terms=[*terms, *synonyms[:MAX_SYNONYM_WORDS]],
+            has_more_synonyms=len(synonyms) > MAX_SYNONYM_WORDS,
             codes=QueryCodes.of(text, self.models),
             labels=labels,
             completions=completions,
@@ -184,6 +191,7 @@ class QueryReader:
         labels: Mapping[str, Label],
     ) -> QueryTerm:
         """Return a word with all that it is looked up by."""
+        pause()
         term = self.lexicon.term(token) if is_expanded else QueryTerm.of(token)
         term = term.also(completed)
         if token.text not in labels:

@@ -10,7 +10,7 @@ from itertools import islice
 from qkvsearch._utils.query_lock import pause
 from qkvsearch.query.language import MAX_OPERATORS
 from qkvsearch.search.expansion import MAX_EXPANSION, with_changes
-from qkvsearch.search.query import Query, QueryReader
+from qkvsearch.search.query import MAX_SYNONYM_WORDS, Query, QueryReader
 from qkvsearch.text.analysis import HAS_CJK, fold
 
 NO_TEXTS = (
@@ -129,9 +129,11 @@ def _has_cell(reader: QueryReader, column: str, word: str) -> bool:
 
 
 def _ignored(query: Query, reader: QueryReader) -> Iterator[str]:
-    """Say which operators and which words of `word*` are not looked up."""
+    """Say which operators, synonyms and words of `word*` are not looked up."""
     if n := query.n_ignored:
         yield f"Only the first {MAX_OPERATORS} operators count; {n:,} more were left out."
+    if query.has_more_synonyms:
+        yield f"Only the first {MAX_SYNONYM_WORDS} words of synonyms count; more were left out."
     for clause in query.clauses:
         if clause.kind == "prefix" and reader.is_read(clause):
             _, n_words = reader.lexicon.prefix_words(fold(clause.text))
