@@ -462,7 +462,7 @@ class RowReader:
         values, numbers = np.zeros(0), np.zeros(0, np.int64)
         if self.columns.rating_scale is None:
             ratings = usable.dropna(subset=["rating"]).groupBy("rating").count()
-            table = ratings.limit(MAX_RATINGS + 1).toArrow()
+            table = ratings.limit(MAX_RATINGS + 1).toArrow().sort_by("rating")
             if len(table) > MAX_RATINGS:
                 raise DataError(
                     f"{self.log.path}: more than {MAX_RATINGS:,} different ratings: say on which "
