@@ -46,11 +46,11 @@ class Query:
     are read as others. tokens: the words of the lexical head, without stop words unless there are
     no others. terms: the same with all that each is looked up by, and words of synonyms.
     has_more_synonyms: whether there are more of them than are looked up. codes: the ids and other
-    codes of items in the text. labels: by changed or boosted word, folded, its name in reasons and its
-    weight. completions: the words that the last word may become while the user types it, with the
-    likelihood of each; last_prefix: its beginning as typed; unfinished: the word that it is read as
-    until then, "" if it is a whole word. stop_words_mask: for a text of stop words alone, bool
-    (n_items,), the items that it may mean; None for any other text.
+    codes of items in the text. labels: by changed or boosted word, folded, its name in reasons and
+    its weight. completions: the words that the last word may become while the user types it, with
+    the likelihood of each; last_prefix: its beginning as typed; unfinished: the word that it is
+    read as until then, "" if it is a whole word. stop_words_mask: for a text of stop words alone,
+    bool (n_items,), the items that it may mean; None for any other text.
     """
 
     typed: str

@@ -271,18 +271,42 @@ def test_a_cell_far_to_the_right_of_each_row_is_refused(tmp_path):
     refused(tmp_path / "t.xlsx", "16,384 columns, and a workspace keeps 1,990 at most")
 
 
-def test_many_sheets_of_one_part_are_refused(tmp_path):
-    path = tmp_path / "t.xlsx"
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("xl/workbook.xml", "sheets without a part"), ("xl/other.xml", "no workbook in xl/workbook")],
+)
+def test_many_sheets_of_one_part_are_refused(tmp_path, name, message):
+    path, usual = tmp_path / "t.xlsx", "xl/workbook.xml"
     packed(path, "")
     with ZipFile(path) as whole:
-        parts = {name: whole.read(name) for name in whole.namelist()}
-    book = parts["xl/workbook.xml"].decode()
+        parts = {name: whole.read(name).decode() for name in whole.namelist()}
+    book = parts[usual]
     sheet = book[book.index("<sheet ") : book.index("</sheets>")]
-    parts["xl/workbook.xml"] = book.replace(sheet, sheet * 100).encode()
+    parts[name] = book.replace(sheet, sheet * 100)
+    types = parts["[Content_Types].xml"]
+    parts["[Content_Types].xml"] = types.replace(f'"/{usual}"', f'"/{name}"')
     with ZipFile(path, "w") as archive:
-        for name, content in parts.items():
-            archive.writestr(name, content)
-    refused(path, "not a spreadsheet, or damaged: sheets without a part")
+        for part, content in parts.items():
+            archive.writestr(part, content)
+    refused(path, f"not a spreadsheet, or damaged: {message}")
+
+
+ELEMENTS = {
+    "cells": ("<row>" + "<c/>" * 1_200_000 + "</row>", ""),
+    "rows": ("<row/>" * 1_200_000, ""),
+    "pieces of a text": (f'<row><c t="inlineStr"><is>{"<r/>" * 1_200_000}</is></c></row>', ""),
+    "what is no row": ("<x/>" * 1_200_000, ""),
+    "texts": ("", "<si/>" * 1_200_000),
+    "pieces of a shared text": ("", f"<si>{'<r/>' * 1_200_000}</si>"),
+}
+
+
+@pytest.mark.parametrize("kind", ELEMENTS)
+def test_elements_of_a_spreadsheet_are_counted_before_they_are_read(tmp_path, monkeypatch, kind):
+    monkeypatch.delenv("QKVSEARCH_MAX_UNPACKED")
+    monkeypatch.setattr(openpyxl, "load_workbook", None)
+    packed(tmp_path / "t.xlsx", *ELEMENTS[kind])
+    refused(tmp_path / "t.xlsx", TOO_MUCH.replace("1,000,000", "100,000,000"))
 
 
 def test_styles_of_a_spreadsheet_have_a_limit(tmp_path, monkeypatch):

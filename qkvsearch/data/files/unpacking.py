@@ -15,8 +15,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
+from xml.etree import ElementTree
 
-from qkvsearch._utils.limits import PACKED_FILES, PACKED_LAYERS, WORKBOOK_PARTS, check_unpacked
+from qkvsearch._utils.limits import (
+    ELEMENT_BYTES,
+    PACKED_FILES,
+    PACKED_LAYERS,
+    WORKBOOK_PARTS,
+    check_unpacked,
+)
 from qkvsearch.data.files.frames import pick_name
 from qkvsearch.errors import DataError, need
 
@@ -30,6 +37,7 @@ PACKERS: dict[bytes, Any] = {
 ZSTANDARD = b"\x28\xb5\x2f\xfd"
 ZIP, EMPTY_ZIP = b"PK\x03\x04", b"PK\x05\x06"
 PACKED_SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
+WORKBOOK = "xl/workbook.xml"
 # The members of a workbook that are read in pieces, or not at all.
 IN_PIECES = ("xl/worksheets/", "xl/sharedStrings", "xl/media/", "xl/drawings/", "xl/embeddings/")
 
@@ -151,7 +159,7 @@ def _from_archive(file: TableFile, stack: ExitStack) -> TableFile | None:
     """Return the named file of an archive, or its only one; None for a spreadsheet."""
     try:
         with zipfile.ZipFile(file.path) as archive:
-            if "xl/workbook.xml" in archive.namelist():
+            if WORKBOOK in archive.namelist():
                 _check_workbook(archive, file)
                 return None
             PACKED_FILES.check(len(archive.namelist()), file.label)
@@ -168,7 +176,10 @@ def _from_archive(file: TableFile, stack: ExitStack) -> TableFile | None:
                 name = pick_name(file.fragment, names, "file", file.label)
             with archive.open(name) as member:
                 path = _copy(_chunks(member), file, stack)
-    except (zipfile.BadZipFile, RuntimeError, zlib.error, EOFError, OSError) as error:
+    except (
+        zipfile.BadZipFile, RuntimeError, zlib.error, EOFError, OSError, KeyError,
+        ElementTree.ParseError,
+    ) as error:  # fmt: skip
         raise DataError(f"{file.label}: cannot be unpacked: {error}") from None
     return replace(file, name=Path(name).name, path=path, fragment="")
 
@@ -179,10 +190,24 @@ def _check_workbook(archive: zipfile.ZipFile, file: TableFile) -> None:
     check_unpacked(sum(sizes.values()), file.size, file.label)
     others = [size for name, size in sizes.items() if not name.startswith(IN_PIECES)]
     WORKBOOK_PARTS.check(sum(others), file.label)
+    n_elements = 0
+    for name in sizes:
+        with archive.open(name) as member:
+            for chunk in _chunks(member):
+                n_elements += chunk.count(b"<") - chunk.count(b"</")
+                check_unpacked(ELEMENT_BYTES * n_elements, file.size, file.label)
     # Any number of sheets may name the same part, and each would be read.
-    content = archive.read("xl/workbook.xml").replace(b"\0", b"")
+    content = archive.read(WORKBOOK).replace(b"\0", b"")
     if content.count(b"sheetId") > len(sizes) or b"<!ENTITY" in content:
         raise DataError(f"{file.label}: not a spreadsheet, or damaged: sheets without a part")
+    types = ElementTree.fromstring(archive.read("[Content_Types].xml"))
+    main = {
+        each.get("PartName", f"/{WORKBOOK}")
+        for each in types
+        if each.get("ContentType", "").endswith(".main+xml")
+    }
+    if main != {f"/{WORKBOOK}"}:
+        raise DataError(f"{file.label}: not a spreadsheet, or damaged: no workbook in {WORKBOOK}")
 
 
 def _copy(chunks: Iterable[bytes], file: TableFile, stack: ExitStack) -> Path:
