@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from qkvsearch.lessons.drawings.attention_lines import in_bytes
+from qkvsearch.lessons.drawings.attention_lines import LEVELS
 from qkvsearch.text.encoders import pretrained
 
 OUT = Path(__file__).parent.parent / "qkvsearch/lessons/compute/minilm_heads.npz"
@@ -39,6 +39,18 @@ SENTENCES = (
     "The cat chased the dog up a tree",
     "The film was not bad at all",
 )
+
+
+def in_bytes(weights: np.ndarray) -> np.ndarray:
+    """Return weights (..., n) as uint8 over `LEVELS`, each off by less than one level.
+
+    Each row adds up to `LEVELS` still: what rounding down leaves goes to those who lost most.
+    """
+    exact = weights / weights.sum(axis=-1, keepdims=True) * LEVELS
+    rounded = np.floor(exact + 1e-9)
+    missing = LEVELS - rounded.sum(axis=-1, keepdims=True)
+    lost = np.argsort(np.argsort(rounded - exact, axis=-1, kind="stable"), axis=-1)
+    return (rounded + (lost < missing)).astype(np.uint8)
 
 
 def main(model: str = "minilm") -> None:

@@ -4,6 +4,7 @@ import io
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from string import Template
 from typing import Any
 
 import numpy as np
@@ -187,34 +188,7 @@ def _draw_lines(figure: Any, comparison: Comparison, title: str) -> None:
 
 # --- pages ---
 
-PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>{title}</title>
-<style>
-body {{ font: 1rem/1.4 system-ui, sans-serif; margin: 1.5rem; color: #111; background: #fff }}
-main {{ display: flex; flex-wrap: wrap; gap: 1.5rem }}
-.scroll {{ overflow-x: auto; max-width: 100% }}
-table {{ border-collapse: collapse; font-size: {size} }}
-caption {{ text-align: left; font-weight: 600; padding-bottom: .3rem }}
-th, td {{ padding: .15rem .35rem; border: 1px solid #ddd }}
-td {{ text-align: right; font-variant-numeric: tabular-nums }}
-th {{ font-weight: 500; background: #f4f4f4 }}
-tbody th {{ text-align: right; position: sticky; left: 0 }}
-td.hidden {{ background: #ddd; color: #444 }}
-</style>
-</head>
-<body>
-<h1>{title}</h1>
-<p id="how">{how}</p>
-<main>
-{tables}</main>
-</body>
-</html>
-"""
+PAGE = Path(__file__).with_name("attention_page.html")
 HOW_MAPS = (
     "Rows attend to columns; numbers are percent, and each row adds up to 100. Darker cells have "
     "more weight; a dot is a masked pair."
@@ -248,7 +222,8 @@ def comparison_page(comparison: Comparison, title: str) -> str:
 
 def _page(title: str, how: str, tables: str, size: str) -> str:
     heading = joined([printable(" ".join(title.split())) or "Attention"])
-    return PAGE.format(title=heading, how=how, tables=tables, size=size)
+    page = Template(PAGE.read_text(encoding="utf-8"))
+    return page.substitute(title=heading, how=how, tables=tables, size=size)
 
 
 def _map_table(map_: AttentionMap) -> str:

@@ -20,7 +20,7 @@ from qkvsearch.cli.context import (
     wait_option,
 )
 from qkvsearch.cli.hits import question_option
-from qkvsearch.cli.render import Output, output_options, to_table
+from qkvsearch.cli.render import Output, as_rich_table, output_options, to_table
 
 if TYPE_CHECKING:
     from qkvsearch.evaluation.results import Evaluation
@@ -275,21 +275,21 @@ def _line(trial: Trial) -> str:
 
 
 def _live_table(trials: list[Trial]) -> Any:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, title=f"{len(trials)} trials", title_justify="left")
-    for heading in ("", "learned", "validation", "seconds"):
-        table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
-    table.add_column(" ".join(trials[-1].settings), no_wrap=True)
+    columns = [("", "left"), *((name, "right") for name in ("learned", "validation", "seconds"))]
+    columns.append((" ".join(trials[-1].settings), "left"))
     order = sorted(trials, key=lambda trial: (-trial.share, -trial.figure))
-    for trial in order[:SHOWN_TRIALS]:
-        table.add_row(
+    rows = [
+        [
             trial.name,
             f"{trial.share:.0%}",
             f"{trial.figure:.4f}",
             f"{trial.seconds:.1f}",
             " ".join(f"{value:g}" for value in trial.settings.values()),
-        )
+        ]
+        for trial in order[:SHOWN_TRIALS]
+    ]
+    table: Any = as_rich_table(columns, rows)
+    table.title, table.title_justify = f"{len(trials)} trials", "left"
     return table
 
 

@@ -5,9 +5,8 @@ reads and `runner` runs; what takes more than a few lines to compute is in `comp
 add a folder.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.lessons.messages import LANGUAGES, language, spoken
@@ -23,20 +22,16 @@ FOLDERS = folders()
 LESSONS = tuple(FOLDERS)
 
 
-def lesson(
-    name: str, given: Given | None = None, changes: Mapping[str, Any] | None = None
-) -> Lesson:
+def lesson(name: str, given: Given | None = None) -> Lesson:
     """Compute a lesson in the language that is spoken. Raises `QkvError` for an unknown name, or
     where what is given does not fit the lesson.
-
-    changes: values in place of those of a document's setup, by name.
 
     >>> lesson("masks").showing(54).title
     'Padding'
     """
     source, given = _source(name), given or Given()
     refuse(given, name, *source.fields.get("takes", "").split())
-    steps, quizzes = run(source, given, changes)
+    steps, quizzes = run(source, given)
     quizzes = [replace(quiz, name=f"{name}.{n}") for n, quiz in enumerate(quizzes, start=1)]
     return Lesson(**vars(_outline(name)), steps=steps, quizzes=quizzes)
 

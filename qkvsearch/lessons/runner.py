@@ -7,7 +7,7 @@ written in front, in a namespace of its own. So it also runs when it is pasted a
 import ast
 import dis
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from string import Formatter
@@ -33,16 +33,12 @@ LISTS = {"rows", "columns", "labels", "axes", "names", "dot_labels", "user_names
 DRAWINGS = {"arrows": Arrows, "descent": Descent, "flow": Flow, "heads": Heads}
 
 
-def run(
-    source: Source, given: Given, changes: Mapping[str, Any] | None = None
-) -> tuple[list[Step], list[Quiz]]:
-    """Compute the steps and questions of a document.
-
-    changes: values that replace those of the document's setup, by name, for "what if".
-    Raises `DataError`, with the line, for what cannot be computed.
+def run(source: Source, given: Given) -> tuple[list[Step], list[Quiz]]:
+    """Compute the steps and questions of a document. Raises `DataError`, with the line, for what
+    cannot be computed.
     """
     with np.errstate(all="ignore"):  # a reader's numbers may be too large for exp
-        return _Run(source, given, dict(changes or {})).result()
+        return _Run(source, given).result()
 
 
 @dataclass
@@ -52,17 +48,11 @@ class Names:
     values: dict[str, Any]
     imports: dict[str, tuple[str, str]] = field(default_factory=dict)
     functions: dict[str, str] = field(default_factory=dict)
-    changes: dict[str, Any] = field(default_factory=dict)
 
     def execute(self, code: str) -> None:
-        """Run code that is not shown, with `changes` in place of what it assigns."""
-        for node in ast.parse(code).body:
-            exec(compile(ast.Module([node], []), "lesson", "exec"), self.values)
-            self._learn(node, code)
-            for name in names_of(ast.unparse(node))[1]:
-                if name in self.changes:
-                    self.imports.pop(name, None)
-                    self.values[name] = self.changes[name]
+        """Run code that is not shown."""
+        exec(compile(code, "lesson", "exec"), self.values)
+        self._learn(code)
 
     def execute_alone(self, code: str) -> Code:
         """Run code in a namespace of its own, after the lines that it needs; keep what it defines.
@@ -77,8 +67,7 @@ class Names:
             raise ValueError("end with an expression, the value to show")
         exec(compile(tree, "lesson", "exec"), space)
         value = eval(compile(ast.Expression(last.value), "lesson", "eval"), space)
-        for node in ast.parse(code).body:
-            self._learn(node, code)
+        self._learn(code)
         self.values.update({name: space[name] for name in names_of(code)[1] if name in space})
         return Code(text, value)
 
@@ -109,19 +98,18 @@ class Names:
         gap = [""] if assigned and named and not defined else []
         return "".join(f"{line}\n" for line in [*plain, *named, *gap, *defined, *assigned.values()])
 
-    def _learn(self, node: ast.stmt, code: str) -> None:
-        """Note how to write again what this statement defined."""
-        if isinstance(node, ast.Import):
-            self.imports |= {a.asname or a.name: ("", ast.unparse(a)) for a in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            origin = str(node.module)
-            self.imports |= {a.asname or a.name: (origin, ast.unparse(a)) for a in node.names}
-        elif isinstance(node, ast.FunctionDef):
-            self.functions[node.name] = ast.get_source_segment(code, node) or ""
-        else:
-            for name in names_of(ast.unparse(node))[1]:
-                self.imports.pop(name, None)
-                self.functions.pop(name, None)
+    def _learn(self, code: str) -> None:
+        """Note how to write again what these statements defined."""
+        for node in ast.parse(code).body:
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                origin = getattr(node, "module", "")
+                self.imports |= {a.asname or a.name: (origin, ast.unparse(a)) for a in node.names}
+            elif isinstance(node, ast.FunctionDef):
+                self.functions[node.name] = ast.get_source_segment(code, node) or ""
+            else:
+                for name in names_of(ast.unparse(node))[1]:
+                    self.imports.pop(name, None)
+                    self.functions.pop(name, None)
 
 
 def names_of(code: str) -> tuple[list[str], list[str]]:
@@ -169,11 +157,9 @@ def literal(value: Any, name: str = "value") -> str:
 class _Run:
     source: Source
     given: Given
-    changes: dict[str, Any]
 
     def __post_init__(self) -> None:
-        names = {"np": np, "given": self.given}
-        self.names = Names(names, {"np": ("", "numpy as np")}, changes=self.changes)
+        self.names = Names({"np": np, "given": self.given}, {"np": ("", "numpy as np")})
         self.steps: list[Step] = []
         self.quizzes: list[Quiz] = []
 
@@ -183,8 +169,6 @@ class _Run:
         for block in blocks[:first]:
             with self._located(block):
                 self._set_up(block)
-        if unknown := self.changes.keys() - self.names.values.keys():
-            raise DataError(f"{self.source.path}: the setup defines no {', '.join(unknown)}")
         starts = [n for n in range(first, len(blocks)) if blocks[n].kind == "heading"]
         for start, end in zip(starts, [*starts[1:], len(blocks)], strict=True):
             with self._located(blocks[start]):
@@ -260,9 +244,20 @@ class _Run:
             if "drawing" in fields:
                 return [replace(fields.pop("drawing"), name=block.name, **fields)]
             return [DRAWINGS[block.kind](name=block.name, **fields)]
-        if block.kind not in BUILDERS:
-            raise ValueError(f"there is no fence `{block.kind}`")
-        return [BUILDERS[block.kind](block.name, fields)]
+        match block.kind:
+            case "matrix":
+                return [_matrix(fields)]
+            case "table":
+                rows = [[_plain(cell) for cell in row] for row in fields["rows"]]
+                return [Table(fields["caption"], fields["columns"], rows)]
+            case "curve":
+                values = np.asarray(fields["values"])
+                return [Curve(fields["caption"], fields["x"], values)]
+            case "workbench":
+                if "bench" in fields:
+                    return [replace(fields.pop("bench"), name=block.name, **fields)]
+                return [Workbench(name=block.name, **fields)]
+        raise ValueError(f"there is no fence `{block.kind}`")
 
     def _question(self, block: Block) -> Quiz:
         fields = self._fields(block)
@@ -325,7 +320,7 @@ class _Run:
             ) from error
 
 
-def _matrix(name: str, fields: dict[str, Any]) -> Matrix:
+def _matrix(fields: dict[str, Any]) -> Matrix:
     """Build a matrix from `step`, a step of a trace, or from an array with labels and a role."""
     caption = fields.pop("caption")
     if "step" in fields:
@@ -334,31 +329,8 @@ def _matrix(name: str, fields: dict[str, Any]) -> Matrix:
     return Matrix(caption, **fields)
 
 
-def _table(name: str, fields: dict[str, Any]) -> Table:
-    rows = [
-        [cell.item() if isinstance(cell, np.generic) else cell for cell in row]
-        for row in fields["rows"]
-    ]
-    return Table(fields["caption"], fields["columns"], rows)
-
-
-def _curve(name: str, fields: dict[str, Any]) -> Curve:
-    return Curve(fields["caption"], fields["x"], np.asarray(fields["values"]))
-
-
-def _workbench(name: str, fields: dict[str, Any]) -> Workbench:
-    """Build a workbench from `bench`, or from its own fields; the name is the fence's."""
-    if "bench" in fields:
-        return replace(fields.pop("bench"), name=name, **fields)
-    return Workbench(name=name, **fields)
-
-
-BUILDERS: dict[str, Callable[[str, dict[str, Any]], Part]] = {
-    "matrix": _matrix,
-    "table": _table,
-    "curve": _curve,
-    "workbench": _workbench,
-}
+def _plain(cell: Any) -> Any:
+    return cell.item() if isinstance(cell, np.generic) else cell
 
 
 def _instructions(code: CodeType, kinds: set[str]) -> list[str]:

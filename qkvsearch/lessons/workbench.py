@@ -68,6 +68,16 @@ class Workbench:
         return "inputs" in self.matrices
 
     @property
+    def has_values(self) -> bool:
+        return "values" in self.matrices or "w_value" in self.matrices
+
+    @property
+    def scale_or_default(self) -> float:
+        """The scale of the scores, 1/√d unless another is set."""
+        wide = self.matrices["w_query" if self.is_projected else "queries"]
+        return float(self.scale or wide.shape[1] ** -0.5)
+
+    @property
     def visible(self) -> np.ndarray | None:
         """The mask to begin with: bool (L, S), True = may attend; None hides nothing."""
         return mask_of(self.mask, len(self.rows), len(self.columns), self.padded)
@@ -82,7 +92,7 @@ class Workbench:
         given = {**self.matrices, **(matrices or {})}
         computed = self.trace(given, **changed)
         names = ("queries", "keys", "values", "scores", "scaled", "masked", "weights", "outputs")
-        ends = names if self._has_values else names[:2] + names[3:4]
+        ends = names if self.has_values else names[:2] + names[3:4]
         return {name: np.asarray(computed[name].array) for name in ends}
 
     def trace(
@@ -100,11 +110,9 @@ class Workbench:
         """
         queries, keys = ("inputs",) * 2 if self.is_projected else ("queries", "keys")
         L, S = len(matrices[queries]), len(matrices[keys])
-        wide = matrices["w_query"] if self.is_projected else matrices["queries"]
-        scale = scale or self.scale or wide.shape[1] ** -0.5
         options: dict[str, Any] = {
             "mask": mask_of(mask or self.mask, L, S, self.padded),
-            "scale": scale / (temperature or self.temperature),
+            "scale": (scale or self.scale_or_default) / (temperature or self.temperature),
             "normalize": normalize or self.normalize,
         }
         with np.errstate(all="ignore"):
@@ -116,7 +124,3 @@ class Workbench:
             values = matrices.get("values", matrices["keys"])
             labels = {"query_labels": self.rows, "key_labels": self.columns}
             return trace(matrices["queries"], matrices["keys"], values, **labels, **options)
-
-    @property
-    def _has_values(self) -> bool:
-        return "values" in self.matrices or "w_value" in self.matrices

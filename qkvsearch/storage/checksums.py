@@ -35,16 +35,22 @@ def checksum(path: Path) -> str:
     return digest.hexdigest()
 
 
+def file_status(path: Path) -> os.stat_result:
+    """Return the status of a file. Raises `DamagedError` for a link or a folder, and `OSError`."""
+    status = path.lstat()
+    if not stat.S_ISREG(status.st_mode):
+        raise DamagedError(path, "it is a link or a folder, and was written as a file")
+    return status
+
+
 def check_size(path: Path, entry: Mapping[str, Any]) -> os.stat_result:
     """Return the status of a file. Raise `DamagedError` where it is missing, a link, or of another
     size than in the manifest.
     """
     try:
-        status = path.lstat()
+        status = file_status(path)
     except OSError as error:
         raise DamagedError(path, error.strerror or str(error)) from None
-    if not stat.S_ISREG(status.st_mode):
-        raise DamagedError(path, "it is a link or a folder, and was written as a file")
     if status.st_size != entry["bytes"]:
         raise DamagedError(path, f"{status.st_size:,} bytes instead of {entry['bytes']:,}")
     return status
@@ -97,10 +103,7 @@ def read_checksummed(path: Path, checksum: str | None = None) -> Any:
     Raises `DamagedError`, and `FileNotFoundError` where there is no such file.
     """
     try:
-        status = path.lstat()
-        if not stat.S_ISREG(status.st_mode):
-            raise DamagedError(path, "it is a link or a folder, and was written as a file")
-        if status.st_size > MAX_JSON_BYTES:
+        if file_status(path).st_size > MAX_JSON_BYTES:
             raise DamagedError(path, f"it is longer than {MAX_JSON_BYTES:,} bytes")
         text = path.read_text(encoding="utf-8")
         content = json.loads(text)["content"]

@@ -83,7 +83,9 @@ def exclusive(
     `writer_lock`. mode: permissions of a new file. Raises `WorkspaceError`.
     """
     try:
-        file = os.fdopen(_opened(path, mode), "a+", encoding="utf-8")
+        # A link is an error: it may lead anywhere.
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
+        file = os.fdopen(os.open(path, flags, mode), "a+", encoding="utf-8")
     except OSError as error:
         raise WorkspaceError(f"{path}: cannot write: {error.strerror}") from None
     with file:
@@ -91,13 +93,7 @@ def exclusive(
         try:
             yield file
         finally:
-            unlock(file)
-
-
-def _opened(path: Path, mode: int) -> int:
-    """Return a descriptor of the file. A link is an error: it may lead anywhere."""
-    no_link = getattr(os, "O_NOFOLLOW", 0)
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | no_link, mode)
+            take(file, system.LOCK_UN)
 
 
 def _wait_for(
@@ -170,8 +166,3 @@ def lock(file: IO[Any], *, shared: bool = False, wait: bool = True) -> bool:
     except REFUSED:
         return False
     return True
-
-
-def unlock(file: IO[Any]) -> None:
-    """Release the lock. Closing the file releases it too."""
-    take(file, system.LOCK_UN)

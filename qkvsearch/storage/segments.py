@@ -47,6 +47,7 @@ class Segment:
         again: bool = False,
     ) -> None:
         self.folder, self.trust, self.again = folder, trust, again
+        self._compared: set[Path] = set()
         path = folder / MANIFEST
         if folder.is_symlink():
             raise DamagedError(folder, "it is a link, and was written as a folder")
@@ -138,10 +139,6 @@ class Segment:
             compare(*file)
             self._compared.add(file.path)
         return self.again or self.trust
-
-    @cached_property
-    def _compared(self) -> set[Path]:
-        return set()
 
     def close(self) -> None:
         if "catalog" in self.__dict__:

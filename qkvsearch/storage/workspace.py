@@ -234,18 +234,12 @@ class Workspace:
         have a folder. Raises `WorkspaceError` for another format.
         """
         for _ in range(MAX_CHECKS):
-            before = self._root_bytes()
+            before = self.state()
             errors = self._damaged_files()
             # A writer may have removed builds meanwhile, whose files are missing then.
-            if not errors or self._root_bytes() == before:
+            if not errors or self.state() == before:
                 break
         return errors
-
-    def _root_bytes(self) -> bytes | None:
-        try:
-            return (self.path / ROOT).read_bytes()
-        except OSError:
-            return None
 
     def _damaged_files(self) -> list[DamagedError]:
         errors: list[DamagedError] = []

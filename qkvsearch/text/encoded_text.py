@@ -348,9 +348,13 @@ def compare(a: EncodedText, b: EncodedText, word: str | None = None) -> Comparis
         raise QkvError("no word is in both texts")
     x = a.word_vectors()[:, [a.position(name) for name in names]]
     y = b.word_vectors()[:, [b.position(name) for name in names]]
-    lengths = np.linalg.norm(x, axis=-1) * np.linalg.norm(y, axis=-1)
-    cosines = (x * y).sum(axis=-1) / np.where(lengths > 0, lengths, 1)
-    return Comparison(names, cosines)
+    return Comparison(names, cosine(x, y))
+
+
+def cosine(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return the cosine of vectors (..., d), 0 for a vector of zeros."""
+    lengths = np.linalg.norm(a, axis=-1) * np.linalg.norm(b, axis=-1)
+    return np.asarray((a * b).sum(axis=-1) / np.where(lengths > 0, lengths, 1))
 
 
 def is_word(label: str) -> bool:

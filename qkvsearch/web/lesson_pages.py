@@ -19,7 +19,8 @@ from starlette.staticfiles import StaticFiles
 
 from qkvsearch import lessons
 from qkvsearch.lessons import LESSONS, lesson
-from qkvsearch.lessons.exports.page import COURSE, FILES, SCRIPTS, STYLES
+from qkvsearch.lessons.exports.document import COURSE
+from qkvsearch.lessons.exports.page import FILES, SCRIPTS, STYLES
 from qkvsearch.lessons.exports.page.article import article, contents, script_words
 from qkvsearch.lessons.messages import language, say, spoken
 from qkvsearch.web.api.responses import as_json

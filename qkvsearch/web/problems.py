@@ -59,15 +59,11 @@ async def _refused(_: Request, error: Any) -> Response:
 
 async def _engine_error(_: Request, error: Any) -> Response:
     """Give the same message as Python and the command line, unless it names files."""
-    if isinstance(error, WorkspaceError) and _names_a_file(str(error)):
+    if isinstance(error, WorkspaceError) and set("/\\") & set(str(error)):
         log.error("%s", error)
         return problem(HTTPStatus.SERVICE_UNAVAILABLE, UNAVAILABLE)
     is_unknown = isinstance(error, UnknownIdError)
     return problem(HTTPStatus.NOT_FOUND if is_unknown else HTTPStatus.BAD_REQUEST, str(error))
-
-
-def _names_a_file(message: str) -> bool:
-    return "/" in message or "\\" in message
 
 
 async def _invalid_parameter(_: Request, error: Any) -> Response:

@@ -5,33 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from qkvsearch.attention import attention, dot_score
-from qkvsearch.errors import DataError, QkvError
+from qkvsearch.attention import attention
+from qkvsearch.errors import QkvError
 from qkvsearch.lessons import Given, lesson
 from qkvsearch.lessons.compute import context
 from qkvsearch.lessons.parts import Table
 from qkvsearch.lessons.workbench import Workbench
 
-GOOD = np.array([[3.0, 0, 0, 0], [0, 3, 0, 0], [0, 0, 3, 2]])
-SMALL_WORD = [0, 0, 0, 1]
 ANIMAL, STREET, IT, TIRED = 1, 5, 7, 10
-
-
-def showing(point, **changes):
-    return lesson("context", changes=changes).showing(point).computed
 
 
 @pytest.fixture(scope="module")
 def course():
     return lesson("context")
-
-
-def test_it_has_its_points_a_workbench_and_quizzes(course):
-    shown = {point for step in course.steps for point in step.points}
-    assert shown == {14, 15, 18, 19, 20, 21, 22, 24, 25, 26, 27, 29, 34}
-    benches = [p for step in course.steps for p in step.parts if isinstance(p, Workbench)]
-    assert len({bench.name for bench in benches}) == len(benches) == 2
-    assert len(course.quizzes) >= 3
 
 
 # --- the same word twice ---
@@ -88,11 +74,6 @@ def test_a_long_sentence_is_refused():
         lesson("context", Given(sentence="a b " * 6 + "a"))
 
 
-def test_what_it_has_no_use_for_is_refused():
-    with pytest.raises(DataError, match="`mask` has no place in the lesson context, which takes"):
-        lesson("context", Given(mask="both"))
-
-
 # --- what comes out ---
 
 
@@ -104,7 +85,6 @@ def test_a_single_vector_has_weight_1(course):
 @pytest.mark.point(21)
 def test_this_is_good_is_positive(course):
     assert course.showing(21).computed["verdict"] == "a positive judgement"
-    assert showing(21, vectors=GOOD * [1, 1, 1, -1])["verdict"] == "a negative judgement"
 
 
 @pytest.mark.point(22)
@@ -112,8 +92,6 @@ def test_each_of_n_vectors_gets_a_label(course):
     found = course.showing(22).computed
     assert found["chosen"] == ["pronoun", "verb", "adjective"]  # 代词, 动词, 形容词
     assert found["labels"].shape == (3, 3)
-    turned = showing(22, vectors=GOOD[[2, 0, 1, 0]])
-    assert turned["chosen"] == ["adjective", "pronoun", "verb", "pronoun"]
 
 
 @pytest.mark.point(19)
@@ -124,23 +102,11 @@ def test_patches_and_frames_are_sequences_too(course):
         found["weights"] > 0.25, [[1, 0, 0, 1], [0, 1, 1, 0], [0, 1, 1, 0], [1, 0, 0, 1]]
     )
     np.testing.assert_array_equal(found["sound"] > 0.25, [[1, 0, 1, 0], [0, 1, 0, 1]] * 2)
-    stripes = showing(19, image=np.array([[1.0, 1, -1, -1]] * 4))["weights"]
-    np.testing.assert_array_equal(stripes > 0.25, [[1, 0, 1, 0], [0, 1, 0, 1]] * 2)
 
 
 @pytest.mark.point(14)
 def test_by_hand_it_looks_at_itself_the_animal_and_the_street(course):
     assert course.showing(14).computed["top"][:3] == ["it", "animal", "street"]
-    vectors = meanings(course)
-    vectors[STREET] *= 2
-    assert showing(14, meanings=vectors)["top"][:1] == ["street"]
-
-
-def meanings(course):
-    """The vectors made by hand."""
-    vectors = course.showing(14).computed["swapped_meanings"].copy()
-    vectors[TIRED] = [0, 2, 0, 1]
-    return vectors
 
 
 @pytest.mark.point(15)
@@ -158,11 +124,6 @@ def test_it_becomes_more_similar_to_what_it_attends_to_and_to_few_others(course)
         pytest.approx(0.572, abs=5e-4),
         pytest.approx(0.611, abs=5e-4),
     )
-    # Without an animal to attend to there is nothing to take from it.
-    away = meanings(course)
-    away[ANIMAL] = SMALL_WORD
-    moved = showing(15, meanings=away)["mixed"][IT] - found["mixed"][IT]
-    assert np.abs(moved).max() > 0.1
 
 
 @pytest.mark.point(15)
@@ -191,8 +152,6 @@ def test_a_layer_moves_one_row_and_attention_all(course):
     np.testing.assert_array_equal(layer > 0, [False, False, True, False])
     assert (mixed > 1e-3).all()
     assert (again > 1e-3).all()
-    nothing = showing(26, change=np.zeros((4, 1)))["moved"]
-    np.testing.assert_array_equal(nothing, np.zeros((3, 4)))
 
 
 @pytest.mark.point(27)
@@ -221,8 +180,6 @@ def test_each_layer_brings_a_change_one_token_further(course):
     moved = course.showing(18).computed["moved"]
     for n_layers, row in enumerate(moved, start=1):
         np.testing.assert_array_equal(row > 0, np.arange(6) <= n_layers)
-    wide = showing(18, n_layers=2, side=2)["moved"]
-    np.testing.assert_array_equal(wide > 0, [[1, 1, 1, 0, 0, 0], [1, 1, 1, 1, 1, 0]])
 
 
 @pytest.mark.point(29)
@@ -240,30 +197,6 @@ def test_additive_scores_are_single_numbers_one_by_one_or_all_at_once_and_bounde
     assert found["scores"].shape == (2, 3)
     np.testing.assert_allclose(found["scores"], found["loop"])
     assert np.abs(found["scores"]).max() <= found["bound"] == 3
-    rng = np.random.default_rng(0)
-    weights = {"w_query": rng.normal(size=(3, 5)), "w": rng.normal(size=5)}
-    rows = {"queries": 100 * rng.normal(size=(4, 3)), "keys": 100 * rng.normal(size=(6, 4))}
-    with pytest.raises(ValueError, match="width"):  # the dot product needs equal widths
-        dot_score(rows["queries"], rows["keys"])
-    other = showing(34, **rows, **weights, w_key=rng.normal(size=(4, 5)))
-    np.testing.assert_allclose(other["scores"], other["loop"], atol=1e-12)
-    rows["keys"] = rows["queries"]
-    large = showing(34, **rows, **weights, w_key=weights["w_query"])
-    np.testing.assert_allclose(large["scores"], large["loop"], atol=1e-12)
-    assert np.abs(large["scores"]).max() <= large["bound"]
-
-
-# --- questions ---
-
-
-def test_quizzes_judge_right_and_wrong(course):
-    same, which, weights, moved, order, history = course.quizzes
-    assert (same.is_right("0"), same.is_right("1")) == (True, False)
-    assert (which.is_right("3"), which.is_right("1")) == (True, False)
-    assert (weights.is_right("112"), weights.is_right("28")) == (True, False)
-    assert (moved.is_right("a, b, c, d"), moved.is_right("a b c")) == (True, False)
-    assert order.is_right("a")
-    assert history.is_right("a")
 
 
 def test_the_sentence_decides_how_far_the_two_are_apart():

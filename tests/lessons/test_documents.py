@@ -131,13 +131,6 @@ def test_what_has_a_condition_is_there_where_it_holds(document):
     assert (one.code.value, one.parts[0].text) == (2, "Hidden by both.")
 
 
-def test_a_change_of_the_setup_reaches_what_follows_from_it(document):
-    source = document("```python hidden\na = 1\nb = a + 1\n```\n\n## T\n\n{b}\n")
-    assert run(source, Given(), {"a": 5})[0][0].parts[0].text == "6"
-    with pytest.raises(DataError, match="defines no c"):
-        run(source, Given(), {"c": 5})
-
-
 @pytest.mark.parametrize(
     ("body", "message"),
     [
@@ -175,6 +168,19 @@ def test_what_code_cannot_write_is_refused():
         Names({"x": object()}).prelude("x")
 
 
-def test_a_lesson_takes_what_its_document_says():
-    with pytest.raises(DataError, match="takes nothing of your own"):
-        lesson("softmax", Given(sentence="a"))
+@pytest.mark.parametrize(
+    ("name", "given", "message"),
+    [
+        ("embeddings", Given(sentence="a film"), "`sentence` has no place in the lesson embed"),
+        ("search", Given(encoder="static"), "takes `sentence`"),
+        ("softmax", Given(sentence="a"), "takes nothing of your own"),
+        ("translation", Given(mask="padding"), "`mask`"),
+        ("self-attention", Given(sentence="a saw"), "`sentence` has no place in the lesson self"),
+        ("masks", Given(sentence="I saw a saw"), "`sentence`"),
+        ("context", Given(mask="both"), "`mask` has no place in the lesson context, which takes"),
+        ("learning", Given(inputs=np.eye(2)), "`inputs` has no place in the lesson learning"),
+    ],
+)
+def test_a_lesson_takes_what_its_document_says(name, given, message):
+    with pytest.raises(DataError, match=message):
+        lesson(name, given)

@@ -16,7 +16,7 @@ from qkvsearch.lessons import LESSONS, language, lesson
 from qkvsearch.lessons.compute import learning
 from qkvsearch.lessons.compute.recommender import RATE, RATINGS, STEPS, descend, positions
 from qkvsearch.lessons.drawings import Arrows, AttendedText, Descent, Drawing, Flow, Heads
-from qkvsearch.lessons.drawings.attention_lines import LEVELS, in_bytes
+from qkvsearch.lessons.drawings.attention_lines import LEVELS
 from qkvsearch.lessons.drawings.svg import wide
 from qkvsearch.lessons.exports.markdown import to_markdown
 from qkvsearch.lessons.exports.notebook import to_notebook
@@ -310,9 +310,9 @@ def test_what_was_recorded_are_twelve_sentences_of_one_model():
     )
 
 
-def test_bytes_are_less_than_one_level_off_and_rows_add_up():
+def test_bytes_are_less_than_one_level_off_and_rows_add_up(script):
     weights = np.random.default_rng(0).dirichlet(np.full(9, 0.2), size=(3, 4))
-    codes = in_bytes(weights)
+    codes = script("minilm_heads").in_bytes(weights)
     assert codes.dtype == np.uint8
     assert (codes.sum(axis=-1) == LEVELS).all()
     assert np.abs(codes / LEVELS - weights).max() < 1 / LEVELS

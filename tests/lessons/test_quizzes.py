@@ -12,6 +12,21 @@ import pytest
 from qkvsearch.lessons import LESSONS
 from qkvsearch.lessons.quizzes import Quiz, as_number
 
+# What a person may type for the questions of each lesson, in order.
+ANSWERS = {
+    "embeddings": "0 | 0.29 | princess | 1.21",
+    "dot-product": "0.76 | negative | Love story | 12",
+    "recommender": "3.4 | up | Space race | 0.34",
+    "search": "5 | [0.75, 0.25, 0] | 1 | C | The user | Nearly 0",
+    "softmax": "2 | 3 | 0.25 | 1.1 2.9 | 8",
+    "translation": "6 | 潮 | 1 | 24 | 0.48 | 1 | 20 | 1",
+    "self-attention": "12 | 2 | b",
+    "masks": "6 | c D | 0.80 | D | 3 | a, b, c | 1 | 2 | 45",
+    "context": "0 | 3 | 112 | a, b, c, d | a | a",
+    "heads": "1 3 | 80 | 16 | 2 | b | a | 600 | a",
+    "block": "-1 1 | 1 | -1 | b | 0 | a | a | c",
+    "learning": "b | 3 × 3 | a | 2 | a | 1, 3 | a",
+}
 NUMBER = Quiz("a.1", "?", 0.25, "")
 NUMBERS = Quiz("a.2", "?", (0.5, -1.0), "")
 CELLS = Quiz("a.3", "?", frozenset({"aD", "bD"}), "")
@@ -40,6 +55,10 @@ class TestEveryLesson:
     def test_the_solution_as_shown_is_a_right_answer(self, course, name):
         for quiz in course[name]:
             assert quiz.is_right(quiz.solution), quiz.name
+
+    def test_its_questions_have_the_answers_that_the_course_gives(self, course, name):
+        for quiz, answer in zip(course[name], ANSWERS[name].split(" | "), strict=False):
+            assert quiz.is_right(answer), quiz.name
 
     def test_a_choice_is_answered_by_number_letter_or_text_and_only_one_is_right(
         self, course, name

@@ -65,12 +65,6 @@ def test_near_temperature_0_one_video_takes_all(course):
     assert (np.diff(found["weights"].max(axis=1)) > 0).all()
 
 
-@pytest.mark.point(8)
-def test_at_a_high_temperature_all_count_alike():
-    found = lesson("search", changes={"temperatures": [1e6]}).steps[4].computed
-    assert np.allclose(found["weights"], 0.2, atol=1e-5)
-
-
 @pytest.mark.point(9)
 def test_weights_sum_to_1_and_mix_the_values(course):
     found = course.showing(9).computed
@@ -122,15 +116,3 @@ def test_what_is_no_character_in_a_sentence_is_replaced():
     own = lesson("search", Given(sentence="\udcff transformer \ud83d\ude00"))
     assert "“\ufffd transformer \N{GRINNING FACE}”" in own.steps[0].parts[0].text
     assert "\ufffd transformer" in to_page([own]).encode("utf-8").decode("utf-8")
-
-
-def test_other_things_of_the_readers_have_no_place_here():
-    with pytest.raises(QkvError, match="takes `sentence`"):
-        lesson("search", Given(encoder="static"))
-
-
-def test_quizzes_know_their_own_answers(course):
-    assert [q.solution for q in course.quizzes] == [
-        "5", "[0.75, 0.25, 0]", "1", "C", "The user", "Nearly 0"
-    ]  # fmt: skip
-    assert all(quiz.is_right(quiz.solution) for quiz in course.quizzes)

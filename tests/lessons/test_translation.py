@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 from qkvsearch.attention.layers import MultiHeadAttention
-from qkvsearch.errors import DataError
-from qkvsearch.lessons import Given, lesson
 from qkvsearch.lessons.compute.translation import DENSE, SOURCE, written
 from qkvsearch.lessons.parts import Matrix, Table, Text
 from qkvsearch.lessons.workbench import Workbench
@@ -27,12 +25,6 @@ def whole(taught):
 
 def parts(step, kind):
     return [part for part in step.parts if isinstance(part, kind)]
-
-
-def with_added(name, change):
-    """The lesson, with this added to one of its matrices."""
-    own = lesson("translation").steps[0].computed[{"Q": "queries", "K": "keys"}[name]]
-    return lesson("translation", changes={name: own + np.array(change)})
 
 
 def text(step):
@@ -60,17 +52,6 @@ def test_three_words_attend_to_four_characters(steps, taught):
     assert weights[2, 2:].sum() > 0.9
 
 
-@pytest.mark.point(10)
-def test_a_changed_query_moves_its_row_and_no_other(taught):
-    own = taught("translation").steps
-    queries = own[0].computed["queries"].copy()
-    queries[1] = [0, 0, 1, 4]
-    found = lesson("translation", changes={"Q": queries}).steps[1].computed
-    moved = found["weights"] != own[1].computed["weights"]
-    assert moved.any(axis=1).tolist() == [False, True, False]
-    assert found["most"][1] == "了"
-
-
 @pytest.mark.point(11)
 def test_three_steps_of_a_person_beside_three_of_vectors(steps, whole):
     step = steps(11)
@@ -96,14 +77,6 @@ def test_the_prediction_vector_becomes_the_next_word(steps):
 
 
 @pytest.mark.point(12)
-def test_a_query_that_asks_for_something_else_is_followed_by_another_word():
-    queries = lesson("translation").steps[0].computed["queries"].copy()
-    queries[-1] = [0, 0, 1, 4]
-    found = lesson("translation", changes={"Q": queries}).showing(12).computed
-    assert found["word"] == "out"
-
-
-@pytest.mark.point(12)
 def test_the_toy_is_made_for_its_last_query_and_would_not_write_what_was_written(steps):
     """After “When” the sentence goes on with “the”."""
     assert steps(12).computed["all_words"] == ["tide", "tide", "goes"]
@@ -120,11 +93,6 @@ def test_the_query_comes_from_the_decoder_keys_and_values_from_the_encoder(taugh
         ["潮", "水", "退", "了"],
         ["潮", "水", "退", "了"],
     ]
-    before = taught("translation").steps[5].computed["across"]
-    moved = with_added("Q", [[0], [1], [0]]).steps[5].computed["across"] != before
-    assert moved.any(axis=1).tolist() == [False, True, False]
-    moved = with_added("K", [[0], [0], [2], [0]]).steps[5].computed["across"] != before
-    assert moved.any(axis=1).all()
 
 
 @pytest.mark.point(13)
@@ -162,8 +130,7 @@ def test_the_model_chooses_the_length(taught):
 
 @pytest.mark.point(23)
 def test_the_length_is_not_that_of_the_source_and_not_fixed():
-    shorter = lesson("translation", changes={"source": SOURCE[2:]})
-    assert shorter.showing(23).computed["words"] == ["不", "错"]
+    assert [one.word for one in written(source=SOURCE[2:])] == ["不", "错", "<end>"]
     eager = DENSE.copy()
     eager[2, 1] = 2  # after 不 the end now wins over 错
     assert [one.word for one in written(dense=eager)] == ["不", "<end>"]
@@ -176,18 +143,3 @@ def test_the_page_has_a_bench_of_the_same_numbers(taught):
     (bench,) = (bench for step in course.steps for bench in parts(step, Workbench))
     np.testing.assert_array_equal(bench.steps()["outputs"], course.steps[-1].computed["outputs"])
     np.testing.assert_array_equal(bench.steps()["weights"], course.steps[1].computed["weights"])
-
-
-def test_answers_and_near_misses(taught):
-    quizzes = {quiz.name: quiz for quiz in taught("translation").quizzes}
-    right = {1: "6", 2: "潮", 3: "1", 4: "24", 5: "0.48", 6: "1", 7: "20", 8: "1"}
-    wrong = {1: "7", 2: "水", 3: "2", 4: "12", 5: "0.25", 6: "2", 7: "500", 8: "3"}
-    assert len(quizzes) == len(right)
-    for n in right:
-        assert quizzes[f"translation.{n}"].is_right(right[n])
-        assert not quizzes[f"translation.{n}"].is_right(wrong[n])
-
-
-def test_numbers_of_ones_own_have_no_place_here():
-    with pytest.raises(DataError, match="`mask`"):
-        lesson("translation", Given(mask="padding"))

@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from rich.table import Table
 from rich.text import Text
 
 from qkvsearch.cli.lesson.view import INDENT, paragraph
-from qkvsearch.cli.render import rendered, terminal_width
+from qkvsearch.cli.render import as_rich_table, rendered, terminal_width
 from qkvsearch.lessons.messages import say
 
 # Columns of a terminal in which the table's titles would have to break within words.
@@ -67,15 +66,11 @@ def _entry(row: dict[str, Any], text: str) -> Text:
 
 
 def _lines(rows: Sequence[dict[str, Any]]) -> str:
-    grid = Table(box=None, pad_edge=False, header_style="bold")
-    grid.add_column("", justify="right", no_wrap=True)
-    grid.add_column(say("lesson"), no_wrap=True)
-    grid.add_column(say("title"), overflow="fold")
-    grid.add_column(say("minutes"), justify="right", no_wrap=True)
-    grid.add_column("", no_wrap=True)
+    columns = [("", "right"), (say("lesson"), "left"), (say("title"), "wrap")]
+    columns += [(say("minutes"), "right"), ("", "left")]
+    cells = []
     for row in rows:
         done = say("done") if row["done"] else say("at step {n}", n=row["step"] or 1)
         done = done if row["done"] or row["step"] else ""
-        cells = (str(row["number"]), row["name"], row["title"], str(row["minutes"]), done)
-        grid.add_row(*map(Text, cells))
-    return rendered([grid])
+        cells.append([row["number"], row["name"], row["title"], row["minutes"], done])
+    return rendered([as_rich_table(columns, cells)])

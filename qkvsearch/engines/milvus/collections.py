@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 import numpy as np
 
+from qkvsearch.data.catalog_columns import quoted
 from qkvsearch.engines.milvus.connection import connect, one_line_errors
 from qkvsearch.errors import WorkspaceError
 
@@ -149,11 +150,6 @@ def _create(
 
 
 # --- the catalog's cells ---
-
-
-def quoted(name: str) -> str:
-    """Return the name of a column in SQL."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _open(catalog: Path) -> sqlite3.Connection:

@@ -20,7 +20,7 @@ from qkvsearch.lessons.drawings import AttendedText
 from qkvsearch.lessons.drawings.attention_lines import LEVELS
 from qkvsearch.lessons.parts import Given
 from qkvsearch.text.analysis import fold
-from qkvsearch.text.encoded_text import EncodedText, Focus, focus, is_word
+from qkvsearch.text.encoded_text import EncodedText, Focus, cosine, focus, is_word
 from qkvsearch.text.encoders import pretrained
 from qkvsearch.text.languages import stop_words
 from qkvsearch.text.pretrained.fetch import find
@@ -380,12 +380,6 @@ def removed(
     return found
 
 
-def cosine(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the cosine of vectors (..., d), 0 for a vector of zeros."""
-    lengths = np.linalg.norm(a, axis=-1) * np.linalg.norm(b, axis=-1)
-    return np.asarray((a * b).sum(axis=-1) / np.where(lengths > 0, lengths, 1))
-
-
 # --- what was recorded of MiniLM ---
 
 RECORDED = FOLDER / "minilm.json"
@@ -399,16 +393,6 @@ def recorded() -> Evidence:
     fields = json.loads(RECORDED.read_text(encoding="utf-8"))
     fields |= {name: np.array(fields[name]) for name in ("cosines", "turns")}
     return Evidence(text, word, target, other=other, **fields)
-
-
-def to_record(found: Evidence) -> str:
-    """Return what the file holds, a line for each field."""
-    lines = []
-    for name in ("cosines", "other_cosine", "turns", "removed"):
-        plain = json.dumps(getattr(found, name), default=np.ndarray.tolist)
-        rounded = json.loads(plain, parse_float=lambda number: round(float(number), 5))
-        lines.append(f'"{name}": {json.dumps(rounded)}')
-    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 @cache

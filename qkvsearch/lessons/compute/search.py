@@ -83,11 +83,11 @@ def engine_weights(ranking: Ranking, n: int) -> np.ndarray:
     return weights
 
 
-def corpus_encoder(texts: Sequence[str], width: int = 2) -> TextEncoder:
+def corpus_encoder(texts: Sequence[str]) -> TextEncoder:
     """Return an encoder that learned its embeddings from the texts."""
     from qkvsearch.embeddings import CorpusEncoder
 
-    return CorpusEncoder(n_components=width).fit(texts).encoder_
+    return CorpusEncoder(n_components=2).fit(texts).encoder_
 
 
 def by_meaning(texts: Sequence[str], query: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -123,21 +123,6 @@ class Heads(Drawing):
         return [picture(WIDE, high, f"{place}-lines", title, self.told, *inner)]
 
 
-def in_bytes(weights: np.ndarray) -> np.ndarray:
-    """Return weights (..., n) as uint8 over `LEVELS`, each off by less than one level.
-
-    Each row adds up to `LEVELS` still: what rounding down leaves goes to those who lost most.
-
-    >>> in_bytes(np.array([1 / 3, 1 / 3, 1 / 3])), in_bytes(np.array([0.999, 0.001]))
-    (array([85, 85, 85], dtype=uint8), array([255,   0], dtype=uint8))
-    """
-    exact = weights / weights.sum(axis=-1, keepdims=True) * LEVELS
-    rounded = np.floor(exact + 1e-9)
-    missing = LEVELS - rounded.sum(axis=-1, keepdims=True)
-    lost = np.argsort(np.argsort(rounded - exact, axis=-1, kind="stable"), axis=-1)
-    return (rounded + (lost < missing)).astype(np.uint8)
-
-
 def _coded(codes: np.ndarray) -> str:
     return base64.b64encode(np.ascontiguousarray(codes).tobytes()).decode("ascii")
 

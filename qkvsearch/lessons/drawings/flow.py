@@ -3,7 +3,7 @@
 It is the same drawing for a search, a recommendation and a translation; only the labels change.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,7 +61,7 @@ class Flow(Drawing):
 
     @property
     def has_values(self) -> bool:
-        return "values" in self.bench.matrices or "w_value" in self.bench.matrices
+        return self.bench.has_values
 
     @property
     def columns(self) -> Sequence[str]:
@@ -80,8 +80,7 @@ class Flow(Drawing):
     @property
     def factor(self) -> float:
         """What the scores are multiplied by."""
-        wide = self.bench.matrices["w_query" if self.bench.is_projected else "queries"].shape[1]
-        return (self.bench.scale or wide**-0.5) / self.bench.temperature
+        return self.bench.scale_or_default / self.bench.temperature
 
     def visible(self, mask: MaskName | None = None) -> np.ndarray:
         """Return bool (L, S), True = may attend, under this mask or the first one."""
@@ -115,29 +114,16 @@ class Flow(Drawing):
     @property
     def told(self) -> str:
         """What the drawing shows, in words."""
-        steps = self.steps()
-        rows, columns = list(self.bench.rows), list(self.columns)
-        if not self.has_values:
-            best = np.nan_to_num(steps["scores"]).argmax(axis=1)
-            pairs = self._said(rows, columns, best, steps["scores"])
-            return say("The largest score of each {asks}: {found}.", asks=self.asks, found=pairs)
-        best = np.nan_to_num(steps["weights"]).argmax(axis=1)
-        pairs = self._said(rows, columns, best, steps["weights"])
-        return say(
-            "The largest weight of each {asks}: {found}.",
-            asks=self.asks,
-            asked=self.asked,
-            found=pairs,
-        )
-
-    @staticmethod
-    def _said(rows: list[str], columns: list[str], best: np.ndarray, array: np.ndarray) -> str:
-        pairs = zip(rows, best, strict=True)
+        array = self.steps()["weights" if self.has_values else "scores"]
+        best = np.nan_to_num(array).argmax(axis=1)
         each = [
-            say("{row} → {column} {number}", row=row, column=columns[j], number=array[i, j])
-            for i, (row, j) in enumerate(pairs)
+            say("{row} → {column} {number}", row=row, column=self.columns[j], number=numbers[j])
+            for row, numbers, j in zip(self.bench.rows, array, best, strict=True)
         ]
-        return say("; ").join(each)
+        pairs = say("; ").join(each)
+        if self.has_values:
+            return say("The largest weight of each {asks}: {found}.", asks=self.asks, found=pairs)
+        return say("The largest score of each {asks}: {found}.", asks=self.asks, found=pairs)
 
     @property
     def tables(self) -> list[NumberTable]:
@@ -146,8 +132,9 @@ class Flow(Drawing):
         names = [stage for stage in self.stages if stage != "outputs"]
         headings = [self.asks, self.asked, *(say(NUMBERS[name]) for name in names)]
         pairs: list[list[str | float]] = [
-            [row, column, *(float(steps[name][i, j]) for name in names)]
-            for i, j, row, column in self._pairs()
+            [str(row), str(column), *(float(steps[name][i, j]) for name in names)]
+            for i, row in enumerate(self.bench.rows)
+            for j, column in enumerate(self.columns)
         ]
         if not self.has_values:
             return [(headings, pairs)]
@@ -158,11 +145,6 @@ class Flow(Drawing):
             for row, output in zip(self.bench.rows, outputs, strict=True)
         ]
         return [(headings, pairs), ([self.asks, *wide], rows)]
-
-    def _pairs(self) -> Iterator[tuple[int, int, str, str]]:
-        for i, row in enumerate(self.bench.rows):
-            for j, column in enumerate(self.columns):
-                yield i, j, str(row), str(column)
 
     def numbers(self) -> dict[str, Any]:
         """Return what the page's script computes from."""

@@ -7,6 +7,7 @@ from qkvsearch.lessons.messages import mark, plain, say
 from qkvsearch.lessons.parts import Curve, Formula, Lesson, Matrix, Role, Step, Table, Text
 from qkvsearch.lessons.workbench import Workbench
 
+COURSE = mark("Attention, step by step")
 # What a matrix is, in words: a colour never stands alone.
 ROLE_NAMES: dict[Role, str] = {
     "input": mark("input"),

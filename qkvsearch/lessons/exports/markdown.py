@@ -9,14 +9,13 @@ from rich.cells import cell_len
 
 from qkvsearch.lessons import guidance
 from qkvsearch.lessons.drawings import Drawing
-from qkvsearch.lessons.exports.document import ROLE_NAMES
+from qkvsearch.lessons.exports.document import COURSE, ROLE_NAMES
 from qkvsearch.lessons.exports.page.drawings import as_address
-from qkvsearch.lessons.messages import mark, say, shown
+from qkvsearch.lessons.messages import say, shown
 from qkvsearch.lessons.parts import Curve, Formula, Lesson, Matrix, Step, Table, Text
 from qkvsearch.lessons.quizzes import Quiz
 from qkvsearch.lessons.workbench import Workbench
 
-COURSE = mark("Attention, step by step")
 # Points of a curve that a table holds.
 MAX_POINTS = 9
 # A picture that stands in the text.

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from qkvsearch.lessons.exports import markdown
+from qkvsearch.lessons.exports.document import COURSE
 from qkvsearch.lessons.messages import say
 from qkvsearch.lessons.parts import Lesson, Step
 from qkvsearch.lessons.workbench import Workbench
@@ -28,7 +29,7 @@ def to_notebook(lessons: Sequence[Lesson], quizzes: bool = True) -> str:
 
 def _cells(lessons: Sequence[Lesson], quizzes: bool) -> Iterator[dict[str, Any]]:
     how = say("Run the cells from top to bottom; the kernel's Python needs qkvsearch.")
-    yield _text("course", f"# {say(markdown.COURSE)}\n\n{how}")
+    yield _text("course", f"# {say(COURSE)}\n\n{how}")
     for lesson in lessons:
         yield _text(lesson.name, markdown.heading(lesson))
         for n, step in enumerate(lesson.steps, start=1):

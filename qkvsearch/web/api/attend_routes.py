@@ -123,19 +123,14 @@ def attend_within(engine: Engine, parameters: AttendParameters) -> dict[str, Any
     }
 
 
+@cache
 def _installed(name: str) -> TextEncoder:
-    """Return a pretrained encoder by its name; clients may not name a folder."""
+    """Read a pretrained encoder once a process, by its name: clients may not name a folder."""
     if name not in INSTALLED:
         available = ", ".join(INSTALLED)
         raise QkvError(
             f"`encoder`: no encoder {name!r}{suggest(name, INSTALLED)} (there is {available})"
         )
-    return _read(name)
-
-
-@cache
-def _read(name: str) -> TextEncoder:
-    """Read an encoder once a process, since its files do not change."""
     return pretrained(name)
 
 

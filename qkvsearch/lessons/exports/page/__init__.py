@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from string import Template
 
+from qkvsearch.lessons.exports.document import COURSE
 from qkvsearch.lessons.exports.page.article import article, contents, script_words, welcome
 from qkvsearch.lessons.markup import joined
-from qkvsearch.lessons.messages import digits, mark, say, spoken
+from qkvsearch.lessons.messages import digits, say, spoken
 from qkvsearch.lessons.parts import Lesson
 
-COURSE = mark("Attention, step by step")
 FILES = Path(__file__).parent
 # What the page is made of, in this order; the server's pages of the course load the same files.
 STYLES = ("colours.css", "page.css", "matrices.css", "drawings.css", "figure.css", "print.css")

@@ -4,7 +4,7 @@ The tables are the data: the script reads each cell's `data-value`, and nothing 
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -96,11 +96,10 @@ def workbench(bench: Workbench, lesson: str) -> Html:
 
 def settings(bench: Workbench) -> dict[str, str | float]:
     """Return its first settings by the script's names; the scale is a number."""
-    wide = bench.matrices["w_query" if bench.is_projected else "queries"]
     return {
         "mask": bench.mask,
         "padded": bench.padded,
-        "scale": bench.scale or wide.shape[1] ** -0.5,
+        "scale": bench.scale_or_default,
         "temperature": bench.temperature,
         "normalize": bench.normalize,
     }
@@ -140,29 +139,42 @@ def _controls(bench: Workbench, place: str) -> list[Html]:
     fields = [
         _number("scale", say("scale (1/√{d} is usual)", d=width), first["scale"], place),
         _number("temperature", say("temperature"), first["temperature"], place),
-        _choice("normalize", say("normalizer"), NORMALIZER_NAMES, bench.normalize, place),
+        choice("normalize", say("normalizer"), _said(NORMALIZER_NAMES), bench.normalize, place),
     ]
-    if len(bench.masks) > 1:
-        names: dict[str, str] = {mask: MASK_NAMES[mask] for mask in bench.masks}
-        fields.insert(0, _choice("mask", say("mask"), names, bench.mask, place))
-    return fields
+    return [*mask_choice(bench, place), *fields]
 
 
-def _choice(name: str, label: str, names: Mapping[str, str], chosen: str, place: str) -> Html:
-    options = [
-        element("option", say(text), value=value, selected=value == chosen)
-        for value, text in names.items()
+def mask_choice(bench: Workbench, place: str) -> list[Html]:
+    """Return the list of masks to choose from; none where there is only one."""
+    if len(bench.masks) < 2:
+        return []
+    names = _said({mask: MASK_NAMES[mask] for mask in bench.masks})
+    return [choice("mask", say("mask"), names, bench.mask, place)]
+
+
+def _said(names: Mapping[str, str]) -> list[tuple[str, str]]:
+    return [(value, say(text)) for value, text in names.items()]
+
+
+def choice(
+    name: str, label: str, options: Sequence[tuple[str, str]], chosen: str, place: str
+) -> Html:
+    """Return a list to choose from. options: a value and a label for each."""
+    written = [
+        element("option", words, value=value, selected=value == chosen) for value, words in options
     ]
-    return _field("select", name, label, place, *options)
+    return field("select", name, [label], place, *written)
 
 
 def _number(name: str, label: str, number: str | float, place: str) -> Html:
     typed = {"type": "text", "inputmode": "decimal", "autocomplete": "off"}
-    return _field("input", name, label, place, **typed, value=shown(number))
+    return field("input", name, [label], place, **typed, value=shown(number))
 
 
-def _field(kind: str, name: str, label: str, place: str, *inner: Html, **attributes: str) -> Html:
+def field(
+    kind: str, name: str, label: Sequence[str], place: str, *inner: Html, **attributes: str | float
+) -> Html:
     """Return a control of this kind after its label."""
     ident = f"{place}-{name}"
-    control = element(kind, *inner, id=ident, **attributes, data_control=name)
-    return element("div", element("label", label, for_=ident), control, class_="field")
+    control = element(kind, *inner, **attributes, id=ident, data_control=name)
+    return element("div", element("label", *label, for_=ident), control, class_="field")

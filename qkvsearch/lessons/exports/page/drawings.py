@@ -8,7 +8,8 @@ from typing import Any
 
 from qkvsearch.lessons.drawings import Arrows, AttendedText, Descent, Drawing, Flow, Heads
 from qkvsearch.lessons.drawings.flow import STAGES
-from qkvsearch.lessons.exports.page.bench import MASK_NAMES
+from qkvsearch.lessons.exports.page.bench import choice, field, mask_choice
+from qkvsearch.lessons.exports.page.figures import cells_of
 from qkvsearch.lessons.markup import Html, element, grid
 from qkvsearch.lessons.messages import plain, say, shown
 
@@ -53,15 +54,7 @@ def drawing(part: Drawing, lesson: str) -> Html:
 
 
 def _table(caption: str, headings: Sequence[str], rows: Sequence[Sequence[str | float]]) -> Html:
-    body = []
-    for first, *others in rows:
-        cells = [
-            element("td", entry)
-            if isinstance(entry, str)
-            else element("td", shown(entry), class_="number", data_value=entry)
-            for entry in others
-        ]
-        body.append((first if isinstance(first, str) else shown(first), cells))
+    body = [(shown(first), cells_of(others)) for first, *others in rows]
     numeric = {j for j, entry in enumerate(rows[0]) if not isinstance(entry, str)}
     inner = grid(
         element("caption", element("span", caption, class_="name unseen")), headings, body, numeric
@@ -120,35 +113,13 @@ def player() -> list[Html]:
     ]
 
 
-def choice(
-    name: str, label: str, options: Sequence[tuple[str, str]], chosen: str, place: str
-) -> Html:
-    """Return a list to choose from. options: a value and a label for each."""
-    ident = f"{place}-{name}"
-    written = [
-        element("option", words, value=value, selected=value == chosen) for value, words in options
-    ]
-    control = element("select", *written, id=ident, data_control=name)
-    return element("div", element("label", label, for_=ident), control, class_="field")
-
-
 def slider(
     name: str, label: str, place: str, *, least: float, most: float, by: float, value: float
 ) -> Html:
     """Return a slider, with its number beside its name."""
-    ident = f"{place}-{name}"
-    told = element("output", shown(value), for_=ident, data_output=name)
-    control = element(
-        "input",
-        type="range",
-        min=least,
-        max=most,
-        step=by,
-        value=value,
-        id=ident,
-        data_control=name,
-    )
-    return element("div", element("label", label, " ", told, for_=ident), control, class_="field")
+    told = element("output", shown(value), for_=f"{place}-{name}", data_output=name)
+    limits: dict[str, Any] = {"min": least, "max": most, "step": by, "value": value}
+    return field("input", name, [label, " ", told], place, type="range", **limits)
 
 
 def _arrows(part: Arrows, place: str) -> list[Html]:
@@ -214,10 +185,8 @@ def _flow(part: Flow, place: str) -> list[Html]:
         element("div", *player(), class_="player"),
         choice("row", part.asks, rows, "0", place),
         choice("column", part.asked, columns, "0", place),
+        *mask_choice(part.bench, place),
     ]
-    if len(part.bench.masks) > 1:
-        masks = [(mask, say(MASK_NAMES[mask])) for mask in part.bench.masks]
-        controls.append(choice("mask", say("mask"), masks, part.bench.mask, place))
     if part.has_values and part.bench.normalize == "softmax":
         range_: dict[str, Any] = {"least": 0.1, "most": 4, "by": 0.1}
         controls.append(

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from qkvsearch.lessons.drawings.svg import line, text
 from qkvsearch.lessons.exports.document import ROLE_NAMES
 from qkvsearch.lessons.markup import Html, element, grid, joined, mathematics
 from qkvsearch.lessons.messages import say, shown
@@ -41,19 +42,21 @@ def matrix(part: Matrix, note: str = "", **attributes: str) -> Html:
 
 def table(part: Table) -> Html:
     """Return words and numbers under headings; the first column names its row."""
-    rows = []
-    for first, *others in part.rows:
-        cells = [
-            element("td", entry)
-            if isinstance(entry, str)
-            else element("td", shown(entry), class_="number", data_value=float(entry))
-            for entry in others
-        ]
-        rows.append((_text(first), cells))
+    rows = [(shown(first), cells_of(others)) for first, *others in part.rows]
     caption = element("caption", element("span", part.caption, class_="name"))
     entries = (entry for row in part.rows for entry in enumerate(row))
     numeric = {j for j, entry in entries if j and not isinstance(entry, str)}
     return _figure("table", grid(caption, part.columns, rows, numeric))
+
+
+def cells_of(entries: Iterable[str | float]) -> list[Html]:
+    """Return the cells of a row, words as they are and numbers with all their digits."""
+    return [
+        element("td", entry)
+        if isinstance(entry, str)
+        else element("td", shown(entry), class_="number", data_value=float(entry))
+        for entry in entries
+    ]
 
 
 def curve(part: Curve, place: str) -> Html:
@@ -79,12 +82,12 @@ def curve(part: Curve, place: str) -> Html:
     drawing = element(
         "svg",
         element("title", alternative, id=f"{place}-title"),
-        _line(LEFT, ABOVE, LEFT, HIGH - BELOW),
-        _line(LEFT, HIGH - BELOW, WIDE - 8, HIGH - BELOW),
-        _mark(LEFT - 8, ABOVE + 4, shown(most), "end"),
-        _mark(LEFT - 8, HIGH - BELOW + 4, shown(least), "end") if most > least else "",
-        _mark(LEFT, HIGH - 10, "0", "start"),
-        _mark(WIDE - 8, HIGH - 10, f"{part.x}: {max(len(values) - 1, 0)}", "end"),
+        line(LEFT, ABOVE, LEFT, HIGH - BELOW, class_="axis"),
+        line(LEFT, HIGH - BELOW, WIDE - 8, HIGH - BELOW, class_="axis"),
+        text(LEFT - 8, ABOVE + 4, shown(most), "end"),
+        text(LEFT - 8, HIGH - BELOW + 4, shown(least), "end") if most > least else "",
+        text(LEFT, HIGH - 10, "0"),
+        text(WIDE - 8, HIGH - 10, f"{part.x}: {max(len(values) - 1, 0)}", "end"),
         element("polyline", points=points, class_="line"),
         viewBox=f"0 0 {WIDE} {HIGH}",
         role="img",
@@ -140,20 +143,8 @@ def _symbol(symbols: np.ndarray, part: Matrix, i: int, j: int) -> str:
     return "" if j % each else str(symbols[i, j // each])
 
 
-def _text(entry: str | float) -> str:
-    return entry if isinstance(entry, str) else shown(entry)
-
-
 def _figure(kind: str, inner: Html, **attributes: str) -> Html:
     return element("div", element("div", inner, class_="scroll"), class_=kind, **attributes)
-
-
-def _line(x1: float, y1: float, x2: float, y2: float) -> Html:
-    return element("line", x1=x1, y1=y1, x2=x2, y2=y2, class_="axis")
-
-
-def _mark(x: float, y: float, text: str, anchor: str) -> Html:
-    return element("text", text, x=x, y=y, text_anchor=anchor)
 
 
 def side_by_side(matrices: Sequence[Html]) -> Html:
