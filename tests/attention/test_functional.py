@@ -1,4 +1,4 @@
-"""Attention: figures worked out by hand, its definition, every option and every refusal."""
+"""Attention: its definition, every option and every refusal."""
 
 from __future__ import annotations
 
@@ -23,13 +23,6 @@ from qkvsearch.attention import (
     softmax,
 )
 from qkvsearch.attention.masks import add
-from qkvsearch.attention.weights import mix
-
-# Self-attention in eight steps: three inputs through 4 × 3 projections, unscaled scores.
-X = np.array([[1, 0, 1, 0], [0, 2, 0, 2], [1, 1, 1, 1]], dtype=float)
-K = X @ [[0, 0, 1], [1, 1, 0], [0, 1, 0], [1, 1, 0]]
-Q = X @ [[1, 0, 1], [1, 0, 0], [0, 0, 1], [0, 1, 1]]
-V = X @ [[0, 2, 0], [0, 3, 0], [1, 0, 3], [1, 1, 0]]
 
 # Four tokens a, b, c, D, the last of them padding.
 ONE_QUERY, KEYS_1_TO_4 = [[1.0]], [[1.0], [2.0], [3.0], [4.0]]
@@ -52,50 +45,6 @@ def weights_of(*args: Any, **options: Any) -> Any:
 
 def random(*shape: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng([seed, *shape]).normal(size=shape)
-
-
-# --- figures ---
-
-
-def test_eight_steps_weights():
-    np.testing.assert_allclose(
-        weights_of(Q, K, V, scale=1),
-        [
-            [0.06337893833303762, 0.4683105308334812, 0.4683105308334812],
-            [6.0336648546e-06, 0.9820078648958167, 0.01798610143932864],
-            [2.9538722303456e-4, 0.8805369017749616, 0.11916771100200385],
-        ],
-        rtol=1e-10,
-    )
-
-
-def test_eight_steps_scores_and_outputs():
-    np.testing.assert_array_equal(
-        weights_of(Q, K, V, scale=1, normalize="none"), [[2, 4, 4], [4, 16, 12], [4, 12, 10]]
-    )
-    np.testing.assert_allclose(
-        attend(Q, K, V, scale=1),
-        [
-            [1.9366210616669624, 6.683105308334811, 1.5950684074995565],
-            [1.9999939663351454, 7.963991595132215, 0.0539764053125496],
-            [1.9997046127769653, 7.759892254657784, 0.35838929467511527],
-        ],
-        rtol=1e-13,
-    )
-
-
-def test_eight_steps_with_the_weights_rounded_as_in_the_text():
-    rounded = np.array([[0.0, 0.5, 0.5], [0.0, 1.0, 0.0], [0.0, 0.9, 0.1]])
-    np.testing.assert_allclose(mix(rounded, V), [[2, 7, 1.5], [2, 8, 0], [2, 7.8, 0.3]])
-
-
-@pytest.mark.parametrize(
-    ("dtype", "expected"), [("float32", [0.25] * 4), ("float64", [0.032, 0.087, 0.237, 0.644])]
-)
-def test_adding_minus_1e9_is_no_mask(dtype, expected):
-    keys = np.array(KEYS_1_TO_4, dtype)
-    weights = weights_of(np.ones((1, 1), dtype), keys, keys, scale=1, bias=[-1e9] * 4)
-    np.testing.assert_allclose(weights[0], expected, atol=1e-3 if dtype == "float64" else 0)
 
 
 @pytest.mark.parametrize("normalize", ["softmax", "relu", "none"])

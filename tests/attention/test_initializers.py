@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from qkvsearch.attention.layers import basic as initializers
-from qkvsearch.attention.layers.basic import Linear, relu
 
 FOUR_IN_THREE_OUT = (3, 4)
 XAVIER = [initializers.xavier_normal, initializers.xavier_uniform]
@@ -43,14 +42,6 @@ def test_four_inputs_and_three_outputs_have_the_papers_variance(
     assert rng.variance == pytest.approx(variance, rel=1e-12)
 
 
-@pytest.mark.parametrize("initializer", [*XAVIER, *KAIMING])
-def test_the_numbers_have_that_variance_around_0(initializer: Any) -> None:
-    weight, rng = initializer((300, 400), 0), Recorder()
-    initializer((300, 400), rng)
-    assert weight.var() == pytest.approx(rng.variance, rel=0.02)
-    assert weight.mean() == pytest.approx(0, abs=4 * np.sqrt(rng.variance / weight.size))
-
-
 @pytest.mark.parametrize("initializer", [initializers.gaussian, *XAVIER, *KAIMING])
 def test_the_same_seed_gives_the_same_numbers(initializer: Any) -> None:
     one, again, other = (initializer((3, 4), seed) for seed in (1, 1, 2))
@@ -62,24 +53,6 @@ def test_a_generator_goes_on_instead_of_starting_again() -> None:
     rng = np.random.default_rng(0)
     first = initializers.gaussian((3, 4), rng)
     assert not np.array_equal(first, initializers.gaussian((3, 4), rng))
-
-
-@pytest.mark.parametrize("initializer", KAIMING)
-def test_kaiming_keeps_a_signal_alive_through_twenty_relu_layers(initializer: Any) -> None:
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(100, 256))
-    for _ in range(20):
-        x = relu(Linear.create(256, 256, rng, initializer=initializer)(x))
-    assert 0.3 < np.square(x).mean() < 3
-
-
-@pytest.mark.parametrize("initializer", XAVIER)
-def test_xavier_keeps_a_signal_alive_through_twenty_linear_layers(initializer: Any) -> None:
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(100, 256))
-    for _ in range(20):
-        x = Linear.create(256, 256, rng, initializer=initializer)(x)
-    assert 0.3 < np.square(x).mean() < 3
 
 
 @pytest.mark.parametrize("shape", [(3,), (2, 3, 4), (), (0, 4)])

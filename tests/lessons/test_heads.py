@@ -87,16 +87,6 @@ def test_what_is_lost_with_a_head_says_what_it_is_for(course):
     assert "Without head 1 the error of the number from after grows most" in text
 
 
-def test_the_last_matrix_subtracts_what_another_head_found(course):
-    found = course.showing(66).computed
-    # What each head adds to the number from before and to the one from after.
-    first, second = found["output"] @ found["matrices"]["output"].reshape(2, -1, 2)
-    np.testing.assert_allclose(first + second, found["target"][0], atol=0.1)
-    # Head 1 attends to both tokens, but takes next to nothing from the one before; head 2, which
-    # attends to the one before alone, corrects the number from after.
-    assert np.abs(first[:, 0]).max() < 0.2 < np.abs(second[:, 1]).mean()
-
-
 def test_the_weights_shown_are_the_learned_ones(course):
     x, _ = before_and_after(seed=9)
     weights = attention(*project(x[:1], train(2)[0], 2), return_weights=True)[1][0]

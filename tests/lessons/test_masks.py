@@ -22,15 +22,6 @@ def found(showing):
     return lambda point: showing(point).computed
 
 
-def with_token(token, change=3.0):
-    """The lesson, one token of it changed in all its numbers."""
-    return lesson("masks", Given(inputs=masks.X + change * (np.arange(4) == token)[:, None]))
-
-
-def rows_changed(before, after):
-    return (np.asarray(before) != np.asarray(after)).any(axis=-1).tolist()
-
-
 def parts(step, kind):
     return [part for part in step.parts if isinstance(part, kind)]
 
@@ -65,9 +56,6 @@ def test_the_scores_are_labelled_by_who_asks_and_who_is_asked(showing):
 def test_without_a_mask_every_token_moves_every_output(found):
     assert (found(52)["weights"] > 0).all()
     assert (found(52)["influence"] > 0.1).all()
-    for token in range(4):
-        after = with_token(token).showing(52).computed["outputs"]
-        assert all(rows_changed(found(52)["outputs"], after))
 
 
 # --- padding ---
@@ -91,12 +79,6 @@ def test_the_paddings_column_is_0_and_its_row_still_sums_to_1(found):
     np.testing.assert_allclose(found(54)["weights"].sum(axis=1), [1] * 4)
     np.testing.assert_array_equal(found(54)["influence"][:3, 3], [0, 0, 0])
     assert (found(54)["influence"][:, :3] > 0.1).all()
-
-
-@pytest.mark.point(54)
-def test_whatever_the_padding_is_the_words_stay(found):
-    after = with_token(3).showing(54).computed["outputs"]
-    assert rows_changed(found(54)["outputs"], after) == [False, False, False, True]
 
 
 @pytest.mark.point(54)
@@ -135,13 +117,6 @@ def test_masked_on_both_sides_row_d_is_undefined_and_a_program_must_choose(found
 
 
 @pytest.mark.point(56)
-def test_uniform_is_the_mean_of_all_values_of_other_inputs_too():
-    step = with_token(1).showing(56)
-    np.testing.assert_allclose(step.computed["uniform"], step.computed["mean"])
-    assert not np.allclose(step.computed["uniform"], [2, 2])
-
-
-@pytest.mark.point(56)
 def test_a_finite_number_is_uniform_only_where_it_replaces_the_scores(taught):
     """T1: −1e9 added is 1/4 in float32, and as if nothing were hidden in float64."""
     _, step = (step for step in taught("masks").steps if 56 in step.points)
@@ -165,12 +140,6 @@ def test_the_look_ahead_mask_is_a_triangle(found):
     np.testing.assert_array_equal(weights > 0, np.tri(4, dtype=bool))
     np.testing.assert_array_equal(found(57)["influence"] > 0, np.tri(4, dtype=bool))
     assert [str(row) for row in found(57)["symbols"][:2]] == ["a_V", "S_ba·a_V + S_bb·b_V"]
-
-
-@pytest.mark.point(57)
-def test_a_later_token_moves_no_earlier_output(found):
-    after = with_token(2).showing(57).computed["outputs"]
-    assert rows_changed(found(57)["outputs"], after) == [False, False, True, True]
 
 
 @pytest.mark.point(58)
@@ -220,15 +189,6 @@ def test_padding_must_be_hidden_in_every_layer(found):
     np.testing.assert_array_equal(moved["both"], [0, 0, 0])
     assert (moved["first"] > 1e-4).all()
     assert (moved["none"] > moved["first"]).all()
-
-
-@pytest.mark.point(60)
-@pytest.mark.parametrize("change", [-2.0, 5.0])
-def test_the_leak_is_there_whatever_the_padding_is(change):
-    moved = with_token(3, change).showing(60).computed["moved"]
-    np.testing.assert_array_equal(moved["both"], [0, 0, 0])
-    assert moved["first"].max() > 1e-4
-    assert moved["none"].mean() > moved["first"].mean()
 
 
 @pytest.mark.point(60)

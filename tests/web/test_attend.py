@@ -19,9 +19,9 @@ def installed(tiny_bert, tmp_path, monkeypatch):
     """The random transformer as what is installed under the name of minilm."""
     shutil.copytree(tiny_bert, tmp_path / "minilm")
     monkeypatch.setenv("QKVSEARCH_MODELS", str(tmp_path))
-    attend_routes._read.cache_clear()
+    attend_routes._installed.cache_clear()
     yield pretrained("minilm")
-    attend_routes._read.cache_clear()
+    attend_routes._installed.cache_clear()
 
 
 @pytest.fixture
@@ -134,7 +134,7 @@ def test_many_heads_are_fewer_words(asked, installed, monkeypatch):
     ],
 )
 def test_what_cannot_be_asked(asked, asks, status, says):
-    attend_routes._read.cache_clear()
+    attend_routes._installed.cache_clear()
     assert says in asked(status=status, **asks)["detail"]
 
 
