@@ -42,8 +42,9 @@ engine_option = click.option(
 )
 
 
-def _keep_wait(context: click.Context, _: click.Parameter, seconds: float | None) -> None:
-    context.meta[WAIT] = seconds
+def stored_in_meta(key: str) -> Callable[[click.Context, click.Parameter, Any], None]:
+    """Return a callback of an option that stores its value in Click's `meta`."""
+    return lambda context, _, value: context.meta.update({key: value})
 
 
 wait_option = click.option(
@@ -51,7 +52,7 @@ wait_option = click.option(
     metavar="SECONDS",
     type=click.FloatRange(min=0),
     expose_value=False,
-    callback=_keep_wait,
+    callback=stored_in_meta(WAIT),
     help="How long to wait while another command changes the workspace.  [default: as long as it "
     "takes]",
 )

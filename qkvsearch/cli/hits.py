@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qkvsearch.cli.context import Decorator, settings
+from qkvsearch.cli.context import Decorator, settings, stored_in_meta
 from qkvsearch.cli.render import (
     GAP,
     Output,
@@ -35,6 +35,8 @@ MAX_FIELD = 24
 # Indentation of the lines below a hit.
 INDENT = 3
 OPTION = "--explain"
+# The key of Click's `meta` with the time limit of --where.
+SECONDS = "qkvsearch.seconds"
 # In plain words, or every component of a score.
 PLAIN, FULL = LEVELS = ("plain", "full")
 
@@ -103,18 +105,14 @@ def where_options(text: str) -> Decorator:
         type=click.FloatRange(min=0, min_open=True),
         is_eager=True,
         expose_value=False,
-        callback=_keep_seconds,
+        callback=stored_in_meta(SECONDS),
         help="Stop --where after S seconds.  [default: 2]",
     )
     return lambda command: where(seconds(command))
 
 
-def _keep_seconds(context: click.Context, _: click.Parameter, seconds: float | None) -> None:
-    context.meta["qkvsearch.seconds"] = seconds
-
-
 def _condition(context: click.Context, _: click.Parameter, expression: str | None) -> Where | None:
-    seconds = context.meta.get("qkvsearch.seconds")
+    seconds = context.meta.get(SECONDS)
     if expression is None or seconds is None:
         return expression
     from qkvsearch.query.where import Condition

@@ -293,15 +293,13 @@ def _wrapped(cells: Sequence[str], widths: Sequence[int], layouts: Sequence[str]
     ]
     text = ""
     for line in zip_longest(*columns, fillvalue=""):
-        aligned = [
-            _aligned(cell, width, layout)
-            for cell, width, layout in zip(line, widths, layouts, strict=True)
-        ]
-        text += f"{(' ' * GAP).join(aligned).rstrip()}\n"
+        filled = map(aligned, line, widths, layouts)
+        text += f"{(' ' * GAP).join(filled).rstrip()}\n"
     return text
 
 
-def _aligned(cell: str, width: int, layout: str) -> str:
+def aligned(cell: str, width: int, layout: str = "left") -> str:
+    """Fill a cell with spaces up to the width of its column."""
     space = " " * (width - cell_width(cell))
     return f"{space}{cell}" if layout == "right" else f"{cell}{space}"
 
@@ -415,7 +413,7 @@ def listing_table(listing: Listing, kind: str, names: Sequence[str]) -> str:
     def cell(text: str, i: int) -> str:
         if cell_len(text) > widths[i]:
             return f"{set_cell_size(text, widths[i] - 1)}…"
-        return _aligned(text, widths[i], layouts[i])
+        return aligned(text, widths[i], layouts[i])
 
     heading, *rows = [
         (" " * GAP).join(cell(text, i) for i, text in enumerate(line)).rstrip() for line in lines

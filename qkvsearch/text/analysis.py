@@ -202,7 +202,7 @@ class Analyzer:
 
     def _located(self, text: str, all_keys: bool = False) -> Iterator[tuple[Span, str]]:
         """Yield the terms of `tokens`, or all of `key_terms`, with their spans."""
-        folded, spans = _fold_with_spans(text, _normalizer(self.language))
+        folded, spans = _fold_with_spans(text, normalizer(self.language))
         for run in CODED.finditer(folded):
             for begin, end, token in _split(run[0], self.language):
                 start, stop = run.start() + begin, run.start() + end
@@ -244,7 +244,7 @@ def words(text: str) -> list[str]:
 
 def _tokenize(text: str, language: str) -> list[Token]:
     tokens: list[Token] = []
-    for run in CODED.findall(_normalizer(language)(text)):
+    for run in CODED.findall(normalizer(language)(text)):
         if not run.isascii() and IS_CJK(run):
             tokens += [Token(pair, pair) for pair in _pairs(run)]
         else:
@@ -301,7 +301,7 @@ def lower(text: str) -> str:
     return unicodedata.normalize("NFC", ACCENTS.sub("", unicodedata.normalize("NFKC", plain)))
 
 
-def _normalizer(language: str) -> Callable[[str], str]:
+def normalizer(language: str) -> Callable[[str], str]:
     """Return `fold` or `lower`; the English stemmer needs no accents."""
     return fold if language == ENGLISH else lower
 

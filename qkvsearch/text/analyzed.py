@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from qkvsearch.text.analysis import CODED, NUMBER, Analyzer, Token, fold, lower, resolve_code
-from qkvsearch.text.languages import ENGLISH
+from qkvsearch.text.analysis import CODED, NUMBER, Analyzer, Token, normalizer, resolve_code
 from qkvsearch.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -61,8 +60,7 @@ class Runs:
     def read(self, texts: Iterable[str]) -> tuple[np.ndarray, np.ndarray]:
         """Return where each text's runs begin, int64 (n + 1,), and their numbers, int32."""
         numbers = self.numbers
-        # The English stemmer needs no accents.
-        normalize = fold if self.analyzer.language == ENGLISH else lower
+        normalize = normalizer(self.analyzer.language)
         indptr, pieces = [0], [np.zeros(0, np.int32)]
         for text in texts:
             runs = CODED.findall(normalize(text))

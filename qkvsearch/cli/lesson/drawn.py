@@ -9,7 +9,7 @@ from rich.text import Text
 
 from qkvsearch.cli.lesson.grids import COLOURS
 from qkvsearch.cli.lesson.wrapping import MAX_COLUMNS, marked, wrapped
-from qkvsearch.cli.render import GAP
+from qkvsearch.cli.render import GAP, aligned
 from qkvsearch.lessons.drawings import Drawing, Flow, Heads
 from qkvsearch.lessons.messages import shown
 from qkvsearch.terminal import printable
@@ -59,16 +59,12 @@ def _flow(flow: Flow, width: int) -> Iterator[Text]:
     longest = min(BAR_LENGTH, width - left - middle - 3 * GAP - 8)
     for row, numbers in zip(rows, array, strict=True):
         for place, (column, value) in enumerate(zip(columns, numbers, strict=True)):
-            line = Text(_padded(row if place == 0 else "", left) + " " * GAP)
-            line.append(_padded(column, middle) + " " * GAP)
+            line = Text(aligned(row if place == 0 else "", left) + " " * GAP)
+            line.append(aligned(column, middle) + " " * GAP)
             sign = "−" if value < 0 else " " if (array < 0).any() else ""
             line.append(sign + bar(abs(float(value)) / most, max(longest, 1)), style=colour)
             line.append(f" {shown(value)}" if value else " 0")
             yield line
-
-
-def _padded(text: str, width: int) -> str:
-    return text + " " * (width - cell_len(text))
 
 
 def _heads(heads: Heads, width: int) -> Iterator[Text]:
@@ -78,7 +74,7 @@ def _heads(heads: Heads, width: int) -> Iterator[Text]:
     if heads.place:
         yield wrapped(Text(printable(heads.place)), width)
     for place in np.argsort(-row, kind="stable")[:MAX_WORDS]:
-        line = Text(f"{words[heads.word]} → {_padded(words[place], left)} ")
+        line = Text(f"{words[heads.word]} → {aligned(words[place], left)} ")
         line.append(bar(float(row[place])), style=COLOURS["weights"])
         line.append(f" {shown(float(row[place]))}")
         yield line

@@ -295,13 +295,9 @@ def _column_parts(columns: Sequence[_Column], width: int) -> Iterator[list[_Colu
 def _widths(columns: Sequence[_Column], width: int) -> list[int]:
     """Return the columns' widths; the widest give way as far as their words allow."""
     widths = [column.wide for column in columns]
-    while _total(widths) > width:
+    while sum(widths) + GAP * (len(widths) - 1) > width:
         spare = [w if w > one.narrow else 0 for one, w in zip(columns, widths, strict=True)]
         # Where no word gives way any more, words are cut.
         chosen = spare if any(spare) else widths
         widths[chosen.index(max(chosen))] -= 1
     return widths
-
-
-def _total(widths: Sequence[int]) -> int:
-    return sum(widths) + GAP * (len(widths) - 1)

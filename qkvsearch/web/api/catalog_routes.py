@@ -54,13 +54,13 @@ async def items(
 ) -> Response:
     """In the order of their ids, or by `sort`."""
     check_count(service, parameters.k)
-    return await service.ask(lambda engine: as_json(list_items(engine, parameters)))
 
+    def page(engine: Engine) -> Response:
+        where = condition(engine, parameters.filter, parameters.where)
+        options = {**parameters.options(), "where": where}
+        return as_json(listing_fields(engine.items.list(**options)))
 
-def list_items(engine: Engine, parameters: ItemsParameters) -> dict[str, Any]:
-    """Return a page of rows."""
-    where = condition(engine, parameters.filter, parameters.where)
-    return listing_fields(engine.items.list(**{**parameters.options(), "where": where}))
+    return await service.ask(page)
 
 
 @router.get(
