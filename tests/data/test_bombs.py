@@ -331,7 +331,9 @@ def test_a_list_that_claims_more_items_than_there_are_bytes_is_refused(tmp_path)
 
 ENDLESS = "WITH RECURSIVE c(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM c)"
 LONG = "replace(hex(zeroblob(300000)), '0', 'a')"
+DOUBLED = ", ".join(f"a{k} AS (SELECT p.id FROM a{k - 1} p, a{k - 1} q)" for k in range(1, 20))
 VIEWS = {
+    "doubled": (f"WITH a0(id) AS (SELECT 1), {DOUBLED} SELECT id FROM a19", "bytes of memory"),
     "long": ("SELECT 1 AS id, hex(zeroblob(400000000)) AS title", "string or blob too big"),
     "endless": (
         f"{ENDLESS} SELECT id, 'x' AS title FROM c",
