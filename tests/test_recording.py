@@ -201,8 +201,9 @@ def test_in_a_log_of_weights_the_third_word_is_a_weight_and_a_negative_one_takes
     assert "z" not in {reason["id"] for hit in ranking for reason in hit.because}
     with pytest.raises(QkvError, match="a weight is a number other than 0"):
         weighed.record("a", "z", weight=0)
-    with pytest.raises(QkvError, match="`weight` must be a number, not nan"):
-        weighed.record("a", "z", weight=float("nan"))
+    for weight in (float("nan"), 1e308, -1e13):
+        with pytest.raises(QkvError, match=r"`weight` must be a number between ±1e\+12, not"):
+            weighed.record("a", "z", weight=weight)
 
 
 def test_a_file_of_orders_is_recorded_with_its_quantities(weighed):

@@ -27,13 +27,11 @@ from qkvsearch.data.columns.row_meaning import event_weights
 from qkvsearch.data.files.encoded import Coded, EncodedColumn, EncodedTable, NumberColumn, unit_of
 from qkvsearch.data.ids import BLANK, Ids, case_note, id_texts, identified
 from qkvsearch.data.interactions import Interactions
-from qkvsearch.data.ratings import Scale, infer_scale, standing_apart
+from qkvsearch.data.ratings import LARGEST, Scale, infer_scale, standing_apart
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError
 from qkvsearch.terminal import shorten
 
-# Larger numbers are errors, and their squares could not be added up.
-LARGEST = 1e12
 # A user with a larger share of the rows, and so many times those of the median one, stands out.
 MAX_ROWS_OF_USER, MANY_TIMES = 0.01, 20
 # How many of each unit of moments make a second.

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+# Larger ratings and weights are errors, and their squares could not be added up.
+LARGEST = 1e12
+
 Scale = tuple[float, float] | None
 
 # The largest share of the ratings, at either end, that may be input errors.

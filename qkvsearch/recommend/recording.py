@@ -20,6 +20,7 @@ from qkvsearch.collaborative.user_history import (
     readable_time,
 )
 from qkvsearch.data.ids import id_text
+from qkvsearch.data.ratings import LARGEST
 from qkvsearch.errors import DataError, QkvError, UnknownIdError
 from qkvsearch.index.interaction_log import Histories
 from qkvsearch.search.candidates import id_list, positions_of
@@ -181,7 +182,8 @@ class Recording:
     def _check(self, rating: float | None, weight: float | None) -> None:
         """Raise `QkvError` for a value that the log does not have, or not such a one."""
         for name, value in (("rating", rating), ("weight", weight)):
-            require(value is None or is_number(value), name, value, "a number")
+            is_valid = value is None or (is_number(value) and abs(value) <= LARGEST)
+            require(is_valid, name, value, f"a number between ±{LARGEST:g}")
         scale = self.histories.models.rating_scale
         if rating is not None and scale is None:
             instead = "give a `weight`" if self.has_weights else "leave the rating out"

@@ -28,9 +28,10 @@ def test_an_entry_of_an_array_keeps_no_bar_of_its_own():
     assert read('["a|b", "c"]', '["d"]') == ("list", ["a/b|c", "d"])
 
 
-def test_an_array_that_cannot_be_read_is_one_cell_that_does_not_fit():
+@pytest.mark.parametrize("cell", ['["a", ]]', f"[0x{'f' * 5000}]"])
+def test_an_array_that_cannot_be_read_is_one_cell_that_does_not_fit(cell):
     cells = ['["a"]'] * 30
-    assert read(*cells, '["a", ]]')[1][-1] is None
+    assert read(*cells, cell)[1][-1] is None
 
 
 def test_quotes_around_entries_go():

@@ -103,10 +103,11 @@ def _array(text: str) -> list[str] | None:
     for parse in (json.loads, ast.literal_eval)[: 1 if len(text) > MAX_PYTHON else 2]:
         try:
             array = parse(text.strip())
+            if all(isinstance(entry, str | int | float) for entry in array):
+                return _trimmed(array)
+        # Python writes no number of more than 4,300 digits.
         except (ValueError, SyntaxError, RecursionError, MemoryError):
             continue
-        if all(isinstance(entry, str | int | float) for entry in array):
-            return _trimmed(array)
     return None
 
 

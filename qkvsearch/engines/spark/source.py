@@ -27,8 +27,8 @@ from qkvsearch.data.columns.row_meaning import event_weights
 from qkvsearch.data.files.encoded import encoded
 from qkvsearch.data.files.frames import as_text, check_width, distinct
 from qkvsearch.data.ids import BLANK, WHOLE_NUMBER, WITH_POINT, Ids, case_note
-from qkvsearch.data.log import LARGEST, check_scale, decided_feedback, mismatch
-from qkvsearch.data.ratings import Scale
+from qkvsearch.data.log import check_scale, decided_feedback, mismatch
+from qkvsearch.data.ratings import LARGEST, Scale
 from qkvsearch.data.report import ReadReport
 from qkvsearch.engines.spark.blocks import persisted
 from qkvsearch.engines.spark.folder import Folder
