@@ -76,12 +76,6 @@ def test_a_column_that_does_not_tell_day_from_month_is_said():
     assert notes == ["column when: no cell tells day from month; 01/03/2024 read month first"]
 
 
-def test_the_dates_of_other_cells_decide_where_the_slashes_do_not():
-    dates, (note,) = days("2024-02-27", "01/03/2024", "March 3, 2024")
-    assert dates[1] == "2024-03-01"
-    assert "read day first" in note
-
-
 def test_two_digits_of_a_year_are_of_this_century_up_to_68():
     assert days("13/1/24", "13/1/68", "13/1/69")[0] == ["2024-01-13", "2068-01-13", "1969-01-13"]
 

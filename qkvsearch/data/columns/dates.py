@@ -97,18 +97,16 @@ def _dates_of_texts(
     dates.update(_by_pandas(words[dates[words.index].isna()], format="mixed"))
     if parts.empty:
         return dates, []
-    day_first, notes = _is_day_first(parts, dates, name, default)
+    day_first, notes = _is_day_first(parts, name, default)
     dates.update(_year_last(parts, day_first))
     return dates, notes
 
 
 def _is_day_first(
-    parts: pd.DataFrame, others: pd.Series, name: object, default: bool | None
+    parts: pd.DataFrame, name: object, default: bool | None
 ) -> tuple[bool, list[str]]:
-    """Decide whether the day comes before the month: by the cells, else by `default`.
-
-    Otherwise the order that puts more of the dates among the `others` is taken, with a note; the
-    month comes first where both orders fit equally well. With dots, the day always comes first.
+    """Decide whether the day comes before the month: by the cells, else by `default`, else the
+    month comes first, with a note. With dots, the day always comes first.
     """
     doubtful = parts[parts["mark"] != "."]
     first, second = doubtful["first"].astype(int), doubtful["second"].astype(int)
@@ -118,16 +116,7 @@ def _is_day_first(
     if default is not None:
         return default, []
     example = "/".join(doubtful[first != second].iloc[0][["first", "second", "year"]])
-    others = others.dropna()
-    n_inside = [
-        int(_year_last(doubtful, order).between(others.min(), others.max()).sum())
-        if len(others)
-        else 0
-        for order in (False, True)
-    ]
-    day_first = n_inside[1] > n_inside[0]
-    order = "day" if day_first else "month"
-    return day_first, [f"column {name}: no cell tells day from month; {example} read {order} first"]
+    return False, [f"column {name}: no cell tells day from month; {example} read month first"]
 
 
 def _year_last(parts: pd.DataFrame, day_first: bool) -> pd.Series:
@@ -166,10 +155,10 @@ def _dates_of_numbers(cells: pd.Series, alone: bool) -> pd.Series:
     numbers = pd.to_numeric(cells, errors="coerce").astype(float)
     if alone and len(numbers) and numbers.between(*SERIAL_DAYS).all():
         return pd.to_datetime(numbers, unit="D", origin="1899-12-30", utc=True).dt.as_unit("us")
-    seconds = numbers.where(numbers.between(*SECONDS, inclusive="left"))
-    for low, high, in_a_second in UNITS.values():
-        in_unit = numbers.between(low, high, inclusive="left")
-        seconds = seconds.where(~in_unit, numbers // in_a_second)
+    values = numbers.to_numpy(copy=True)
+    to_seconds(values)
+    seconds = pd.Series(values, cells.index)
+    seconds = seconds.where(seconds.between(*SECONDS, inclusive="left"))
     dates = pd.to_datetime(seconds, unit="s", utc=True).dt.as_unit("us")
     for form, n_digits in COMPACT.items():
         texts = cells[cells.str.fullmatch(rf"(?:1[5-9]|2\d)\d{{{n_digits - 2}}}")]
@@ -237,18 +226,16 @@ def seconds_of(cells: pd.Series, counts: np.ndarray, report: ReadReport) -> np.n
     Raises `DataError` where more than half of the cells are no times.
     """
     numbers = _numbers_of_64_bits(cells)
-    notes: list[str] = []
-    if numbers.notna().all() and not _may_be_dates(cells, numbers):
-        seconds = _in_seconds(numbers, cells.name, report)
+    dates, notes = parse_dates(cells)
+    if (dates.notna() & numbers.isna()).any() or _may_be_dates(cells, numbers):
+        # In seconds, which reach further than nanoseconds.
+        since = dates.dt.floor("s").dt.as_unit("s") - pd.Timestamp(0, tz="UTC").as_unit("s")
+        seconds = since.dt.total_seconds().astype("Int64")
+        report.notes += notes
     else:
-        dates, notes = parse_dates(cells)
-        if not (dates.notna() & numbers.isna()).any() and not _may_be_dates(cells, numbers):
-            seconds, notes = _in_seconds(numbers, cells.name, report), []
-        else:
-            # In seconds, which reach further than nanoseconds.
-            since = dates.dt.floor("s").dt.as_unit("s") - pd.Timestamp(0, tz="UTC").as_unit("s")
-            seconds = since.dt.total_seconds().astype("Int64")
-    report.notes.extend(notes)
+        values = numbers.to_numpy(copy=True)
+        note_units(to_seconds(values), int(numbers.notna().sum()), cells.name, report)
+        seconds = np.floor(pd.Series(values).astype("Float64")).astype("Int64")
     missing = seconds.isna().to_numpy(bool)
     bad = missing.copy()
     bad[missing] = ~are_missing(cells[missing])
@@ -264,25 +251,29 @@ def seconds_of_numbers(values: np.ndarray, name: object, report: ReadReport) -> 
     Return False, and change nothing, where all may be dates: their texts have to be parsed.
     """
     low, high = SERIAL_DAYS
-    n_digits = COMPACT["%Y%m%d"]
-    in_unit, n_numbers = dict.fromkeys(UNITS, 0), 0
+    n_digits, n_numbers = COMPACT["%Y%m%d"], 0
     are_days = are_compact = True
     for rows in pieces_of(len(values)):
         numbers = values[rows][values[rows] != MISSING]
         n_numbers += len(numbers)
         are_days &= bool(((numbers >= low) & (numbers <= high)).all())
         are_compact &= bool(((numbers >= 10 ** (n_digits - 1)) & (numbers < 10**n_digits)).all())
-        for unit, (lowest, end, _) in UNITS.items():
-            in_unit[unit] += int(((numbers >= lowest) & (numbers < end)).sum())
     if are_days or are_compact:
         return False
-    note_units(in_unit, n_numbers, name, report)
-    for unit, (lowest, end, in_a_second) in UNITS.items():
-        if in_unit[unit]:
-            for rows in pieces_of(len(values)):
-                of_unit = (values[rows] >= lowest) & (values[rows] < end)
-                values[rows][of_unit] //= in_a_second
+    note_units(to_seconds(values), n_numbers, name, report)
     return True
+
+
+def to_seconds(numbers: np.ndarray) -> dict[str, int]:
+    """Bring numbers (n,) in finer units to seconds, in place. Return how many are in each unit."""
+    in_unit = dict.fromkeys(UNITS, 0)
+    for rows in pieces_of(len(numbers)):
+        piece = numbers[rows]
+        for unit, (low, end, in_a_second) in UNITS.items():
+            of_unit = (piece >= low) & (piece < end)
+            in_unit[unit] += int(of_unit.sum())
+            piece[of_unit] //= in_a_second
+    return in_unit
 
 
 def _numbers_of_64_bits(column: pd.Series) -> pd.Series:
@@ -299,18 +290,6 @@ def _may_be_dates(cells: pd.Series, numbers: pd.Series) -> bool:
     return bool(
         (texts.str.len() == COMPACT["%Y%m%d"]).all() and parse_dates(texts)[0].notna().all()
     )
-
-
-def _in_seconds(numbers: pd.Series, name: object, report: ReadReport) -> pd.Series:
-    """Return numbers as whole seconds (Int64), and note those in finer units."""
-    n_numbers, in_unit = int(numbers.notna().sum()), {}
-    for unit, (low, high, in_a_second) in UNITS.items():
-        of_unit = numbers.between(low, high, inclusive="left")
-        in_unit[unit] = int(of_unit.sum())
-        if in_unit[unit]:
-            numbers = numbers.where(~of_unit, numbers // in_a_second)
-    note_units(in_unit, n_numbers, name, report)
-    return np.floor(numbers.astype("Float64")).astype("Int64")
 
 
 def note_units(in_unit: Mapping[str, int], n: int, name: object, report: ReadReport) -> None:
