@@ -185,12 +185,8 @@ def is_word(label: str) -> bool:
     return re.fullmatch(pattern, word) is not None and word not in stop_words()
 
 
-def terms(word: str) -> frozenset[str]:
-    """Return the terms of a word: "knots" is the same word as "knot"."""
-    return _terms(word)
-
-
-_terms: Callable[[str], frozenset[str]] = cached_by_word(
+# The terms of a word: "knots" is the same word as "knot".
+terms: Callable[[str], frozenset[str]] = cached_by_word(
     lambda word: frozenset(Analyzer().key_terms(word)), 1 << 14
 )
 

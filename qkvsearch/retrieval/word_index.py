@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from heapq import nsmallest
-from itertools import count
 
 import numpy as np
 
+from qkvsearch._utils.caching import cached_by_word
 from qkvsearch.text.analysis import HAS_CJK, MAX_TERM, Analyzer
-from qkvsearch.text.related_words import MIN_PREFIX
 from qkvsearch.text.spelling import LetterIndex
-from qkvsearch.text.vocabulary import MAX_CACHED_ROWS, Vocabulary
+from qkvsearch.text.vocabulary import Vocabulary
 
 # The spelling in row 0, which marks the end of a column's text.
 END = b""
-# So many prefixes, about those of one query, are looked up one by one. After that, all words are
-# grouped by their prefixes.
-N_SINGLE = 12
+CACHED_PREFIXES = 1 << 12
 
 
 @dataclass(frozen=True)
@@ -101,9 +97,7 @@ class WordSequences:
 
     def span(self, prefix: str) -> slice:
         """Return the rows of the words that begin with a prefix."""
-        start = prefix.encode(errors="replace")
-        # All bytes of UTF-8 are below 255.
-        return slice(*self.spellings.searchsorted(np.array([start, start + b"\xff"])).tolist())
+        return span_of(self.spellings, prefix)
 
     @cached_property
     def counts(self) -> np.ndarray:
@@ -157,6 +151,13 @@ class WordSequences:
             slots = self.indptr[rows] + i
             is_match &= fit[self.words[np.minimum(slots, len(self.words) - 1)]]
         return rows[is_match]
+
+
+def span_of(spellings: np.ndarray, prefix: str) -> slice:
+    """Return the rows of sorted spellings that begin with a prefix."""
+    start = prefix.encode(errors="replace")
+    # All bytes of UTF-8 are below 255.
+    return slice(*spellings.searchsorted(np.array([start, start + b"\xff"])).tolist())
 
 
 @dataclass(frozen=True)
@@ -251,10 +252,8 @@ class WordIndex:
         >>> WordIndex([(sea, np.arange(1))], 1).words_with_prefix("sea")
         ['sea', 'season']
         """
-        start = prefix.encode(errors="replace")
-        # All bytes of UTF-8 are below 255.
-        first, last = np.searchsorted(self.spellings, np.array([start, start + b"\xff"]))
-        return [spelling.decode(errors="replace") for spelling in self.spellings[first:last]]
+        spellings = self.spellings[span_of(self.spellings, prefix)]
+        return [spelling.decode(errors="replace") for spelling in spellings]
 
     def most_frequent(self, prefix: str, n: int) -> tuple[list[str], int]:
         """Return the n most frequent words that begin with a prefix, and how many begin so.
@@ -279,28 +278,20 @@ class WordIndex:
         >>> WordIndex([(sea, np.arange(1))], 1).terms_with_prefix("sea")
         {'sea': 'sea', 'season': 'season'}
         """
-        is_grouped = len(prefix) == MIN_PREFIX and len(self.spellings) <= MAX_CACHED_ROWS
-        if is_grouped and next(self._n_lookups) >= N_SINGLE:
-            return self._by_prefix.get(prefix, {})
-        terms: dict[str, str] = {}
-        for words, _ in self.pieces:
-            for spelling, term in words.matched(words.span(prefix)):
-                terms[term] = min(spelling, terms.get(term, spelling))
-        return terms
+        return self._cached_terms(prefix)
 
     @cached_property
-    def _n_lookups(self) -> Iterator[int]:
-        return count()
+    def _cached_terms(self) -> Callable[[str], Mapping[str, str]]:
+        pieces = self.pieces
 
-    @cached_property
-    def _by_prefix(self) -> Mapping[str, Mapping[str, str]]:
-        """`terms_with_prefix` of all prefixes of `MIN_PREFIX` letters."""
-        by_prefix: defaultdict[str, dict[str, str]] = defaultdict(dict)
-        for words, _ in self.pieces:
-            for spelling, term in words.matched(slice(None)):
-                terms = by_prefix[spelling[:MIN_PREFIX]]
-                terms[term] = min(spelling, terms.get(term, spelling))
-        return dict(by_prefix)
+        def terms_with(prefix: str) -> Mapping[str, str]:
+            terms: dict[str, str] = {}
+            for words, _ in pieces:
+                for spelling, term in words.matched(words.span(prefix)):
+                    terms[term] = min(spelling, terms.get(term, spelling))
+            return terms
+
+        return cached_by_word(terms_with, CACHED_PREFIXES)
 
     @cached_property
     def mean_length(self) -> float:
