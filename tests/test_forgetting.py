@@ -10,7 +10,6 @@ import pytest
 import qkvsearch as qkv
 from qkvsearch.engine import build
 from qkvsearch.errors import UnknownIdError
-from qkvsearch.index import erase as forgetting
 from qkvsearch.storage import Workspace
 from qkvsearch.storage import workspace as workspace_module
 from qkvsearch.storage.records import RecordsDatabase
@@ -35,7 +34,7 @@ def test_an_id_that_is_a_word_of_the_facts_takes_no_fact_along(tmp_path, user):
     after = engine.info()
     for name in ("columns", "searched_columns", "encoder", "qkvsearch"):
         assert after[name] == before[name]
-    assert after["interaction_columns"][0]["example"] == forgetting.FORGOTTEN
+    assert after["interaction_columns"] == before["interaction_columns"]
     assert engine.add(pd.DataFrame({"id": ["d"], "title": ["red tea"]})).added == 1
 
 
@@ -67,6 +66,16 @@ def test_to_forget_goes_on_where_it_was_interrupted(tmp_path, monkeypatch, owner
             engine.forget("secretperson")
     with qkv.open(tmp_path) as again:
         again.forget("secretperson")
+    assert having(tmp_path, "secretperson") == []
+
+
+def test_no_part_of_a_long_id_stays_in_the_facts(tmp_path):
+    user = "secretperson" * 20
+    people = pd.concat([log_of(user), log_of(user.upper(), "zoe")])
+    engine = build(tmp_path, items=ITEMS, interactions=people, encoder="corpus")
+    assert any("ids differ in case alone: 1 users" in line for line in engine.info()["rows"])
+    engine.forget(user)
+    engine.forget(user.upper())
     assert having(tmp_path, "secretperson") == []
 
 

@@ -80,12 +80,12 @@ def one_case(column: Any, counts: np.ndarray | None = None) -> Any:
 
 
 def case_note(texts: Iterable[str], kind: str, n_joined: int | None = None) -> str:
-    """Return a note on ids that differ in case alone, or "".
+    """Return a note on ids that differ in case alone, or "". A build stores it: no user is named.
 
     n_joined: the number of ids that would join others, if `texts` are not all of them.
 
     >>> case_note(["ann", "Ann", "ANN", "bob"], "users")
-    'ann and Ann differ in case alone: 2 users would join others with `fold_ids`'
+    'ids differ in case alone: 2 users would join others with `fold_ids`'
     """
     distinct = dict.fromkeys(text for text in texts if text)
     first: dict[str, str] = {}
@@ -96,9 +96,9 @@ def case_note(texts: Iterable[str], kind: str, n_joined: int | None = None) -> s
     ]
     if not pairs:
         return ""
-    before, text = pairs[0]
+    names = "ids" if kind == "users" else " and ".join(map(shorten, pairs[0]))
     return (
-        f"{shorten(before)} and {shorten(text)} differ in case alone: "
+        f"{names} differ in case alone: "
         f"{n_joined or len(pairs):,} {kind} would join others with `fold_ids`"
     )
 

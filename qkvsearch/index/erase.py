@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -17,11 +15,10 @@ from qkvsearch.index import StoredModels
 from qkvsearch.index.interaction_log import LogComponent
 from qkvsearch.index.learned_models import PreferencesComponent
 from qkvsearch.index.merge import merged_contents
-from qkvsearch.storage import BuildContents, CatalogRows, Snapshot, Workspace
+from qkvsearch.storage import BuildContents, CatalogRows, Workspace
 from qkvsearch.storage.catalog.file import CATALOG
 from qkvsearch.storage.segments import BUILDS_FOLDER, MANIFEST, Segment
 
-FORGOTTEN = "(forgotten)"
 LEARNED = (
     "Item embeddings were learned with these interactions and stay as they are until `learn` fits "
     "them again."
@@ -57,20 +54,18 @@ def forget_user(
             # After a killed run or a build from other files only previous builds have the user.
             if not (is_known or _is_in_folders(workspace, user)):
                 raise build.catalog.unknown_user(user)
-            text, n_interactions = build.catalog.user_text(user), 0
-            is_unchanged = row is None and not _is_in_facts(build, text)
-            n_builds = len(workspace.builds()) - is_unchanged
+            n_interactions, n_builds = 0, len(workspace.builds()) - (row is None)
             if dry_run:
                 n_records = build.catalog.records.page(user, 0, 0)[1]
                 return Forgotten(len(models.history(row)), n_records, n_builds, [])
-            if not is_unchanged:
-                contents, n_interactions = _without(models, row, text, progress)
+            if row is not None:
+                contents, n_interactions = _without(models, row, progress)
                 workspace.publish(contents, "forget")
             plain_id = id_text(user, build.catalog.are_whole("users"))
             n_records = workspace.records.forget(plain_id, fold=build.catalog.fold_ids)
         workspace.drop_builds(even_in_use=True)
         notes = [LEARNED] if n_interactions else []
-        return Forgotten(n_interactions, n_records, n_builds, [*notes, *_left(workspace, text)])
+        return Forgotten(n_interactions, n_records, n_builds, [*notes, *_left(workspace, user)])
 
 
 def _left(workspace: Workspace, user: Id) -> Iterator[str]:
@@ -95,22 +90,9 @@ def _is_in_folders(workspace: Workspace, user: Id) -> bool:
     return False
 
 
-def _is_in_facts(snapshot: Snapshot, text: str) -> bool:
-    """Return whether the facts of any segment have the id."""
-    fold = snapshot.catalog.fold_ids
-    return any(
-        segment.facts != _scrubbed(segment.facts, text, fold) for segment in snapshot.segments
-    )
-
-
-def _without(
-    models: StoredModels, row: int | None, text: str, progress: Progress
-) -> tuple[BuildContents, int]:
-    """Return a base without the user in this row, if any, and the number of their interactions."""
-    contents, fold = merged_contents(models, progress), models.snapshot.catalog.fold_ids
-    contents.facts = dict(_scrubbed(contents.facts, text, fold))
-    if row is None:
-        return contents, 0
+def _without(models: StoredModels, row: int, progress: Progress) -> tuple[BuildContents, int]:
+    """Return a base without the user in this row, and the number of their interactions."""
+    contents = merged_contents(models, progress)
     log = models.log("forget from")
     remains = log.users != row
     users = Ids([name for i, name in enumerate(log.user_ids.texts) if i != row], log.user_ids.fold)
@@ -124,25 +106,3 @@ def _without(
     contents.shared.pop(CATALOG, None)
     contents.catalog = CatalogRows.of_stored(models.snapshot.catalog)
     return contents, int((~remains).sum())
-
-
-def _scrubbed(facts: Mapping[str, Any], text: str, fold: bool = False) -> Mapping[str, Any]:
-    """Replace the id in facts about the log: lines about its rows, examples of its columns. Other
-    facts are not about users, and may contain the same text, such as "text". fold: ids that differ
-    only in case are the same.
-
-    >>> _scrubbed({"encoder": "ann", "rows": ["ann and Ann differ", "annual"]}, "ann")
-    {'encoder': 'ann', 'rows': ['(forgotten) and Ann differ', 'annual']}
-    """
-    word = re.compile(rf"(?<!\w){re.escape(text)}(?!\w)", re.IGNORECASE if fold else 0)
-    scrubbed = dict(facts)
-    if "rows" in facts:
-        scrubbed["rows"] = [word.sub(FORGOTTEN, line) for line in facts["rows"]]
-    if "interaction_columns" in facts:
-        scrubbed["interaction_columns"] = [
-            column
-            if column["role"] == "item"
-            else {**column, "example": word.sub(FORGOTTEN, column.get("example", ""))}
-            for column in facts["interaction_columns"]
-        ]
-    return scrubbed

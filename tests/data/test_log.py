@@ -123,7 +123,7 @@ def test_ids_that_differ_in_case_alone_are_said():
     rows = [("USER@X", "K1", "1"), ("user@x", "k1", "1"), ("User@X", "k2", "1"), ("b", "k2", "1")]
     log, _, report = read(rows)
     assert (len(log.user_ids), len(log.item_ids)) == (4, 3)
-    assert "USER@X and user@x differ in case alone: 2 users would join others" in str(report)
+    assert "ids differ in case alone: 2 users would join others" in str(report)
     assert "K1 and k1 differ in case alone: 1 items would join others" in str(report)
 
 

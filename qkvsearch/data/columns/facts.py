@@ -43,7 +43,7 @@ class ColumnFacts:
 
     name: as the file spells it. role: "id", "title", "text", "user", "item", "rating", "weight",
     "time", or "" for a column that only filters. empty: the share of its cells, 0 to 1, that are
-    empty, emptied ones included. example: a stored cell. changed: how many cells were changed, by
+    empty, emptied ones included. example: a stored cell, none of users. changed: how many cells were changed, by
     the kind of change: {"currency removed": 1503, "emptied: no number": 2}. stored: the column's
     name in the workspace, if another one. convention: how ambiguous cells were read: the decimal
     separator, or "day first".
@@ -67,9 +67,11 @@ class ColumnFacts:
         return self.of(len(filled), len(cells), "" if filled.empty else str(filled.iloc[0]))
 
     def of(self, n_filled: int, n_cells: int, example: str) -> ColumnFacts:
-        """Return the facts with these numbers."""
+        """Return the facts with these numbers, and an example unless the cells are users."""
         empty = round(1 - n_filled / max(n_cells, 1), 4)
-        return replace(self, empty=empty, example=example[:MAX_EXAMPLE])
+        return replace(
+            self, empty=empty, example="" if self.role == "user" else example[:MAX_EXAMPLE]
+        )
 
     def to_record(self) -> dict[str, Any]:
         """Return the facts as `info` shows them and a build stores them."""
