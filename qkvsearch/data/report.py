@@ -29,7 +29,8 @@ class ReadReport:
     which columns play which roles, and why. warnings: what a person has to know before they trust
     the result. first_rows: for each reason to skip rows, the first of them. nested: for each column
     with lists or objects, the first row that has one. above: the text above the table that was left
-    out. intended: how many skipped rows the options say to skip.
+    out. intended: how many skipped rows the options say to skip. n_lines: the rows of a text, those
+    without a cell and those with too many included.
 
     >>> report = ReadReport("watches.csv", read=10, merged=2, repaired=1)
     >>> report.skip("without a user", [4, 7, 8])
@@ -51,6 +52,7 @@ class ReadReport:
     nested: dict[str, Any] = field(default_factory=dict)
     above: str = ""
     intended: int = 0
+    n_lines: int = 0
     encoding: str = "Windows-1252"
     files: list[ReadReport] = field(default_factory=list)
     lacking: dict[str, str] = field(default_factory=dict)

@@ -203,6 +203,8 @@ WIDE = ",".join(f"c{k}" for k in range(1900))
 TEXTS = {
     "t.csv": WIDE + "\n" + "1\n" * 10_000,
     "t.csv.gz": "id,title\n" + "1,2\n" * 10**6,
+    "blank.csv.gz": "id,title\n1,2\n" + "\n" * 900_000,
+    "blank cells.csv.gz": "id,title\n1,2\n" + ",\n" * 450_000,
     "many.jsonl": "".join(f'{{"c{k}": 1}}\n' for k in range(1900)),
     "empty.json.gz": f"[{'{},' * 10**6}{{}}]",
     "lists.json.gz": f'[{{"id": 1, "tags": [{"[]," * 10**6}[]]}}]',

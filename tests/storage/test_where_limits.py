@@ -108,9 +108,10 @@ def test_what_is_too_long_is_refused_and_a_long_list_is_not(positions):
     [
         f"{MILLION} LIKE '%a_{'a' * 200}b%'",  # a regular expression would go through it 200 times
         f"trim({MILLION}, {MILLION}) = ''",
+        f"trim({MILLION}, '{'ab' * 51}') = ''",
         f"glob('*a{'?a' * 400}', name)",
     ],
-    ids=["like", "trim", "glob"],
+    ids=["like", "trim", "trim of many", "glob"],
 )
 def test_what_no_clock_could_stop_is_refused(positions, where):
     said(positions, where)

@@ -43,10 +43,10 @@ class ColumnFacts:
 
     name: as the file spells it. role: "id", "title", "text", "user", "item", "rating", "weight",
     "time", or "" for a column that only filters. empty: the share of its cells, 0 to 1, that are
-    empty, emptied ones included. example: a stored cell, none of users. changed: how many cells were changed, by
-    the kind of change: {"currency removed": 1503, "emptied: no number": 2}. stored: the column's
-    name in the workspace, if another one. convention: how ambiguous cells were read: the decimal
-    separator, or "day first".
+    empty, emptied ones included. example: a stored cell, none of users. changed: how many cells
+    were changed, by the kind of change: {"currency removed": 1503, "emptied: no number": 2}.
+    stored: the column's name in the workspace, if another one. convention: how ambiguous cells were
+    read: the decimal separator, or "day first".
 
     >>> ColumnFacts("Price", "", "number", empty=0.01, example="12.5").to_record()["type"]
     'number'

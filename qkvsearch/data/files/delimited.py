@@ -93,6 +93,7 @@ def read_delimited(
     # pandas accepts a first row of any length, so the header is read as a row. One column more
     # than the header has shows which rows are too long.
     for frame, left_out in _parsed(label, text, delimiter, quoted, width):
+        report.n_lines += len(frame) + len(left_out)
         frame = frame.set_axis(frame.index + len(above)).dropna(how="all")
         too_long = np.append(too_long, left_out + len(above))
         if names is None:

@@ -107,7 +107,7 @@ def _add(
         n_characters += int(lengths.sum())
         limit.check(encoder.n_rows + len(frame), file.label if file else report.file)
         if file is not None:
-            size = n_characters + CELL_BYTES * n_rows * len(names)
+            size = n_characters + CELL_BYTES * max(n_rows, report.n_lines) * len(names)
             check_unpacked(size, file.size, file.label)
         encoder.add(without_headers(without_long_cells(frame, lengths, report), report))
     return report

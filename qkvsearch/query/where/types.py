@@ -34,8 +34,8 @@ ARITHMETIC = (
     exp.BitwiseNot, exp.BitwiseLeftShift, exp.BitwiseRightShift,
 )  # fmt: skip
 # For each operator and function: the types of its arguments, by the parser's names, and its result.
-# LITERAL: a text in quotes, where two long texts would take quadratic time.
-LITERAL = ("literal",)
+# LITERAL: a short text in quotes, where two long texts would take quadratic time.
+LITERAL, MAX_LITERAL = ("literal",), 100
 SIGNATURES: dict[type[exp.Expression], tuple[dict[str, tuple[str, ...]], str]] = {
     exp.Abs: ({"this": NUMBERS}, "number"),
     exp.DPipe: ({"this": ANY, "expression": ANY}, "text"),
@@ -135,6 +135,8 @@ class _Types:
         if accepted == LITERAL:
             if not isinstance(value.literal, str):
                 raise QkvError(f"in {written(node)} this is a text in quotes: {value.sql}")
+            if len(value.literal) > MAX_LITERAL:
+                raise QkvError(f"{written(node)}: at most {MAX_LITERAL} characters are trimmed")
         elif value.type not in (None, *accepted):
             raise misfit(value, accepted[0], node, self.cells)
 
