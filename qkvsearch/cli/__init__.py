@@ -127,6 +127,9 @@ def main(args: list[str] | None = None) -> None:
         click.echo(in_one_line(f"Error: {named}{error.strerror or error}"), err=True)
         _abandon_stdout()
         code = 1
+    except MemoryError:
+        click.echo("Error: not enough memory", err=True)
+        code = 1
     sys.exit(code if isinstance(code, int) else 0)
 
 

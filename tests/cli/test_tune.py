@@ -157,15 +157,22 @@ def test_the_best_of_those_in_use_the_default_and_the_tried_is_in_use_then(
         assert "tuned" not in state(ws)[1]
 
 
-def test_ctrl_c_leaves_the_workspace_as_it_was(qkv, ws, monkeypatch):
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [(KeyboardInterrupt, 130, "Stopped.\n"), (MemoryError, 1, "Error: not enough memory\n")],
+)
+def test_a_command_that_is_ended_leaves_the_workspace_as_it_was(
+    qkv, ws, monkeypatch, error, code, message
+):
     before = state(ws)
 
-    def interrupted(*args, callback, **kwargs):
-        raise KeyboardInterrupt
+    def ended(*args, callback, **kwargs):
+        raise error
 
-    monkeypatch.setattr(tuning, "tune", interrupted)
+    monkeypatch.setattr(tuning, "tune", ended)
     answer = qkv("-w", ws, "tune")
-    assert (answer.code, answer.stdout) == (130, "")
+    assert (answer.code, answer.stdout) == (code, "")
+    assert answer.stderr.endswith(message)
     assert state(ws) == before
 
 

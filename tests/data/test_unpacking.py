@@ -62,6 +62,15 @@ def test_two_packed_files_joined_are_one(save, kind):
     assert len(read_table(path)[0]) == 3
 
 
+def test_xz_may_be_padded_and_asks_for_a_bounded_memory(save):
+    path = save("items.csv.xz", lzma.compress(TABLE) + bytes(4) + lzma.compress(b"3;rope\n"))
+    assert len(read_table(path)[0]) == 3
+    filters = [{"id": lzma.FILTER_LZMA2, "preset": 0, "dict_size": 1 << 28}]
+    path = save("large.csv.xz", lzma.compress(TABLE, filters=filters))
+    with pytest.raises(DataError, match=r"large\.csv\.xz: damaged, .*Memory usage limit"):
+        read_table(path)
+
+
 @pytest.mark.parametrize("kind", PACKERS)
 def test_a_packed_file_cut_short_is_said_to_be(save, kind):
     path = save("items.csv.gz", PACKERS[kind](TABLE * 1000)[:-6])

@@ -32,9 +32,10 @@ STDIN = "-"
 PACKERS: dict[bytes, Any] = {
     b"\x1f\x8b": gzip.open,
     b"BZh": bz2.open,
-    b"\xfd7zXZ\x00": lzma.open,
 }
-ZSTANDARD = b"\x28\xb5\x2f\xfd"
+ZSTANDARD, XZ = b"\x28\xb5\x2f\xfd", b"\xfd7zXZ\x00"
+# Bytes of memory for unpacking .xz: `xz -9` takes a third, and a file may ask for 4 GiB.
+XZ_MEMORY = 200 << 20
 ZIP, EMPTY_ZIP = b"PK\x03\x04", b"PK\x05\x06"
 PACKED_SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
 WORKBOOK = "xl/workbook.xml"
@@ -139,9 +140,9 @@ def _unpack(file: TableFile, stack: ExitStack) -> TableFile | None:
     """Return the file inside, or None where a file is not packed."""
     start = file.start()
     path = None
-    if start.startswith(ZSTANDARD):
+    if start.startswith((ZSTANDARD, XZ)):
         with file.path.open("rb") as packed:
-            path = _copy(_from_zstandard(packed, file.label), file, stack)
+            path = _copy(_from_frames(packed, start, file.label), file, stack)
     for mark, open_packed in PACKERS.items():
         if start.startswith(mark):
             with open_packed(file.path) as packed:
@@ -222,7 +223,7 @@ def _copy(chunks: Iterable[bytes], file: TableFile, stack: ExitStack) -> Path:
 
     try:
         return _write(checked(), stack)
-    except (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile) as error:
+    except (OSError, EOFError, zlib.error, zipfile.BadZipFile) as error:
         raise DataError(f"{file.label}: damaged, or cut short: {error}") from None
 
 
@@ -239,17 +240,24 @@ def _chunks(file: Any) -> Iterator[bytes]:
         yield chunk
 
 
-def _from_zstandard(file: BinaryIO, label: str) -> Iterator[bytes]:
-    """Unpack frame by frame, in small pieces: 2 KB may unpack to 64 MB."""
-    zstandard = need("zstandard", "zst", f"{label}: unpacking it", error=DataError)
-    unpacker, rest = zstandard.ZstdDecompressor().decompressobj(), b""
+def _from_frames(file: BinaryIO, start: bytes, label: str) -> Iterator[bytes]:
+    """Unpack .zst or .xz frame by frame, in small pieces: 2 KB may unpack to 64 MB."""
+    if start.startswith(XZ):
+        error, unpackers = lzma.LZMAError, lambda: lzma.LZMADecompressor(memlimit=XZ_MEMORY)
+    else:
+        zstandard = need("zstandard", "zst", f"{label}: unpacking it", error=DataError)
+        error, unpackers = zstandard.ZstdError, zstandard.ZstdDecompressor().decompressobj
+    unpacker, rest = unpackers(), b""
     try:
         while rest or (rest := file.read(2048)):
             if unpacker.eof:
-                unpacker = zstandard.ZstdDecompressor().decompressobj()
+                rest = rest.lstrip(b"\0")  # which may pad frames of .xz
+                if not rest:
+                    continue
+                unpacker = unpackers()
             yield unpacker.decompress(rest)
             rest = unpacker.unused_data if unpacker.eof else b""
-    except zstandard.ZstdError as error:
-        raise EOFError(error) from None
+    except error as reason:
+        raise EOFError(reason) from None
     if not unpacker.eof:
         raise EOFError("it ends in the middle")
