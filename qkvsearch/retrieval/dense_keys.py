@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -36,14 +37,18 @@ class DenseKeys:
         if not len(query):
             return None
         scores = self.vectors @ query.total.astype(self.vectors.dtype)
-        return Scores(name, scores, product_parts(name, query, pieces_of or self._whole))
+        return Scores(
+            name, scores, product_parts(name, query, pieces_of or whole_keys(self.vectors))
+        )
 
     def above(self, query: LabelledVectors, threshold: float) -> np.ndarray:
         """Return the items whose score is above a threshold, bool (n_items,)."""
         return self.vectors @ query.total.astype(self.vectors.dtype) > threshold
 
-    def _whole(self, position: int) -> LabelledVectors:
-        return LabelledVectors([None], self.vectors[position : position + 1])
+
+def whole_keys(vectors: Any) -> Callable[[int], LabelledVectors]:
+    """Return the function that gives an item's key as one piece without a label."""
+    return lambda position: LabelledVectors([None], vectors[[position]])
 
 
 def product_parts(

@@ -10,7 +10,7 @@ import numpy as np
 from qkvsearch._utils.compiled import compiled_for_any
 from qkvsearch._utils.threads import available_cores, run_in_threads
 from qkvsearch.retrieval.approximate import ApproximateQuery, Filter
-from qkvsearch.retrieval.dense_keys import product_parts
+from qkvsearch.retrieval.dense_keys import product_parts, whole_keys
 from qkvsearch.retrieval.fusion import Scores
 from qkvsearch.retrieval.score_components import PartsOf
 from qkvsearch.retrieval.topk import MAX_KEYS, top_k
@@ -67,7 +67,7 @@ class QuantizedKeys:
         """Return the query, to be scored with other heads; None where it is empty."""
         if not len(query):
             return None
-        parts = product_parts(name, query, pieces_of or self._whole)
+        parts = product_parts(name, query, pieces_of or whole_keys(self.vectors))
         return QuantizedQuery(name, self, query.total.astype(np.float32), parts)
 
     def above(self, query: LabelledVectors, threshold: float) -> np.ndarray:
@@ -105,9 +105,6 @@ class QuantizedKeys:
         """Return the exact scores of these items, (n,)."""
         # BLAS would make the last bits of a product depend on which other keys there are.
         return np.einsum("ij,j->i", self.vectors[positions], vector)
-
-    def _whole(self, position: int) -> LabelledVectors:
-        return LabelledVectors([None], self.vectors[position : position + 1])
 
 
 class QuantizedQuery(ApproximateQuery):

@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from qkvsearch.retrieval.approximate import ApproximateQuery, Filter
-from qkvsearch.retrieval.dense_keys import product_parts
+from qkvsearch.retrieval.dense_keys import product_parts, whole_keys
 from qkvsearch.retrieval.fusion import Scores
 from qkvsearch.retrieval.score_components import PartsOf
 from qkvsearch.text.labelled import LabelledVectors
@@ -106,7 +106,7 @@ class RemoteKeys:
         """Return the query, to be scored with other heads; None where it is empty."""
         if not len(query):
             return None
-        parts = product_parts(name, query, pieces_of or self._whole)
+        parts = product_parts(name, query, pieces_of or whole_keys(self.vectors))
         return RemoteQuery(name, self, query.total.astype(np.float32), parts)
 
     def above(self, query: LabelledVectors, threshold: float) -> np.ndarray:
@@ -115,9 +115,6 @@ class RemoteKeys:
         vector = query.total.astype(np.float32)
         is_above[self.vectors.store.above(self.vectors.head, vector, threshold)] = True
         return is_above
-
-    def _whole(self, position: int) -> LabelledVectors:
-        return LabelledVectors([None], self.vectors[[position]])
 
 
 class RemoteQuery(ApproximateQuery):

@@ -80,7 +80,18 @@ class Change:
 
 
 class Lexicon:
-    """What the words of queries mean to a build. Queries share words, so results are cached."""
+    """What the words of queries mean to a build. Queries share words, so results are cached.
+
+    is_spelled(word): whether a text has a word in this spelling, or an item is named so.
+    corrected(token, typed): the `Change` of a word that no item has in this spelling; None where
+    there is nothing better.
+    completions(prefix): the words that begin with a prefix, each in one form, the most frequent
+    first, with its share of the items of all.
+    prefix_words(prefix): the most frequent words that begin with a prefix, and how many do.
+    meaning(prefix, head): the mean (d,) of a prefix's completions in a dense head, weighted by
+    shares.
+    term(token): a word with its compounds, its related words and its synonyms.
+    """
 
     def __init__(self, models: StoredModels) -> None:
         self.models = models
@@ -98,40 +109,12 @@ class Lexicon:
             vectors = models.encoder(head).encode_many(words)
             return np.asarray(np.array(shares, vectors.dtype) @ vectors)
 
-        self._is_spelled = cached_by_word(is_spelled, CACHED_WORDS)
-        self._corrected = cached_by_word(_Corrector(models, self.synonyms).correct, CACHED_CHANGES)
-        self._completions = completions
-        self._prefix_words = cached_by_word(prefix_words, CACHED_CHANGES)
-        self._meaning = cached_by_word(meaning, CACHED_MEANINGS)
-        self._term = cached_by_word(_Expander(models, self.synonyms).term, CACHED_WORDS)
-
-    def is_spelled(self, word: str) -> bool:
-        """Return whether a text has a word in this spelling, or an item is named so."""
-        return self._is_spelled(word)
-
-    def corrected(self, token: Token, typed: str) -> Change | None:
-        """Return the change of a word that no item has in this spelling; None where there is
-        nothing better.
-        """
-        return self._corrected(token, typed)
-
-    def completions(self, prefix: str) -> list[tuple[str, float]]:
-        """Return the words that begin with a prefix, each in one form, the most frequent first,
-        with its share of the items of all.
-        """
-        return self._completions(prefix)
-
-    def prefix_words(self, prefix: str) -> tuple[list[str], int]:
-        """Return the most frequent words that begin with a prefix, and how many do."""
-        return self._prefix_words(prefix)
-
-    def meaning(self, prefix: str, head: str) -> np.ndarray:
-        """Return the mean (d,) of a prefix's completions in a dense head, weighted by shares."""
-        return self._meaning(prefix, head)
-
-    def term(self, token: Token) -> QueryTerm:
-        """Return a word with its compounds, its related words and its synonyms."""
-        return self._term(token)
+        self.is_spelled = cached_by_word(is_spelled, CACHED_WORDS)
+        self.corrected = cached_by_word(_Corrector(models, self.synonyms).correct, CACHED_CHANGES)
+        self.completions = completions
+        self.prefix_words = cached_by_word(prefix_words, CACHED_CHANGES)
+        self.meaning = cached_by_word(meaning, CACHED_MEANINGS)
+        self.term = cached_by_word(_Expander(models, self.synonyms).term, CACHED_WORDS)
 
     def changes(self, text: str, is_typing: bool) -> list[tuple[Span, Change]]:
         """Return which words of a text are read as others, with their spans.

@@ -21,28 +21,23 @@ def file(tmp_path):
 # --- queries ---
 
 
-def test_queries_are_ids_and_texts_as_they_stand(file):
-    path = file('q1\tan "unclosed quote\nq2\twhat\tfollows a tab\n\n7\t 北京 \n')
-    assert read_queries(path) == {
-        "q1": 'an "unclosed quote',
-        "q2": "what\tfollows a tab",
-        "7": "北京",
-    }
+QUERIES = {
+    "as they stand": (
+        'q1\tan "unclosed quote\nq2\twhat\tfollows a tab\n\n7\t 北京 \n',
+        {"q1": 'an "unclosed quote', "q2": "what\tfollows a tab", "7": "北京"},
+    ),
+    "mark and CR LF": (b"\xef\xbb\xbfq1\tone\r\nq2\ttwo\r\n", {"q1": "one", "q2": "two"}),
+    "line feeds end a line": (
+        "q1\tone\u2028still one\x0cand on\n", {"q1": "one\u2028still one\x0cand on"}
+    ),
+    "last wins": ("q1\told\nq1\tnew\n", {"q1": "new"}),
+}  # fmt: skip
 
 
-def test_a_byte_order_mark_and_windows_line_ends_are_no_part_of_them(file):
-    path = file(b"\xef\xbb\xbfq1\tone\r\nq2\ttwo\r\n")
-    assert read_queries(path) == {"q1": "one", "q2": "two"}
-
-
-def test_only_line_feeds_end_a_line(file):
-    assert read_queries(file("q1\tone\u2028still one\x0cand on\n")) == {
-        "q1": "one\u2028still one\x0cand on"
-    }
-
-
-def test_of_a_repeated_query_the_last_stays(file):
-    assert read_queries(file("q1\told\nq1\tnew\n")) == {"q1": "new"}
+@pytest.mark.parametrize("case", QUERIES)
+def test_queries_are_ids_and_texts(file, case):
+    content, queries = QUERIES[case]
+    assert read_queries(file(content)) == queries
 
 
 @pytest.mark.parametrize("line", ["q2 no tab", "q2\t", "q2\t  ", "\ttext", "q2"])
@@ -73,14 +68,9 @@ def test_every_layout_says_the_same(file, content):
     assert read_judgements(file(content)) == EXPECTED
 
 
-def test_between_tabs_ids_may_hold_spaces(file):
-    assert read_judgements(file("my query\tToy Story (1995)\t3\n")) == {
-        "my query": {"Toy Story (1995)": 3}
-    }
-
-
-def test_grades_may_be_negative(file):
-    assert read_judgements(file("q1 0 v1 -2\n")) == {"q1": {"v1": -2}}
+def test_between_tabs_ids_may_hold_spaces_and_grades_may_be_negative(file):
+    judgements = read_judgements(file("my query\tToy Story (1995)\t-3\n"))
+    assert judgements == {"my query": {"Toy Story (1995)": -3}}
 
 
 @pytest.mark.parametrize(

@@ -51,23 +51,23 @@ def test_what_lacks_a_day_or_a_year_is_no_date(cell):
     assert days(cell, "March 2, 2024")[0] == [None, "2024-03-02"]
 
 
-def test_mixed_formats_are_read_cell_by_cell():
-    cells = ["2024-03-01", "13/03/2024", None, "April 1, 2024 5:30 PM", "1709290000", " "]
-    expected = ["2024-03-01", "2024-03-13", None, "2024-04-01", "2024-03-01", None]
+DAYS = {
+    "mixed formats": (
+        ["2024-03-01", "13/03/2024", None, "April 1, 2024 5:30 PM", "1709290000", " "],
+        ["2024-03-01", "2024-03-13", None, "2024-04-01", "2024-03-01", None],
+    ),
+    "one cell with the day first": (["01/03/2024", "13/03/2024"], ["2024-03-01", "2024-03-13"]),
+    "one cell with the month first": (["01/03/2024", "03/13/2024"], ["2024-01-03", "2024-03-13"]),
+    "years of two digits": (
+        ["13/1/24", "13/1/68", "13/1/69"], ["2024-01-13", "2068-01-13", "1969-01-13"]
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", DAYS)
+def test_cells_are_read_one_by_one_in_the_order_of_the_column(case):
+    cells, expected = DAYS[case]
     assert days(*cells) == (expected, [])
-
-
-def test_a_time_of_day_and_a_zone_count():
-    times, _ = seconds("2024-03-01 10:00", "2024-03-01T10:00:00+02:00", "3/1/24 5:00 pm")
-    assert times == [MARCH_1 + 36_000, MARCH_1 + 28_800, MARCH_1 + 61_200]
-
-
-def test_days_come_first_where_one_cell_leaves_no_choice():
-    assert days("01/03/2024", "13/03/2024") == (["2024-03-01", "2024-03-13"], [])
-
-
-def test_months_come_first_where_one_cell_leaves_no_choice():
-    assert days("01/03/2024", "03/13/2024") == (["2024-01-03", "2024-03-13"], [])
 
 
 def test_a_column_that_does_not_tell_day_from_month_is_said():
@@ -76,12 +76,25 @@ def test_a_column_that_does_not_tell_day_from_month_is_said():
     assert notes == ["column when: no cell tells day from month; 01/03/2024 read month first"]
 
 
-def test_two_digits_of_a_year_are_of_this_century_up_to_68():
-    assert days("13/1/24", "13/1/68", "13/1/69")[0] == ["2024-01-13", "2068-01-13", "1969-01-13"]
+TIMES = {
+    "a time of day and a zone": (
+        ["2024-03-01 10:00", "2024-03-01T10:00:00+02:00", "3/1/24 5:00 pm"],
+        [MARCH_1 + 36_000, MARCH_1 + 28_800, MARCH_1 + 61_200],
+    ),
+    "days of a spreadsheet": (["45352", "45352.5"], [MARCH_1, MARCH_1 + 43_200]),
+    "thousands of years": (
+        ["9999-12-31T23:59:59Z", "1969-12-31T23:59:59.5Z", "1500-01-01T00:00:00Z"],
+        [253_402_300_799, -1, -14_831_769_600],
+    ),
+    "the last second alone": (["9999-12-31T23:59:59Z"] * 2, [253_402_300_799] * 2),
+    "no cell": ([None, None], None),
+}
 
 
-def test_a_column_of_spreadsheet_days_is_dates():
-    assert seconds("45352", "45352.5")[0] == [MARCH_1, MARCH_1 + 43_200]
+@pytest.mark.parametrize("case", TIMES)
+def test_times_are_seconds_since_1970(case):
+    cells, expected = TIMES[case]
+    assert seconds(*cells)[0] == expected
 
 
 @pytest.mark.parametrize(
@@ -126,10 +139,6 @@ def test_a_column_of_no_times_is_an_error_with_row_and_cell(bad):
         seconds(bad, bad, "2024-03-02")
 
 
-def test_a_column_without_any_time_has_none():
-    assert seconds(None, None)[0] is None
-
-
 def test_counts_and_years_are_no_sign_of_times():
     assert not are_times(pd.Series(["1", "1999", "45352", "20240301"])).any()
     assert are_times(pd.Series(["1709251200", "2024-03-01"])).all()
@@ -142,9 +151,3 @@ def test_hours_of_a_million_orders_are_no_loop():
     )
     dates, _ = parse_dates(cells)
     assert dates.nunique() == 28 * 24
-
-
-def test_times_may_be_thousands_of_years_apart():
-    cells = "9999-12-31T23:59:59Z", "1969-12-31T23:59:59.5Z", "1500-01-01T00:00:00Z"
-    assert seconds(*cells)[0] == [253_402_300_799, -1, -14_831_769_600]
-    assert seconds("9999-12-31T23:59:59Z", "9999-12-31T23:59:59Z")[0] == [253_402_300_799] * 2
