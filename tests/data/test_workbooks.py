@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from datetime import datetime
 from pathlib import Path
 
@@ -35,6 +36,25 @@ def test_numbers_days_and_gaps_are_as_they_are_shown(book):
     assert list(frame) == ["id", "title", "since"]
     assert frame.fillna("").to_numpy().tolist() == [["7", "kettle", "2024-03-01"], ["2.5", "", "x"]]
     assert report.file == "shop.xlsx#Items"
+
+
+def test_formulas_without_a_stored_value_are_a_warning(book, tmp_path):
+    path = book(Items=[["id", "title", "price"], [1, "Tent", "=1+1"], [2, "Rope", "=A2*2"]])
+    assert (
+        "2 cells with a formula but no stored value read as empty"
+        in read_table(path)[1].warnings[0]
+    )
+    computed = tmp_path / "computed.xlsx"
+    stored = {'<c r="C2">': '<c r="C2" t="str">', "<f>A2*2</f><v />": "<f>A2*2</f><v>4</v>"}
+    with zipfile.ZipFile(path) as whole, zipfile.ZipFile(computed, "w") as file:
+        for name in whole.namelist():
+            text = whole.read(name).decode().replace("<v></v>", "<v />")
+            for before, after in stored.items():
+                text = text.replace(before, after)
+            file.writestr(name, text)
+    frame, report = read_table(computed)
+    assert report.warnings == []
+    assert frame["price"].fillna("").tolist() == ["", "4"]
 
 
 def test_a_sheet_without_rows_is_no_table(book):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import warnings
+import zipfile
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import datetime, time
@@ -26,6 +28,12 @@ from qkvsearch.data.files.unpacking import TableFile
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError, need, quantity
 
+# A cell with a formula that no spreadsheet program has computed: the text "" is a value.
+UNCOMPUTED = re.compile(
+    rb'<c\b(?![^<>]*\bt="str")[^<>]*>\s*<f\b(?:[^<>]*/>|[^<>]*>[^<]*</f>)\s*'
+    rb"(?:<v\s*/>|<v>\s*</v>)?\s*</c>"
+)
+
 
 def read_workbook(file: TableFile) -> Piece:
     """Read the named sheet, or the only one that has rows. Raises `DataError`."""
@@ -40,6 +48,7 @@ def read_workbook(file: TableFile) -> Piece:
             with closing(book):
                 sheet = _pick_sheet(book, file)
                 rows = _rows(sheet, file)
+                n_uncomputed = _n_uncomputed(sheet, file)
     except DataError:
         raise
     except Exception as error:  # a damaged file fails wherever the library first notices
@@ -62,6 +71,11 @@ def read_workbook(file: TableFile) -> Piece:
     too_long = [number for number, row in rows if len(row) > width]
     report.read = len(rows)
     report.skip("with too many columns", too_long)
+    if n_uncomputed:
+        report.warnings.append(
+            f"{report.file}: {quantity(n_uncomputed, 'cell')} with a formula but no stored value "
+            "read as empty: open and save the file in a spreadsheet program"
+        )
     if too_long:
         report.warnings.append(
             f"{report.file}: {quantity(len(too_long), 'row')} skipped, the first of them row "
@@ -111,6 +125,18 @@ def _rows(sheet: Any, file: TableFile) -> list[tuple[int, list[Any]]]:
             check_unpacked(size, file.size, file.label)
     check_unpacked(size, file.size, file.label)
     return rows
+
+
+def _n_uncomputed(sheet: Any, file: TableFile) -> int:
+    """Count the formulas of a sheet that have no stored value."""
+    number, rest = 0, b""
+    with zipfile.ZipFile(file.path) as archive, archive.open(sheet._worksheet_path) as part:
+        while chunk := part.read(1 << 20):
+            begun = rest + chunk
+            end = begun.rfind(b"<c ")
+            number += len(UNCOMPUTED.findall(begun[:end] if end >= 0 else begun))
+            rest = begun[end:] if end >= 0 else b""
+    return number + len(UNCOMPUTED.findall(rest))
 
 
 def _plain(cell: Any) -> Any:
