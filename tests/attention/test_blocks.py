@@ -17,14 +17,11 @@ from qkvsearch.attention import (
     partial_attention,
 )
 from qkvsearch.attention.functional import attend
+from tests.attention.numbers import random
 
 INF, NAN = np.inf, np.nan
 MANY = blockwise.FEW_SCORES + 1
 SMALL_MASK = np.random.default_rng(7).random((700, 1, 10, 10)) < 0.7
-
-
-def random(*shape: int, dtype: str = "float64", seed: int = 0) -> np.ndarray:
-    return np.random.default_rng([seed, *shape]).normal(size=shape).astype(dtype)
 
 
 def tensors(dtype: str, lead=(), L=500, S=600, d=8, dv=5, heads=None) -> tuple[np.ndarray, ...]:

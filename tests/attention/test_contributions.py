@@ -10,16 +10,13 @@ import pytest
 from qkvsearch.attention.layers.contributions import contributions
 from qkvsearch.attention.layers.state_dict import state
 from qkvsearch.attention.layers.transformer import Encoder
+from tests.attention import numbers
 
 LENGTH, D = 6, 8
 
 
 def made(n_layers: int = 3, **options: Any) -> Encoder:
-    """An encoder without a weight that is 0 or 1, so that each one shows."""
-    encoder = Encoder.create(n_layers, D, 4, 16, rng=0, dtype=np.float64, **options)
-    for i, weight in enumerate(state(encoder).values()):
-        weight += 0.3 * np.random.default_rng(i).normal(size=weight.shape)
-    return encoder
+    return numbers.made(Encoder, n_layers, D, 4, 16, **options)
 
 
 @pytest.fixture

@@ -23,6 +23,7 @@ from qkvsearch.attention import (
     softmax,
 )
 from qkvsearch.attention.masks import add
+from tests.attention.numbers import random
 
 # Four tokens a, b, c, D, the last of them padding.
 ONE_QUERY, KEYS_1_TO_4 = [[1.0]], [[1.0], [2.0], [3.0], [4.0]]
@@ -41,10 +42,6 @@ def attend(*args: Any, **options: Any) -> Any:
 
 def weights_of(*args: Any, **options: Any) -> Any:
     return attend(*args, return_weights=True, **options)[1]
-
-
-def random(*shape: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng([seed, *shape]).normal(size=shape)
 
 
 @pytest.mark.parametrize("normalize", ["softmax", "relu", "none"])

@@ -36,25 +36,7 @@ from qkvsearch.attention.layers.transformer import (
 from qkvsearch.attention.masks import padding_mask
 from qkvsearch.attention.scores import AdditiveScore
 from qkvsearch.attention.training import cross_entropy, mean_squared_error
-
-STEP = 1e-5
-
-
-def random(*shape: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng([seed, *shape]).normal(size=shape)
-
-
-def numeric(function: Any, array: np.ndarray) -> np.ndarray:
-    """The gradient of function(), a number, by every entry of an array that it reads."""
-    gradient = np.zeros_like(array)
-    for place in np.ndindex(array.shape):
-        kept = array[place]
-        array[place] = kept + STEP
-        above = function()
-        array[place] = kept - STEP
-        gradient[place] = (above - function()) / (2 * STEP)
-        array[place] = kept
-    return gradient
+from tests.attention.numbers import numeric, random
 
 
 def assert_gradients(function: Any, gradients: dict[str, Any], arrays: dict[str, Any]) -> None:

@@ -32,10 +32,7 @@ from qkvsearch.attention.layers.transformer import (
 )
 from qkvsearch.attention.scores import AdditiveScore
 from qkvsearch.attention.training import Adam, cross_entropy, fit, mean_squared_error
-
-
-def random(*shape: int, seed: int = 0, dtype: Any = np.float64) -> np.ndarray:
-    return np.random.default_rng([seed, *shape]).normal(size=shape).astype(dtype)
+from tests.attention.numbers import random
 
 
 def additive(d: int = 4) -> AdditiveScore:

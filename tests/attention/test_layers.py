@@ -20,20 +20,9 @@ from qkvsearch.attention.layers.transformer import (
 )
 from qkvsearch.attention.masks import padding_mask
 from qkvsearch.attention.scores import AdditiveScore
+from tests.attention.numbers import made, random
 
 STACKS = [Encoder, Decoder]
-
-
-def random(*shape: int, seed: int = 0, dtype: Any = np.float64) -> np.ndarray:
-    return np.random.default_rng([seed, *shape]).normal(size=shape).astype(dtype)
-
-
-def made(kind: Any, *sizes: int, **options: Any) -> Any:
-    """A layer without a weight that is 0 or 1, so that each one shows."""
-    layer = kind.create(*sizes, **{"rng": 0, "dtype": np.float64, **options})
-    for i, weight in enumerate(state(layer).values()):
-        weight += 0.3 * random(*weight.shape, seed=i)
-    return layer
 
 
 def inputs_of(kind: Any, d: int = 8, dtype: Any = np.float64) -> list[np.ndarray]:

@@ -17,6 +17,7 @@ from qkvsearch.attention.layers.transformer import (
     MultiHeadAttention,
 )
 from qkvsearch.attention.masks import padding_mask
+from tests.attention.numbers import made, random
 
 torch = pytest.importorskip("torch", reason="needs torch")
 
@@ -35,18 +36,6 @@ RENAMED = {
     "feed_forward.output": "linear2",
     "output": "out_proj",
 }
-
-
-def random(*shape: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng([seed, *shape]).normal(size=shape)
-
-
-def made(kind: Any, *sizes: int, **options: Any) -> Any:
-    """A layer without a weight that is 0 or 1, so that each one shows."""
-    layer = kind.create(*sizes, rng=0, dtype=np.float64, **options)
-    for i, weight in enumerate(state(layer).values()):
-        weight += 0.3 * random(*weight.shape, seed=i)
-    return layer
 
 
 def torch_names(weights: dict[str, Any]) -> dict[str, Any]:

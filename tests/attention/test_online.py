@@ -8,12 +8,9 @@ import numpy as np
 import pytest
 
 from qkvsearch.attention import Partial, attention, partial_attention
+from tests.attention.numbers import random
 
 INF = np.inf
-
-
-def random(*shape: int, dtype: str = "float64", seed: int = 0) -> np.ndarray:
-    return np.random.default_rng([seed, *shape]).normal(size=shape).astype(dtype)
 
 
 def tensors(dtype: str) -> tuple[np.ndarray, ...]:

@@ -13,15 +13,12 @@ from hypothesis import strategies as st
 from qkvsearch.attention import AdditiveScore, attention, dot_score
 from qkvsearch.attention.symbols import Expression
 from qkvsearch.attention.trace import Trace, TraceStep, trace, trace_self_attention
+from tests.attention.numbers import random
 
 X = np.array([[1, 0, 1, 0], [0, 2, 0, 2], [1, 1, 1, 1]])
 W_KEY = [[0, 0, 1], [1, 1, 0], [0, 1, 0], [1, 1, 0]]
 W_QUERY = [[1, 0, 1], [1, 0, 0], [0, 0, 1], [0, 1, 1]]
 W_VALUE = [[0, 2, 0], [0, 3, 0], [1, 0, 3], [1, 1, 0]]
-
-
-def random(*shape: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng([seed, *shape]).normal(size=shape)
 
 
 def eight_steps(**options: Any) -> Trace:

@@ -23,6 +23,7 @@ from qkvsearch.text.learned.contrastive import (
 from qkvsearch.text.text_encoder import item_keys, item_pieces
 from qkvsearch.text.token_encoder import TokenEncoder
 from qkvsearch.text.vocabulary import Vocabulary
+from tests.attention.numbers import numeric, random
 
 # Two texts and their partners, in six terms.
 SHARES = csr_matrix(
@@ -34,10 +35,6 @@ SHARES = csr_matrix(
 
 # Few items make few steps an epoch.
 QUICK = {"learning_rate": 0.02, "batch_size": 32}
-
-
-def random(*shape: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng(seed).normal(size=shape)
 
 
 def pooling() -> Pooling:
@@ -56,19 +53,6 @@ def training(items: ItemShares, dropout: float = 0.0) -> Training:
 def ones(*spans: tuple[int, int], n_terms: int = 20) -> list[list[float]]:
     """A row a span, with a 1 for each term in it."""
     return [[float(a <= term < b) for term in range(n_terms)] for a, b in spans]
-
-
-def differences(loss, array: np.ndarray) -> np.ndarray:
-    """Central differences of `loss()`, by each number of the array."""
-    found, step = np.empty_like(array), 1e-6
-    for place in np.ndindex(array.shape):
-        was = array[place]
-        array[place] = was + step
-        above = loss()
-        array[place] = was - step
-        found[place] = (above - loss()) / (2 * step)
-        array[place] = was
-    return found
 
 
 def synonyms(n_items: int = 240, seed: int = 0) -> tuple[list[str], list[str]]:
@@ -101,7 +85,7 @@ def test_a_batchs_gradients_are_those_of_central_differences():
     weights = state(model)
     assert set(gradients) == set(weights)
     for name, array in weights.items():
-        found = differences(lambda: batch_gradients(model, SHARES, 0.5)[0], array)
+        found = numeric(lambda: batch_gradients(model, SHARES, 0.5)[0], array)
         np.testing.assert_allclose(gradients[name], found, atol=1e-6, err_msg=name)
 
 
@@ -109,7 +93,7 @@ def test_the_loss_gives_gradients_to_both_sides():
     queries, keys = random(3, 4), random(3, 4, seed=1)
     _, by_queries, by_keys = info_nce(queries, keys, temperature=0.3)
     for array, gradient in (queries, by_queries), (keys, by_keys):
-        found = differences(lambda: info_nce(queries, keys, 0.3)[0], array)
+        found = numeric(lambda: info_nce(queries, keys, 0.3)[0], array)
         np.testing.assert_allclose(gradient, found, atol=1e-6)
 
 

@@ -50,10 +50,10 @@ def variances_wanted(fan_out: int, fan_in: int) -> list[float]:
     return [DEVIATION**2, 2 / (fan_in + fan_out), 2 / fan_in]
 
 
-def variance_drawn(way: str, shape: tuple[int, int], n: int = 4000) -> float:
-    """Return the variance of the numbers in n matrices."""
+def variance_drawn(way: str, shape: tuple[int, int]) -> float:
+    """Return the variance of the numbers in 4,000 matrices."""
     rng = np.random.default_rng(0)
-    return float(np.var([STARTS[way](shape, rng) for _ in range(n)]))
+    return float(np.var([STARTS[way](shape, rng) for _ in range(4000)]))
 
 
 def after_layers(way: str, n_layers: int, width: int, n_draws: int) -> np.ndarray:

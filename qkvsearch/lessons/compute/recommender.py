@@ -32,7 +32,7 @@ def start(shape: tuple[int, int], seed: int = 0) -> tuple[np.ndarray, np.ndarray
 
 
 def loss_and_gradients(
-    users: np.ndarray, films: np.ndarray, ratings: np.ndarray, penalty: float = PENALTY
+    users: np.ndarray, films: np.ndarray, ratings: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the loss and its gradients by users (…, n, d) and by films (…, m, d).
 
@@ -41,10 +41,10 @@ def loss_and_gradients(
     is_known = ~np.isnan(ratings)
     error = np.where(is_known, MIDDLE + users @ films.swapaxes(-1, -2) - ratings, 0)
     size = (users**2).sum(axis=(-1, -2)) + (films**2).sum(axis=(-1, -2))
-    loss = (error**2).sum(axis=(-1, -2)) / is_known.sum() + penalty * size
+    loss = (error**2).sum(axis=(-1, -2)) / is_known.sum() + PENALTY * size
     slope = 2 * error / is_known.sum()
-    by_users = slope @ films + 2 * penalty * users
-    by_films = slope.swapaxes(-1, -2) @ users + 2 * penalty * films
+    by_users = slope @ films + 2 * PENALTY * users
+    by_films = slope.swapaxes(-1, -2) @ users + 2 * PENALTY * films
     return loss, by_users, by_films
 
 
@@ -63,16 +63,11 @@ def nudged_gradient(users: np.ndarray, films: np.ndarray, ratings: np.ndarray) -
 
 
 def walk(
-    users: np.ndarray,
-    films: np.ndarray,
-    ratings: np.ndarray,
-    rate: float,
-    steps: int,
-    penalty: float = PENALTY,
+    users: np.ndarray, films: np.ndarray, ratings: np.ndarray, rate: float, steps: int
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Yield users, films and the loss: at the start, and after each step of gradient descent."""
     for step in range(steps + 1):
-        loss, by_users, by_films = loss_and_gradients(users, films, ratings, penalty)
+        loss, by_users, by_films = loss_and_gradients(users, films, ratings)
         yield users, films, loss
         if step < steps:
             users, films = users - rate * by_users, films - rate * by_films
@@ -91,7 +86,7 @@ def descend(
 
 
 def positions(
-    ratings: np.ndarray, every: int, rate: float = RATE, steps: int = STEPS
+    ratings: np.ndarray, every: int, rate: float, steps: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return users (k, n, d) and films (k, m, d) at the start and every few steps."""
     path = list(walk(*start(ratings.shape), ratings, rate, steps))
@@ -107,14 +102,12 @@ def last_losses(ratings: np.ndarray, n_starts: int, steps: int) -> np.ndarray:
     return losses
 
 
-def unrated(
-    ratings: np.ndarray, penalty: float = PENALTY
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def unrated(ratings: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the numbers of a film without ratings, before and after descent, and its predictions.
 
     The film is one more column of the table, with gaps only.
     """
     wider = np.column_stack([ratings, np.full(len(ratings), np.nan)])
     drawn = start(wider.shape)
-    ((users, films, _),) = deque(walk(*drawn, wider, RATE, STEPS, penalty), maxlen=1)
+    ((users, films, _),) = deque(walk(*drawn, wider, RATE, STEPS), maxlen=1)
     return drawn[1][-1], films[-1], MIDDLE + users @ films[-1]

@@ -17,15 +17,15 @@ def largest_weight(scores: np.ndarray) -> tuple[float, float]:
     return (weights * top).sum(axis=1).mean(), (pull(top) * top).sum(axis=1).mean()
 
 
-def largest_by_width(widths: Sequence[int], n: int = 500, n_keys: int = 8) -> np.ndarray:
+def largest_by_width(widths: Sequence[int]) -> np.ndarray:
     """Return the largest weight and its gradient, then the same with scores over √d (n_widths, 4).
 
-    They are means over n random queries (d), each with n_keys random keys.
+    They are means over 500 random queries (d), each with 8 random keys.
     """
     rng = np.random.default_rng(0)
     rows = []
     for d in widths:
-        queries, keys = rng.normal(size=(n, 1, d)), rng.normal(size=(n, n_keys, d))
+        queries, keys = rng.normal(size=(500, 1, d)), rng.normal(size=(500, 8, d))
         scores = (queries @ keys.swapaxes(1, 2))[:, 0]
         rows.append([*largest_weight(scores), *largest_weight(scores / np.sqrt(d))])
     return np.array(rows)
