@@ -22,10 +22,6 @@ WORDS = ["[CLS]", "deep", "season", "didn't", "redder", "sea", "[SEP]"]
 ANIMAL = "The animal didn't cross the street because it was too tired"
 
 
-def read(encoder, text, mask="none"):
-    return encoder.attend(text, mask)
-
-
 def attend(encoder, text, mask="none", layer=None, head=None):
     return encoder.attend(text, mask).map(layer, head)
 
@@ -70,7 +66,7 @@ def test_without_a_head_it_is_the_mean_and_without_a_layer_the_last(tiny):
 
 
 def test_all_heads_are_those_of_a_layer_or_of_all(tiny):
-    reading = read(tiny, TEXT)
+    reading = tiny.attend(TEXT)
     places = [(one.layer, one.head) for one in reading.heads()]
     assert places == [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]
     assert [(one.layer, one.head) for one in reading.heads(0)] == places[:3]
@@ -84,7 +80,7 @@ def test_a_layer_or_head_that_is_not_there_names_those_that_are(tiny, layer, hea
     with pytest.raises(QkvError, match=said):
         attend(tiny, TEXT, layer=layer, head=head)
     with pytest.raises(QkvError, match=said):
-        focus(read(tiny, TEXT), "sea", layer=layer, head=head)
+        focus(tiny.attend(TEXT), "sea", layer=layer, head=head)
 
 
 def test_an_encoder_without_layers_attends_without_parameters_and_says_so(plain):
@@ -95,7 +91,7 @@ def test_an_encoder_without_layers_attends_without_parameters_and_says_so(plain)
         with pytest.raises(QkvError, match=r"encoder here is corpus.*`encoder` minilm"):
             attend(plain, text, **place)
     with pytest.raises(QkvError, match="corpus"):
-        read(plain, text).heads()
+        plain.attend(text).heads()
 
 
 def test_more_words_than_anyone_reads_are_refused(plain):
@@ -104,13 +100,13 @@ def test_more_words_than_anyone_reads_are_refused(plain):
 
 
 def test_words_beyond_the_limit_are_left_out_and_said(tiny):
-    reading = read(tiny, "deep " * 12 + "water")
+    reading = tiny.attend("deep " * 12 + "water")
     assert len(reading.tokens) == 12
     assert "water" in reading.left_out
 
 
 def test_words_are_their_pieces_from_the_mean_to_the_sum(tiny):
-    reading = read(tiny, TEXT)
+    reading = tiny.attend(TEXT)
     assert reading.words == WORDS
     pieces, words = reading.weights, reading.word_weights()
     np.testing.assert_allclose(words[..., 1, 2], pieces[..., 1, 2] + pieces[..., 1, 3], rtol=1e-5)
@@ -129,7 +125,7 @@ pieces_of_text = st.lists(
 
 @given(pieces_of_text, st.sampled_from(MASKS))
 def test_any_text_is_read_with_rows_that_add_up(tiny, parts, mask):
-    reading = read(tiny, " ".join(parts), mask)
+    reading = tiny.attend(" ".join(parts), mask)
     n, m = len(reading.tokens), len(reading.words)
     assert reading.weights.shape == (2, 3, n, n)
     assert reading.word_weights().shape == (2, 3, m, m)
@@ -139,7 +135,7 @@ def test_any_text_is_read_with_rows_that_add_up(tiny, parts, mask):
 
 
 def test_focus_finds_the_head_that_looks_most(tiny):
-    reading = read(tiny, TEXT)
+    reading = tiny.attend(TEXT)
     weights, found = reading.word_weights(), focus(reading, "SEASON")
     assert {look.key for look in found.attended} == {"deep", "redder", "sea"}  # didn't: a stop word
     assert [look.weight for look in found.attended] == sorted(
@@ -156,7 +152,7 @@ def test_focus_finds_the_head_that_looks_most(tiny):
 
 
 def test_focus_at_a_word_and_in_some_heads_only(tiny):
-    reading = read(tiny, TEXT)
+    reading = tiny.attend(TEXT)
     weights = reading.word_weights()
     assert focus(reading, "deep", "didn't").selected.key == "didn't"
     assert focus(reading, "deep", "[CLS]").selected.key == "[CLS]"
@@ -166,7 +162,7 @@ def test_focus_at_a_word_and_in_some_heads_only(tiny):
 
 
 def test_focus_without_layers_is_a_row_of_the_map(plain):
-    reading = read(plain, "guitar bass fish")
+    reading = plain.attend("guitar bass fish")
     found = focus(reading, "bass")
     assert {look.key: look.weight for look in found.attended} == {
         "guitar": reading.map().weights[1, 0],
@@ -178,27 +174,27 @@ def test_focus_without_layers_is_a_row_of_the_map(plain):
 
 
 def test_focus_on_what_is_not_there_or_alone_is_said(plain):
-    reading = read(plain, "guitar bass")
+    reading = plain.attend("guitar bass")
     with pytest.raises(QkvError, match="no word 'bas' in the text; did you mean bass"):
         focus(reading, "bas")
     with pytest.raises(QkvError, match="there are guitar, bass"):
         focus(reading, "guitar", "zzz")
     with pytest.raises(QkvError, match="no other word"):
-        focus(read(plain, "bass bass"), "bass")
+        focus(plain.attend("bass bass"), "bass")
 
 
 def test_a_word_is_itself_in_the_same_text_and_before_any_context(tiny, plain):
-    same = compare(read(tiny, TEXT), read(tiny, TEXT))
+    same = compare(tiny.attend(TEXT), tiny.attend(TEXT))
     assert same.words == WORDS[1:-1]
     np.testing.assert_allclose(same.cosines, 1, atol=1e-5)
-    found = compare(read(plain, "bass guitar"), read(plain, "Bass fish guitar"))
+    found = compare(plain.attend("bass guitar"), plain.attend("Bass fish guitar"))
     assert found.words == ["bass", "guitar"]
     np.testing.assert_allclose(found.cosines[0], 1, atol=1e-5)
     assert (found.cosines[1] < 0.9999).all()
 
 
 def test_cosines_are_those_of_the_models_own_vectors(tiny):
-    found = compare(read(tiny, "sea deep"), read(tiny, "a red sea"), "sea")
+    found = compare(tiny.attend("sea deep"), tiny.attend("a red sea"), "sea")
     a, b = tiny.attend("sea deep").hidden[:, 1], tiny.attend("a red sea").hidden[:, 3]
     expected = (a * b).sum(axis=1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
     np.testing.assert_allclose(found.cosines[:, 0], expected, rtol=1e-5)
@@ -209,9 +205,9 @@ def test_cosines_are_those_of_the_models_own_vectors(tiny):
 
 def test_texts_without_a_word_in_common_are_said(tiny):
     with pytest.raises(QkvError, match="no word is in both"):
-        compare(read(tiny, "deep"), read(tiny, "sea ."))
+        compare(tiny.attend("deep"), tiny.attend("sea ."))
     with pytest.raises(QkvError, match="no word 'deep'"):
-        compare(read(tiny, "deep sea"), read(tiny, "sea"), "deep")
+        compare(tiny.attend("deep sea"), tiny.attend("sea"), "deep")
 
 
 def test_an_encoder_that_is_not_there_says_what_to_do(monkeypatch, tmp_path):
@@ -223,7 +219,7 @@ def test_an_encoder_that_is_not_there_says_what_to_do(monkeypatch, tmp_path):
 
 
 def test_minilm_has_a_head_where_it_looks_at_the_animal(minilm):
-    reading = read(minilm, ANIMAL)
+    reading = minilm.attend(ANIMAL)
     assert reading.words[3:5] == ["didn't", "cross"]
     selected = focus(reading, "it", "animal").selected
     assert (selected.layer, selected.head) == (5, 11)
@@ -232,8 +228,8 @@ def test_minilm_has_a_head_where_it_looks_at_the_animal(minilm):
 
 
 def test_minilm_tells_a_river_bank_from_a_bank_loan(minilm):
-    one = read(minilm, "river bank")
-    loan, shore = (compare(one, read(minilm, x)) for x in ("bank loan", "bank of the river"))
+    one = minilm.attend("river bank")
+    loan, shore = (compare(one, minilm.attend(x)) for x in ("bank loan", "bank of the river"))
     assert loan.words == ["bank"]
     assert loan.cosines[0, 0] > 0.95 > 0.85 > loan.cosines[-1, 0]
     assert shore.cosines[-1, 0] > loan.cosines[-1, 0]
