@@ -73,8 +73,7 @@ class Trace:
     steps: tuple[TraceStep, ...]
 
     def __getitem__(self, name: str) -> TraceStep:
-        step: TraceStep = named("a step", name, {step.name: step for step in self.steps})
-        return step
+        return named("a step", name, {step.name: step for step in self.steps})
 
     def __iter__(self) -> Iterator[TraceStep]:
         return iter(self.steps)

@@ -64,8 +64,7 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module = import_module(f"qkvsearch.cli.{COMMANDS[cmd_name]}")
-        command: click.Command = getattr(module, cmd_name)
-        return command
+        return getattr(module, cmd_name)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.meta[TYPED] = list(args)

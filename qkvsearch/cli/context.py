@@ -86,8 +86,7 @@ class CommandContext:
     @property
     def wait(self) -> float | None:
         """How many seconds a change waits for another writer; None for as long as it takes."""
-        seconds: float | None = click.get_current_context().meta.get(WAIT)
-        return seconds
+        return click.get_current_context().meta.get(WAIT)
 
     def writable_path(self) -> Path:
         """Return the folder of the workspace to build or change. Raises `WorkspaceError` for a

@@ -212,8 +212,7 @@ def resampled_means(
             drawn = rng.integers(n, size=(size, n)) + n * np.arange(size)[:, None]
             times = np.bincount(drawn.ravel(), minlength=size * n).reshape(size, n)
             totals[start : start + size] = times.astype(np.float64) @ table
-    means: np.ndarray = totals[:, :-1] / totals[:, -1:]
-    return means
+    return totals[:, :-1] / totals[:, -1:]
 
 
 def interval(samples: np.ndarray) -> tuple[float, float]:

@@ -79,8 +79,7 @@ class Segment:
     @property
     def facts(self) -> Mapping[str, Any]:
         """Facts about the whole build when this segment was its newest."""
-        facts: Mapping[str, Any] = self.manifest["facts"]
-        return facts
+        return self.manifest["facts"]
 
     @property
     def array_names(self) -> Iterator[str]:

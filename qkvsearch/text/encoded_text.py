@@ -132,8 +132,7 @@ class EncodedText:
         if not len(starts):
             return self.weights
         sums = np.add.reduceat(np.add.reduceat(self.weights, starts, axis=3), starts, axis=2)
-        means: np.ndarray = sums / np.bincount(self.owners)[:, None]
-        return means
+        return sums / np.bincount(self.owners)[:, None]
 
     def word_vectors(self) -> np.ndarray:
         """Return the mean vector of each word's pieces, (n_layers + 1, m, d)."""

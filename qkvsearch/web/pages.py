@@ -95,10 +95,7 @@ def words(section: str) -> dict[str, str]:
 
 @cache
 def _all_words(name: str) -> dict[str, dict[str, str]]:
-    sections: dict[str, dict[str, str]] = json.loads(
-        (WORDS / f"{name}.json").read_text(encoding="utf-8")
-    )
-    return sections
+    return json.loads((WORDS / f"{name}.json").read_text(encoding="utf-8"))
 
 
 def render(

@@ -54,8 +54,7 @@ def measure(x: np.ndarray, n_blocks: int, positions: bool = True, **parts: bool)
 def nearest_line(inputs: np.ndarray, answers: np.ndarray) -> np.ndarray:
     """Return what the best linear layer with a bias answers, by least squares."""
     with_bias = np.column_stack([inputs, np.ones(len(inputs))])
-    line: np.ndarray = with_bias @ np.linalg.lstsq(with_bias, answers, rcond=None)[0]
-    return line
+    return with_bias @ np.linalg.lstsq(with_bias, answers, rcond=None)[0]
 
 
 def count_numbers(d: int) -> list[int]:

@@ -62,8 +62,7 @@ class Arrows(Drawing):
     @property
     def products(self) -> np.ndarray:
         """The dot product of each arrow with the one they are beside."""
-        products: np.ndarray = self.all_vectors @ self.vectors[self.against]
-        return products
+        return self.all_vectors @ self.vectors[self.against]
 
     @property
     def degrees(self) -> np.ndarray:

@@ -61,8 +61,7 @@ class Heads(Drawing):
     @property
     def weights(self) -> np.ndarray:
         """(n, n) of the head that is shown first: row = the word that attends."""
-        selected: np.ndarray = self.first.weights[self.layer, self.head]
-        return selected
+        return self.first.weights[self.layer, self.head]
 
     @property
     def told(self) -> str:

@@ -52,8 +52,7 @@ class Descent(Drawing):
     @property
     def predictions(self) -> np.ndarray:
         """(n, m), after the last step."""
-        predicted: np.ndarray = self.middle + self.users[-1] @ self.items[-1].T
-        return predicted
+        return self.middle + self.users[-1] @ self.items[-1].T
 
     @property
     def told(self) -> str:

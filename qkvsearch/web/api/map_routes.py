@@ -164,8 +164,7 @@ def _point(point: MapPoint) -> dict[str, Any]:
 
 
 def _rounded(numbers: np.ndarray) -> list[Any]:
-    rounded: list[Any] = numbers.astype(np.float64).round(DECIMALS).tolist()
-    return rounded
+    return numbers.astype(np.float64).round(DECIMALS).tolist()
 
 
 # --- colours ---
