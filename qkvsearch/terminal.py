@@ -1,7 +1,5 @@
 """Text that is safe for a terminal: control and invisible characters are escaped."""
 
-from __future__ import annotations
-
 import re
 
 # Control characters, direction marks, Unicode line separators, invisible characters and lone

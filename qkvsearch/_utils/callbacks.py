@@ -1,7 +1,5 @@
 """Callbacks by which long work reports its progress."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 # Called as (name of the step, amount done, total amount).

@@ -1,7 +1,5 @@
 """Functions compiled by numba. They release Python's lock (GIL): threads run in parallel."""
 
-from __future__ import annotations
-
 import os
 import sys
 import warnings

@@ -1,7 +1,5 @@
 """A deadline for the work of a thread, so that a server stops working on abandoned requests."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar

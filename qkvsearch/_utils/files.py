@@ -1,7 +1,5 @@
 """Atomic writing of files: a file is written beside its target and then renamed."""
 
-from __future__ import annotations
-
 import os
 import re
 import stat

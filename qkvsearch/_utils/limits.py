@@ -3,8 +3,6 @@
 `python docs/generate.py` writes them as a table to docs/trust.md.
 """
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 

@@ -7,8 +7,6 @@ waited long. With it they take turns, first come, first served, and release the 
 compiled code.
 """
 
-from __future__ import annotations
-
 import sys
 from collections import deque
 from collections.abc import Iterator

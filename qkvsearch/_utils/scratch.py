@@ -1,7 +1,5 @@
 """Arrays that may be larger than memory: large ones are in temporary files without a name."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Folders for the user's files: models, progress in lessons, built samples."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

@@ -3,8 +3,6 @@
 NumPy follows it by itself; for the others array-api-compat is imported when one turns up.
 """
 
-from __future__ import annotations
-
 from types import ModuleType
 from typing import Any
 

@@ -9,8 +9,6 @@ A weight of exactly 0 takes nothing from its value, even from an infinite or NaN
 bfloat16 are computed in float32; the result has the inputs' dtype, float64 for whole numbers.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from dataclasses import replace

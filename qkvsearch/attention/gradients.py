@@ -10,8 +10,6 @@ of `state(layer)`. A model of your own joins in by `@vjp.register`. The gradient
 `attention.training`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from functools import partial, singledispatch

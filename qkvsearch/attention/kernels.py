@@ -3,8 +3,6 @@
 With no Python code between the matrix products, threads do not wait for one another.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from qkvsearch._utils.compiled import compiled, compiled_for_any

@@ -5,8 +5,6 @@ query, and a batch of rows (n, S) becomes (n, 1, S), or (n, 1, 1, S) where there
 masks by `&`.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Scores, how well a key answers a query: scaled dot product, cosine, additive; and their cap."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -4,8 +4,6 @@
 Each step is also written in symbols, such as a_Q·b_K for a score; `symbols.py` makes them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial

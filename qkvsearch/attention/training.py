@@ -4,8 +4,6 @@ Losses are computed in float32 or better; their gradient has the output's dtype,
 numbers.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field

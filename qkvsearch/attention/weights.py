@@ -1,8 +1,6 @@
 """Scores to weights, how much each key counts: by softmax, by ReLU, or unchanged. A row holds one
 query's scores; a score of −∞ is a hidden key, and its weight is exactly 0."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from typing import Any

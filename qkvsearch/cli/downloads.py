@@ -1,7 +1,5 @@
 """Downloads: `qkvsearch data` for public data sets, `model` for encoders."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import asdict
 from pathlib import Path

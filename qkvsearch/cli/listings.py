@@ -1,7 +1,5 @@
 """Listings: `qkvsearch items`, `show`, `users`, `history`, `records`, `builds` and `info`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click

@@ -1,7 +1,5 @@
 """`qkvsearch serve`: web pages and an API over HTTP."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 from pathlib import Path
 

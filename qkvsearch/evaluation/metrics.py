@@ -4,8 +4,6 @@ A ranking is a sequence of distinct ids, best first. `grades` are the relevance 
 id is relevant, and an id without a grade is not. The metrics agree with trec_eval's.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean

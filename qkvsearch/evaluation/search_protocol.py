@@ -1,7 +1,5 @@
 """Evaluate text search: by judged queries, and by how well it reproduces an exact search."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Arrays in `.npy` files: synced to disk when written, checked and memory-mapped when read."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """Checksums of files, compared when a process first reads a file, and checksummed JSON files."""
 
-from __future__ import annotations
-
 import json
 import os
 import stat

@@ -3,8 +3,6 @@
 The operating system releases a lock when its process ends, so no lock is left behind.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """The root of a workspace: the list of builds and the current one. It is written last."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A segment: the folder of one published build with its manifest, arrays and catalog file."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property

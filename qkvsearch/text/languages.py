@@ -1,7 +1,5 @@
 """Languages of texts: their names, elided articles and stop words, and a guess by stop words."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache

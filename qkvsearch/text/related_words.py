@@ -9,8 +9,6 @@ words share by Dice's coefficient; here only the letters of a common beginning c
 and Knight 2003 ("Empirical methods for compound splitting", section 2), here at search time.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache

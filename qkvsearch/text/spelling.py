@@ -4,8 +4,6 @@ Damerau 1964 ("A technique for computer detection and correction of spelling err
 errors are one letter too many, too few or wrong, or two that are swapped.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
 

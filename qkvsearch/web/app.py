@@ -1,7 +1,5 @@
 """The application: pages and API behind one guard."""
 
-from __future__ import annotations
-
 import logging
 import multiprocessing
 import os

@@ -1,7 +1,5 @@
 """The guard of every request: limits of size and time, origin, token, safe headers, and the log."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

@@ -1,7 +1,5 @@
 """An engine that opens new builds beside the current one, so that no request waits for them."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable

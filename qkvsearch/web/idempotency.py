@@ -1,7 +1,5 @@
 """Requests that are carried out once, by their Idempotency-Key, for all worker processes."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import sqlite3

@@ -3,8 +3,6 @@
 Each lesson is computed once for each language, in a thread that no search waits for.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextvars
 from concurrent.futures import Future, ThreadPoolExecutor

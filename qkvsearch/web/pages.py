@@ -1,7 +1,5 @@
 """The pages of the site: the template, style, script and words of each, and where it is served."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from functools import cache

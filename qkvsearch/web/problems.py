@@ -1,7 +1,5 @@
 """Errors as problem details (RFC 9457): what is wrong and what to do, nothing of the machine."""
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Counts and times of requests of all worker processes, in the format of Prometheus."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Server processes: one, or several that share a socket, until they are told to stop."""
 
-from __future__ import annotations
-
 import faulthandler
 import logging
 import os

@@ -1,7 +1,5 @@
 """The engine of a worker process: it answers in threads beside the event loop, within limits."""
 
-from __future__ import annotations
-
 import asyncio
 import contextvars
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Contributions: what each token of the input adds to each output of an encoder."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

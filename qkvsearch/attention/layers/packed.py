@@ -5,8 +5,6 @@ a chunk; attention runs over groups of sequences of equal length. The operations
 products work in place, compiled if there are many sequences.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext

@@ -5,8 +5,6 @@ them, are the layers inside it. Everything else, and any field that its `__init_
 a setting. So a layer needs no further code to be saved or trained.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """Collections: a segment's keys and columns in Milvus, written, checked and dropped."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress

@@ -1,7 +1,5 @@
 """A connection to Milvus: its address, and its errors as one line."""
 
-from __future__ import annotations
-
 import logging
 import os
 import threading

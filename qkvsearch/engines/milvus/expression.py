@@ -5,8 +5,6 @@ opposite. So NOT is applied to the comparisons, and comparisons that are true of
 also require a cell.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple

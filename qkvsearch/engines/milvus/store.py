@@ -1,7 +1,5 @@
 """The keys of a build in Milvus: a `KeyStore` over the collections of its segments."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Lesson on learning: a layer that learns, how matrices start, and what a real model attends to."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Look up rows in the catalog of one segment."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """Compare titles without year and article, and find titles similar to an unknown one."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from itertools import islice

@@ -1,7 +1,5 @@
 """The tables of `records.db`: a row with a checksum for each record, and their totals."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """Repair damaged records: keep the rows that SQLite can read and whose checksums are right."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import tempfile

@@ -1,7 +1,5 @@
 """Term vectors from a catalog: truncated SVDs of tf-idf and of co-occurrence counts."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """A BERT-type sentence encoder from its folder, as this package's own layers."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Pretrained models: find the installed ones, and install one."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import subprocess

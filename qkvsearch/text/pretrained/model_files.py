@@ -1,7 +1,5 @@
 """The files of a model, which may come from anywhere: checked before use, and never executed."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

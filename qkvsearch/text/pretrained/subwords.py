@@ -1,7 +1,5 @@
 """Subword pieces and the words that they belong to, so that people can read reasons."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """`attend` and `encode`: the attention within a text, and the vectors of texts."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Annotated, Any, Literal
 

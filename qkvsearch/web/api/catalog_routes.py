@@ -1,7 +1,5 @@
 """`items`, `facets` and a user's history: what the catalog and the log contain."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query

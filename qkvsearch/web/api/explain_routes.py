@@ -1,7 +1,5 @@
 """`explain`: why one hit has its score, with all components, and in plain words."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated, Any
 

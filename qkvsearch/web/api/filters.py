@@ -1,7 +1,5 @@
 """`filter=column:value`: a condition made of values that facets show, without SQL."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 

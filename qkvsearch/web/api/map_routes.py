@@ -1,7 +1,5 @@
 """`map`: the items in two dimensions, coloured by a column, with a query or a user among them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from typing import Annotated, Any

@@ -1,7 +1,5 @@
 """`search`, `recommend` and `similar`, each for one question; the first two also for a batch."""
 
-from __future__ import annotations
-
 from math import isfinite
 from typing import Annotated, Any, Literal
 

@@ -1,7 +1,5 @@
 """`record` and undo interactions, and erase a user: the routes that change the workspace."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from typing import Annotated, Any
 

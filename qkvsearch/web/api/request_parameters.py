@@ -1,7 +1,5 @@
 """Parameters that several routes share, with their limits and descriptions."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 from fastapi import Path

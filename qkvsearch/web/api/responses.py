@@ -1,7 +1,5 @@
 """What the routes share: JSON responses, batches, and how OpenAPI describes them."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """`health`, `metrics`, `info` and `builds`: the state of the server and of its workspace."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from typing import Any
