@@ -280,7 +280,7 @@ def _model_lines(facts: Mapping[str, Any], previous: Mapping[str, Any]) -> Itera
     """Yield lines about the models of a build, and about settings of the previous one that are
     gone.
     """
-    from qkvsearch.index.component import LANGUAGE
+    from qkvsearch.index.component import LANGUAGE, RECOMMEND_HEADS
     from qkvsearch.index.learned_models import TUNED
     from qkvsearch.storage.remote_collections import FACT as KEYS
     from qkvsearch.storage.workspace import NOT_TAKEN_OVER
@@ -301,6 +301,8 @@ def _model_lines(facts: Mapping[str, Any], previous: Mapping[str, Any]) -> Itera
         yield f"Left out: {facts['tokens_left_out']}."
     if TUNED in facts:
         yield "Preferences: with the settings of tune; tune --reset returns to the default ones."
+    if heads := recommend_heads_text(facts.get(RECOMMEND_HEADS)):
+        yield f"Recommendations: {heads}."
     if "next_item" in previous and "next_item" not in facts:
         yield "The previous build had a next-item model; build --next-item trains it again."
     if weights := column_weights_text(facts.get("column_weights", {})):
@@ -309,6 +311,22 @@ def _model_lines(facts: Mapping[str, Any], previous: Mapping[str, Any]) -> Itera
         yield "The previous build had synonyms; build --synonyms FILE adds them again."
     if "weights_from" in facts:
         yield f"The weights of the heads were learned from {facts['weights_from']}."
+
+
+def recommend_heads_text(heads: Mapping[str, Mapping[str, float]] | None) -> str:
+    """Return the share of each head of a recommendation, and what each would reach alone.
+
+    >>> recommend_heads_text({"shares": {"collaborative": 0.2, "neighbours": 0.8},
+    ...     "alone": {"collaborative": 0.3187, "neighbours": 0.4103, "fused": 0.4112}})
+    'collaborative 0.20, neighbours 0.80 (NDCG@20 alone: 0.319, 0.410; together 0.411)'
+    """
+    if not heads or not heads["shares"]:
+        return ""
+    text = ", ".join(f"{name} {share:.2f}" for name, share in heads["shares"].items())
+    if not (alone := heads["alone"]):
+        return f"{text} (too few users to learn the shares)"
+    figures = ", ".join(f"{alone[name]:.3f}" for name in heads["shares"])
+    return f"{text} (NDCG@20 alone: {figures}; together {alone['fused']:.3f})"
 
 
 def column_weights_text(weights: Mapping[str, Mapping[str, float]]) -> str:

@@ -37,6 +37,23 @@ class CollaborativeModel(ABC):
         self.n_features_in_ = matrix.shape[1]
         return matrix
 
+    def _read_confidences(self, X: Any) -> csr_matrix:
+        """Return the confidences that are above 0. Raises `DataError` for a negative or infinite
+        one, and where there is none.
+        """
+        observed = self._read(X)
+        self._refuse(
+            observed,
+            ~(np.isfinite(observed.data) & (observed.data >= 0)),
+            "is no confidence: use a finite number, 0 or more",
+        )
+        if not observed.data.all():
+            observed = observed.copy()
+            observed.eliminate_zeros()
+        if not observed.nnz:
+            raise DataError("there is nothing to learn from: no user has interacted with an item")
+        return observed
+
     @abstractmethod
     def _values(self, interactions: Interactions) -> np.ndarray:
         """Return the value of each pair for this model, (n,)."""

@@ -68,17 +68,7 @@ class AlternatingLeastSquares(CollaborativeModel):
         negative or infinite confidence, with its row and column.
         """
         self._check_parameters()
-        observed = self._read(X)
-        self._refuse(
-            observed,
-            ~(np.isfinite(observed.data) & (observed.data >= 0)),
-            "is no confidence: use a finite number, 0 or more",
-        )
-        if not observed.data.all():
-            observed = observed.copy()
-            observed.eliminate_zeros()
-        if not observed.nnz:
-            raise DataError("there is nothing to learn from: no user has interacted with an item")
+        observed = self._read_confidences(X)
         n_active = self._alternate(observed)
         gram = finite_gram(self.item_embeddings_.astype(np.float64))
         self.factors_ = ImplicitFactors(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from qkvsearch._utils.threads import one_blas_thread
-from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.collaborative.user_history import History
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 # The level is the 10 % quantile of the best scores of single likes; at most MAX_DRAWN are sampled.
 SHARE_BELOW, MAX_DRAWN = 0.1, 1000
@@ -65,10 +68,13 @@ def best_unseen(scores: np.ndarray, history: History) -> float:
     return float(others.max(initial=-np.inf))
 
 
-def usual_level(factors: ImplicitFactors, n_liking: np.ndarray, seed: int = 0) -> float:
+def usual_level(
+    score: Callable[[csr_matrix], np.ndarray], n_liking: np.ndarray, seed: int = 0
+) -> float:
     """Return the score that the best recommendation exceeds for nine of ten single likes of a log.
 
-    n_liking (n_items,): the number of likes of each item. Of many likes a random sample is used, in
+    score: from histories (n, n_items) to new scores (n, n_items). n_liking (n_items,): the number
+    of likes of each item. Of many likes a random sample is used, in
     which popular items occur as often as in the log.
     """
     from scipy.sparse import csr_matrix
@@ -78,19 +84,17 @@ def usual_level(factors: ImplicitFactors, n_liking: np.ndarray, seed: int = 0) -
     n_drawn = min(n_likes, MAX_DRAWN)
     likes = np.random.default_rng(seed).choice(n_likes, n_drawn, replace=False)
     items, counts = np.unique(np.searchsorted(ends, likes, side="right"), return_counts=True)
-    n, n_items = len(items), len(factors.item_embeddings)
+    n, n_items = len(items), len(n_liking)
     if not n:
         return 0.0
     histories = csr_matrix((np.ones(n), items, np.arange(n + 1)), shape=(n, n_items))
-    embeddings = factors.fold_in_many(histories).astype(np.float32)
     best = np.empty(n, dtype=np.float32)
     step = max(1, MAX_SCORES // n_items)
-    with one_blas_thread():
-        for start in range(0, n, step):
-            block = slice(start, start + step)
-            scores = embeddings[block] @ factors.item_embeddings.T.astype(np.float32, copy=False)
-            scores[np.arange(len(scores)), items[block]] = -np.inf
-            best[block] = scores.max(axis=1)
+    for start in range(0, n, step):
+        block = slice(start, start + step)
+        scores = score(histories[block])
+        scores[np.arange(len(scores)), items[block]] = -np.inf
+        best[block] = scores.max(axis=1)
     order = np.argsort(best, kind="stable")
     rank = np.searchsorted(np.cumsum(counts[order]), SHARE_BELOW * counts.sum(), side="right")
     return max(float(best[order[rank]]), 0.0)

@@ -17,11 +17,11 @@ import numpy as np
 
 from qkvsearch._utils.callbacks import Progress
 from qkvsearch._utils.files import is_on_disk, replacing
+from qkvsearch.collaborative.preferences import COLLABORATIVE
 from qkvsearch.data.ids import Ids, id_text
 from qkvsearch.data.writers import require_pyarrow
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.index import StoredModels
-from qkvsearch.recommend.recommend import HEAD as COLLABORATIVE
 from qkvsearch.recommend.recommend import Recommender
 from qkvsearch.retrieval.remote_keys import Rows
 

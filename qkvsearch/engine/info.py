@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from qkvsearch.errors import DamagedError, WorkspaceError
-from qkvsearch.index.component import LANGUAGE, main_head
+from qkvsearch.index.component import LANGUAGE, RECOMMEND_HEADS, main_head
 from qkvsearch.index.dense import damaged_keys
 from qkvsearch.index.tokens import LEFT_OUT
 from qkvsearch.search.listing import Listing
@@ -42,6 +42,7 @@ def build_facts(snapshot: Snapshot) -> dict[str, Any]:
         "language": facts[LANGUAGE],
         "language_chosen": facts.get("language_chosen"),
         "head_weights": facts["head_weights"],
+        "recommend_heads": facts.get(RECOMMEND_HEADS),
         **({"keys": remote.uri} if (remote := RemoteCollection.of(facts)) is not None else {}),
         **({"column_weights": facts["column_weights"]} if "column_weights" in facts else {}),
         "weights_from": facts.get("weights_from"),

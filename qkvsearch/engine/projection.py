@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from qkvsearch.collaborative.preferences import COLLABORATIVE
 from qkvsearch.engine.export_embeddings import dense_head
 from qkvsearch.errors import QkvError
-from qkvsearch.recommend.recommend import HEAD as COLLABORATIVE
 from qkvsearch.recommend.recommend import Recommender
 from qkvsearch.retrieval import DenseKeys, Ranking
 from qkvsearch.retrieval.approximate import Filter, ItemKeys, score_candidates

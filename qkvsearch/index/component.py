@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 # The fact that names the language of a build's texts.
 LANGUAGE = "language"
+# The fact with the shares of the heads of a recommendation, as `HeadShares` has them.
+RECOMMEND_HEADS = "recommend_heads"
 # The fact that has the weights of text columns, by head.
 COLUMN_WEIGHTS = "column_weights"
 # Exceptions that mean that arrays or facts have the right checksum, and yet no build wrote them.

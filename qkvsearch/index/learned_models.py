@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -14,12 +14,19 @@ from qkvsearch._utils.callbacks import Progress, silent
 from qkvsearch._utils.scratch import counts_of, scratch_array
 from qkvsearch.collaborative.cold_start import fit_text_map, place_cold_items
 from qkvsearch.collaborative.factors import ImplicitFactors, RatingFactors
+from qkvsearch.collaborative.item_neighbours import NeighbourRegression, NeighbourWeights
+from qkvsearch.collaborative.preferences import HeadShares, Preferences, learn_preferences
 from qkvsearch.collaborative.strength import Strength, usual_level
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DamagedError, QkvError
-from qkvsearch.index.component import ArraySpec, LearnedComponent, main_head
+from qkvsearch.index.component import (
+    RECOMMEND_HEADS,
+    ArraySpec,
+    LearnedComponent,
+    main_head,
+)
 from qkvsearch.index.dense import DenseComponent
-from qkvsearch.index.interaction_log import LogComponent
+from qkvsearch.index.interaction_log import LogComponent, is_identity
 from qkvsearch.retrieval import DenseKeys
 from qkvsearch.storage import BuildContents, Snapshot
 from qkvsearch.text.labelled import unit_rows
@@ -34,6 +41,8 @@ if TYPE_CHECKING:
 TUNED = "tuned"
 # The fact with the best score below which recommendations count as weak.
 WEAK_BELOW = "weak_below"
+# The arrays of `NeighbourWeights`, by their names there.
+NEIGHBOUR_ARRAYS = {name: f"neighbour_{name}" for name in ("starts", "targets", "values")}
 # The array with users' embeddings, solved with the log and the Gram matrix of a base.
 USERS = "user_directions"
 # How many users are solved at a time.
@@ -43,12 +52,12 @@ BLOCK = 1 << 14
 class StoredPreferences(NamedTuple):
     """Loaded preferences.
 
-    factors: with cold items placed by their text. unit_rows: the embeddings of the other items at
-    length 1, to compare items. item_counts: int32 (n_items,), how many users interacted with each
-    item. strength: the test for weak recommendations.
+    heads: what scores histories, with cold items placed by their text. unit_rows: the embeddings of
+    the other items at length 1, to compare items. item_counts: int32 (n_items,), how many users
+    interacted with each item. strength: the test for weak recommendations.
     """
 
-    factors: ImplicitFactors
+    heads: Preferences
     unit_rows: DenseKeys
     item_counts: np.ndarray
     strength: Strength
@@ -56,7 +65,7 @@ class StoredPreferences(NamedTuple):
 
 @dataclass(frozen=True)
 class PreferencesComponent(LearnedComponent[StoredPreferences]):
-    """The item embeddings that are learned from who interacted with what.
+    """The item embeddings and neighbours that are learned from who interacted with what.
 
     text_map places a cold item by its text, if texts predict preferences. user_directions are the
     users' embeddings at length 1 from the log. They are out of date where a segment has another
@@ -72,6 +81,9 @@ class PreferencesComponent(LearnedComponent[StoredPreferences]):
         "n_liking": ArraySpec("i", ("items",), rows="interactions"),
         "text_map": ArraySpec("f", ("text_components", "components")),
         USERS: ArraySpec("f", ("users", "components")),
+        "neighbour_starts": ArraySpec("i", ("items",), spans="neighbours"),
+        "neighbour_targets": ArraySpec("i", ("neighbours",), below="items"),
+        "neighbour_values": ArraySpec("f", ("neighbours",)),
     }
 
     def learn(
@@ -81,44 +93,58 @@ class PreferencesComponent(LearnedComponent[StoredPreferences]):
         progress: Progress,
         estimator: Callable[..., Any] | None = None,
     ) -> None:
-        """Fit `ImplicitALS`, or another estimator with its parameters, to a log with the settings
-        in the build's facts, and store it.
+        """Learn item embeddings by `ImplicitALS`, or another estimator with its parameters, with
+        the settings in the build's facts, and neighbours; store them.
         """
         from qkvsearch.collaborative.implicit_als import AlternatingLeastSquares
 
-        model = (estimator or AlternatingLeastSquares)(
-            **contents.facts.get(TUNED, {}).get("settings", {}),
-            random_state=0,
-            callback=partial(progress, "learning preferences"),
-        )
+        settings = contents.facts.get(TUNED, {}).get("settings", {})
+
+        def embeddings(confidences: csr_matrix) -> ImplicitFactors:
+            callback = partial(progress, "learning preferences")
+            model = (estimator or AlternatingLeastSquares)(
+                **settings, random_state=0, callback=callback
+            )
+            factors: ImplicitFactors = model.fit(confidences).factors_
+            return factors
+
+        def neighbours(confidences: csr_matrix) -> NeighbourWeights:
+            callback = partial(progress, "learning neighbours")
+            return NeighbourRegression(callback=callback).fit(confidences).weights_
+
         feedback = LogComponent().feedback(contents)
-        confidences = feedback.confidences(log.items, log.ratings, log.weights)
-        factors = model.fit(log.matrix(confidences)).factors_
-        self.store(contents, factors, log, confidences, progress)
+        confidences = log.matrix(feedback.confidences(log.items, log.ratings, log.weights))
+        preferences = learn_preferences(
+            confidences, embeddings, neighbours, progress=partial(progress, "weighing the heads")
+        )
+        self.store(contents, preferences, log, confidences, progress)
 
     def store(
         self,
         contents: BuildContents,
-        factors: ImplicitFactors,
+        preferences: Preferences,
         log: Interactions,
-        confidences: np.ndarray,
+        confidences: csr_matrix,
         progress: Progress = silent,
     ) -> None:
-        """Store factors after the main head's keys. confidences: of the interactions, (n,)."""
-        liked = confidences > 0
-        self.put_learned(contents, factors, _counts(log), _counts(log, liked))
-        solved = solved_directions(factors, log.matrix(confidences), progress)
+        """Store preferences after the main head's keys. confidences: (n_users, n_items)."""
+        n_liking = _counts(log, confidences.data > 0)
+        self.put_learned(contents, preferences, _counts(log), n_liking)
+        solved = solved_directions(preferences.factors, confidences, progress)
         self.put(contents, user_directions=solved)
 
     def put_learned(
         self,
         contents: BuildContents,
-        factors: ImplicitFactors,
+        preferences: Preferences,
         item_counts: np.ndarray,
         n_liking: np.ndarray,
     ) -> None:
         """Store everything except the users' embeddings."""
+        factors = preferences.factors
         arrays, contents.facts[self.group] = factors.state()
+        contents.facts[RECOMMEND_HEADS] = asdict(preferences.shares)
+        self.put_neighbours(contents, preferences.neighbours)
         keys = DenseComponent(main_head(contents.facts)).pending(contents, "keys")
         self.put(
             contents,
@@ -128,11 +154,17 @@ class PreferencesComponent(LearnedComponent[StoredPreferences]):
             n_liking=n_liking,
             text_map=fit_text_map(keys, factors.item_embeddings),
         )
-        contents.facts[WEAK_BELOW] = usual_level(factors, n_liking)
+        contents.facts[WEAK_BELOW] = usual_level(preferences.scores, n_liking)
+
+    def put_neighbours(self, contents: BuildContents, neighbours: NeighbourWeights | None) -> None:
+        """Store neighbours, or remove them."""
+        for name, array in NEIGHBOUR_ARRAYS.items():
+            self.put(contents, **{array: neighbours and getattr(neighbours, name)})
 
     def drop(self, contents: BuildContents) -> None:
         super().drop(contents)
         contents.facts.pop(WEAK_BELOW, None)
+        contents.facts.pop(RECOMMEND_HEADS, None)
 
     def load(self, models: StoredModels) -> StoredPreferences:
         sizes: dict[str, int] = {}
@@ -140,7 +172,8 @@ class PreferencesComponent(LearnedComponent[StoredPreferences]):
         if "text_map" in self.names_in(models.snapshot):
             keys = models.load(DenseComponent(models.main_head)).keys.vectors
             sizes["text_components"] = keys.shape[1]
-        names = [name for name in self.names_in(models.snapshot) if name != USERS]
+        others = {USERS, *NEIGHBOUR_ARRAYS.values()}
+        names = [name for name in self.names_in(models.snapshot) if name not in others]
         arrays = self.read(models.snapshot, *names, **sizes)
         rows, counts = DenseKeys(arrays.pop("unit_rows")), arrays.pop("item_counts")
         level = float(models.snapshot.facts[WEAK_BELOW])
@@ -150,13 +183,24 @@ class PreferencesComponent(LearnedComponent[StoredPreferences]):
             placed = place_cold_items(embeddings, keys, text_map, counts == 0)
             arrays["item_embeddings"] = placed
         factors = ImplicitFactors.from_state(arrays, models.snapshot.facts[self.group])
-        return StoredPreferences(factors, rows, counts, strength)
+        shares = HeadShares(**models.snapshot.facts[RECOMMEND_HEADS])
+        heads = Preferences(factors, self.neighbours(models.snapshot), shares)
+        return StoredPreferences(heads, rows, counts, strength)
+
+    def neighbours(self, snapshot: Snapshot) -> NeighbourWeights | None:
+        """Return the neighbours in the rows of the build's items; None where there are none."""
+        if self.name_of(NEIGHBOUR_ARRAYS["starts"]) not in snapshot:
+            return None
+        arrays = self.piece(snapshot.base, *NEIGHBOUR_ARRAYS.values())
+        weights = NeighbourWeights(**{n: arrays[array] for n, array in NEIGHBOUR_ARRAYS.items()})
+        rows = snapshot.rows.item_rows_of_base
+        return weights if is_identity(rows) else weights.mapped(rows, len(snapshot.rows))
 
     def user_directions(self, models: StoredModels, progress: Progress) -> np.ndarray:
         """Return the embeddings of the users of the log at length 1, float32 (n_users, d), zeros
         for a user who likes nothing; memory-mapped where they are stored. New records do not count.
         """
-        factors = models.load(self).factors
+        factors = models.load(self).heads.factors
         if self._are_solved(models.snapshot):
             sizes = {"users": models.snapshot.facts["n_users"], "components": len(factors.gram)}
             return self.read(models.snapshot, USERS, **sizes)[USERS]
@@ -173,6 +217,8 @@ class PreferencesComponent(LearnedComponent[StoredPreferences]):
 
     def merge(self, contents: BuildContents, models: StoredModels, progress: Progress) -> None:
         super().merge(contents, models, progress)
+        if not is_identity(models.snapshot.rows.item_rows_of_base):
+            self.put_neighbours(contents, self.neighbours(models.snapshot))
         if not self._are_solved(models.snapshot):
             self.put(contents, **{USERS: None})
             # `LogComponent` reports a damaged log, and it is repaired without this one.

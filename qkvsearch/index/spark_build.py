@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from qkvsearch._utils.callbacks import Progress
+from qkvsearch.collaborative.preferences import Preferences
 from qkvsearch.data.ids import Ids
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.index.interaction_log import LogComponent
@@ -40,7 +41,9 @@ def learn_from_spark(
     settings = contents.facts.get(TUNED, {}).get("settings", {})
     factors = log.learn(settings, progress)
     component = PreferencesComponent()
-    component.put_learned(contents, factors, log.blocks.counts.pairs, log.blocks.counts.likes)
+    component.put_learned(
+        contents, Preferences(factors), log.blocks.counts.pairs, log.blocks.counts.likes
+    )
     name = component.name_of(USERS)
     shape = log.n_users, factors.item_embeddings.shape[1]
     with ArrayFile(folder / f"{name}.npy", np.float32, shape) as file:

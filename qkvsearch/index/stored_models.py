@@ -30,6 +30,7 @@ from qkvsearch.text.text_encoder import TextEncoder
 if TYPE_CHECKING:
     from qkvsearch.collaborative.confidences import Feedback
     from qkvsearch.collaborative.factors import ImplicitFactors
+    from qkvsearch.collaborative.preferences import Preferences
     from qkvsearch.collaborative.strength import Strength
     from qkvsearch.collaborative.user_history import History
     from qkvsearch.data.interactions import Interactions
@@ -173,8 +174,14 @@ class StoredModels:
     @property
     def implicit(self) -> ImplicitFactors | None:
         """The preferences, with cold items placed by their text; None without interactions."""
+        heads = self.preferences
+        return None if heads is None else heads.factors
+
+    @property
+    def preferences(self) -> Preferences | None:
+        """The heads of a recommendation; None without interactions."""
         preferences = self.find(self._preferences)
-        return None if preferences is None else preferences.factors
+        return None if preferences is None else preferences.heads
 
     def user_directions(self, progress: Progress | None = None) -> np.ndarray:
         """Return the users' embeddings at length 1, as `PreferencesComponent.user_directions` does;

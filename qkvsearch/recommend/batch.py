@@ -6,13 +6,14 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.callbacks import Progress
 from qkvsearch._utils.threads import one_blas_thread
+from qkvsearch.collaborative.preferences import COLLABORATIVE, NEIGHBOURS
 from qkvsearch.collaborative.user_history import NO_TIMES, History
 from qkvsearch.data.catalog_columns import StoredColumn
 from qkvsearch.data.ids import Ids
@@ -22,6 +23,9 @@ from qkvsearch.recommend.recommend import Recommender, in_order, log_popularity
 from qkvsearch.retrieval.ranking import own_key
 from qkvsearch.retrieval.topk import Score, search_blocks
 from qkvsearch.search.options import PREFERENCES, check, check_model
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 # The columns with their types in SQL; those of the ids follow the ids.
 TYPES = {"user": "TEXT", "rank": "INTEGER", "id": "TEXT", "title": "TEXT", "score": "REAL"}
@@ -131,21 +135,33 @@ class BatchRecommendations:
         Users who like nothing have none, as in `recommend`.
         """
         histories = [self.recommender.histories.at(row, self.recent) for row in range(start, stop)]
-        embeddings = self._embeddings(histories)
+        embeddings, sums = self._embeddings(histories)
+        knows = np.asarray(embeddings.any(axis=1))
+        if self.model == PREFERENCES:
+            embeddings = embeddings * self._multipliers[COLLABORATIVE]
         queries = embeddings
         if self.damping:
-            queries = np.column_stack([embeddings, -self.damping * self._spreads(embeddings)])
+            spreads = self._spreads(embeddings, sums)
+            queries = np.column_stack([embeddings, -self.damping * spreads])
         keys, allowed = self._keys, self._items[1]
-        scorer = _scorer(queries.astype(np.float32), keys, None if self.seen else histories)
+        hidden = None if self.seen else histories
+        scorer = _scorer(queries.astype(np.float32), keys, hidden, sums)
         items, scores = search_blocks(scorer, len(queries), len(keys), self.k, allowed)
-        is_hit = np.isfinite(scores) & embeddings.any(axis=1, keepdims=True)
+        is_hit = np.isfinite(scores) & knows[:, None]
         rows, ranks = np.nonzero(is_hit)
-        n_weak = self._n_weak(histories, embeddings, scores)
+        n_weak = self._n_weak(histories, knows, embeddings, sums, scores)
         return Best(start + rows, ranks + 1, items[is_hit], scores[is_hit], n_weak)
 
-    def _n_weak(self, histories: list[History], embeddings: np.ndarray, scores: np.ndarray) -> int:
-        """Count the users whose recommendations rest on too little. scores: those of each user's
-        recommendations, the best first.
+    def _n_weak(
+        self,
+        histories: list[History],
+        knows: np.ndarray,
+        embeddings: np.ndarray,
+        sums: csr_matrix | None,
+        scores: np.ndarray,
+    ) -> int:
+        """Count the users whose recommendations rest on too little. knows: bool (n,), who likes
+        anything. scores: those of each user's recommendations, the best first.
         """
         strength = self.recommender.models.strength
         if self.model != PREFERENCES or strength is None:
@@ -154,21 +170,40 @@ class BatchRecommendations:
         is_bound = scores.size > 0 and not self.damping and not self.seen
         highest = scores[:, 0] if is_bound else np.full(len(histories), -np.inf)
         highest = highest.astype(np.float64)
-        knows = embeddings.any(axis=1) & np.isfinite(scores).any(axis=1)
+        knows = knows & np.isfinite(scores).any(axis=1)
         unsure = np.flatnonzero(knows & (highest < strength.level))
         keys = np.asarray(self.recommender.factors.item_embeddings, dtype=np.float32)
         hidden = [histories[row] for row in unsure]
-        scorer = _scorer(embeddings[unsure].astype(np.float32), keys, hidden)
+        rest = None if sums is None else sums[unsure]
+        scorer = _scorer(embeddings[unsure].astype(np.float32), keys, hidden, rest)
         highest[unsure] = search_blocks(scorer, len(unsure), len(keys), 1)[1][:, 0]
         return sum(strength.is_weak(histories[row], highest[row]) for row in np.flatnonzero(knows))
 
-    def _embeddings(self, histories: list[History]) -> np.ndarray:
-        """Return users' embeddings (n, d), zeros for users who like no item of the model."""
+    def _embeddings(self, histories: list[History]) -> tuple[np.ndarray, csr_matrix | None]:
+        """Return users' embeddings (n, d), zeros for users who like no item of the model, and
+        their scores by neighbours (n, n_items), None for none.
+        """
         if self.model == PREFERENCES:
-            return self.recommender.embeddings(histories)
+            confidences = self.recommender.matrix(histories)
+            embeddings = self.recommender.factors.fold_in_many(confidences)
+            factor = self._multipliers.get(NEIGHBOURS)
+            return embeddings, (confidences @ self._weights) * factor if factor else None
         model = self.recommender.next_item
         with one_blas_thread():
-            return np.asarray(model.fold_in_many([in_order(history) for history in histories]))
+            in_orders = [in_order(history) for history in histories]
+            return np.asarray(model.fold_in_many(in_orders)), None
+
+    @cached_property
+    def _multipliers(self) -> dict[str, float]:
+        """What the scores of each head are multiplied by."""
+        return self.recommender.preferences.multipliers()
+
+    @cached_property
+    def _weights(self) -> csr_matrix:
+        """The weights of the neighbours, (n_items, n_items)."""
+        neighbours = self.recommender.preferences.neighbours
+        assert neighbours is not None
+        return neighbours.matrix()
 
     @cached_property
     def _items(self) -> tuple[np.ndarray, np.ndarray]:
@@ -189,12 +224,21 @@ class BatchRecommendations:
             keys = np.column_stack([keys, popularity])
         return np.asarray(keys, dtype=np.float32)
 
-    def _spreads(self, embeddings: np.ndarray) -> np.ndarray:
-        """The standard deviation of each user's scores over all items, (n,), without the scores."""
+    def _spreads(self, embeddings: np.ndarray, sums: csr_matrix | None) -> np.ndarray:
+        """Return the standard deviation of each user's scores over all items, (n,), without the
+        scores. sums: those by neighbours.
+        """
         mean, squares = self._moments
         with one_blas_thread():
+            means = embeddings @ mean
             mean_squares = ((embeddings @ squares) * embeddings).sum(axis=1)
-            return np.asarray(np.sqrt(np.maximum(mean_squares - (embeddings @ mean) ** 2, 0)))
+            if sums is not None:
+                n_items = sums.shape[1]
+                products = (sums @ self._items[0].astype(np.float64)) * embeddings
+                mean_squares += 2 * products.sum(axis=1) / n_items
+                mean_squares += np.asarray(sums.multiply(sums).sum(axis=1)).ravel() / n_items
+                means += np.asarray(sums.sum(axis=1)).ravel() / n_items
+            return np.asarray(np.sqrt(np.maximum(mean_squares - means**2, 0)))
 
     @cached_property
     def _moments(self) -> tuple[np.ndarray, np.ndarray]:
@@ -220,9 +264,14 @@ class BatchRecommendations:
 
 
 def _scorer(
-    queries: np.ndarray, keys: np.ndarray, hidden: list[History] | None
+    queries: np.ndarray,
+    keys: np.ndarray,
+    hidden: list[History] | None,
+    sums: csr_matrix | None = None,
 ) -> Callable[[slice], Callable[[], Score]]:
-    """Return a scorer for `search_blocks`: key · query, and −∞ for items of a user's history."""
+    """Return a scorer for `search_blocks`: key · query, plus `sums` (n, n_items) where there are
+    any, and −∞ for items of a user's history.
+    """
 
     def scorer(chosen: slice) -> Callable[[], Score]:
         transposed = queries[chosen].T
@@ -231,9 +280,12 @@ def _scorer(
         users = np.repeat(np.arange(len(lists)), [len(positions) for positions in lists])
         order = np.argsort(items, kind="stable")
         items, users = items[order], users[order]
+        by_item = None if sums is None else sums[chosen].T.tocsr()
 
         def score(chunk: slice | np.ndarray) -> np.ndarray:
             block = keys[chunk] @ transposed
+            if by_item is not None:
+                block += by_item[chunk].toarray()
             rows = np.arange(chunk.start, chunk.stop) if isinstance(chunk, slice) else chunk
             near = slice(*np.searchsorted(items, [rows[0], rows[-1] + 1]))
             at = np.searchsorted(rows, items[near])

@@ -12,6 +12,7 @@ import numpy as np
 from qkvsearch._utils.query_lock import pause
 from qkvsearch._utils.validation import check_id
 from qkvsearch.collaborative.factors import ImplicitFactors
+from qkvsearch.collaborative.preferences import COLLABORATIVE, HEADS, NEIGHBOURS
 from qkvsearch.collaborative.strength import best_unseen
 from qkvsearch.collaborative.user_history import History
 from qkvsearch.data.columns.facts import LIST_SEPARATOR
@@ -29,7 +30,7 @@ from qkvsearch.retrieval import (
     Scores,
 )
 from qkvsearch.retrieval.approximate import ALL_ITEMS, Filter, score_candidates
-from qkvsearch.retrieval.fusion import plus
+from qkvsearch.retrieval.fusion import plus, weighted_sum
 from qkvsearch.retrieval.reasons import KINDS, KindsOfItems, group
 from qkvsearch.retrieval.score_components import OTHERS, Source
 from qkvsearch.search.candidates import positions_of
@@ -38,10 +39,13 @@ from qkvsearch.storage import StoredCatalog, Workspace
 from qkvsearch.text.labelled import LabelledVectors
 
 if TYPE_CHECKING:
-    from qkvsearch.collaborative.next_item_model import NextItemModel
+    from scipy.sparse import csr_matrix
 
-# The head for a user with preferences; the one for an unknown user, and its notes.
-HEAD, POPULAR = "collaborative", "popular"
+    from qkvsearch.collaborative.next_item_model import NextItemModel
+    from qkvsearch.collaborative.preferences import Preferences
+
+# The head for an unknown user, and its notes.
+POPULAR = "popular"
 MOST_POPULAR = "these are the most popular items."
 NO_INTERACTIONS = "nor anybody's interactions: record some, or build with `interactions`."
 # Components of a score that belong to no item.
@@ -109,9 +113,7 @@ class Recommender:
         """The item embeddings, and the solve for a user's embedding. Raises `WorkspaceError` where
         no preferences were learned.
         """
-        self.models.require_interactions("learn preferences from")
-        assert self.models.implicit is not None
-        return self.models.implicit
+        return self.preferences.factors
 
     @property
     def next_item(self) -> NextItemModel:
@@ -127,15 +129,26 @@ class Recommender:
     def histories(self) -> Histories:
         return Histories(self.models, self.catalog)
 
+    @property
+    def preferences(self) -> Preferences:
+        """The heads of a recommendation. Raises `WorkspaceError` where none were learned."""
+        self.models.require_interactions("learn preferences from")
+        assert self.models.preferences is not None
+        return self.models.preferences
+
     def embeddings(self, histories: Sequence[History]) -> np.ndarray:
         """Solve for the embeddings of users with these histories, float64 (n, d)."""
+        return self.factors.fold_in_many(self.matrix(histories))
+
+    def matrix(self, histories: Sequence[History]) -> csr_matrix:
+        """Return the confidences of histories, (n, n_items)."""
         from scipy.sparse import csr_matrix
 
         indptr = np.concatenate([[0], np.cumsum([len(history) for history in histories])])
         confidences = np.concatenate([history.confidences for history in histories])
         positions = np.concatenate([history.positions for history in histories])
         shape = (len(histories), self.models.n_items)
-        return self.factors.fold_in_many(csr_matrix((confidences, positions, indptr), shape))
+        return csr_matrix((confidences, positions, indptr), shape)
 
     def head(
         self,
@@ -152,7 +165,7 @@ class Recommender:
         elif self.models.implicit is None:
             head = self._by_text(history, allowed)
         else:
-            head = self._by_embedding(history)
+            head = self._by_preferences(history)
         if head is None or not damping:
             return head
         self.models.require_interactions("tell what is popular")
@@ -169,12 +182,42 @@ class Recommender:
         scores = counts.astype(np.float32)
         return Scores(POPULAR, scores, parts, covered=counts > 0) if counts.any() else None
 
+    def _by_preferences(
+        self, history: History, names: Sequence[str] | None = None
+    ) -> Scores | None:
+        """Score by the sum of embedding and neighbours, in the shares that the build learned."""
+        factors = self.preferences.multipliers(names)
+        heads = {COLLABORATIVE: self._by_embedding, NEIGHBOURS: self._by_neighbours}
+        scored = {name: heads[name](history) for name, factor in factors.items() if factor}
+        known = {name: head for name, head in scored.items() if head is not None}
+        if not known:
+            return None
+        return weighted_sum(list(known.values()), [factors[name] for name in known])
+
+    def _by_neighbours(self, history: History) -> Scores | None:
+        """Score by how much each item of the history speaks for an item: removing it from the
+        history changes the score by exactly that.
+        """
+        neighbours = self.preferences.neighbours
+        assert neighbours is not None
+        rows, confidences = history.liked.positions, history.liked.confidences
+        if not len(rows):
+            return None
+        ids, _ = self.catalog.names(rows)
+        sources = [Source(NEIGHBOURS, id_) for id_ in ids]
+
+        def parts(position: int) -> Components:
+            addends = neighbours.addends(rows, position, confidences)
+            return Components.pairs(sources, [None], addends[:, None])
+
+        return Scores(NEIGHBOURS, neighbours.scores(rows, confidences), parts)
+
     def _by_embedding(self, history: History) -> Scores | None:
         """Score by the embedding that an exact solve on the history gives."""
         embedding = self.embedding(history)
         if not embedding.vectors.any():  # nothing liked, or cold items alone
             return None
-        return DenseKeys(self.factors.item_embeddings).head(HEAD, embedding)
+        return DenseKeys(self.factors.item_embeddings).head(COLLABORATIVE, embedding)
 
     def embedding(self, history: History) -> LabelledVectors:
         """Return the user's embedding, as the sum of a vector for each item that they like."""
@@ -277,7 +320,7 @@ def with_reasons(
 
     def reasons(index: int, other_items: Container[int] | None) -> list[dict[str, Any]]:
         pause()
-        parts = ranking.parts(index)
+        parts = ranking.parts(index).by_query()
         if because is None:
             return [reason(part, other_items) for part in parts.ordered()]
         is_item = np.array([source.query is not None for source in parts.sources], dtype=bool)
@@ -367,10 +410,11 @@ def with_strength(ranking: Ranking, history: History, models: StoredModels) -> R
     a history. `where`, damping and diversity never make a hit weak.
     """
     head, strength = ranking.head, models.strength
-    plain = None if head is None else (head.addends or [head])[0]
-    if not ranking or strength is None or plain is None or plain.name != HEAD:
+    plain = [] if head is None else [each for each in head.addends or [head] if each.name in HEADS]
+    if not ranking or strength is None or not plain:
         return ranking
-    why = strength.why_weak(history, best_unseen(plain.scores, history))
+    scores = np.sum([each.scores for each in plain], axis=0)
+    why = strength.why_weak(history, best_unseen(scores, history))
     return ranking.annotated(weak=[True] * len(ranking)).noted([why]) if why else ranking
 
 

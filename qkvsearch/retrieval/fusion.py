@@ -94,6 +94,14 @@ def fuse_known(heads: Mapping[str, Scores], weights: Mapping[str, float]) -> Sco
     return fuse(list(heads.values()), [weights[name] for name in heads])
 
 
+def weighted_sum(heads: Sequence[Scores], factors: Sequence[float]) -> Scores:
+    """Return the sum of the heads, each multiplied by a factor that is the same for all queries, so
+    that a part of a score stays what it is when other parts change.
+    """
+    scaled = [_scaled(head, factor) for head, factor in zip(heads, factors, strict=True)]
+    return replace(summed(scaled), name="+".join(head.name for head in heads), addends=scaled)
+
+
 def summed(heads: Sequence[Scores]) -> Scores:
     """Return the sum of scores in the same units, with the first head's name."""
     return Scores(
@@ -171,6 +179,12 @@ def _any_covered(heads: Sequence[Scores]) -> np.ndarray | None:
     """Return the items that some head covers; None where one of them covers all."""
     covered = [head.covered for head in heads if head.covered is not None]
     return np.any(covered, axis=0) if len(covered) == len(heads) else None
+
+
+def _scaled(head: Scores, factor: float) -> Scores:
+    """Return the scores and their parts times a factor."""
+    scores = np.asarray(head.scores * np.float32(factor), dtype=np.float32)
+    return Scores(head.name, scores, lambda i: head.parts(i).scaled(factor), head.covered)
 
 
 def _by_rank(head: Scores, share: float) -> Scores:

@@ -148,6 +148,22 @@ class Components:
         sums = np.bincount(cells, self.values[kept], len(rows) * len(keys))
         return keys, sums.reshape(len(rows), len(keys))
 
+    def by_query(self) -> Components:
+        """Return one part for each piece of the query, the sum over heads and keys; parts without
+        a piece of the query stay as they are.
+        """
+        first: dict[Any, int] = {}
+        sources: list[Source] = []
+        rows = np.empty(len(self.sources), dtype=np.int64)
+        for number, source in enumerate(self.sources):
+            key = (source.query, source.item) if source.query is not None else (None, number)
+            if key not in first:
+                first[key] = len(sources)
+                sources.append(source)
+            rows[number] = first[key]
+        sums = np.bincount(rows, self.sums, len(sources))
+        return Components.pairs(sources, [None], sums[:, None])
+
     def ordered(self) -> list[ScoreComponent]:
         """Return all parts, the largest first."""
         return self._at(np.argsort(-np.abs(self.values), kind="stable").tolist())

@@ -9,11 +9,11 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
+from qkvsearch.collaborative.preferences import COLLABORATIVE
 from qkvsearch.data.catalog_columns import StoredColumn
 from qkvsearch.data.columns.facts import LIST_SEPARATOR
 from qkvsearch.engine.open_build import OpenBuild
 from qkvsearch.engine.projection import ItemMap, MapPoint
-from qkvsearch.recommend.recommend import HEAD as COLLABORATIVE
 from qkvsearch.storage import StoredCatalog
 from qkvsearch.terminal import shorten
 from qkvsearch.web.api.request_parameters import Count, Parameters, Text
