@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         CooccurrenceEncoder,
         CorpusEncoder,
         ImplicitALS,
+        ItemNeighbours,
     )
     from qkvsearch.engine import Engine, build, repair
     from qkvsearch.engine import Engine as open
@@ -40,6 +41,7 @@ _HOMES = {
     "Hit": "retrieval:Hit",
     "ImplicitALS": "collaborative.estimators:ImplicitALS",
     "Interactions": "data.interactions:Interactions",
+    "ItemNeighbours": "collaborative.estimators:ItemNeighbours",
     "QkvError": "errors:QkvError",
     "Ranking": "retrieval:Ranking",
     "repair": "engine:repair",
@@ -47,8 +49,8 @@ _HOMES = {
 
 __all__ = [
     "BiasedMF", "Columns", "ContrastiveEncoder", "CooccurrenceEncoder", "CorpusEncoder", "Engine",
-    "Hit", "ImplicitALS", "Interactions", "QkvError", "Ranking", "build", "open",
-    "repair",
+    "Hit", "ImplicitALS", "Interactions", "ItemNeighbours", "QkvError", "Ranking", "build",
+    "open", "repair",
 ]  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from qkvsearch.collaborative.estimators import BiasedMF, ImplicitALS
+    from qkvsearch.collaborative.estimators import BiasedMF, ImplicitALS, ItemNeighbours
     from qkvsearch.collaborative.next_item import NextItem
     from qkvsearch.text.analysis import Analyzer
     from qkvsearch.text.learned.corpus_encoders import (
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Analyzer", "BiasedMF", "ContrastiveEncoder", "CooccurrenceEncoder", "CorpusEncoder",
-    "ImplicitALS", "NextItem",
+    "ImplicitALS", "ItemNeighbours", "NextItem",
 ]  # fmt: skip
 
 _MODULES = {
@@ -30,6 +30,7 @@ _MODULES = {
     "CooccurrenceEncoder": "text.learned.corpus_encoders",
     "CorpusEncoder": "text.learned.corpus_encoders",
     "ImplicitALS": "collaborative.estimators",
+    "ItemNeighbours": "collaborative.estimators",
     "NextItem": "collaborative.next_item",
 }
 

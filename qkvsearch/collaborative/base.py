@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
+from qkvsearch.collaborative.confidences import Feedback
 from qkvsearch.data.ids import Ids, row_numbers
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DataError
 
 
-class CollaborativeModel(ABC):
+class CollaborativeModel:
     """A model of users and items, which are named by row number or by the caller's ids."""
 
     user_ids_: Ids | None
@@ -54,9 +54,10 @@ class CollaborativeModel(ABC):
             raise DataError("there is nothing to learn from: no user has interacted with an item")
         return observed
 
-    @abstractmethod
     def _values(self, interactions: Interactions) -> np.ndarray:
-        """Return the value of each pair for this model, (n,)."""
+        """Return the value of each pair for this model, (n,): by default its confidence."""
+        log = interactions
+        return Feedback.of(log).confidences(log.items, log.ratings, log.weights)
 
     def _refuse(self, matrix: csr_matrix, bad: np.ndarray, advice: str) -> None:
         """Raise `DataError` that names the first pair whose value is `bad` (bool, nnz)."""

@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator
 
 from qkvsearch.collaborative.biased_mf import BiasedFactorization
 from qkvsearch.collaborative.implicit_als import AlternatingLeastSquares
+from qkvsearch.collaborative.item_neighbours import NeighbourRegression
 
 
 class ImplicitALS(AlternatingLeastSquares, BaseEstimator):
@@ -97,4 +98,40 @@ class BiasedMF(BiasedFactorization, BaseEstimator):
     >>> model = BiasedMF(n_components=2, random_state=0).fit(ratings)
     >>> bool(model.predict(0, 0)[0] > model.predict(0, 2)[0])
     True
+    """
+
+
+class ItemNeighbours(NeighbourRegression, BaseEstimator):
+    """How much each item of a history speaks for an item, among the item's nearest neighbours.
+
+    For each item j, N(j) are the n_neighbours items whose columns of the confidences X (n_users,
+    n_items) have the highest cosine with that of j. With G = XᵀX, the weights b of the neighbours
+    solve
+
+        (G_NN + λI + dropout·diag(G_NN)) b = G_Nj,    λ = reg · mean(c²),
+
+    so that score(u, j) = Σ c_ui·b_ij predicts X. It is EASE^R (Steck 2019, "Embarrassingly shallow
+    autoencoders for sparse data", equation 4) with weights for neighbours only, as fsSLIM has
+    (Ning and Karypis 2011, "SLIM: Sparse linear methods for top-N recommender systems", section
+    4.3), and with the penalty of Steck 2020, "Autoencoders that don't overfit towards the
+    identity", equation 6, which is that of leaving out items at random. Without an item of the
+    history, the score changes by exactly that item's addend. Nothing is solved for a new user.
+
+    Up to 8,192 items, co-occurrences are counted once for all pairs; with more, for each item. Of
+    an item with more than 4 million pairs of interactions, users are sampled by a hash; users with
+    more than 20,000 items are left out.
+
+    Parameters: n_neighbours; reg > 0 and dropout ≥ 0, chosen in
+    `benchmarks/defaults/neighbour_defaults.py`; n_threads, one per core by default;
+    callback(done, total), called with the number of items. The result is the same to the last bit
+    for any n_threads.
+
+    Fitted: weights_, the `NeighbourWeights` that answer queries; reg_ = λ as used; user_ids_ and
+    item_ids_, None after a matrix.
+
+    >>> from scipy.sparse import csr_matrix
+    >>> watched = csr_matrix([[1, 1, 0], [1, 1, 0], [0, 0, 1]])
+    >>> model = ItemNeighbours(reg=2, dropout=0).fit(watched)
+    >>> model.scores([0]).tolist()
+    [0.0, 0.5, 0.0]
     """

@@ -21,10 +21,8 @@ from qkvsearch._utils.validation import (
     require,
 )
 from qkvsearch.collaborative.base import CollaborativeModel, one_entry_per_pair
-from qkvsearch.collaborative.confidences import Feedback
 from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.collaborative.solver import LANES, blocks, solve_rows, transpose
-from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DataError
 
 # The constants of "auto", as the docstring of `ImplicitALS` explains.
@@ -105,10 +103,6 @@ class AlternatingLeastSquares(CollaborativeModel):
                 f"{len(self.item_embeddings_)} items: give one column per item"
             )
         return self.factors_.fold_in_many(histories).astype(np.float32)
-
-    def _values(self, interactions: Interactions) -> np.ndarray:
-        x = interactions
-        return Feedback.of(x).confidences(x.items, x.ratings, x.weights)
 
     def _check_parameters(self) -> None:
         for name in ("n_components", "max_iter", "cg_steps"):

@@ -11,11 +11,16 @@ import numpy as np
 
 from qkvsearch._utils.callbacks import Callback
 from qkvsearch._utils.threads import available_cores, run_in_threads
-from qkvsearch._utils.validation import check_positive, check_whole, is_finite, require
+from qkvsearch._utils.validation import (
+    check_fitted,
+    check_positive,
+    check_whole,
+    is_finite,
+    require,
+)
 from qkvsearch.collaborative.base import CollaborativeModel
-from qkvsearch.collaborative.confidences import Feedback
 from qkvsearch.collaborative.factors import check_values
-from qkvsearch.data.interactions import Interactions
+from qkvsearch.data.ids import row_numbers
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -131,9 +136,14 @@ class NeighbourRegression(CollaborativeModel):
         self.weights_ = _by_history_item(*self._solve(observed))
         return self
 
-    def _values(self, interactions: Interactions) -> np.ndarray:
-        log = interactions
-        return Feedback.of(log).confidences(log.items, log.ratings, log.weights)
+    def scores(self, history: Any, confidences: Any = None) -> np.ndarray:
+        """Return the scores of all items, float32 (n_items,), for a history: row numbers after
+        `fit(matrix)`, ids after `fit(Interactions)`; others raise `UnknownIdError`. confidences:
+        one for each item, 1 by default.
+        """
+        check_fitted(self)
+        positions = row_numbers(history, self.item_ids_, self.weights_.n_items, "item")
+        return self.weights_.scores(positions, confidences)
 
     def _solve(self, observed: csr_matrix) -> tuple[np.ndarray, np.ndarray]:
         """Return the neighbours of each item, int32 (n_items, k), −1 for none, and their weights,

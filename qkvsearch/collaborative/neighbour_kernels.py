@@ -15,14 +15,13 @@ from qkvsearch._utils.compiled import compiled
 Array = np.ndarray[Any, Any]
 
 # Multiplier and modulus of a hash that samples users evenly.
-HASH = np.uint32(2654435761)
-RANGE = np.float64(2**32)
+HASH, MASK = np.uint64(2654435761), np.uint64(2**32 - 1)
 
 
 @compiled
 def is_sampled(user: int, share: float) -> bool:
     """Return whether a user is in a sample of this share of all users."""
-    return bool(share >= 1.0 or np.float64(np.uint32(user) * HASH) < share * RANGE)
+    return bool(share >= 1.0 or np.uint64(user) * HASH & MASK < share * MASK)
 
 
 @compiled

@@ -29,6 +29,8 @@ MAX_USERS, MIN_USERS = 2_000, 50
 MAX_SCORES, MAX_ALL_SCORES = 1 << 22, 1 << 28
 # Items that are ranked, and the best of each head among which the best of any sum are.
 DEPTH, CANDIDATES = 20, 100
+# The score of an item of the history: lower than all others, and finite, so that 0 times it is 0.
+HIDDEN = np.float32(-1e30)
 
 
 @dataclass(frozen=True)
@@ -48,8 +50,8 @@ class HeadShares:
         """Return what the scores of each head are multiplied by. The factors add up to 1, so that
         the sum is a mean: both heads predict 1 for an item that the user has, and 0 for others.
 
-        >>> shares, scales = ({"collaborative": x, "neighbours": y} for x, y in [(0.5, 0.5), (3, 1)])
-        >>> HeadShares(shares, scales).factors()
+        >>> scales = {"collaborative": 0.3, "neighbours": 0.1}
+        >>> HeadShares({"collaborative": 0.5, "neighbours": 0.5}, scales).factors()
         {'collaborative': 0.25, 'neighbours': 0.75}
         """
         scaled = {
@@ -179,7 +181,7 @@ def _learned_shares(
         by_head = []
         for name in HEADS:
             scores = preferences.head_scores(name, block) / np.float32(scales[name] or 1.0)
-            scores[block.nonzero()] = -np.inf
+            scores[block.nonzero()] = HIDDEN
             by_head.append(scores)
         for row, items in enumerate(relevant[start : start + step]):
             candidates = np.union1d(*(_best(scores[row]) for scores in by_head))

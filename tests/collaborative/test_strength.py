@@ -7,6 +7,7 @@ import pytest
 
 from qkvsearch.collaborative import strength
 from qkvsearch.collaborative.factors import ImplicitFactors
+from qkvsearch.collaborative.preferences import Preferences
 from qkvsearch.collaborative.strength import Strength, best_unseen, usual_level
 from qkvsearch.collaborative.user_history import History
 
@@ -32,12 +33,16 @@ def alone(factors, item):
     return best_unseen(scores, history([item]))
 
 
+def level_of(factors, n_liking):
+    return usual_level(Preferences(factors).scores, n_liking)
+
+
 @pytest.mark.parametrize("at_a_time", [2**22, 90])
 def test_nine_of_ten_single_likes_come_above_the_level(factors, monkeypatch, at_a_time):
     monkeypatch.setattr(strength, "MAX_SCORES", at_a_time)
     rng = np.random.default_rng(1)
     items = rng.integers(0, 40, 600)
-    level = usual_level(factors, np.bincount(items, minlength=40))
+    level = level_of(factors, np.bincount(items, minlength=40))
     best = np.array([alone(factors, item) for item in items])
     assert (best < level - 1e-6).mean() <= 0.1
     assert (best <= level + 1e-6).mean() > 0.1
@@ -46,11 +51,11 @@ def test_nine_of_ten_single_likes_come_above_the_level(factors, monkeypatch, at_
 
 def test_items_without_likes_do_not_count_and_a_sample_is_enough(factors, monkeypatch):
     n_liking = np.repeat([0, 20], 20)
-    some = usual_level(factors, n_liking)
-    assert usual_level(factors, np.full(40, 20)) < some
+    some = level_of(factors, n_liking)
+    assert level_of(factors, np.full(40, 20)) < some
     monkeypatch.setattr(strength, "MAX_DRAWN", 100)
-    assert usual_level(factors, n_liking) == pytest.approx(some, rel=0.2)
-    assert usual_level(factors, np.zeros(40, int)) == 0
+    assert level_of(factors, n_liking) == pytest.approx(some, rel=0.2)
+    assert level_of(factors, np.zeros(40, int)) == 0
 
 
 def test_the_best_score_is_of_what_the_history_has_not():
@@ -92,6 +97,6 @@ def test_what_was_disliked_makes_no_history_strong():
 def test_an_item_is_no_recommendation_to_who_likes_it():
     vectors = np.eye(6) + 0.1
     factors = ImplicitFactors(vectors, vectors.T @ vectors, alpha0=0.5, reg=0.1, nu=1.0, n_items=6)
-    level = usual_level(factors, np.ones(6, int))
+    level = level_of(factors, np.ones(6, int))
     assert level == pytest.approx(alone(factors, 0), rel=1e-5)
     assert level < (vectors @ factors.fold_in([0]))[0] / 2
