@@ -11,6 +11,7 @@ import numpy as np
 from qkvsearch._utils.callbacks import Progress, silent
 from qkvsearch.collaborative.confidences import scale_of
 from qkvsearch.collaborative.estimators import BiasedMF
+from qkvsearch.collaborative.preferences import HEADS
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.data.ratings import ends_of
 from qkvsearch.evaluation import metrics
@@ -21,8 +22,9 @@ from qkvsearch.evaluation.splits import Split, split
 from qkvsearch.evaluation.systems import (
     BASELINES,
     NEXT_ITEM,
+    Fused,
+    HeadAlone,
     NextItems,
-    Preferences,
     System,
 )
 
@@ -63,7 +65,7 @@ def evaluate_recommend(
     progress: Progress | None = None,
 ) -> Evaluation:
     """Evaluate rankings at k, learned from a part of the log, against the most popular items,
-    item-kNN and EASE^R; with ratings also RMSE and MAE.
+    item-kNN and EASE^R; with ratings also RMSE and MAE. Each head is evaluated alone as well.
 
     users: rankings are evaluated for at most this many users, drawn at random; 0 for all. Models
     always learn from all users. settings: parameters of `ImplicitALS`, instead of its defaults.
@@ -91,7 +93,7 @@ def evaluate_recommend(
     parts = split(log, protocol, random_state)
     held_out = HeldOutUsers.of(parts, scale_of(log), users or None, random_state)
     progress("splitting the log", 1, 1)
-    ours = Preferences(
+    ours = Fused(
         keys,
         partial(progress, "placing items by their text"),
         estimator,
@@ -100,6 +102,7 @@ def evaluate_recommend(
         callback=partial(progress, "learning preferences"),
     )
     systems: dict[str, System] = {OURS: ours}
+    systems |= {name: HeadAlone(ours, name) for name in HEADS}
     for name, baseline in BASELINES.items():
         systems[name] = baseline(callback=partial(progress, f"learning {name}"))
     evaluated = {name: (system, held_out) for name, system in systems.items()}
@@ -115,11 +118,12 @@ def evaluate_recommend(
     return Evaluation(
         protocol,
         comparison.metrics.pop(OURS),
-        comparison.metrics,
+        {name: figures for name, figures in comparison.metrics.items() if name not in HEADS},
         facts,
         comparison.intervals,
         comparison.differences,
         _notes(held_out, parts, left_out),
+        {name: comparison.metrics[name] for name in HEADS},
     )
 
 
@@ -253,7 +257,8 @@ class _Comparison:
         for name in figures[OURS]:
             self.intervals[name] = interval(samples[OURS, name])
             others = {s: value for (s, figure), value in values.items() if figure == name}
-            others.pop(OURS)
+            for system in (OURS, *HEADS):
+                others.pop(system, None)
             baseline = best_of(name, others)
             low, high = interval(samples[OURS, name] - samples[baseline, name])
             difference = values[OURS, name] - values[baseline, name]

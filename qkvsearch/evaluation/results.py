@@ -39,11 +39,11 @@ class Difference:
 class Evaluation:
     """The result of an evaluation.
 
-    metrics: ours. baselines: metrics of other systems under the same `protocol`, by name. facts:
-    counts of users or queries, and what was left out. intervals: the 95% confidence interval of
-    each metric, for other users like these. differences: between each metric and the best
-    baseline's. notes: sentences for people about what was left out; not in `to_dict`, since the
-    facts contain it.
+    metrics: ours. heads: of each of our heads alone, if there are several. baselines: metrics of
+    other systems under the same `protocol`, by name. facts: counts of users or queries, and what
+    was left out. intervals: the 95% confidence interval of each metric, for other users like these.
+    differences: between each metric and the best baseline's. notes: sentences for people about what
+    was left out; not in `to_dict`, since the facts contain it.
 
     >>> Evaluation("random", {"mrr@10": 0.5}, facts={"users": 3}).to_dict()
     {'protocol': 'random', 'metrics': {'mrr@10': 0.5}, 'baselines': {}, 'users': 3}
@@ -56,12 +56,15 @@ class Evaluation:
     intervals: dict[str, tuple[float, float]] = field(default_factory=dict)
     differences: dict[str, Difference] = field(default_factory=dict)
     notes: Sequence[str] = ()
+    heads: dict[str, Metrics] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Return an object for JSON, without intervals and differences if there are none."""
         result: dict[str, Any] = {"protocol": self.protocol, "metrics": self.metrics}
         if self.intervals:
             result["intervals"] = {name: list(ends) for name, ends in self.intervals.items()}
+        if self.heads:
+            result["heads"] = self.heads
         result["baselines"] = self.baselines
         if self.differences:
             result["differences"] = {name: d.to_dict() for name, d in self.differences.items()}
@@ -75,8 +78,8 @@ class Evaluation:
         ]
 
     def systems(self) -> dict[str, Metrics]:
-        """Return the metrics by system, ours first."""
-        return {OURS: self.metrics, **self.baselines}
+        """Return the metrics by system, ours first, then those of its heads."""
+        return {OURS: self.metrics, **self.heads, **self.baselines}
 
     def best(self, name: str) -> str | None:
         """Return the system with the best value of a metric; None if no direction is better.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Protocol, Self
 
@@ -15,7 +15,10 @@ from qkvsearch._utils.callbacks import Callback
 from qkvsearch._utils.threads import one_blas_thread
 from qkvsearch.collaborative.cold_start import fit_text_map, place_cold_items
 from qkvsearch.collaborative.estimators import ImplicitALS
+from qkvsearch.collaborative.factors import ImplicitFactors
+from qkvsearch.collaborative.item_neighbours import NeighbourRegression
 from qkvsearch.collaborative.next_item import NextItem
+from qkvsearch.collaborative.preferences import learn_preferences
 from qkvsearch.data.ids import Ids
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DataError, QkvError
@@ -52,9 +55,8 @@ class System(Protocol):
         """
 
 
-class Preferences:
-    """`ImplicitALS` with any settings, used as in `recommend`: every user's embedding is solved
-    for from their history.
+class Embeddings:
+    """`ImplicitALS` with any settings: every user's embedding is solved for from their history.
 
     keys: text vectors (n_items, t), which place cold items. placing(done, total): progress of that.
     estimator: used instead of `ImplicitALS`, with the same parameters.
@@ -73,26 +75,69 @@ class Preferences:
         self.model = (estimator or ImplicitALS)(**settings)
 
     def fit(self, X: csr_matrix) -> Self:
-        self.factors_ = self.model.fit(X).factors_
-        if self.keys is not None:
-            placing = self.placing or (lambda done, total: None)
-            placing(0, 1)
-            self._place(self.keys, X.getnnz(axis=0) == 0)
-            placing(1, 1)
+        self.factors_ = self.with_cold_items(self.model.fit(X).factors_, X)
         return self
 
-    def _place(self, keys: np.ndarray, cold: np.ndarray) -> None:
-        items = self.model.item_embeddings_
-        text_map = fit_text_map(keys, items)
+    def with_cold_items(self, factors: ImplicitFactors, X: csr_matrix) -> ImplicitFactors:
+        """Return the factors with the items that X has no interactions with placed by texts."""
+        if self.keys is None:
+            return factors
+        placing = self.placing or (lambda done, total: None)
+        placing(0, 1)
+        items = factors.item_embeddings
+        text_map = fit_text_map(self.keys, items)
         if text_map is not None:
-            items = place_cold_items(items, keys, text_map, cold)
-            self.factors_ = replace(self.factors_, item_embeddings=items)
+            items = place_cold_items(items, self.keys, text_map, X.getnnz(axis=0) == 0)
+        placing(1, 1)
+        return replace(factors, item_embeddings=items)
 
     def scores(self, histories: csr_matrix) -> np.ndarray:
         embeddings = self.factors_.fold_in_many(histories).astype(np.float32)
         scores: np.ndarray = embeddings @ self.factors_.item_embeddings.T
         scores[~embeddings.any(axis=1)] = -np.inf
         return scores
+
+
+class Fused:
+    """Embeddings and neighbours in the shares that they learn, as in `recommend`. All arguments are
+    those of `Embeddings`.
+    """
+
+    left_out_ = ""
+
+    def __init__(self, *args: Any, random_state: int = 0, **settings: Any) -> None:
+        self.random_state = random_state
+        self._embeddings = Embeddings(*args, random_state=random_state, **settings)
+
+    def fit(self, X: csr_matrix) -> Self:
+        embeddings = self._embeddings
+        learned = learn_preferences(
+            X,
+            lambda part: embeddings.model.fit(part).factors_,
+            lambda part: NeighbourRegression().fit(part).weights_,
+            self.random_state,
+        )
+        self.preferences_ = replace(learned, factors=embeddings.with_cold_items(learned.factors, X))
+        return self
+
+    def scores(self, histories: csr_matrix) -> np.ndarray:
+        return _unless_empty(self.preferences_.scores(histories), histories)
+
+
+@dataclass
+class HeadAlone:
+    """One head of a fitted `Fused`."""
+
+    fused: Fused
+    name: str
+    left_out_: str = ""
+
+    def fit(self, X: csr_matrix) -> Self:
+        return self
+
+    def scores(self, histories: csr_matrix) -> np.ndarray:
+        scores = self.fused.preferences_.head_scores(self.name, histories)
+        return _unless_empty(scores, histories)
 
 
 class NextItems:

@@ -18,7 +18,7 @@ from qkvsearch.data.interactions import Interactions
 from qkvsearch.evaluation.held_out import HeldOutUsers
 from qkvsearch.evaluation.metrics import interval, ndcg, resampled_means
 from qkvsearch.evaluation.splits import split
-from qkvsearch.evaluation.systems import Preferences
+from qkvsearch.evaluation.systems import Embeddings
 
 Settings = dict[str, Any]
 
@@ -209,11 +209,11 @@ class _Evaluator:
 
     def fit(
         self, held_out: HeldOutUsers, settings: Settings, callback: Callback | None = None
-    ) -> Preferences:
+    ) -> Embeddings:
         settings = {**settings, "random_state": self.random_state, "callback": callback}
-        return Preferences(self.keys, estimator=self.estimator, **settings).fit(held_out.train)
+        return Embeddings(self.keys, estimator=self.estimator, **settings).fit(held_out.train)
 
-    def user_figures(self, preferences: Preferences, held_out: HeldOutUsers) -> np.ndarray:
+    def user_figures(self, preferences: Embeddings, held_out: HeldOutUsers) -> np.ndarray:
         """Return the figure of each user, (n,)."""
         rankings = held_out.rankings(preferences, self.k)
         pairs = zip(rankings, held_out.relevant, strict=True)
