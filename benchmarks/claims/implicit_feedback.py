@@ -1,4 +1,6 @@
-"""ImplicitALS beside implicit, irspack and three simple baselines: NDCG@20, and the time of a fit.
+"""What `recommend` learns, and its heads, beside implicit, irspack and three simple baselines.
+
+NDCG@20, and the time of a fit.
 
 Ranked are all items that the user did not have in training. Defaults stand beside defaults and
 tuned settings beside tuned ones, at equal components. EASE^R keeps a number for each pair of items,
@@ -34,7 +36,15 @@ from benchmarks.support.public_data import (
     split,
 )
 from benchmarks.support.quality import Score, ndcg_of
-from benchmarks.support.recommenders import als, baselines, ease, implicit, irspack
+from benchmarks.support.recommenders import (
+    als,
+    baselines,
+    ease,
+    fused,
+    implicit,
+    irspack,
+    neighbours,
+)
 from benchmarks.support.results import Row
 from benchmarks.support.script import main
 from benchmarks.support.timing import System, compare, timed, with_times
@@ -66,6 +76,7 @@ def movielens(d: int, turns: int) -> list[Row]:
     folder = data_folder() / "ml-1m-implicit"
     train, test = (read_positives(folder / f"{p}.txt", ML_1M_SHAPE) for p in ("train", "test"))
     systems = [
+        *([fused(), neighbours("defaults")] if d == 64 else []),
         als("defaults", d),
         *implicit("defaults", d),
         *irspack("defaults", d),
@@ -163,7 +174,8 @@ def shapes() -> list[Row]:
             RATING_SETS.items()}  # fmt: skip
     sets["5,000 × 4,000, 9 a user"] = planted(5000, 4000, 9, topics=40, seed=14)
     sets["6,000 × 12,000, 6 a user"] = planted(6000, 12000, 6, topics=200, seed=15)
-    systems = [als("defaults", 64), *implicit("defaults", 64), *irspack("defaults", 64)]
+    systems = [fused(), neighbours("defaults"), als("defaults", 64)]
+    systems += [*implicit("defaults", 64), *irspack("defaults", 64)]
     systems += baselines()
     rows = []
     for title, matrix in sets.items():
@@ -179,6 +191,8 @@ def steam() -> list[Row]:
     """
     train, test = split(read_purchases(), seed=16)
     systems = [
+        fused(),
+        neighbours("defaults"),
         als("defaults", 64),
         *implicit("defaults", 64),
         *baselines(),

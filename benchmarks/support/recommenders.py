@@ -15,8 +15,8 @@ from scipy.sparse import csr_matrix
 from benchmarks.support.quality import Score
 from benchmarks.support.results import CORES, installed
 from benchmarks.support.timing import System
-from qkvsearch.embeddings import BiasedMF, ImplicitALS
-from qkvsearch.evaluation.systems import EASE, ItemKNN, Popularity
+from qkvsearch.embeddings import BiasedMF, ImplicitALS, ItemNeighbours
+from qkvsearch.evaluation.systems import EASE, Fused, ItemKNN, Popularity
 
 # Users (n,) and items (n,) to ratings (n,).
 Predict = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -33,6 +33,19 @@ def als(name: str, d: int, **settings: Any) -> System:
         return partial(products, model.user_embeddings_, model.item_embeddings_)
 
     return System(f"qkvsearch `ImplicitALS`, {name}", fit)
+
+
+def neighbours(name: str, **settings: Any) -> System:
+    def fit(train: csr_matrix) -> Score:
+        weights = ItemNeighbours(**settings).fit(train).weights_.matrix()
+        return lambda rows: (train[rows] @ weights).toarray()
+
+    return System(f"qkvsearch `ItemNeighbours`, {name}", fit)
+
+
+def fused() -> System:
+    """What `recommend` scores with: both heads, in the shares that they learn."""
+    return _baseline("qkvsearch `recommend`, defaults", Fused)
 
 
 def implicit(name: str, d: int, **settings: Any) -> list[System]:

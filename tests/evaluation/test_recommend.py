@@ -261,7 +261,8 @@ def test_what_is_too_much_for_a_baseline_is_left_out_and_said(log, monkeypatch):
 
 def test_settings_are_those_that_are_judged(log):
     poor = evaluate_recommend(log, settings={"n_components": 1, "max_iter": 1})
-    assert poor.metrics["ndcg@10"] < evaluate_recommend(log).metrics["ndcg@10"]
+    poor, usual = (found.heads["collaborative"] for found in (poor, evaluate_recommend(log)))
+    assert poor["ndcg@10"] < usual["ndcg@10"]
 
 
 @pytest.mark.parametrize("protocol", ["random", "leave-last-out", "strong"])

@@ -126,7 +126,7 @@ def test_a_third_of_each_round_goes_on_and_the_default_is_in_the_last(log):
 def test_figures_of_the_test_part_are_those_of_evaluate(log):
     found = tune(log, trials=9)
     for who, settings in (("default", {}), ("tuned", found.settings)):
-        expected = evaluate_recommend(log, settings=settings).metrics["ndcg@10"]
+        expected = evaluate_recommend(log, settings=settings).heads["collaborative"]["ndcg@10"]
         assert found.test[who] == pytest.approx(expected, abs=1e-12)
     assert found.difference == pytest.approx(found.test["tuned"] - found.test["default"])
     low, high = found.interval
@@ -169,7 +169,7 @@ def test_time_that_is_up_leaves_the_default(log, monkeypatch):
 def test_a_fit_is_stopped_in_the_middle(log, monkeypatch):
     now = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    original = tuning.Preferences
+    original = tuning.Embeddings
 
     class Slow(original):
         def __init__(self, keys=None, callback=None, **settings):
@@ -180,7 +180,7 @@ def test_a_fit_is_stopped_in_the_middle(log, monkeypatch):
 
             super().__init__(keys, callback=tick, **settings)
 
-    monkeypatch.setattr(tuning, "Preferences", Slow)
+    monkeypatch.setattr(tuning, "Embeddings", Slow)
     found = tune(log, trials=9, minutes=57 / 60)  # ten seconds, and 45 kept for the last fits
     assert found.out_of_time
     assert len(found.trials) < 4
