@@ -10,6 +10,7 @@ QKVSEARCH_DATA=data python benchmarks --only neighbour_defaults    (some minutes
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -41,10 +42,12 @@ def logs() -> Iterable[tuple[str, csr_matrix]]:
         users, items, ratings = read_ratings(name)
         confidences = rating_confidences(ratings, len(ratings), infer_scale(ratings).scale)
         liked = confidences > 0
-        yield (
-            name,
-            split(csr_matrix((confidences[liked], (users[liked], items[liked]))), seed=16)[0],
-        )
+        matrix = csr_matrix((confidences[liked], (users[liked], items[liked])))
+        yield name, split(matrix, seed=16)[0]
+
+
+def scores_of(preferences: Preferences, train: csr_matrix, rows: slice) -> np.ndarray:
+    return preferences.scores(train[rows])
 
 
 def penalties() -> Iterable[Row]:
@@ -63,9 +66,7 @@ def penalties() -> Iterable[Row]:
                 shares = HeadShares({COLLABORATIVE: share, NEIGHBOURS: 1 - share}, scales)
                 fused = Preferences(factors, weights, shares)
 
-                def score(rows: slice, fused: Preferences = fused) -> np.ndarray:
-                    return fused.scores(train[rows])
-
+                score = partial(scores_of, fused, train)
                 system = f"reg {reg}, dropout {dropout}, share of embeddings {share:g}"
                 quality = ndcg_of(score, train, test)
                 yield Row(f"{title}, neighbours and embeddings", system, "NDCG@20", quality)
