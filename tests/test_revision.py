@@ -196,7 +196,15 @@ def test_recommendations_are_the_exact_solve_among_the_items_that_are_left(path,
     )  # fmt: skip
     with Engine(path) as engine:
         met = engine.models.history(engine.catalog.user_position(101))
-        scores = embeddings @ left.fold_in(met.positions, met.confidences)
+        preferences = shop.models.preferences
+        factors = preferences.multipliers()
+        scores = (
+            factors["collaborative"] * embeddings @ left.fold_in(met.positions, met.confidences)
+        )
+        rows = [ids_of(shop).index(id_) for id_ in ids_of(engine)]
+        met_before = [rows[row] for row in met.positions]
+        by_neighbours = preferences.neighbours.scores(met_before, met.confidences)[rows]
+        scores += factors["neighbours"] * by_neighbours
         for hit in engine.recommend(user=101, k=20):
             assert hit.score == pytest.approx(scores[ids_of(engine).index(hit.id)], abs=1e-6)
 

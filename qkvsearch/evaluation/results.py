@@ -63,11 +63,11 @@ class Evaluation:
         result: dict[str, Any] = {"protocol": self.protocol, "metrics": self.metrics}
         if self.intervals:
             result["intervals"] = {name: list(ends) for name, ends in self.intervals.items()}
-        if self.heads:
-            result["heads"] = self.heads
         result["baselines"] = self.baselines
         if self.differences:
             result["differences"] = {name: d.to_dict() for name, d in self.differences.items()}
+        if self.heads:
+            result["heads"] = self.heads
         return {**result, **self.facts}
 
     def to_records(self) -> list[dict[str, Any]]:

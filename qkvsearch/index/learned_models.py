@@ -26,7 +26,7 @@ from qkvsearch.index.component import (
     main_head,
 )
 from qkvsearch.index.dense import DenseComponent
-from qkvsearch.index.interaction_log import LogComponent, is_identity
+from qkvsearch.index.interaction_log import LogComponent
 from qkvsearch.retrieval import DenseKeys
 from qkvsearch.storage import BuildContents, Snapshot
 from qkvsearch.text.labelled import unit_rows
@@ -193,8 +193,8 @@ class PreferencesComponent(LearnedComponent[StoredPreferences]):
             return None
         arrays = self.piece(snapshot.base, *NEIGHBOUR_ARRAYS.values())
         weights = NeighbourWeights(**{n: arrays[array] for n, array in NEIGHBOUR_ARRAYS.items()})
-        rows = snapshot.rows.item_rows_of_base
-        return weights if is_identity(rows) else weights.mapped(rows, len(snapshot.rows))
+        rows = snapshot.rows
+        return weights if rows.is_plain else weights.mapped(rows.item_rows_of_base, len(rows))
 
     def user_directions(self, models: StoredModels, progress: Progress) -> np.ndarray:
         """Return the embeddings of the users of the log at length 1, float32 (n_users, d), zeros
@@ -217,7 +217,7 @@ class PreferencesComponent(LearnedComponent[StoredPreferences]):
 
     def merge(self, contents: BuildContents, models: StoredModels, progress: Progress) -> None:
         super().merge(contents, models, progress)
-        if not is_identity(models.snapshot.rows.item_rows_of_base):
+        if not models.snapshot.rows.is_plain:
             self.put_neighbours(contents, self.neighbours(models.snapshot))
         if not self._are_solved(models.snapshot):
             self.put(contents, **{USERS: None})

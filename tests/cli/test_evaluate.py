@@ -85,6 +85,7 @@ def test_recommend_gives_one_object_with_its_baselines(qkv, movies_path, protoco
     ranked = {f"{name}@10" for name in names}
     assert list(found)[:5] == ["protocol", "metrics", "intervals", "baselines", "differences"]
     assert set(found["metrics"]) == {*ranked, "rmse", "mae"}
+    assert [set(figures) for figures in found["heads"].values()] == [ranked, ranked]
     for baseline in ("popularity", "item-knn", "ease"):
         assert set(found["baselines"][baseline]) == ranked
     assert found["metrics"]["ndcg@10"] > found["baselines"]["popularity"]["ndcg@10"]
@@ -105,7 +106,15 @@ def test_recommend_takes_k_and_a_seed(qkv, shop_path):
 
 def test_other_formats_have_a_row_for_each_system(qkv, shop_path, tmp_path):
     run = ("-w", shop_path, "evaluate", "recommend")
-    systems = ["qkvsearch", "popularity", "item-knn", "ease", "biases"]
+    systems = [
+        "qkvsearch",
+        "collaborative",
+        "neighbours",
+        "popularity",
+        "item-knn",
+        "ease",
+        "biases",
+    ]
     rows = list(csv.DictReader(io.StringIO(qkv(*run, "--format", "csv").stdout)))
     assert [row["system"] for row in rows] == systems
     exact = json.loads(qkv(*run, "--format", "json").stdout)["metrics"]
@@ -122,16 +131,24 @@ def test_other_formats_have_a_row_for_each_system(qkv, shop_path, tmp_path):
 def test_the_table_has_a_line_a_system_and_marks_the_best(qkv, movies_path):
     answer = qkv("-q", "-w", movies_path, "evaluate", "recommend", "-k", 60)
     lines = answer.stdout.splitlines()
-    first, second = lines[:6], lines[7:14]
+    first, second = lines[:8], lines[9:18]
     assert first[0].split() == ["ndcg", "recall", "precision", "hit_rate", "mrr", "map"]
     assert second[0].split() == ["novelty", "diversity", "coverage", "rmse", "mae"]
-    systems = ["qkvsearch", "popularity", "item-knn", "ease", "biases"]
+    systems = [
+        "qkvsearch",
+        "collaborative",
+        "neighbours",
+        "popularity",
+        "item-knn",
+        "ease",
+        "biases",
+    ]
     assert [line.split()[0] for line in first[1:] if "±" not in line] == systems[:-1]
     assert [line.split()[0] for line in second[1:] if "±" not in line] == systems
     assert sum(line.count("*") for line in first) == 6
     assert sum(line.count("*") for line in second) == 2  # more novelty is not better
     assert first[2].count("±") == 6
-    assert "random, k = 60: " in lines[15]
+    assert "random, k = 60: " in lines[19]
     assert any(line.startswith("ndcg@60: ") for line in lines)
     assert max(map(len, lines)) <= 80
     assert answer.stderr == ""

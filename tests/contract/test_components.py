@@ -19,8 +19,9 @@ import pandas as pd
 import pytest
 
 import qkvsearch as qkv
-from qkvsearch.collaborative.estimators import BiasedMF, ImplicitALS
+from qkvsearch.collaborative.estimators import BiasedMF, ImplicitALS, ItemNeighbours
 from qkvsearch.collaborative.next_item_model import NextItemModel
+from qkvsearch.collaborative.preferences import HEADS, HeadShares, Preferences
 from qkvsearch.collaborative.strength import Strength, usual_level
 from qkvsearch.data.dataset import read_dataset
 from qkvsearch.errors import DamagedError
@@ -264,23 +265,26 @@ def preferred(whole: StoredModels) -> Case:
     log = whole.log()
     factors = ImplicitALS(n_components=4, random_state=0).fit(log.matrix()).factors_
     counts = np.bincount(log.items, minlength=len(ITEMS))
-    confidences = np.ones(len(log))
+    neighbours = ItemNeighbours().fit(log.matrix()).weights_
+    shares = HeadShares(dict.fromkeys(HEADS, 0.5), dict.fromkeys(HEADS, 1.0))
+    heads = Preferences(factors, neighbours, shares)
     like = learned_models.StoredPreferences(
-        factors,
+        heads,
         DenseKeys(unit_rows(factors.item_embeddings)),
         counts,
-        Strength(usual_level(factors, counts), counts),
+        Strength(usual_level(heads.scores, counts), counts),
     )
     known = np.flatnonzero(counts)
     return Case(
         PreferencesComponent(),
-        (factors, log, confidences),
+        (heads, log, log.matrix()),
         like,
         lambda found: [
             found.strength.level,
             found.strength.n_liking,
-            found.factors.fold_in(known[:3]),
-            found.factors.item_embeddings[known],
+            found.heads.factors.fold_in(known[:3]),
+            found.heads.factors.item_embeddings[known],
+            found.heads.scores(log.matrix())[:, known],
             found.unit_rows.vectors,
             found.item_counts,
         ],
@@ -412,7 +416,8 @@ def everything(models: StoredModels, terms: list[str]) -> dict[str, list[Any]]:
         "encoders": [models.encoder(head).encode("deep season").total for head in heads],
         "tokens": [tokens.lengths(every), tokens.tokens(every)],
         "preferences": [
-            *(liked.factors.item_embeddings, liked.factors.gram, liked.factors.n_items),
+            *(liked.heads.factors.item_embeddings, liked.heads.factors.gram),
+            *(liked.heads.factors.n_items, liked.heads.scores(interactions.matrix())),
             *(liked.unit_rows.vectors, liked.item_counts),
             *(liked.strength.level, liked.strength.n_liking),
             models.user_directions(),
@@ -493,7 +498,7 @@ def assert_what_was_learned_stays(
         np.testing.assert_array_equal(found, expected, err_msg=f"{part.group}.{name}")
     embeddings = PreferencesComponent().read(models.snapshot, "item_embeddings")["item_embeddings"]
     wide = embeddings.astype(np.float64)
-    factors = models.load(PreferencesComponent()).factors
+    factors = models.load(PreferencesComponent()).heads.factors
     np.testing.assert_allclose(factors.gram, wide.T @ wide, atol=1e-4)
     assert factors.n_items == np.count_nonzero(wide.any(axis=1))
     names = ("user", "item", "rating", "time", "weight")
@@ -704,6 +709,7 @@ ARRAYS = [
     ("interactions", "usual_weights"),
     *(("implicit", name) for name in ("item_embeddings", "gram", "unit_rows")),
     *(("implicit", name) for name in ("item_counts", "n_liking", "text_map", "user_directions")),
+    *(("implicit", f"neighbour_{name}") for name in ("starts", "targets", "values")),
     *(("ratings", name) for name in ("item_biases", "item_embeddings")),
     *(("next_item", name) for name in ("item_embeddings", "positions", "encoder")),
 ]
