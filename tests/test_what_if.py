@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import qkvsearch
+from qkvsearch.collaborative.preferences import HEADS
 from qkvsearch.errors import QkvError, UnknownIdError
 
 ALL = 1000
@@ -251,3 +252,38 @@ def test_they_are_for_one_user(qkv, movies_path, option):
     answer = qkv("-w", movies_path, "recommend", "--all-users", "-o", "x.csv", option)
     assert answer.code == 2
     assert f"{option.split('=')[0]} is for one user" in answer.stderr
+
+
+def test_heads_alone_and_together(films):
+    """The mean of both heads is the default; of neighbours a removal takes exactly the addend."""
+    likes = ["The Goonies", "Spirited Away", "Heat"]
+    both = films.recommend(likes=likes, k=ALL, explain=True)
+    heads = {name: films.recommend(likes=likes, k=ALL, heads=name) for name in HEADS}
+    factors = films.models.preferences.multipliers()
+    assert set(factors) == set(HEADS)
+    scores = {name: {hit.id: hit.score for hit in ranking} for name, ranking in heads.items()}
+    for hit in both:
+        mean = sum(factors[name] * scores[name][hit.id] for name in HEADS)
+        assert hit.score == pytest.approx(mean, abs=1e-5)
+        assert sum(why["contribution"] for why in hit.because) == pytest.approx(hit.score, abs=1e-5)
+        assert len({why["id"] for why in hit.because}) == len(hit.because) <= len(likes)
+    assert answer(films.recommend(likes=likes, k=5, heads=[*HEADS])) == answer(
+        films.recommend(likes=likes, k=5)
+    )
+    whole = films.recommend(likes=likes, k=ALL, heads="neighbours", explain=True)
+    without = films.recommend(likes=likes[:2], k=ALL, heads="neighbours")
+    left = {hit.id: hit.score for hit in without}
+    heat = films.catalog.names([films.catalog.item_position("Heat")])[0][0]
+    for hit in whole:
+        addend = sum(why["contribution"] for why in hit.because if why["id"] == heat)
+        assert hit.score - left[hit.id] == pytest.approx(addend, abs=1e-5)
+
+
+def test_an_unknown_head_and_heads_of_another_model_are_refused(films, tmp_path):
+    with pytest.raises(QkvError, match="no 'neighbors'; did you mean neighbours"):
+        films.recommend(likes="Heat", heads="neighbors")
+    with pytest.raises(QkvError, match="`heads`"):
+        films.recommend(likes="Heat", heads="neighbours", model="next-item")
+    alone = qkvsearch.build(tmp_path / "alone", items=catalog(9))
+    with pytest.raises(QkvError, match="`heads`"):
+        alone.recommend(likes="i1", heads="neighbours")

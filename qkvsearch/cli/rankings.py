@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 # Options that do not go with --all-users.
 ONE_USER_ONLY = (
     "user", "strict_user", "likes", "ratings", "without", "exclude", "explain", "diversity",
-    "temperature", "offset", "min_weight", "distinct",
+    "temperature", "offset", "min_weight", "distinct", "heads",
 )  # fmt: skip
 SPELLED = {"likes": "like", "ratings": "rate"}
 # The id of a query, its hits as rows, and its ranking.
@@ -197,6 +197,13 @@ def _ratings(_: click.Context, __: click.Parameter, texts: Sequence[str]) -> dic
     help="Only items whose ids are in FILE, one per line (- is stdin).",
 )
 @question_option("model")
+@click.option(
+    "--heads",
+    metavar="NAMES",
+    callback=lambda _, __, names: split_names(names),
+    help="Which heads score by preferences: collaborative, neighbours.  [default: both, in the "
+    "shares that the build learned]",
+)
 @question_option("recent", metavar="N")
 @question_option("damping", metavar="X", default=0.0, type=click.FloatRange(min=0))
 @question_option("diversity", metavar="X", default=0.0)

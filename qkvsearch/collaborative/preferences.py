@@ -76,15 +76,9 @@ class Preferences:
     neighbours: NeighbourWeights | None = None
     shares: HeadShares = field(default_factory=HeadShares)
 
-    def multipliers(self, heads: Sequence[str] | None = None) -> dict[str, float]:
-        """Return what the scores of each requested head are multiplied by, by default of all."""
-        if self.neighbours is None:
-            return {COLLABORATIVE: 1.0}
-        return {
-            name: factor
-            for name, factor in self.shares.factors().items()
-            if heads is None or name in heads
-        }
+    def multipliers(self) -> dict[str, float]:
+        """Return what the scores of each head are multiplied by."""
+        return {COLLABORATIVE: 1.0} if self.neighbours is None else self.shares.factors()
 
     def scores(self, histories: csr_matrix) -> np.ndarray:
         """Return the fused scores of all items, float32 (n, n_items), for histories (n, n_items) of

@@ -273,6 +273,7 @@ class OpenBuild:
         only: Iterable[Id] | None = None,
         seen: bool = False,
         model: str = "preferences",
+        heads: str | Iterable[str] | None = None,
         recent: int | None = None,
         damping: float = 0.0,
         diversity: float = 0.0,
@@ -295,9 +296,11 @@ class OpenBuild:
         exclude: do not recommend these items.
         only: recommend only items with these ids.
         seen: also recommend items of the history.
-        model: "preferences" scores by an exact solve on the history, near 1 for an item that is
-            almost surely wanted; "next-item" scores by the last state of a history that attends to
-            itself, without such a scale.
+        model: "preferences" predicts 1 for an item that the user has, and 0 for others; "next-item"
+            scores by the last state of a history that attends to itself, without such a scale.
+        heads: of preferences. "collaborative" scores by the user's embedding, solved exactly for
+            the history; "neighbours" by how much each item of the history speaks for an item. By
+            default their mean, in the shares that the build learned.
         recent: an interaction counts half for every `recent` later ones.
         damping: how much popularity is subtracted.
         diversity: from 0 to 1, how much hits should differ from those above.
@@ -334,7 +337,9 @@ class OpenBuild:
         n_needed = n_ranked(k, offset)
         n_pool = pool_size(n_needed, diversity)
         groups = groups_of(self.catalog, distinct)
-        head = recommender.head(history, model, damping, Filter(mask, where, n_pool, groups))
+        item_filter = Filter(mask, where, n_pool, groups)
+        names = None if heads is None else as_list(heads)
+        head = recommender.head(history, model, damping, item_filter, names)
         pool = ranked(head, self.catalog.names, n_pool, temperature, mask, where, groups=groups)
         ranking = diverse(pool, self.models, diversity, n_needed).page(offset, min_weight)
         ranking = with_fields(ranking, self.catalog, columns)

@@ -17,7 +17,7 @@ from qkvsearch.collaborative.strength import best_unseen
 from qkvsearch.collaborative.user_history import History
 from qkvsearch.data.columns.facts import LIST_SEPARATOR
 from qkvsearch.data.ids import id_text
-from qkvsearch.errors import QkvError, WorkspaceError
+from qkvsearch.errors import QkvError, WorkspaceError, suggest
 from qkvsearch.index import StoredModels
 from qkvsearch.index.interaction_log import Histories
 from qkvsearch.index.learned_models import NextItemComponent, RatingsComponent
@@ -156,8 +156,13 @@ class Recommender:
         model: str = PREFERENCES,
         damping: float = 0.0,
         allowed: Filter = ALL_ITEMS,
+        names: Sequence[str] | None = None,
     ) -> Scores | None:
-        """Return damped scores of all items; None where the model has no item of the history."""
+        """Return damped scores of all items; None where the model has no item of the history.
+        names: of the heads of preferences, by default all.
+        """
+        if names is not None and (model == NEXT_ITEM or self.models.implicit is None):
+            raise QkvError("`heads` are of preferences, which do not score here: leave it out")
         if model == POPULAR:
             head = self._by_popularity()
         elif model == NEXT_ITEM:
@@ -165,7 +170,7 @@ class Recommender:
         elif self.models.implicit is None:
             head = self._by_text(history, allowed)
         else:
-            head = self._by_preferences(history)
+            head = self._by_preferences(history, names)
         if head is None or not damping:
             return head
         self.models.require_interactions("tell what is popular")
@@ -185,8 +190,18 @@ class Recommender:
     def _by_preferences(
         self, history: History, names: Sequence[str] | None = None
     ) -> Scores | None:
-        """Score by the sum of embedding and neighbours, in the shares that the build learned."""
-        factors = self.preferences.multipliers(names)
+        """Score by the mean of embedding and neighbours, in the shares that the build learned, or
+        by one of them. Raises `QkvError` for an unknown head.
+        """
+        factors = self.preferences.multipliers()
+        for name in names or ():
+            if name not in factors:
+                there = " and ".join(factors)
+                raise QkvError(
+                    f"`heads`: no {name!r}{suggest(name, [*factors])} (there are {there})"
+                )
+        if names is not None:
+            factors = {name: factors[name] if len(names) > 1 else 1.0 for name in names}
         heads = {COLLABORATIVE: self._by_embedding, NEIGHBOURS: self._by_neighbours}
         scored = {name: heads[name](history) for name, factor in factors.items() if factor}
         known = {name: head for name, head in scored.items() if head is not None}
