@@ -137,6 +137,24 @@ def test_of_delimiters_that_fit_equally_well_the_first_is_taken_with_a_warning(t
     assert not report.warnings
 
 
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("Inventory\n\nname\nTent\nRope\nMug\n", 3),
+        ("Stock, May 2024\nname\nTent\nRope\nMug\n", 2),
+        ("thing\nTent\nRope\n", None),
+        ("name\nTitle\nRope\n", None),
+        ("wer,was\nann,name\nbob,rope\n", None),
+    ],
+)
+def test_a_title_that_is_taken_for_the_header_is_a_warning(tmp_path, text, line):
+    (tmp_path / "t.csv").write_text(text)
+    warnings = read_table(tmp_path / "t.csv")[1].warnings
+    assert [warning.partition(" may have")[0] for warning in warnings] == (
+        [f"t.csv: line {line}"] if line else []
+    )
+
+
 def test_a_header_longer_than_the_sample_is_read_whole(tmp_path):
     names = [f"{'column, ' * 8}{k}" for k in range(1_900)]
     (tmp_path / "t.csv").write_text(f"{';'.join(names)}\n{';'.join('x' * 1_900)}\n" * 3)

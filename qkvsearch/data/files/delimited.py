@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from qkvsearch.data.columns import NAMES, folded
 from qkvsearch.data.files.frames import (
     Piece,
     begins_with_number,
@@ -39,6 +40,7 @@ BLOCK = 1 << 23
 BLANK = " \t"
 # The line with which Excel names the delimiter.
 SEP = re.compile(r'"?sep=([^\r\n"])"?[,;\t|]*(?:\r\n|\r|\n)', re.IGNORECASE)
+COLUMN_NAMES = frozenset(name for names in NAMES["whole"].values() for name in names)
 NOTHING = "not a table: no line has anything in it"
 
 
@@ -101,6 +103,12 @@ def read_delimited(
                 continue
             names, frame = distinct(frame.iloc[0, :width]), frame.iloc[1:]
             check_names(names, label)
+            first = {folded(cell) for cell in frame.iloc[:1].to_numpy().flat if cell == cell}
+            if first and first <= COLUMN_NAMES and COLUMN_NAMES.isdisjoint(map(folded, names)):
+                report.warnings.append(
+                    f"{name}: line {frame.index[0]} may have the names of the columns, which were "
+                    f"taken from above it ({names[0]!r}): if so, remove what is above it"
+                )
         report.read += len(frame) + len(too_long)
         fits = frame[width].isna()
         report.skip("with too many columns", np.sort([*too_long, *frame.index[~fits]]))
