@@ -44,6 +44,9 @@ def _protocol_option(text: str) -> Decorator:
     )
 
 
+k_option = click.option(
+    "-k", type=click.IntRange(min=1), default=10, show_default=True, help="How many hits count."
+)
 seed_option = question_option("random_state", "--seed", default=0, show_default=True)
 
 
@@ -117,9 +120,7 @@ def search(
     "What to hold out: a fifth of each user's interactions, each user's last one, the last fifth "
     "of all, or a part of those of users who are excluded from training."
 )
-@click.option(
-    "-k", type=click.IntRange(min=1), default=10, show_default=True, help="How many hits count."
-)
+@k_option
 @question_option(
     "users", help="How many users to evaluate, drawn at random; 0 for all.  [default: 2000]"
 )
@@ -215,9 +216,7 @@ def _spread(result: Evaluation, name: str) -> str:
 
 @click.command(short_help="Find settings that suit your log.")
 @_protocol_option("What to hold out for the evaluation, as in evaluate recommend.")
-@click.option(
-    "-k", type=click.IntRange(min=1), default=10, show_default=True, help="How many hits count."
-)
+@k_option
 @question_option("minutes", help="The time limit.  [default: 5; none with --trials]")
 @question_option("trials", help="How many random settings to try.  [default: 27]")
 @seed_option

@@ -113,9 +113,7 @@ def test_small_matrices_have_small_gradients_so_plain_steps_are_slow():
     x, target = learning.task()
     _, _, adam = learning.train(x, target)
     _, _, plain = learning.train(x, target, is_plain=True)
-    _, _, longer = learning.train(x, target, rounds=1000, is_plain=True)
     assert plain[-1] > 0.5 * plain[0] > 1e3 * adam[-1]
-    assert longer[-1] < 0.05 * plain[-1]
 
 
 # --- a transformer, asked with controls ---

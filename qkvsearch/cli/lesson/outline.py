@@ -5,7 +5,7 @@ from typing import Any
 
 from rich.text import Text
 
-from qkvsearch.cli.lesson.view import INDENT, paragraph
+from qkvsearch.cli.lesson.view import INDENT, paragraph, prose
 from qkvsearch.cli.render import as_rich_table, rendered, terminal_width
 from qkvsearch.lessons.messages import say
 
@@ -33,7 +33,7 @@ def outline_page(rows: Sequence[dict[str, Any]], following: str | None) -> str:
     page = say("As a page to try things on: {command}", command=PAGE)
     lines = [paragraph(last), paragraph(page)]
     course = _entries(rows) if terminal_width() < NARROW else _lines(rows)
-    return f"{rendered([paragraph(about)])}\n{course}\n{rendered(lines)}"
+    return f"{prose(about)}\n{course}\n{rendered(lines)}"
 
 
 PAGE = "`qkvsearch teach --all --format html -o course.html`"

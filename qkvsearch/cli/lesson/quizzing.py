@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import click
 from rich.text import Text
 
-from qkvsearch.cli.lesson.view import bold, paragraph, title
+from qkvsearch.cli.lesson.view import bold, paragraph, prose, title
 from qkvsearch.cli.render import rendered, to_table, write_text
 from qkvsearch.lessons.answers import GradedAnswer
 from qkvsearch.lessons.messages import say
@@ -16,10 +16,10 @@ INDENT = 3
 TRIES = 2
 
 
-def ask(quizzes: Sequence[Quiz]) -> int:
-    """Ask one after another; how many were right. After a wrong answer there is a hint and a second
-    try, then the step that leads to the right one. What is no answer does not count; Enter alone
-    gives up. Raises `click.Abort` where the person stops.
+def ask(quizzes: Sequence[Quiz]) -> None:
+    """Ask one after another, and tell how many were right. After a wrong answer there is a hint and
+    a second try, then the step that leads to the right one. What is no answer does not count; Enter
+    alone gives up. Raises `click.Abort` where the person stops.
     """
     n_right = 0
     for number, quiz in enumerate(quizzes, start=1):
@@ -30,9 +30,8 @@ def ask(quizzes: Sequence[Quiz]) -> int:
             write_text(_heading(say("Right.")))
         else:
             write_text(_heading(say("Not quite: it is {answer}.", answer=quiz.solution)))
-            write_text(rendered([paragraph(quiz.worked)]))
-    write_text(f"\n{rendered([paragraph(total(None, n_right, len(quizzes)))])}")
-    return n_right
+            write_text(prose(quiz.worked))
+    write_text(f"\n{prose(total(None, n_right, len(quizzes)))}")
 
 
 def _tried(quiz: Quiz) -> bool:
@@ -45,23 +44,20 @@ def _tried(quiz: Quiz) -> bool:
         if not given:
             return False
         if complaint := quiz.complaint(given):
-            write_text(rendered([paragraph(complaint)]))
+            write_text(prose(complaint))
             continue
         tries += 1
         if tries == TRIES:
             return False
         again = say("Not yet. {hint} Try once more.", hint=quiz.hint(given))
-        write_text(rendered([paragraph(again)]))
+        write_text(prose(again))
 
 
 def printed(quizzes: Sequence[Quiz]) -> str:
     """Return the questions, and below them the answers with their worked solutions."""
     firsts = [(quiz, f"{number}. ") for number, quiz in enumerate(quizzes, start=1)]
     asked = [rendered(_question(quiz, first)) for quiz, first in firsts]
-    answered = [
-        rendered([paragraph(f"{quiz.solution} — {quiz.worked}", INDENT, first)])
-        for quiz, first in firsts
-    ]
+    answered = [prose(f"{quiz.solution} — {quiz.worked}", INDENT, first) for quiz, first in firsts]
     return "".join(
         [title(say("Questions"), "─"), *asked, f"\n{title(say('Answers'), '─')}", *answered]
     )
@@ -69,8 +65,7 @@ def printed(quizzes: Sequence[Quiz]) -> str:
 
 def prompt(text: str) -> str:
     """Read a line that the person types, "" for Enter alone. Raises `click.Abort` if they stop."""
-    typed: str = click.prompt(text, default="", show_default=False, prompt_suffix=" ")
-    return typed.strip()
+    return click.prompt(text, default="", show_default=False, prompt_suffix=" ").strip()
 
 
 def _question(quiz: Quiz, first: str = "") -> Iterator[Text]:
@@ -103,9 +98,7 @@ def judged_text(judged: Sequence[GradedAnswer]) -> str:
     ]
     table = to_table(columns, rows) if has_names else to_table(columns[1:], [r[1:] for r in rows])
     missed = {one.quiz.name: one.quiz for one in judged if not one.is_right}
-    worked = [
-        rendered([paragraph(quiz.worked, INDENT, f"{name}: ")]) for name, quiz in missed.items()
-    ]
+    worked = [prose(quiz.worked, INDENT, f"{name}: ") for name, quiz in missed.items()]
     return "\n".join([table, "".join(worked)]) if worked else table
 
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable
 from qkvsearch.cli.context import settings
 from qkvsearch.cli.lesson.predicting import Prediction
 from qkvsearch.cli.lesson.quizzing import ask, prompt
-from qkvsearch.cli.lesson.view import heading, paragraph, step_blocks
-from qkvsearch.cli.render import rendered, write_text
+from qkvsearch.cli.lesson.view import heading, prose, step_blocks
+from qkvsearch.cli.render import write_text
 from qkvsearch.lessons import progress
 from qkvsearch.lessons.messages import say
 from qkvsearch.lessons.parts import Lesson
@@ -108,20 +108,13 @@ def _show_step(
 ) -> None:
     step = lesson.steps[place]
     if step.is_further and place and not lesson.steps[place - 1].is_further:
-        screen.show(
-            rendered(
-                [
-                    paragraph(
-                        say(
-                            "That was the core of this lesson. {n} further steps follow, about "
-                            "{minutes} minutes; s skips them.",
-                            n=sum(one.is_further for one in lesson.steps),
-                            minutes=lesson.further,
-                        )
-                    )
-                ]
-            )
+        core = say(
+            "That was the core of this lesson. {n} further steps follow, about {minutes} minutes; "
+            "s skips them.",
+            n=sum(one.is_further for one in lesson.steps),
+            minutes=lesson.further,
         )
+        screen.show(prose(core))
     prediction = Prediction.of(step) if predict else None
     for part, block in step_blocks(lesson, place, explained):
         if prediction is not None and part is prediction.matrix:
@@ -168,4 +161,4 @@ def _pause(*ways: type[Exception]) -> None:
 
 
 def _say(text: str) -> None:
-    write_text(rendered([paragraph(text)]))
+    write_text(prose(text))

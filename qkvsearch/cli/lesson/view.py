@@ -29,8 +29,7 @@ INDENT = 4
 def heading(lesson: Lesson) -> str:
     """Return the lesson's number, title and goal."""
     number = say("Lesson {number}: {title}", number=lesson.number, title=lesson.title)
-    about = duration(lesson)
-    return title(number, "═") + rendered([paragraph(about)])
+    return title(number, "═") + prose(duration(lesson))
 
 
 def step_blocks(
@@ -73,6 +72,11 @@ def paragraph(text: str, indent: int = 0, first: str = "") -> Line:
     return wrapped(
         Line(first).append_text(marked(text)), min(terminal_width(), MAX_COLUMNS), indent
     )
+
+
+def prose(text: str, indent: int = 0, first: str = "") -> str:
+    """Return a `paragraph` as text for the terminal."""
+    return rendered([paragraph(text, indent, first)])
 
 
 def bold(text: str) -> Line:

@@ -25,7 +25,7 @@ from qkvsearch.text.pretrained.fetch import find
 
 FOLDER = Path(__file__).parent
 SEQUENCES, TOKENS, WIDTH = 32, 4, 2
-RATE, DEVIATION = 0.1, 0.02
+RATE, ROUNDS, DEVIATION = 0.1, 150, 0.02
 
 # --- how matrices start ---
 
@@ -83,7 +83,7 @@ def task(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 def train(
-    x: np.ndarray, target: np.ndarray, rounds: int = 150, is_plain: bool = False
+    x: np.ndarray, target: np.ndarray, is_plain: bool = False
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], list[float]]:
     """Return the three matrices as drawn and as learned, and the loss of each round.
 
@@ -94,7 +94,7 @@ def train(
     w = {name: gaussian((x.shape[-1], d), rng, 0.1) for name, d in widths.items()}
     drawn, losses = {name: array.copy() for name, array in w.items()}, []
     rows = x.reshape(-1, x.shape[-1]).T
-    for _ in range(rounds):
+    for _ in range(ROUNDS):
         outputs, pull = attention_vjp(x @ w["query"], x @ w["key"], x @ w["value"])
         loss, gradient = mean_squared_error(outputs, target)
         by = pull(gradient)

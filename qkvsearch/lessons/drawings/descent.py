@@ -172,8 +172,8 @@ def _point(at: np.ndarray, role: str, k: int) -> Html:
 
 
 def _losses(part: Descent, place: str) -> Html:
-    points = " ".join(f"{number(x)},{number(y)}" for x, y in _curve(part.losses, part.steps))
-    *_, (x, y) = _curve(part.losses, part.steps)
+    curve = list(_curve(part.losses, part.steps))
+    points, (x, y) = " ".join(f"{number(x)},{number(y)}" for x, y in curve), curve[-1]
     inner = [
         line(LEFT, ABOVE, LEFT, LOW - BELOW, class_="axis"),
         line(LEFT, LOW - BELOW, WIDE - EDGE, LOW - BELOW, class_="axis"),

@@ -282,11 +282,6 @@ def rank_similar(engine: Engine, parameters: SimilarParameters) -> Ranking:
     return engine.similar(**options)
 
 
-def answer_similar(engine: Engine, parameters: SimilarParameters) -> dict[str, Any]:
-    """Return notes and hits."""
-    return ranking_fields(rank_similar(engine, parameters), parameters.explain)
-
-
 @router.get(
     "/similar", tags=["similar"], responses=described_by(RankedItems), summary="Neighbours of items"
 )
@@ -296,5 +291,8 @@ async def similar(
     """By who met them, and by what they are called and tagged."""
     check_count(service, parameters.k)
     return await service.ask(
-        lambda engine: as_json(answer_similar(engine, parameters)), parameters.is_slow
+        lambda engine: as_json(
+            ranking_fields(rank_similar(engine, parameters), parameters.explain)
+        ),
+        parameters.is_slow,
     )

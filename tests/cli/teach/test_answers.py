@@ -25,8 +25,10 @@ def test_questions_that_are_asked_are_counted_from_1(capsys, monkeypatch, taught
     given = iter([quiz.solution for quiz in taught.quizzes])
     monkeypatch.setattr(quizzing, "prompt", lambda _text: next(given))
     n = len(taught.quizzes)
-    assert quizzing.ask(taught.quizzes) == n
-    asked = re.findall(r"Question (\d+) of (\d+)", capsys.readouterr().out)
+    quizzing.ask(taught.quizzes)
+    told = capsys.readouterr().out
+    assert f"{n} of {n} right." in told
+    asked = re.findall(r"Question (\d+) of (\d+)", told)
     assert asked == [(str(number), str(n)) for number in range(1, n + 1)]
 
 
