@@ -34,13 +34,16 @@ CELLS = (
     "\u00a0", "=1+1", "@cmd", "x" * 300, "9" * 400, "(((" * 50, str(2**63), str(2**64), "0x1F",
     "1_000", "١٢٣", "½", "--", "--help", "'; DROP TABLE items; --", "S;M;L", "A|B|C|D", "9,50",
     "Last, First", "{n.__class__.__mro__}", "{n:>2000000000}", "{}", "100 % {", "%s%n",
+    f"[0x{'f' * 5000}]", "<a " * 9_000, "<!--" * 9_000, '<a "<a" ' * 9_000,
 )  # fmt: skip
 ABOVE = (
     "Stock {May}", "Stock, as of 1 March", "Stock;;;;", "{n.__class__}", "{}", "sep=;", "a|b|c", "",
     "Shop;tents", '"Stock, May"',
 )  # fmt: skip
 ENDLESS = "WITH RECURSIVE c(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM c)"
+DOUBLED = ", ".join(f"a{k} AS (SELECT p.id FROM a{k - 1} p, a{k - 1} q)" for k in range(1, 20))
 VIEWS = (
+    f"WITH a0(id) AS (SELECT 1), {DOUBLED} SELECT id FROM a19",
     "SELECT 1 AS id, hex(zeroblob(400000000)) AS title",
     f"{ENDLESS} SELECT id, 'x' AS title FROM c",
     f"{ENDLESS} SELECT id FROM c WHERE id < 0",
@@ -50,6 +53,7 @@ VIEWS = (
     "SELECT * FROM items", "SELECT id, title FROM gone", "SELECT load_extension('x') AS id",
     "SELECT 1 AS id, printf('%.*c', 99999999, 'x') LIKE '%a%b%c' AS title",
 )  # fmt: skip
+ELEMENTS = ("<row/>", "<x/>", "<row><c/></row>", "<c/>", "<row><c><f>1</f></c></row>")
 ENCODINGS = "utf-8 utf-8 utf-8-sig utf-16 utf-16-le utf-32 latin-1 cp1252 shift-jis utf-7".split()
 
 
@@ -191,7 +195,14 @@ def _workbook(rng: random.Random) -> tuple[str, bytes]:
         cells = [ILLEGAL_CHARACTERS_RE.sub("", cell) for cell in row]
         book.active.append([rng.choice([cell, cell, 1.5, None, True]) for cell in cells])
     book.save(out)
-    return "table.xlsx", out.getvalue()
+    if rng.random() < 0.8:
+        return "table.xlsx", out.getvalue()
+    many = io.BytesIO()
+    with zipfile.ZipFile(out) as whole, zipfile.ZipFile(many, "w", zipfile.ZIP_DEFLATED) as file:
+        for name in whole.namelist():
+            end = f"{rng.choice(ELEMENTS) * rng.choice([9, 300_000])}</sheetData>"
+            file.writestr(name, whole.read(name).replace(b"</sheetData>", end.encode()))
+    return "table.xlsx", many.getvalue()
 
 
 def _parquet(rng: random.Random) -> tuple[str, bytes]:
