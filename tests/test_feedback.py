@@ -69,15 +69,6 @@ def test_users_of_fours_and_fives_like_what_they_gave_fours(tmp_path):
     assert all(len(engine.recommend(user=user, k=3)) for user in log["user"].unique())
 
 
-def test_quantities_in_a_column_of_ratings_are_no_dislikes(tmp_path):
-    log, rng = drawn()
-    log["rating"] = np.where(rng.random(len(log)) < 0.03, 2, 1)
-    engine = built(tmp_path, log)
-    assert engine.info()["rating_scale"] is None
-    assert all(len(engine.recommend(user=user, k=3)) for user in log["user"].unique())
-    assert any("taken as weights" in line for line in engine.info()["rows"])
-
-
 def test_a_scale_that_is_said_decides_what_is_liked(tmp_path):
     log, rng = drawn()
     log["rating"] = rng.choice([4, 5], len(log))

@@ -67,7 +67,7 @@ def plain_and_weighted(ratings: csr_matrix) -> tuple[Split, Split]:
     """All ratings as ones; and as `build` weighs them, judged by those of four stars and more."""
     train, valid = split(ratings, seed=2)
     ones = train.sign(), valid.sign()
-    scale = infer_scale(ratings.data).scale
+    scale = infer_scale(ratings.data)
     for part in (train, valid):
         part.data = rating_confidences(part.data, part.nnz, scale)
     valid.data *= valid.data > 0.5

@@ -67,7 +67,7 @@ def scale_of(log: Interactions) -> Scale:
     """Return the lowest and the highest rating, declared or inferred; None without ratings."""
     if log.scale is not None or log.ratings is None:
         return log.scale
-    return infer_scale(log.ratings).scale
+    return infer_scale(log.ratings)
 
 
 def rating_confidences(ratings: np.ndarray | None, n_pairs: int, scale: Scale) -> np.ndarray:

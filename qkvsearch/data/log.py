@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
+from shlex import quote
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -293,12 +294,7 @@ def _feedback(
     ratings, weights = filled.get("rating"), filled.get("weight")
     if ratings is None:
         return None, weights, None
-    role, scale = decided_feedback(
-        *_distinct(ratings), weights is not None, roles, columns, report, stated
-    )
-    if role == "rating":
-        return ratings, weights, scale
-    return None, ratings if weights is None else weights, None
+    return ratings, weights, decided_scale(*_distinct(ratings), roles, columns, report, stated)
 
 
 def _distinct(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -309,40 +305,35 @@ def _distinct(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return counts.index.to_numpy(np.float64), counts.to_numpy(np.int64)
 
 
-def decided_feedback(
+def decided_scale(
     ratings: np.ndarray,
     counts: np.ndarray,
-    has_weights: bool,
     roles: LogChoice,
     columns: Columns,
     report: ReadReport,
     stated: Scale = None,
-) -> tuple[str, Scale]:
-    """Decide what the numbers in a column of ratings are: "rating" and their scale, or "weight".
+) -> Scale:
+    """Decide on which scale ratings are, and write it into the report.
 
     ratings, counts (n,): the distinct numbers, and how often each occurs. stated: the scale that
-    the cells tell. Raises `DataError` where a number may mean that nothing was rated.
+    the cells tell. Raises `DataError` where the numbers may be counts, or where one of them may
+    mean that nothing was rated.
     """
     if columns.rating_scale is not None:
-        return "rating", columns.rating_scale
+        return columns.rating_scale
     if stated is not None:
         report.notes.append(f"ratings are on a scale from {stated[0]:g} to {stated[1]:g}")
-        return "rating", stated
-    inferred = infer_scale(ratings, counts)
-    if inferred.are_counts:
-        use = "left out" if has_weights else "taken as weights"
-        report.notes.append(
-            f"column {roles.rating} holds counts, not ratings ({inferred.why}), and was {use}; "
-            "`rating_scale` says otherwise"
+        return stated
+    scale, occur = infer_scale(ratings, counts), f"{ratings[0]:g} to {ratings[-1]:g}"
+    if scale is None:
+        name = str(roles.rating)
+        raise DataError(
+            f"{report.file}: column {name} may hold counts, not ratings: whole numbers from "
+            f"{occur}, most of them low. Use `weight_column` {quote(name)} if it does, "
+            f"`rating_scale` {occur.replace(' to ', '..')} if they are ratings, or `ignore` "
+            f"{quote(name)}"
         )
-        if not has_weights:
-            report.columns = [
-                replace(column, role="weight") if column.name == roles.rating else column
-                for column in report.columns
-            ]
-        return "weight", None
-    assert inferred.scale is not None
-    low, high = inferred.scale
+    low, high = scale
     apart = standing_apart(ratings, counts)
     if apart is not None:
         value, why = apart
@@ -358,11 +349,11 @@ def decided_feedback(
             f"`rating_scale` {without} to leave it out, or `rating_scale` {whole} if it is a rating"
         )
     report.notes.append(
-        f"ratings are on a scale from {low:g} to {high:g} ({inferred.why}; `rating_scale` decides)"
+        f"ratings are on a scale from {low:g} to {high:g} ({occur} occur; `rating_scale` decides)"
     )
     outside = int(counts[(ratings < low) | (ratings > high)].sum())
     report.note(outside, "{n} ratings outside the scale count as its ends")
-    return "rating", inferred.scale
+    return scale
 
 
 def check_scale(scale: tuple[float, float], roles: LogChoice, file: str) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 # Larger ratings and weights are errors, and their squares could not be added up.
@@ -21,22 +19,9 @@ MIN_ONES = 0.4
 MAX_HIGH = 0.2
 
 
-@dataclass(frozen=True)
-class Inferred:
-    """What the numbers in a column of ratings mean.
-
-    scale: the lowest and the highest rating that can be given; None without ratings, and for
-    counts. are_counts: whether the numbers are how often or how many, not how well liked. why: the
-    reason, for a person.
-    """
-
-    scale: Scale
-    are_counts: bool = False
-    why: str = ""
-
-
-def infer_scale(ratings: np.ndarray, counts: np.ndarray | None = None) -> Inferred:
-    """Infer what the numbers in a column of ratings mean. counts (n,): how often each occurs.
+def infer_scale(ratings: np.ndarray, counts: np.ndarray | None = None) -> Scale:
+    """Return the lowest and the highest rating that can be given; None without ratings, and for
+    numbers that may as well be counts. counts (n,): how often each rating occurs.
 
     The highest rating is the top of the scale: people like some of what they choose as much as can
     be. The bottom may never occur. It is 1 if all ratings are 1 or more, 0 if all are from 0 to 1,
@@ -44,12 +29,12 @@ def infer_scale(ratings: np.ndarray, counts: np.ndarray | None = None) -> Inferr
     below 0 as the top is above it, or further if one is. A rating far from all others is no end of
     the scale (`_without_outliers`).
 
-    Whole numbers are counts if at least 40% are 0 or 1 and less than 20% are in the upper half of
-    the scale, or if only 1 and 2 occur: nobody gives most things the lowest mark.
+    Whole numbers may be counts if at least 40% are 0 or 1 and less than 20% are in the upper half
+    of the scale, or if only 1 and 2 occur: nobody gives most things the lowest mark.
 
-    >>> infer_scale(np.array([4., 5., 5.])).scale, infer_scale(np.array([1., -1., 1.])).scale
+    >>> infer_scale(np.array([4., 5., 5.])), infer_scale(np.array([1., -1., 1.]))
     ((1.0, 5.0), (-1.0, 1.0))
-    >>> infer_scale(np.array([1.] * 97 + [2.] * 3)).are_counts
+    >>> infer_scale(np.array([1.] * 97 + [2.] * 3)) is None
     True
     """
     values = np.asarray(ratings, dtype=np.float64)
@@ -57,16 +42,11 @@ def infer_scale(ratings: np.ndarray, counts: np.ndarray | None = None) -> Inferr
     finite = np.isfinite(values)
     values, counts = values[finite], counts[finite]
     if not len(values):
-        return Inferred(None)
+        return None
     lowest, highest = _without_outliers(values, counts)
     scale = _from_ends(lowest, highest)
-    inside = values >= lowest
-    if _are_counts(values[inside], counts[inside], scale):  # a few refunds make them no ratings
-        why = f"whole numbers, {_share(values <= 1, counts):.0%} of them 0 or 1"
-        if values.min() == 1 and values.max() == 2:
-            why = "1s and 2s alone, which could also be dislikes and likes"
-        return Inferred(None, True, why)
-    return Inferred(scale, False, f"{values.min():g} to {values.max():g} occur")
+    inside = values >= lowest  # a few refunds make counts no ratings
+    return None if _are_counts(values[inside], counts[inside], scale) else scale
 
 
 def standing_apart(ratings: np.ndarray, counts: np.ndarray) -> tuple[float, str] | None:

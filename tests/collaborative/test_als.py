@@ -210,7 +210,7 @@ class TestImplicitALS:
         path = Path(__file__).parents[2] / "datasets" / "ratings.csv"
         table = np.genfromtxt(path, delimiter=",", names=True, dtype=None, encoding="utf-8")
         users, items = (np.unique(table[n], return_inverse=True)[1] for n in ("user", "movie"))
-        values = rating_confidences(table["rating"], len(table), infer_scale(table["rating"]).scale)
+        values = rating_confidences(table["rating"], len(table), infer_scale(table["rating"]))
         apart = np.random.default_rng(2).random(len(table)) < 0.2
         shape = users.max() + 1, items.max() + 1
         train, held_out = (

@@ -77,13 +77,13 @@ def test_a_guessed_weight_is_read_as_a_told_one():
     assert str(guessed[2]) == str(told[2])
 
 
-def test_quantities_in_a_column_of_ratings_are_weights():
+def test_quantities_in_a_column_of_ratings_stop_until_a_person_says_what_they_are():
     rows = [("a", str(item), "1") for item in range(97)] + [("a", str(i), "2") for i in "xyz"]
-    log, _, report = read(rows, ("user", "item", "rating"))
-    assert log.ratings is None
-    assert log.weights.tolist() == [1] * 97 + [2] * 3
-    assert "column rating holds counts, not ratings" in str(report)
-    assert {column.role for column in report.columns} == {"user", "item", "weight"}
+    names = ("user", "item", "rating")
+    with pytest.raises(DataError, match=r"from 1 to 2, .* `weight_column` rating .* 1\.\.2 if"):
+        read(rows, names)
+    assert read(rows, names, weight="rating")[0].weights.tolist() == [1] * 97 + [2] * 3
+    assert read(rows, names, rating_scale=(1, 2))[0].ratings.tolist() == [1] * 97 + [2] * 3
 
 
 def test_a_scale_that_is_said_makes_the_same_column_ratings():

@@ -27,7 +27,7 @@ from qkvsearch.data.columns.row_meaning import event_weights
 from qkvsearch.data.files.encoded import encoded
 from qkvsearch.data.files.frames import as_text, check_width, distinct
 from qkvsearch.data.ids import BLANK, WHOLE_NUMBER, WITH_POINT, Ids, case_note
-from qkvsearch.data.log import check_scale, decided_feedback, mismatch
+from qkvsearch.data.log import check_scale, decided_scale, mismatch
 from qkvsearch.data.ratings import LARGEST, Scale
 from qkvsearch.data.report import ReadReport
 from qkvsearch.engines.spark.blocks import persisted
@@ -311,9 +311,7 @@ class RowReader:
         cache, counts = self._usable(rows, item_ids)
         usable = cache.filter("skip IS NULL").drop("skip", "item_text")
         usable = usable.drop("event", *(role for role in self.names if not counts[role]))
-        scale = None
-        if "rating" in usable.columns:
-            usable, scale = self._feedback(usable)
+        scale = self._scale(usable) if "rating" in usable.columns else None
         if "time" in usable.columns:
             n_filled, name = self.counts["time", "filled"][0], self.names["time"]
             in_units = {unit: self.counts.get(unit, 0) for unit in UNITS}
@@ -457,8 +455,8 @@ class RowReader:
             raise DataError(f"{self.log.path}: no usable rows; {self.report}{shown}")
         return rows, counts[None]
 
-    def _feedback(self, usable: DataFrame) -> tuple[DataFrame, Scale]:
-        """Return the rows, and the scale of their ratings. Ratings that are counts are weights."""
+    def _scale(self, usable: DataFrame) -> Scale:
+        """Return the scale of the ratings. Raise `DataError` where they may be no ratings."""
         values, numbers = np.zeros(0), np.zeros(0, np.int64)
         if self.columns.rating_scale is None:
             ratings = usable.dropna(subset=["rating"]).groupBy("rating").count()
@@ -469,16 +467,8 @@ class RowReader:
                     "scale they are with `rating_scale`"
                 )
             values, numbers = (table[name].to_numpy() for name in ("rating", "count"))
-        has_weights = "weight" in usable.columns
         stated = (0.0, 1.0) if self._kind("rating") == ANSWERS else None
-        kind, scale = decided_feedback(
-            values, numbers, has_weights, self.roles, self.columns, self.report, stated
-        )
-        if kind == "rating":
-            return usable, scale
-        return (
-            usable.drop("rating") if has_weights else usable.withColumnRenamed("rating", "weight")
-        ), None
+        return decided_scale(values, numbers, self.roles, self.columns, self.report, stated)
 
 
 def _cells(cells: Column, type_: str) -> Column:
