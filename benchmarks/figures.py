@@ -81,6 +81,11 @@ DEFAULTS = (
         "ImplicitALS and BiasedMF",
         dict.fromkeys(("implicit", "dense", "steps", "ratings"), "by system"),
     ),
+    Section(
+        "neighbour_defaults",
+        "ItemNeighbours, and the shares of the heads",
+        {"penalties": "by system"},
+    ),
     Section("rating_confidences", "From a rating to a confidence"),
     Section("weights_and_scales", "What heavy use is worth, and the scale of ratings"),
     Section("cold_start", "Cold items"),

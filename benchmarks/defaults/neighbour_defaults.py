@@ -72,5 +72,7 @@ def penalties() -> Iterable[Row]:
                 yield Row(f"{title}, neighbours and embeddings", system, "NDCG@20", quality)
 
 
+PARTS = {"penalties": penalties}
+
 if __name__ == "__main__":
-    main(__file__, {"penalties": penalties})
+    main(__file__, PARTS)

@@ -142,7 +142,7 @@ def test_a_delimiter_that_is_told_is_that_of_every_file(qkv, tmp_path):
     told, files = ("--delimiter", "/"), ("--items", "items.txt", "--interactions", "log.txt")
     for command in (
         ("build", *files, "--encoder", "corpus"), ("add", "more.txt"), ("record", "new.txt"),
-        ("add", "--interactions", "new.txt"),
+        ("add", "--interactions", "new.txt", "--again"),
     ):  # fmt: skip
         answer = qkv("-w", "ws", *command, *told)
         assert answer.code == 0, answer.stderr

@@ -16,6 +16,8 @@ from qkvsearch.data.files.encoded import EncodedTable
 from qkvsearch.data.ids import id_texts
 from qkvsearch.data.report import ReadReport
 
+# What the name of a single column has where cells are separated by another sign than expected.
+DELIMITER = re.compile(r"[,;|\t:^~/]")
 # A short text with a word in it.
 LIKE_A_TITLE = re.compile(r"(?=.*[^\W\d_]{2}).{2,120}")
 BY_LOG = "by the items of the interactions"
@@ -49,7 +51,8 @@ def choose_catalog_columns(
         codes = [name for name in choice.free() if _are_ids(frame[name])]
         if codes and len(choice.names) > 1:
             choice.assign("id", codes[0], BY_CELLS)
-    if "id" not in choice.roles and log is not None:
+    is_one = len(choice.names) == 1 and DELIMITER.search(choice.names[0])
+    if "id" not in choice.roles and (log is not None or is_one):
         require_column("id", None, choice.free(), report.file, choice.names)
     if "title" not in choice.roles:
         titles = [name for name in choice.free() if _are_titles(frame[name])]
