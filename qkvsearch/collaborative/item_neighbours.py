@@ -57,6 +57,11 @@ class NeighbourWeights:
     def n_items(self) -> int:
         return len(self.starts) - 1
 
+    def lengths(self, positions: Any) -> np.ndarray:
+        """Return for how many items each item of a history speaks, int (h,)."""
+        rows = np.asarray(positions, dtype=np.intp)
+        return np.asarray(self.starts[rows + 1] - self.starts[rows])
+
     def scores(self, positions: Any, confidences: np.ndarray | None = None) -> np.ndarray:
         """Return the scores of all items, float32 (n_items,), for a history of distinct items.
 

@@ -75,7 +75,7 @@ REFUSED = [
     ["search", "bread", "--fields", f"not{UGLY}"],
     ["search", "bread", "--where", f"note = '{UGLY}"],
     ["search", f"--{UGLY}"],
-    ["recommend", "--user", f"anne{UGLY}"],
+    ["recommend", "--strict-user", "--user", f"anne{UGLY}"],
     ["recommend", "--like", f"braed 1{UGLY}"],
     ["recommend", "--like", f"twin{UGLY}"],
     ["recommend", "--all-users", "-o", f"all{UGLY}.txt"],
