@@ -62,8 +62,8 @@ ENGINE = {
         "user": None, "strict_user": False, "likes": (), "ratings": None, "without": (),
         "exclude": (), "k": 10, "where": None, "only": None, "seen": False,
         "model": "preferences", "heads": None, "recent": None, "damping": 0.0, "diversity": 0.0,
-        "fields": (), "distinct": None, "offset": 0, "min_weight": 0.0, "temperature": None, "explain": False,
-        "because": None,
+        "fields": (), "distinct": None, "offset": 0, "min_weight": 0.0, "temperature": None,
+        "explain": False, "because": None,
     },
     "recommend_all": {
         "k": 10, "where": None, "only": None, "seen": False, "model": "preferences", "recent": None,
