@@ -178,6 +178,8 @@ def stored_numbers(cells: pd.Series) -> pd.Series:
     >>> stored_numbers(pd.Series([0.5, pd.NA], dtype=object)).tolist()
     [0.5, nan]
     """
+    if pd.api.types.is_integer_dtype(cells.dtype):  # above 2⁵³ floats would lose digits
+        return cells.astype("Int64")
     if cells.dtype == object:
         cells = cells.where(cells.notna(), None)  # pd.NA is no float
         if all(isinstance(cell, int) for cell in cells.dropna()):
