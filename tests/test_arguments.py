@@ -1,7 +1,5 @@
 """Every question of an engine refuses what its arguments cannot be, and names the argument."""
 
-from __future__ import annotations
-
 import inspect
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Recommendations for all users: the same as one by one, resumable, in every format."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

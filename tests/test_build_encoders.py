@@ -1,7 +1,5 @@
 """Builds with pretrained encoders: searched, explained exactly, and missed clearly when gone."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A build of a workspace that was tuned uses what was found, says so, and goes back when told."""
 
-from __future__ import annotations
-
 import json
 
 from qkvsearch.engine import Engine

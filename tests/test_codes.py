@@ -1,7 +1,5 @@
 """Search by ids and article numbers: found as they are, and no other query changes."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

@@ -1,7 +1,5 @@
 """What a person can ask of recommendations: filters, recency, damping, diversity, similar users."""
 
-from __future__ import annotations
-
 import shutil
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A deadline ends long work between two of its steps."""
 
-from __future__ import annotations
-
 import pytest
 
 from qkvsearch._utils.deadline import DeadlineError, check_deadline, deadline

@@ -1,7 +1,5 @@
 """`distinct`: the best hit of each value of the whole ranking, by exact and by estimated keys."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

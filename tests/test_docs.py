@@ -1,7 +1,5 @@
 """The documentation is not stale: generated pages, figures, sessions, links, commands and names."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 import shlex

@@ -1,7 +1,5 @@
 """Texts to embeddings, and embeddings to files that other programs read, with the owner's ids."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """The engine: what each question finds, never shows, explains, and refuses, on small data."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

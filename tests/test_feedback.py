@@ -1,7 +1,5 @@
 """What people liked, disliked, used much or gave back, from the file to the reasons of a hit."""
 
-from __future__ import annotations
-
 import json
 from importlib.util import find_spec
 

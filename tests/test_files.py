@@ -1,7 +1,5 @@
 """A file that is written is the former one or the new one, whole, whatever happens meanwhile."""
 
-from __future__ import annotations
-
 import errno
 import os
 import subprocess

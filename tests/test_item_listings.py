@@ -1,7 +1,5 @@
 """The catalog before anybody has asked for anything: in order, counted, and by what columns."""
 
-from __future__ import annotations
-
 import shutil
 
 import pandas as pd

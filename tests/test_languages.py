@@ -1,7 +1,5 @@
 """A build has a language: its texts, its queries and its learned encoders go by it."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

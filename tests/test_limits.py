@@ -1,7 +1,5 @@
 """Every limit stands in the documentation, holds, and is raised as it says."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from contextlib import closing

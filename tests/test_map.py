@@ -1,7 +1,5 @@
 """The map of the items: a linear projection, which keeps what it says, and places what is new."""
 
-from __future__ import annotations
-
 import shutil
 
 import numpy as np

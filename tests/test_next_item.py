@@ -1,7 +1,5 @@
 """The model of what comes next in a workspace: built on request, asked by name, with reasons."""
 
-from __future__ import annotations
-
 import json
 from importlib.util import find_spec
 

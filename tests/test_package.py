@@ -1,7 +1,5 @@
 """The package as a whole: what an import costs, what the public names are, what the wheel holds."""
 
-from __future__ import annotations
-
 import email
 import json
 import os

@@ -1,7 +1,5 @@
 """The main path on real films and talks. Needs QKVSEARCH_DATA, a folder of both sets."""
 
-from __future__ import annotations
-
 import csv
 import os
 from pathlib import Path

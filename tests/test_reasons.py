@@ -1,7 +1,5 @@
 """Reasons of real answers: they add up, the constant is one, and what they claim of words is so."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

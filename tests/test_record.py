@@ -1,7 +1,5 @@
 """`record`: the next answer knows it, exactly, and nothing recorded is lost."""
 
-from __future__ import annotations
-
 import shutil
 
 import numpy as np

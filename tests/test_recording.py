@@ -1,7 +1,5 @@
 """Recorded by the file, taken back, listed in a history, and begun where there was no log."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

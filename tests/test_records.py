@@ -1,7 +1,5 @@
 """Records are data: listed, appended from a log, learned from, forgotten, whatever is built."""
 
-from __future__ import annotations
-
 import threading
 
 import pandas as pd

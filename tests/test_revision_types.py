@@ -1,7 +1,5 @@
 """Items that join or leave keep the types of the catalog's columns, and every other cell."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 from hypothesis import given, settings

@@ -2,8 +2,6 @@
 on a shop of ten things; each answer's parts add up to its score.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """`similar` to one item and to several: who is listed, and reasons that say of which item."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

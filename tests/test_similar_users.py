@@ -2,8 +2,6 @@
 was done to the workspace since.
 """
 
-from __future__ import annotations
-
 import shutil
 from contextlib import closing
 

@@ -1,7 +1,5 @@
 """Imports of the package form no circle."""
 
-from __future__ import annotations
-
 from graphlib import TopologicalSorter
 from pathlib import Path
 

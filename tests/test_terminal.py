@@ -1,7 +1,5 @@
 """What is shown: nothing that steers a terminal or hides in a text; and all that people write."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """`recommend` from too little says so, and from enough says nothing."""
 
-from __future__ import annotations
-
 import json
 import shutil
 

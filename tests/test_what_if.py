@@ -2,8 +2,6 @@
 now, and with items that shall not be among the hits.
 """
 
-from __future__ import annotations
-
 import shutil
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What the command line can do, an engine can: its items and users, measuring, tuning, changing."""
 
-from __future__ import annotations
-
 import shutil
 
 import numpy as np

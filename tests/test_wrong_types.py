@@ -1,7 +1,5 @@
 """Ids, texts and cells that users get wrong: a question is answered, or one line says why not."""
 
-from __future__ import annotations
-
 import datetime
 import decimal
 import inspect

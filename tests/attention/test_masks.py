@@ -1,7 +1,5 @@
 """Masks: each one against its definition, entry by entry, and what it refuses."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -3,8 +3,6 @@
 Without Playwright or a Chromium on the path these tests skip; no browser is fetched.
 """
 
-from __future__ import annotations
-
 from contextlib import contextmanager
 from functools import cache
 

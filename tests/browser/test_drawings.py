@@ -1,7 +1,5 @@
 """Every drawing of every lesson, driven as a reader does, beside NumPy."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

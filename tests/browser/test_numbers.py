@@ -1,7 +1,5 @@
 """Numbers on the page: written, shaded and read as Python does, before the first edit and after."""
 
-from __future__ import annotations
-
 import zlib
 
 import numpy as np

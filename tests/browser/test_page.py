@@ -1,7 +1,5 @@
 """The page answers: every workbench computes what the engine does, and quizzes are judged alike."""
 
-from __future__ import annotations
-
 import zlib
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Quizzes on the page: what is right, what is not, and the same judgement as Python's."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The page is for everyone: accessibility, narrow screens, paper, and a reader without a script."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

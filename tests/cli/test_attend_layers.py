@@ -1,7 +1,5 @@
 """`attend` with a transformer: maps that fit the window, heads, --focus, --against, mistakes."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """`qkvsearch build` says what it took and why; samples follow what is installed."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

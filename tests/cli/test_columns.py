@@ -1,7 +1,5 @@
 """`build` and `info` say what each column was taken for, in a line each that fits a screen."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

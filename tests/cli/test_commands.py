@@ -1,7 +1,5 @@
 """Commands: which workspace answers, what goes to stderr, and what each of them shows."""
 
-from __future__ import annotations
-
 import json
 import shutil
 

@@ -1,7 +1,5 @@
 """`qkvsearch data`: lists what can be fetched, fetches it, says where it is."""
 
-from __future__ import annotations
-
 import hashlib
 import http.server
 import json

@@ -1,7 +1,5 @@
 """What people trip over at the door: caches, suffixes, misplaced options, signs that steer."""
 
-from __future__ import annotations
-
 import gc
 import os
 import shutil

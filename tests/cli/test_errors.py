@@ -1,7 +1,5 @@
 """Errors: one clear sentence, the right exit code, never a traceback."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """`evaluate`: one object in JSON, rows elsewhere, baselines beside, and mistakes in a sentence."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

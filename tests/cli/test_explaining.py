@@ -1,7 +1,5 @@
 """`--explain`, alone or with `full`: what of a command line is its value."""
 
-from __future__ import annotations
-
 import json
 
 import click

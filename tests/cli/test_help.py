@@ -1,7 +1,5 @@
 """Help of the group; what the help of every command has is in tests/contract."""
 
-from __future__ import annotations
-
 import re
 
 import click

@@ -1,7 +1,5 @@
 """The table of a ranking, letter by letter: what it says of each hit, and why."""
 
-from __future__ import annotations
-
 import json
 import sys
 

@@ -1,7 +1,5 @@
 """Hits that can be used: own columns, pages, listings, one item, a removal that is tried first."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """`qkvsearch model`: lists the encoders, fetches one, says where it is."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 

@@ -1,7 +1,5 @@
 """Output: five formats and a file of each kind hold the same hits; tables fit their window."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -2,8 +2,6 @@
 for the same numbers.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from html.parser import HTMLParser

@@ -1,7 +1,5 @@
 """`qkvsearch record` and `history`: say what they did, refuse what they cannot."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

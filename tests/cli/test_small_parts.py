@@ -1,7 +1,5 @@
 """Small parts of what commands print that no other test looks at: ends, labels, curves, numbers."""
 
-from __future__ import annotations
-
 import sys
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """`tune`: searches, says how far it is, and changes the workspace for the better or not at all."""
 
-from __future__ import annotations
-
 import io
 import json
 import shutil

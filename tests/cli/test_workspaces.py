@@ -1,7 +1,5 @@
 """A workspace is named or it is here: a sample answers only where it is named."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Items that nobody met: the map from text, its penalty, and what recommend makes of it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Ratings to confidences: the documented rule, at its ends and where there is no scale."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Histories of weights: what is recorded later adds to them, and takes back."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """`ItemNeighbours` against plain NumPy, and `learn_preferences` on logs that want one head."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix

@@ -1,7 +1,5 @@
 """Turning embeddings to principal axes: what stays, and what becomes diagonal."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np

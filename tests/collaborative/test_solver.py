@@ -1,7 +1,5 @@
 """The compiled solver beside a plain one, and compiled code where numba finds no place for it."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

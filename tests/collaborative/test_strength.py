@@ -1,7 +1,5 @@
 """Whether a history tells less than single likes mostly do: the level, and what is said of it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -2,8 +2,6 @@
 to be changed by the way. One that is changed on purpose is measured first and then written here.
 """
 
-from __future__ import annotations
-
 import ast
 import importlib
 import inspect

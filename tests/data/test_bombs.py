@@ -1,7 +1,5 @@
 """Small files that would take much memory, much time or a full disk are refused, in one line."""
 
-from __future__ import annotations
-
 import gzip
 import resource
 import sqlite3

@@ -1,7 +1,5 @@
 """The catalog: one row an item, nothing lost on the way, names that SQL can hold apart."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

@@ -1,7 +1,5 @@
 """Columns of lists: one separator throughout, and prose is none."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

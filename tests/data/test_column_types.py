@@ -1,7 +1,5 @@
 """The type of a column is decided from all its cells, and what is done to them is counted."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Which column is which: told in any case, guessed by name or by cells, or asked for."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

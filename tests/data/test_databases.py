@@ -1,7 +1,5 @@
 """Databases as tables: a SQLite file, and a real PostgreSQL where one is installed."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket

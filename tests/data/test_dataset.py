@@ -1,7 +1,5 @@
 """Things and logs from files and frames: what is kept, what is skipped, and that it adds up."""
 
-from __future__ import annotations
-
 import json
 
 import pandas as pd

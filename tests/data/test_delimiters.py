@@ -1,7 +1,5 @@
 """The delimiter and the header are found in ordinary tables, whatever is in their cells."""
 
-from __future__ import annotations
-
 import csv
 import io
 import random

@@ -1,7 +1,5 @@
 """Downloads from a server on loopback: checked, unpacked, and nothing left half done."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import http.client

@@ -1,7 +1,5 @@
 """Tables in pieces: the same log, report and catalog as in one piece, whatever is in them."""
 
-from __future__ import annotations
-
 import random
 import re
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Text files of any encoding: read rightly, or with a warning that names the encoding."""
 
-from __future__ import annotations
-
 import pytest
 
 from qkvsearch.data.files.encodings import detect, wide_encoding

@@ -1,7 +1,5 @@
 """Texts with HTML become what a person would read; what only looks like HTML stays."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 from hypothesis import given

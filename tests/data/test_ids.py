@@ -1,7 +1,5 @@
 """Ids: one spelling each, whole numbers as numbers, natural order, near matches."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Interactions: distinct pairs and what refunds leave of them, against slow twins."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

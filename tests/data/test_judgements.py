@@ -1,7 +1,5 @@
 """Query files and judgements: both layouts, and errors that name the file and the line."""
 
-from __future__ import annotations
-
 import pytest
 
 from qkvsearch.data.judgements import read_judgements, read_queries

@@ -1,7 +1,5 @@
 """Logs in other layouts: lines of a user and items, matrices, and lists of objects."""
 
-from __future__ import annotations
-
 import json
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """A log of rows: every cell of ratings and weights is used, or counted with what became of it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Whatever is in a file: it is read, or one clear line says why not."""
 
-from __future__ import annotations
-
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 

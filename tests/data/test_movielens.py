@@ -1,7 +1,5 @@
 """Folders in each MovieLens layout, with films that do not exist."""
 
-from __future__ import annotations
-
 import pytest
 
 from qkvsearch.data.sources import GENRES, read_movielens

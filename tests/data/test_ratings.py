@@ -1,7 +1,5 @@
 """The scale of ratings: what the numbers of a column mean, case by case."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

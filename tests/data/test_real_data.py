@@ -1,7 +1,5 @@
 """The published data sets, where QKVSEARCH_DATA names a folder that holds them."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

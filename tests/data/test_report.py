@@ -1,7 +1,5 @@
 """What is said of every row: counts that add up, first rows, warnings."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

@@ -1,7 +1,5 @@
 """What a row of a log means: likes and dislikes, events, and columns that may say so."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The bundled data: there, whole, and known by a fingerprint."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

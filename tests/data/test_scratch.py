@@ -1,7 +1,5 @@
 """Arrays in files: as those in memory are, and gone with the process."""
 
-from __future__ import annotations
-
 import os
 
 import numpy as np

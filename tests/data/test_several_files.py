@@ -1,7 +1,5 @@
 """Several files of one option are one table, and each has its own report."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

@@ -1,7 +1,5 @@
 """What a person can name as a source, each taken for what it is."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

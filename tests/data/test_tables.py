@@ -1,7 +1,5 @@
 """Tables of any make into frames of text; what is wrong with a file is said of that file."""
 
-from __future__ import annotations
-
 import csv
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Times and dates: read cell by cell, and unreadable ones counted."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

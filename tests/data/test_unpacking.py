@@ -1,7 +1,5 @@
 """Where tables come from: packed files, archives, standard input and pipes, told by content."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io

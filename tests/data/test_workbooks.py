@@ -1,7 +1,5 @@
 """Sheets of a spreadsheet as tables."""
 
-from __future__ import annotations
-
 import zipfile
 from datetime import datetime
 from pathlib import Path

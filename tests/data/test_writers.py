@@ -1,7 +1,5 @@
 """CSV keeps one cell a field, and none of them runs as a formula."""
 
-from __future__ import annotations
-
 import csv
 import io
 

@@ -1,7 +1,5 @@
 """Arguments and names of files in bytes that are no text in UTF-8."""
 
-from __future__ import annotations
-
 import os
 import sys
 

@@ -1,7 +1,5 @@
 """Files as they come: each is read, or named in a sentence that says what to do."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from tempfile import TemporaryDirectory

@@ -1,7 +1,5 @@
 """A folder of a stranger, in which commands are run: nothing in it is imported, run or obeyed."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import subprocess

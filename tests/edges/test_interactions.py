@@ -1,7 +1,5 @@
 """Logs as they come: people without a history, odd ratings, one user, one item."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Texts of every script, and of none, with every encoder: answered or left alone, never a crash."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 
 import numpy as np

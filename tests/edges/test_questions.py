@@ -1,7 +1,5 @@
 """Questions at their edges: no hits asked for, more than there are, filters that leave nothing."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """The contract of the engines: what Spark builds answers as what one machine builds."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """What executors compute, without Spark: blocks alternate as `ImplicitALS` does on one machine."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What is missing is said before anything starts, in one line."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import socket

@@ -1,7 +1,5 @@
 """A log with a pattern to find: people of three tastes, who rate, at times that follow a clock."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

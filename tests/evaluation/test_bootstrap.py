@@ -1,7 +1,5 @@
 """Intervals by resampling: what they cover, that they pair, and that nothing changes them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits

@@ -1,7 +1,5 @@
 """What is held out could have been otherwise: nothing that is learned would be other than it is."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Who is judged is answered as `recommend` answers them: the same scores, the same ranking."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Nothing held out reaches a model that recommendations are judged by."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 
 import numpy as np

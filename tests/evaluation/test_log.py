@@ -1,7 +1,5 @@
 """The log as a workspace gives it back: what was built from, in its owner's ids."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

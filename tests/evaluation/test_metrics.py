@@ -1,7 +1,5 @@
 """Metrics against trec_eval's own figures, against their definitions, and at their ends."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

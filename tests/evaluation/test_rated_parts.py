@@ -1,7 +1,5 @@
 """RMSE of logs in which not every meeting is rated."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

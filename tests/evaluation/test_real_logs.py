@@ -1,7 +1,5 @@
 """Figures of a real log stay where they are. Needs QKVSEARCH_DATA, a folder with ml-100k."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Judging recommendations: every figure is what it says, and patterns are found."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 from importlib.util import find_spec

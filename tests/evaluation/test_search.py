@@ -1,7 +1,5 @@
 """Judging a search: what is averaged, what is missing, what is asked how deep."""
 
-from __future__ import annotations
-
 import pytest
 
 from qkvsearch.data.ids import Ids

@@ -1,7 +1,5 @@
 """Protocols: what is held out, how much, and that it is always the same."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Baselines against their definitions, written out with dense matrices."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix

@@ -1,7 +1,5 @@
 """The search for settings: nothing leaks, what is in use is among them, time is kept."""
 
-from __future__ import annotations
-
 import json
 import time
 

@@ -1,7 +1,5 @@
 """A short part of `make faults`, with a seed of its own."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

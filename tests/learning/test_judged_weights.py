@@ -1,7 +1,5 @@
 """Head weights from given judgements: who answers gets the weight, the more queries the more."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

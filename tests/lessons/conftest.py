@@ -1,7 +1,5 @@
 """The course, each lesson computed once, and the scripts that write pages about it."""
 
-from __future__ import annotations
-
 from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path

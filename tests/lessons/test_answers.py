@@ -1,7 +1,5 @@
 """A class's answers: read from CSV or JSON, judged, and what is wrong with a file said by place."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

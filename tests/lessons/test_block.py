@@ -1,7 +1,5 @@
 """Lesson 11: what is around attention, each part beside what happens without it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Claims of cause in the course: each test takes the cause away, and the effect goes with it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

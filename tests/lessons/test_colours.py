@@ -1,7 +1,5 @@
 """Colours carry the same meaning in the terminal and on the page: the hue of each role."""
 
-from __future__ import annotations
-
 import colorsys
 import re
 from pathlib import Path

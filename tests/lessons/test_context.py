@@ -1,7 +1,5 @@
 """Lesson 9: what attention tells apart, and how it stands beside other layers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

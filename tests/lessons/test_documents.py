@@ -1,7 +1,5 @@
 """The documents of the lessons: both languages agree, and what a document may hold is run."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

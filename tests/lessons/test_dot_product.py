@@ -1,7 +1,5 @@
 """Lesson 2: angles, a lover of action, and all users and films at once."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

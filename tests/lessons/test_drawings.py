@@ -1,7 +1,5 @@
 """Drawings hold what was computed: their numbers are the lesson's, and each is told in words."""
 
-from __future__ import annotations
-
 import json
 import re
 from base64 import b64decode

@@ -1,7 +1,5 @@
 """Lesson 1: one-hot rows have nothing in common, a film's four numbers, arithmetic with words."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

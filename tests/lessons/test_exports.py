@@ -1,7 +1,5 @@
 """A lesson as a document, as Markdown and as a notebook: nothing lost or broken, and it runs."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

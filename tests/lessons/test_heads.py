@@ -1,7 +1,5 @@
 """Lesson 10: what one row of weights cannot do, what several can, and what each head is for."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Lesson 12: attention's matrices, how they are learned, and what a real model attends to."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

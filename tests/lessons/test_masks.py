@@ -1,7 +1,5 @@
 """Lesson 8: points 47 to 49 and 52 to 62, trap T1, and the last slip of T4: row D."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

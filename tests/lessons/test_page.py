@@ -1,7 +1,5 @@
 """The page as a file: it loads nothing, it is well made, and it holds every number."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

@@ -1,7 +1,5 @@
 """Every point of the course is shown by a step and checked by a test that bears its number."""
 
-from __future__ import annotations
-
 import pytest
 
 from qkvsearch.lessons import LESSONS, guidance

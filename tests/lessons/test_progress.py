@@ -1,7 +1,5 @@
 """What is done is remembered, and nothing about the file that holds it ever stops a lesson."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -2,8 +2,6 @@
 a right answer is taken for one.
 """
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Lesson 3: embeddings fitted to ratings, and the package's recommender on the same table."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

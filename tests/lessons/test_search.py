@@ -1,7 +1,5 @@
 """Lesson 4: a search is attention with one query, and so is the engine's own."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Lesson 7: the eight steps show what they say, by their own numbers (points 35 to 46, T2)."""
 
-from __future__ import annotations
-
 import re
 import warnings
 

@@ -1,7 +1,5 @@
 """Lesson 5: scores to weights, temperature, and the root of the width."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

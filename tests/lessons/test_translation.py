@@ -1,7 +1,5 @@
 """Lesson 6: points 10 to 13 and 23, and the first two slips of trap T4."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

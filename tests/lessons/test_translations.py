@@ -1,7 +1,5 @@
 """The Chinese catalog has everything that the code says, as the code says it."""
 
-from __future__ import annotations
-
 import ast
 import gettext
 import re

@@ -1,7 +1,5 @@
 """Keys searched in blocks: as by brute force, in little memory, whatever the threads do."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import numpy as np

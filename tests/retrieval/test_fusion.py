@@ -1,7 +1,5 @@
 """Fused heads: standardized sums whose parts, constants included, add up to the scores."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

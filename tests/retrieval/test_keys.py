@@ -1,7 +1,5 @@
 """Lexical and dense keys: scores against plain loops, parts against scores."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 

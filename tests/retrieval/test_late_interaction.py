@@ -1,7 +1,5 @@
 """The second pass: attention of a query's words over the words of the best items."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

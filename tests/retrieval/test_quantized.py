@@ -1,7 +1,5 @@
 """int8 keys: their best items are exact, and the ones of a full scan."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rankings: what the mask hides, what the weights are a softmax of, what the records hold."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

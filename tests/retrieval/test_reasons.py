@@ -1,7 +1,5 @@
 """Reasons in plain words: few lines that add up, each of which says what is so."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

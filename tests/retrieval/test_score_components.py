@@ -1,7 +1,5 @@
 """The parts of a score as arrays: the same parts, and few of them that add up to all."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

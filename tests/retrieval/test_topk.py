@@ -2,8 +2,6 @@
 from which on most blocks of scores are not looked into.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

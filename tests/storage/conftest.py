@@ -1,7 +1,5 @@
 """A small catalog of films that do not exist, and a workspace that holds it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Arrays in files: what is written is read back, and no damage goes unnamed or runs code."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -1,7 +1,5 @@
 """Signed JSON: what is written is read back, and any other byte is found."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

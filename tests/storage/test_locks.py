@@ -1,7 +1,5 @@
 """Locks: one writer at a time, in turn; what a killed one held is free at once."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

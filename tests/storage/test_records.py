@@ -1,7 +1,5 @@
 """`records.db`: every byte answers for itself, and what was acknowledged stays."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

@@ -1,7 +1,5 @@
 """RowMap: items in the order of their ids, whichever segments they are in."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st

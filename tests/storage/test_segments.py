@@ -1,7 +1,5 @@
 """Look-ups in several segments are those in the one catalog that they make."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from random import Random

@@ -1,7 +1,5 @@
 """Publishing: a reader sees the old build or the new one, whatever happens in between."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

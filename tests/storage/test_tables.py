@@ -1,7 +1,5 @@
 """Looking up items and users by what people call them."""
 
-from __future__ import annotations
-
 import re
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,7 +1,5 @@
 """Items of several rows: a condition matches an item if it matches one of its variants."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

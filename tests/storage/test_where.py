@@ -1,7 +1,5 @@
 """`--where`: conditions work as SQL says, and nothing but the catalog can be reached."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
 

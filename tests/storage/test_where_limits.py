@@ -1,7 +1,5 @@
 """`--where` ends: what would take too long, grow too long or go too deep is one clear line."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
 from itertools import count

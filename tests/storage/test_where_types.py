@@ -1,7 +1,5 @@
 """`--where` and the types of columns: what goes together, what does not, and what is said of it."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime, timedelta, timezone
 
 import numpy as np

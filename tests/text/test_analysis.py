@@ -1,7 +1,5 @@
 """Texts to terms: every script and oddity that people type, and what matching relies on."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import pytest

@@ -1,7 +1,5 @@
 """Texts that are read once: what is counted in them is what each text has when read alone."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Words that look like code stay whole, and are found by their bare words as well."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Ids and article numbers: what is one, which columns have them, which words of a query are."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

@@ -1,7 +1,5 @@
 """Compounds of a catalog's words, by their parts, and a query's word as a compound of theirs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

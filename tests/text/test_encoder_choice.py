@@ -1,7 +1,5 @@
 """Which encoder is taken where none is named: by what is installed and how long it would take."""
 
-from __future__ import annotations
-
 import pytest
 
 from qkvsearch.text import encoders

@@ -1,7 +1,5 @@
 """Maps of heads are the encoder's own weights; words look as their pieces do; cosines are right."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

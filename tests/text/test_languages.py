@@ -1,7 +1,5 @@
 """Stems, stop words and elision go by the language, which a catalog's stop words tell."""
 
-from __future__ import annotations
-
 import sys
 import unicodedata
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """all-MiniLM-L6-v2 on our attention gives the numbers that sentence-transformers gives."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Co-occurrence: words used together are near, chance is not, and texts are sums of their words."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from qkvsearch.text.analysis import Analyzer

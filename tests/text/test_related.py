@@ -1,7 +1,5 @@
 """Words of one family: which they are, and how a search counts and shows them."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

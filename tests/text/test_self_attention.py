@@ -1,7 +1,5 @@
 """A text's own attention: rows that sum to 1, what masks hide, and what it is a softmax of."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The static encoder: sums of subword vectors with words for labels; files that cannot be read."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Terms to rows: the binary search does what a dictionary does."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Apps over built workspaces, asked without a network, and real servers on ports of loopback."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

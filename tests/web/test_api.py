@@ -1,7 +1,5 @@
 """The API gives what the engine gives, in the command line's fields."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

@@ -1,7 +1,5 @@
 """`attend` and `encode` over HTTP give what the encoder gives, in answers of bounded size."""
 
-from __future__ import annotations
-
 import shutil
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The course on the server: the same lessons as in its file, for everyone, in both languages."""
 
-from __future__ import annotations
-
 import re
 import threading
 import time

@@ -1,7 +1,5 @@
 """What every request goes through: headers, limits, the token, problems, the log."""
 
-from __future__ import annotations
-
 import json
 import logging
 

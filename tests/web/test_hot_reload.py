@@ -1,7 +1,5 @@
 """What a server answers from while builds are published: its own, until the next one is ready."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

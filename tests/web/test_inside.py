@@ -1,7 +1,5 @@
 """What `/inside` shows: info and builds."""
 
-from __future__ import annotations
-
 import re
 import shutil
 

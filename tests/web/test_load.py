@@ -1,7 +1,5 @@
 """What one request may cost: small answers, an end in time, and answers for others meanwhile."""
 
-from __future__ import annotations
-
 import threading
 import time
 

@@ -1,7 +1,5 @@
 """`map` over HTTP: the engine's positions, colours of a column, a query or a user among them."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

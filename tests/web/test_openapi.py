@@ -1,7 +1,5 @@
 """Every route answers as OpenAPI describes it, whatever it is asked (Schemathesis)."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

@@ -1,7 +1,5 @@
 """Recommendations over HTTP: what is rated now, what is left out, in batches; the page's facts."""
 
-from __future__ import annotations
-
 import pytest
 
 

@@ -1,7 +1,5 @@
 """Recording over HTTP: at once, all or none, once by a key, and by several at the same time."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import urllib.error

@@ -1,7 +1,5 @@
 """Filters by values of facets, counts beside them, and why one hit has its score, over HTTP."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

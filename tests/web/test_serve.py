@@ -1,7 +1,5 @@
 """Real servers: they come up, share the work, answer beside slow clients, and stop cleanly."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The texts of the pages, in each language."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """Every test of `teach` keeps its own progress, in English, and computes no lesson twice."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import pytest

@@ -1,7 +1,5 @@
 """Questions printed with their answers, and a class's answers judged."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """A lesson as a file: each format, and pictures."""
 
-from __future__ import annotations
-
 import json
 import sys
 

@@ -1,7 +1,5 @@
 """`teach` alone: the course, what is done, and what is remembered."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """`teach` with numbers of one's own, and what cannot be said as a sentence or as wrong usage."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """`teach LESSON`: what a lesson looks like in the terminal, in either language."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

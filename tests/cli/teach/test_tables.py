@@ -1,7 +1,5 @@
 """`teach` in a narrow terminal: tables, and the outline, whose words stay whole."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

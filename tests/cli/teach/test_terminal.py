@@ -1,7 +1,5 @@
 """`teach` where someone reads: it waits, asks, judges, and stops when they want to."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

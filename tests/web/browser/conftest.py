@@ -1,7 +1,5 @@
 """Headless Chromium before a running server. Without Playwright or Chromium these tests skip."""
 
-from __future__ import annotations
-
 from contextlib import contextmanager
 from time import monotonic
 

@@ -1,7 +1,5 @@
 """The page on which a sentence attends to itself, by mouse and by keyboard."""
 
-from __future__ import annotations
-
 import re
 import shutil
 

@@ -2,8 +2,6 @@
 work, nothing is asked of another origin or complained of, and nothing moves as it is filled.
 """
 
-from __future__ import annotations
-
 import pytest
 
 # Each with something on it, and what is there once it is filled.

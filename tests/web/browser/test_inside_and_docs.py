@@ -1,7 +1,5 @@
 """What is inside, and the API's own page, in a browser."""
 
-from __future__ import annotations
-
 import json
 
 

@@ -1,7 +1,5 @@
 """The course in a browser: progress that stays, by mouse and by keyboard, in the site's frame."""
 
-from __future__ import annotations
-
 import pytest
 
 from qkvsearch.lessons import lesson

@@ -1,7 +1,5 @@
 """The page with the items in two dimensions, by mouse and by keyboard."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

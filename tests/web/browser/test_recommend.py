@@ -1,7 +1,5 @@
 """The page that recommends, as a visitor uses it: by keyboard, by mouse, by its address."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from contextlib import contextmanager

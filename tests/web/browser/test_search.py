@@ -1,7 +1,5 @@
 """The search page as people use it: by keyboard and by mouse, over a slow server, over any text."""
 
-from __future__ import annotations
-
 import json
 import re
 from urllib.parse import parse_qs, urlsplit
