@@ -96,28 +96,42 @@ class PreferencesComponent(LearnedComponent[StoredPreferences]):
         """Learn item embeddings by `ImplicitALS`, or another estimator with its parameters, with
         the settings in the build's facts, and neighbours; store them.
         """
+        feedback = LogComponent().feedback(contents)
+        confidences = log.matrix(feedback.confidences(log.items, log.ratings, log.weights))
+        preferences = self.learned(contents, confidences, progress, estimator=estimator)
+        self.store(contents, preferences, log, confidences, progress)
+
+    def learned(
+        self,
+        contents: BuildContents,
+        confidences: csr_matrix,
+        progress: Progress,
+        factors: ImplicitFactors | None = None,
+        estimator: Callable[..., Any] | None = None,
+    ) -> Preferences:
+        """Return preferences learned from confidences (n_users, n_items), with the settings in the
+        build's facts. factors: those of all interactions, if they are learned already.
+        """
         from qkvsearch.collaborative.implicit_als import AlternatingLeastSquares
 
         settings = contents.facts.get(TUNED, {}).get("settings", {})
 
-        def embeddings(confidences: csr_matrix) -> ImplicitFactors:
+        def embeddings(part: csr_matrix) -> ImplicitFactors:
+            if factors is not None and part is confidences:
+                return factors
             callback = partial(progress, "learning preferences")
             model = (estimator or AlternatingLeastSquares)(
                 **settings, random_state=0, callback=callback
             )
-            factors: ImplicitFactors = model.fit(confidences).factors_
-            return factors
+            fitted: ImplicitFactors = model.fit(part).factors_
+            return fitted
 
-        def neighbours(confidences: csr_matrix) -> NeighbourWeights:
+        def neighbours(part: csr_matrix) -> NeighbourWeights:
             callback = partial(progress, "learning neighbours")
-            return NeighbourRegression(callback=callback).fit(confidences).weights_
+            return NeighbourRegression(callback=callback).fit(part).weights_
 
-        feedback = LogComponent().feedback(contents)
-        confidences = log.matrix(feedback.confidences(log.items, log.ratings, log.weights))
-        preferences = learn_preferences(
-            confidences, embeddings, neighbours, progress=partial(progress, "weighing the heads")
-        )
-        self.store(contents, preferences, log, confidences, progress)
+        weighing = partial(progress, "weighing the heads")
+        return learn_preferences(confidences, embeddings, neighbours, progress=weighing)
 
     def store(
         self,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from qkvsearch._utils.callbacks import Progress
+from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.collaborative.preferences import Preferences
 from qkvsearch.data.ids import Ids
 from qkvsearch.data.interactions import Interactions
@@ -20,6 +20,12 @@ from qkvsearch.storage.array_files import ArrayFile
 if TYPE_CHECKING:
     from qkvsearch.engines.spark.spark_log import SparkLog
 
+# Up to this many interactions are copied to this machine, where neighbours are learned.
+MAX_PAIRS = 5_000_000
+NO_NEIGHBOURS = (
+    "Left out: neighbours of items; they are learned on one machine, which takes up to {most:,} of "
+    "an engine's interactions, and the log has {n:,}: recommendations are by embeddings alone"
+)
 # Up to this many ratings are copied to this machine, where the model of ratings learns.
 MAX_RATINGS = 5_000_000
 NO_RATINGS = (
@@ -41,9 +47,8 @@ def learn_from_spark(
     settings = contents.facts.get(TUNED, {}).get("settings", {})
     factors = log.learn(settings, progress)
     component = PreferencesComponent()
-    component.put_learned(
-        contents, Preferences(factors), log.blocks.counts.pairs, log.blocks.counts.likes
-    )
+    preferences, notes = _with_neighbours(contents, factors, log, progress)
+    component.put_learned(contents, preferences, log.blocks.counts.pairs, log.blocks.counts.likes)
     name = component.name_of(USERS)
     shape = log.n_users, factors.item_embeddings.shape[1]
     with ArrayFile(folder / f"{name}.npy", np.float32, shape) as file:
@@ -52,7 +57,38 @@ def learn_from_spark(
             file.append(directions)
     progress("placing users", log.n_users, log.n_users)
     contents.shared[f"{name}.npy"] = file.stored
-    return _learn_ratings(contents, log, progress)
+    return [*notes, *_learn_ratings(contents, log, progress)]
+
+
+def _with_neighbours(
+    contents: BuildContents, factors: ImplicitFactors, log: SparkLog, progress: Progress
+) -> tuple[Preferences, list[str]]:
+    """Learn neighbours and shares on this machine, beside embeddings that the engine has learned.
+    Return notes about what was left out.
+    """
+    if len(log) > MAX_PAIRS:
+        return Preferences(factors), [NO_NEIGHBOURS.format(n=len(log), most=MAX_PAIRS)]
+    local = _local_log(contents, log)
+    confidences = local.matrix(log.feedback.confidences(local.items, local.ratings, local.weights))
+    component = PreferencesComponent()
+    learned = component.learned(contents, confidences, progress, factors)
+    return learned, []
+
+
+def _local_log(contents: BuildContents, log: SparkLog) -> Interactions:
+    """Return the stored log, with the numbers of users as their ids."""
+    stored: dict[str, Any] = {
+        name: LogComponent().pending(contents, name)
+        for name in ("indptr", "items", *log.facts.arrays)
+    }
+    lengths = np.diff(stored.pop("indptr"))
+    return Interactions(
+        users=np.repeat(np.arange(len(lengths), dtype=np.int32), lengths),
+        user_ids=Ids(map(str, range(log.n_users)), integer=True),
+        item_ids=log.item_ids,
+        scale=log.feedback.scale,
+        **stored,
+    )
 
 
 def _store_log(contents: BuildContents, log: SparkLog, folder: Path, progress: Progress) -> None:
@@ -91,15 +127,5 @@ def _learn_ratings(contents: BuildContents, log: SparkLog, progress: Progress) -
         return []
     if len(log) > MAX_RATINGS:
         return [NO_RATINGS.format(n=len(log), most=MAX_RATINGS)]
-    pending = partial(LogComponent().pending, contents)
-    lengths = np.diff(pending("indptr"))
-    local = Interactions(
-        users=np.repeat(np.arange(len(lengths), dtype=np.int32), lengths),
-        items=pending("items"),
-        user_ids=Ids(map(str, range(log.n_users)), integer=True),
-        item_ids=log.item_ids,
-        ratings=pending("ratings"),
-        scale=log.feedback.scale,
-    )
-    component.learn(contents, local, progress)
+    component.learn(contents, _local_log(contents, log), progress)
     return []
