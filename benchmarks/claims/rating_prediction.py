@@ -10,13 +10,13 @@ from functools import partial
 
 import numpy as np
 from scipy.sparse import csr_matrix
+from sklearn.metrics import root_mean_squared_error
 
 from benchmarks.support.public_data import read_ratings
 from benchmarks.support.recommenders import Predict, mf, surprise
 from benchmarks.support.results import Row
 from benchmarks.support.script import main
 from benchmarks.support.timing import System, compare
-from qkvsearch.evaluation.metrics import rmse
 
 SETS = {
     "ml-1m": "MovieLens-1M",
@@ -38,7 +38,11 @@ def ratings(name: str, beside: list[System]) -> list[Row]:
     def error(models: list[Predict]) -> float:
         """The mean over the folds."""
         pairs = zip(models, apart, strict=True)
-        return float(np.mean([rmse(rate(users[t], items[t]), values[t]) for rate, t in pairs]))
+        return float(
+            np.mean(
+                [root_mean_squared_error(rate(users[t], items[t]), values[t]) for rate, t in pairs]
+            )
+        )
 
     systems = [mf("defaults"), mf("100 components", n_components=100), *beside]
     return compare(f"{SETS[name]} ratings, {FOLDS} folds; a fit", systems, trains, "RMSE", error)

@@ -18,6 +18,7 @@ from unittest.mock import patch
 import numpy as np
 import pandas as pd
 from scipy.sparse import csr_matrix
+from sklearn.metrics import root_mean_squared_error
 
 from benchmarks.support.public_data import (
     Split,
@@ -36,7 +37,6 @@ from qkvsearch.collaborative import implicit_als as als_module
 from qkvsearch.collaborative.confidences import rating_confidences
 from qkvsearch.data.ratings import infer_scale
 from qkvsearch.data.samples import datasets_folder
-from qkvsearch.evaluation.metrics import rmse
 
 CONSTANTS = ("AUTO_ALPHA0", "AUTO_REG", "HIGHEST_ALPHA0")
 
@@ -151,7 +151,7 @@ def ratings() -> list[Row]:
     def figure(values: tuple, parts: Split) -> float:
         predict = mf("", **dict(zip(names, values, strict=True))).run(parts[0])
         pairs = parts[1].tocoo()
-        return rmse(predict(pairs.row, pairs.col), pairs.data)
+        return root_mean_squared_error(predict(pairs.row, pairs.col), pairs.data)
 
     return grid("RMSE", names, tried, sets, figure, is_loss=True)
 

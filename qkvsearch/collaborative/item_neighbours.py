@@ -57,11 +57,6 @@ class NeighbourWeights:
     def n_items(self) -> int:
         return len(self.starts) - 1
 
-    def lengths(self, positions: Any) -> np.ndarray:
-        """Return for how many items each item of a history speaks, int (h,)."""
-        rows = np.asarray(positions, dtype=np.intp)
-        return np.asarray(self.starts[rows + 1] - self.starts[rows])
-
     def scores(self, positions: Any, confidences: np.ndarray | None = None) -> np.ndarray:
         """Return the scores of all items, float32 (n_items,), for a history of distinct items.
 
@@ -159,7 +154,7 @@ class NeighbourRegression(CollaborativeModel):
 
         n_users, n_items = observed.shape
         by_user, by_item = (
-            (starts, others, _one_each(values, len(others)))
+            (starts, others, np.ascontiguousarray(np.broadcast_to(values, len(others))))
             for starts, others, values in by_user_and_by_item(observed)
         )
         norms = np.sqrt(
@@ -210,11 +205,6 @@ def _buffers(n_users: int, n_items: int, n_nodes: int) -> tuple[np.ndarray, ...]
         np.empty((3, n_nodes), np.int32),
         np.empty(n_nodes, np.float32),
     )
-
-
-def _one_each(values: np.ndarray, count: int) -> np.ndarray:
-    """Return a value for each pair, float32 (count,), of one for all or of one for each."""
-    return values if len(values) == count else np.broadcast_to(values, count).copy()
 
 
 def _by_history_item(neighbours: np.ndarray, weights: np.ndarray) -> NeighbourWeights:

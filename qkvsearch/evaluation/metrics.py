@@ -10,7 +10,6 @@ from statistics import fmean
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.sparse import csr_matrix
 from sklearn.preprocessing import normalize
 
@@ -151,16 +150,6 @@ def diversity(rankings: Sequence[Sequence[int]], vectors: csr_matrix, k: int = 1
             sums[i] += cosines[columns[i] - start, columns_of[of[i]]].sum()
     n_pairs = lengths * (lengths - 1)
     return np.where(n_pairs > 0, 1 - np.bincount(of, sums, len(lists)) / np.maximum(n_pairs, 1), 0)
-
-
-def rmse(predicted: ArrayLike, actual: ArrayLike) -> float:
-    """Root mean squared error √(Σ (r̂ − r)² / n) of ratings (n,).
-
-    >>> round(rmse([3, 5], [3, 1]), 4)
-    2.8284
-    """
-    errors = np.asarray(predicted, dtype=np.float64) - np.asarray(actual, dtype=np.float64)
-    return float(np.sqrt(np.mean(errors**2)))
 
 
 def _relevant(grades: Grades) -> set[Any]:

@@ -216,7 +216,7 @@ class Recommender:
         neighbours = self.preferences.neighbours
         assert neighbours is not None
         rows, confidences = history.liked.positions, history.liked.confidences
-        if not neighbours.lengths(rows).any():  # nothing liked, or cold items alone
+        if (neighbours.starts[rows] == neighbours.starts[rows + 1]).all():  # cold items, or nothing
             return None
         ids, _ = self.catalog.names(rows)
         sources = [Source(NEIGHBOURS, id_) for id_ in ids]

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
-from sklearn.metrics import mean_squared_error
 from sklearn.metrics.pairwise import cosine_similarity
 
 from qkvsearch.evaluation import metrics
@@ -22,7 +21,6 @@ from qkvsearch.evaluation.metrics import (
     precision,
     recall,
     reciprocal_rank,
-    rmse,
 )
 from qkvsearch.evaluation.search_protocol import evaluate_search
 
@@ -159,10 +157,3 @@ def test_diversity_is_by_the_cosines_of_the_pairs(scattered, monkeypatch, at_onc
         pairs = list(itertools.combinations(ranked[:25], 2))
         expected = 1 - np.mean([alike[pair] for pair in pairs]) if pairs else 0
         assert value == pytest.approx(expected, abs=1e-12)
-
-
-def test_the_error_of_ratings_is_that_of_scikit_learn():
-    rng = np.random.default_rng(0)
-    actual, predicted = rng.integers(1, 6, 200), rng.uniform(1, 5, 200)
-    assert rmse(predicted, actual) == pytest.approx(mean_squared_error(actual, predicted) ** 0.5)
-    assert rmse(actual, actual) == 0

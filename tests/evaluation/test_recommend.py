@@ -6,14 +6,14 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
-from sklearn.metrics import mean_absolute_error
+from sklearn.metrics import mean_absolute_error, root_mean_squared_error
 from threadpoolctl import threadpool_limits
 
 from qkvsearch.data.ids import Ids
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DataError, QkvError
 from qkvsearch.evaluation import held_out, recommend_protocol, systems
-from qkvsearch.evaluation.metrics import diversity, ndcg, recall, reciprocal_rank, rmse
+from qkvsearch.evaluation.metrics import diversity, ndcg, recall, reciprocal_rank
 from qkvsearch.evaluation.recommend_protocol import evaluate_recommend, rating_errors
 from qkvsearch.evaluation.results import Difference, Evaluation
 from qkvsearch.evaluation.splits import PROTOCOLS, split
@@ -244,7 +244,9 @@ def test_errors_are_those_of_all_ratings_not_of_users(log):
     errors = rating_errors(parts, 0, lambda stage, done, total: None)
     for system, figures in (("qkvsearch", found.metrics), ("biases", found.baselines["biases"])):
         predicted = parts.test.ratings + errors[system]
-        assert figures["rmse"] == pytest.approx(rmse(predicted, parts.test.ratings))
+        assert figures["rmse"] == pytest.approx(
+            root_mean_squared_error(parts.test.ratings, predicted)
+        )
         assert figures["mae"] == pytest.approx(mean_absolute_error(parts.test.ratings, predicted))
 
 
