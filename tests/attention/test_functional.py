@@ -158,15 +158,11 @@ def test_leading_axes_broadcast():
         np.testing.assert_allclose(output[a, b, 0], attend(q[a, b, 0], k[b, 0], v))
 
 
-def test_one_query_head_serves_every_key_head():
-    q, k = random(1, 3, 4), random(5, 2, 4)
-    expected = [attend(q[0], k[h], k[h]) for h in range(5)]
+@pytest.mark.parametrize("shape", [(1, 3, 4), (3, 4)], ids=["one head", "no head axis"])
+def test_one_query_head_serves_every_key_head(shape):
+    q, k = random(*shape), random(5, 2, 4)
+    expected = [attend(q.reshape(3, 4), k[h], k[h]) for h in range(5)]
     np.testing.assert_allclose(attend(q, k, k), expected)
-
-
-def test_queries_without_a_head_axis_meet_every_key_head():
-    q, k = random(3, 4), random(2, 5, 4)
-    np.testing.assert_allclose(attend(q, k, k), [attend(q, k[h], k[h]) for h in range(2)])
 
 
 def test_no_queries_give_no_rows():
@@ -348,24 +344,12 @@ def test_softmax_near_temperature_0_is_a_hard_search(temperature):
         np.testing.assert_array_equal(softmax([3.0, 9.0, -INF, 9.0], temperature), [0, 0.5, 0, 0.5])
 
 
-def test_softmax_does_not_overflow_on_large_scores():
-    with np.errstate(all="raise"):
-        np.testing.assert_array_equal(softmax([1e4, 1e4, -1e4]), [0.5, 0.5, 0])
-
-
 def test_cosine_ignores_length_and_survives_extremes():
     q = np.array([[3.0, 4.0], [0.0, 0.0]], np.float32)
     k = np.array([[3.0, 4.0], [3e30, 4e30], [3e-40, 4e-40], [0.0, 0.0]], np.float32)
     weights = weights_of(q, k, np.eye(4, dtype=np.float32), score="cosine", normalize="none")
     np.testing.assert_allclose(weights, [[1, 1, 1, 0], [0, 0, 0, 0]], atol=1e-4)
     np.testing.assert_allclose(cosine_score(q[:1], k[:1], scale=7), [[7]], rtol=1e-6)
-
-
-def test_additive_score_is_bounded_by_the_sum_of_its_weights():
-    score = AdditiveScore(random(3, 4), random(2, 4), random(4))
-    scores = score(100 * random(5, 3), 100 * random(6, 2))
-    assert scores.shape == (5, 6)
-    assert (np.abs(scores) <= np.abs(score.w).sum() + 1e-12).all()
 
 
 def test_additive_weights_are_not_rounded_for_whole_numbers():

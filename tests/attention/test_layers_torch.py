@@ -12,7 +12,6 @@ from qkvsearch.attention.gradients import vjp
 from qkvsearch.attention.layers.state_dict import state
 from qkvsearch.attention.layers.transformer import (
     DecoderLayer,
-    Encoder,
     EncoderLayer,
     MultiHeadAttention,
 )
@@ -131,14 +130,4 @@ def test_decoder_layer(norm_first: bool) -> None:
             tgt_key_padding_mask=torch.tensor(~KEPT),
             memory_key_padding_mask=torch.tensor(~MEMORY_KEPT),
         ),
-    )
-
-
-def test_a_whole_encoder() -> None:
-    layer = torch.nn.TransformerEncoderLayer(D, HEADS, D_FEEDFORWARD, norm_first=True, **TORCH)
-    norm = torch.nn.LayerNorm(D, dtype=torch.float64)
-    assert_same(
-        made(Encoder, 3, D, HEADS, D_FEEDFORWARD, norm_first=True),
-        torch.nn.TransformerEncoder(layer, 3, norm, enable_nested_tensor=False),
-        [random(2, 5, D)],
     )

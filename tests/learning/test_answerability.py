@@ -227,15 +227,11 @@ def test_the_curve_rises_and_parts_the_sides():
 def test_scores_are_the_same_in_blocks(monkeypatch):
     keys = keys_of(TITLES)
     encoders = {"lsa": fitted_encoder("lsa", [TITLES])}
-    best = best_scores(
-        keys, encoders, {"lsa": item_keys(encoders["lsa"].encode_many, [TITLES])}, Analyzer()
-    )
+    vectors = {"lsa": item_keys(encoders["lsa"].encode_many, [TITLES])}
     texts = ["red sea", "lake", "zzqx", "blue boat"]
-    whole = best(texts)
+    whole = best_scores(keys, encoders, vectors, Analyzer())(texts)
     monkeypatch.setattr(calibration, "MAX_SCORES", 1)
-    blocks = best_scores(
-        keys, encoders, {"lsa": item_keys(encoders["lsa"].encode_many, [TITLES])}, Analyzer()
-    )(texts)
+    blocks = best_scores(keys, encoders, vectors, Analyzer())(texts)
     for head, scores in whole.items():
         np.testing.assert_allclose(blocks[head], scores, atol=1e-6)
     assert whole["lexical"][2] == 0

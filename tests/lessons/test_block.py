@@ -29,8 +29,6 @@ def test_positions_know_how_far_apart_they_are_wherever_they_are(found):
         diagonal = np.diagonal(products, n)
         np.testing.assert_allclose(diagonal, diagonal[0])
     assert products[0, 0] > products[0, 1] > products[0, 2]
-    others = np.random.default_rng(0).normal(size=products.shape)
-    assert np.ptp(np.diagonal(others @ others.T, 1)) > 1  # not so of any positions
 
 
 @pytest.mark.point(67)

@@ -1,9 +1,8 @@
 """Claims of cause in the course: each test takes the cause away, and the effect goes with it."""
 
 import numpy as np
-import pytest
 
-from qkvsearch.lessons.compute import learning, recommender
+from qkvsearch.lessons.compute import learning
 from qkvsearch.lessons.compute.block import random_texts, through
 
 
@@ -25,10 +24,3 @@ def test_what_is_attended_to_is_learned_from_the_task():
         scores = x[0] @ w["query"] @ (x[0] @ w["key"]).T
         assert (scores.argmax(axis=1) == np.roll(np.arange(4), shift)).all()
         assert np.abs(w["value"][2:]).max() < 0.2 * np.abs(w["value"][:2]).max()
-
-
-@pytest.mark.parametrize("rate", [-recommender.RATE, 10 * recommender.RATE])
-def test_uphill_the_loss_grows_and_so_it_does_by_too_large_steps(rate):
-    with np.errstate(all="ignore"):
-        _, _, losses = recommender.descend(recommender.RATINGS, rate, 10)
-    assert np.nanmax(losses) > 10 * losses[0]

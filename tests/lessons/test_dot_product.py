@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 
-from qkvsearch.lessons.workbench import Workbench
-
 FILM_NAMES = ["Spider-Man", "Car chase", "Love story", "Family"]
 
 
@@ -35,12 +33,3 @@ def test_all_pairs_at_once_are_all_pairs_one_by_one(course):
     assert found["scores"].shape == (3, 4)
     assert np.allclose(found["scores"], found["loops"], atol=1e-12)
     assert found["scores"][0, 1] == pytest.approx(0.76)
-
-
-def test_the_workbench_follows_an_edit(course):
-    (bench,) = (part for part in course.showing(6).parts if isinstance(part, Workbench))
-    films = bench.matrices["keys"].copy()
-    films[0, 0] += 1
-    moved = bench.steps({"keys": films})["scores"] - bench.steps()["scores"]
-    assert np.allclose(moved[:, 0], bench.matrices["queries"][:, 0])
-    assert not moved[:, 1:].any()

@@ -297,13 +297,6 @@ class TestMinilm:
             assert one["key"] == other["key"]
             assert one["moved"] == pytest.approx(other["moved"], abs=1e-3)
 
-    def test_another_sentence_has_another_answer(self):
-        given = Given(sentence="The trophy did not fit into the suitcase as it was too big")
-        assert learning.ask(given).word == "it"
-        assert (
-            step_of(lesson("learning", given), "A real transformer at work").computed["weight"] > 0
-        )
-
 
 @pytest.mark.point(33)
 def test_the_same_matrices_serve_every_sequence_and_each_has_its_own_weights(course):

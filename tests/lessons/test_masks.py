@@ -200,17 +200,6 @@ def test_the_padding_goes_on_by_its_query_and_by_the_residual(found):
     np.testing.assert_allclose(nothing_cut, found(60)["first"], atol=1e-14)
 
 
-def test_neighbouring_tables_name_the_tokens_alike(taught):
-    for step in taught("masks").steps:
-        labels = {"".join(m.rows) for m in parts(step, Matrix) if len(m.rows) == 4}
-        assert len(labels) <= 1, step.title
-
-
-def test_eight_steps_are_the_core_and_the_rest_goes_further(taught):
-    course = taught("masks")
-    assert [step.is_further for step in course.steps] == [False] * 8 + [True] * 9
-
-
 @pytest.mark.point(61)
 def test_no_layer_moves_a_row(found):
     moved = found(61)["moved"]

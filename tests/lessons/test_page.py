@@ -204,12 +204,6 @@ def check_bench(tables, part):
         check(table, "", steps[name])
 
 
-def test_every_lesson_with_matrices_has_a_workbench(taught):
-    for name in LESSONS:
-        parts = [part for step in taught(name).steps for part in step.parts]
-        assert any(isinstance(part, Workbench) for part in parts), name
-
-
 def test_a_role_is_named_beside_its_colour(page, text):
     roles = re.findall(r'class="matrix" data-role="(\w+)"', text)
     named = re.findall(r'<span class="role">([\w ]+)</span>', text)

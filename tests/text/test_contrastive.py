@@ -20,7 +20,7 @@ from qkvsearch.text.learned.contrastive import (
     info_nce,
     mean_reciprocal_rank,
 )
-from qkvsearch.text.text_encoder import item_keys, item_pieces
+from qkvsearch.text.text_encoder import item_keys
 from qkvsearch.text.token_encoder import TokenEncoder
 from qkvsearch.text.vocabulary import Vocabulary
 from tests.attention.numbers import numeric, random
@@ -95,11 +95,6 @@ def test_the_loss_gives_gradients_to_both_sides():
     for array, gradient in (queries, by_queries), (keys, by_keys):
         found = numeric(lambda: info_nce(queries, keys, 0.3)[0], array)
         np.testing.assert_allclose(gradient, found, atol=1e-6)
-
-
-def test_the_loss_is_least_where_partners_alone_agree():
-    right, wrong = np.eye(3), np.roll(np.eye(3), 1, axis=0)
-    assert info_nce(right, right, 0.1)[0] < 1e-3 < 5 < info_nce(right, wrong, 0.1)[0]
 
 
 # --- what is learned ---
@@ -236,14 +231,11 @@ def test_the_words_add_up_to_what_was_trained():
     assert encoder.sequence(texts[-1]).labels == ["title1w1", "title1w1", "tag1w1"]
 
 
-def test_a_key_is_the_sum_of_its_pieces():
+def test_keys_are_those_of_the_fitted_encoder():
     fields = synonyms(120)
     model = ContrastiveEncoder(6, epochs=1).fit(fields)
     keys = item_keys(model.encoder_.encode_many, fields)
     assert np.array_equal(keys, model.embeddings_)
-    pieces = item_pieces(model.encoder_, [column[7] for column in fields])
-    np.testing.assert_allclose(pieces.total, keys[7], atol=1e-6)
-    assert len(pieces) >= 6
 
 
 def test_words_that_cancel_out_leave_nothing():

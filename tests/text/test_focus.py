@@ -10,14 +10,12 @@ from qkvsearch.attention import look_ahead_mask
 from qkvsearch.errors import QkvError
 from qkvsearch.text.encoded_text import MASKS, attend_without_layers, compare, focus
 from qkvsearch.text.encoders import pretrained
-from qkvsearch.text.pretrained import fetch as models
 from qkvsearch.text.token_encoder import TokenEncoder
 from qkvsearch.text.vocabulary import Vocabulary
 
 TEXT = "deep season didn't redder sea"
 TOKENS = ["[CLS]", "deep", "sea", "##son", "didn", "'", "t", "red", "##der", "sea", "[SEP]"]
 WORDS = ["[CLS]", "deep", "season", "didn't", "redder", "sea", "[SEP]"]
-ANIMAL = "The animal didn't cross the street because it was too tired"
 
 
 def attend(encoder, text, mask="none", layer=None, head=None):
@@ -27,13 +25,6 @@ def attend(encoder, text, mask="none", layer=None, head=None):
 @pytest.fixture(scope="module")
 def tiny(tiny_bert):
     return pretrained(str(tiny_bert))
-
-
-@pytest.fixture(scope="module")
-def minilm(own_models):
-    if models.find("minilm") is None:
-        pytest.skip("needs minilm: qkvsearch model fetch minilm")
-    return pretrained("minilm")
 
 
 @pytest.fixture(scope="module")
@@ -214,20 +205,3 @@ def test_an_encoder_that_is_not_there_says_what_to_do(monkeypatch, tmp_path):
         pretrained("minilm")
     with pytest.raises(QkvError, match="did you mean minilm"):
         pretrained("minlm")
-
-
-def test_minilm_has_a_head_where_it_looks_at_the_animal(minilm):
-    reading = minilm.attend(ANIMAL)
-    assert reading.words[3:5] == ["didn't", "cross"]
-    selected = focus(reading, "it", "animal").selected
-    assert (selected.layer, selected.head) == (5, 11)
-    assert selected.weight == pytest.approx(0.647, abs=1e-3)
-    assert focus(reading, "it").selected.key == "tired"
-
-
-def test_minilm_tells_a_river_bank_from_a_bank_loan(minilm):
-    one = minilm.attend("river bank")
-    loan, shore = (compare(one, minilm.attend(x)) for x in ("bank loan", "bank of the river"))
-    assert loan.words == ["bank"]
-    assert loan.cosines[0, 0] > 0.95 > 0.85 > loan.cosines[-1, 0]
-    assert shore.cosines[-1, 0] > loan.cosines[-1, 0]

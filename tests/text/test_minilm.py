@@ -26,11 +26,3 @@ def test_minilm_gives_the_vectors_of_sentence_transformers(minilm):
     np.testing.assert_allclose(many[:, :8], expected, atol=1e-5)
     one_by_one = np.array([minilm.encode(text).total for text in recorded["texts"][::10]])
     np.testing.assert_allclose(one_by_one[:, :8], expected[::10], atol=1e-5)
-
-
-def test_minilm_is_what_it_says(minilm):
-    assert (minilm.n_components, minilm.limit) == (384, 256)
-    layers = minilm.attend("The animal didn't cross the street because it was too tired")
-    assert layers.weights.shape == (6, 12, 15, 15)
-    near, far = (minilm.encode(text).total for text in ("a film about cats", "quarterly revenue"))
-    assert minilm.encode("kitten movies").total @ near > minilm.encode("kitten movies").total @ far

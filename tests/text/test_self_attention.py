@@ -57,12 +57,6 @@ def test_weights_are_the_softmax_of_scaled_cosines_and_outputs_their_mix():
     np.testing.assert_allclose(attended.outputs, attended.weights @ text.vectors)
 
 
-def test_the_length_of_a_vector_gives_no_advantage():
-    text = text_of("abc")
-    longer = LabelledVectors(text.labels, text.vectors * np.array([[1], [50], [1]]))
-    np.testing.assert_allclose(self_attend(longer).weights, self_attend(text).weights)
-
-
 def test_an_unknown_mask_names_the_known_ones():
     with pytest.raises(QkvError, match="none, padding, causal"):
         self_attend(text_of("ab"), "triangle")

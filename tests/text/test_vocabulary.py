@@ -28,11 +28,6 @@ def test_a_row_is_the_same_whether_all_are_kept_or_looked_for(known, asked):
         assert list(map(Vocabulary(vocabulary.terms).cached_row, asked)) == expected
 
 
-def test_no_terms_at_all_know_nothing_not_even_the_empty_term():
-    assert Vocabulary.of([]).rows(["", "a"]).tolist() == [-1, -1]
-    assert Vocabulary.of(["a"]).rows([]).tolist() == []
-
-
 def test_a_longer_term_is_not_mistaken_for_its_beginning():
     assert Vocabulary.of(["cat"]).rows(["category", "ca", "cat"]).tolist() == [-1, -1, 0]
 
