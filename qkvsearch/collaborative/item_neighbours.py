@@ -30,7 +30,7 @@ MAX_DENSE_ITEMS = 1 << 13
 # Of an item with more pairs of interactions with other items, a sample of the users is counted; so
 # of more interactions with its neighbours.
 MAX_PAIRS, MAX_NODES = 1 << 22, 1 << 21
-# Users with more items are no people, and each would take as long as a thousand others.
+# Users with more items are left out: each would take as long as thousands of others.
 MAX_LENGTH = 20_000
 BOUNDS = (MAX_PAIRS, MAX_LENGTH, MAX_NODES)
 # Items that a thread takes at a time.
@@ -172,7 +172,7 @@ class NeighbourRegression(CollaborativeModel):
         n_threads = self.n_threads or available_cores()
 
         def count(rows: np.ndarray) -> None:
-            cooccurrence_rows(rows, *by_item, *by_user, BOUNDS, gram)
+            cooccurrence_rows(rows, *by_item, *by_user, MAX_LENGTH, gram)
 
         if is_dense:
             run_in_threads(lambda: count, batches, n_threads)

@@ -15,6 +15,7 @@ from qkvsearch._utils.compiled import compiled
 Array = np.ndarray[Any, Any]
 
 # Multiplier and modulus of a hash that samples users evenly.
+ALL_PAIRS = 2**62
 HASH, MASK = np.uint64(2654435761), np.uint64(2**32 - 1)
 
 
@@ -106,8 +107,8 @@ def sparse_gram(
     node_values: Array,
     gram: Array,
 ) -> float:
-    """Write the Gram matrix of some columns of X to `gram` (k, k), and return the share of the
-    users that it is of: a sample, if the columns have more than `max_nodes` entries.
+    """Write the Gram matrix of some columns of X to `gram` (k, k). If the columns have more than
+    `max_nodes` entries, a sample of the users is counted. Return the share of users in it.
 
     heads (n_users,): −1, also afterwards. nodes (3, max_nodes) and node_values (max_nodes,):
     buffers. The entries of each user are a linked list, whose pairs are added up.
@@ -178,15 +179,17 @@ def cooccurrence_rows(
     user_starts: Array,
     items: Array,
     user_values: Array,
-    bounds: tuple[int, int, int],
+    max_length: int,
     gram: Array,
 ) -> None:
-    """Write rows of the Gram matrix of all items (n_items, n_items), zeros before."""
+    """Write rows of the Gram matrix of all items (n_items, n_items), zeros before. Users with more
+    than `max_length` items are left out; no user is sampled, since rows have to fit one another.
+    """
     touched = np.empty(gram.shape[1], items.dtype)
     for item in rows:
         add_cooccurrences(
             item, item_starts, users, item_values, user_starts, items, user_values,
-            bounds[0], bounds[1], gram[item], touched,
+            ALL_PAIRS, max_length, gram[item], touched,
         )  # fmt: skip
 
 

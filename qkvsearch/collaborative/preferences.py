@@ -54,16 +54,14 @@ class HeadShares:
         >>> HeadShares({"collaborative": 0.5, "neighbours": 0.5}, scales).factors()
         {'collaborative': 0.25, 'neighbours': 0.75}
         """
+        if not any(self.scales.values()):  # all scores are equal
+            return dict(self.shares)
         scaled = {
             name: share / self.scales[name] if self.scales[name] else 0.0
             for name, share in self.shares.items()
         }
         total = sum(scaled.values()) or 1.0
         return {name: factor / total for name, factor in scaled.items()}
-
-
-# What scores histories (n, n_items) of confidences: float32 (n, n_items).
-Scorer = Callable[["csr_matrix"], np.ndarray]
 
 
 @dataclass(frozen=True)

@@ -136,9 +136,11 @@ class BatchRecommendations:
         """
         histories = [self.recommender.histories.at(row, self.recent) for row in range(start, stop)]
         embeddings, sums = self._embeddings(histories)
-        knows = np.asarray(embeddings.any(axis=1))
         if self.model == PREFERENCES:
             embeddings = embeddings * self._multipliers[COLLABORATIVE]
+        knows = np.asarray(embeddings.any(axis=1))
+        if sums is not None:
+            knows |= np.diff(sums.indptr) > 0
         queries = embeddings
         if self.damping:
             spreads = self._spreads(embeddings, sums)

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 # The head for an unknown user, and its notes.
 POPULAR = "popular"
 MOST_POPULAR = "these are the most popular items."
-NO_INTERACTIONS = "nor anybody's interactions: record some, or build with `interactions`."
+NO_INTERACTIONS = "and nobody's interactions: record some, or build with `interactions`."
 # Components of a score that belong to no item.
 POPULARITY, CONSTANT = "popularity", "constant"
 # A longer text describes an item; it is not the name of a kind.
@@ -194,13 +194,12 @@ class Recommender:
         by one of them. Raises `QkvError` for an unknown head.
         """
         factors = self.preferences.multipliers()
-        for name in names or ():
-            if name not in factors:
-                there = " and ".join(factors)
-                raise QkvError(
-                    f"`heads`: no {name!r}{suggest(name, [*factors])} (there are {there})"
-                )
         if names is not None:
+            names = list(dict.fromkeys(names))
+            for name in names or [""]:
+                if name not in factors:
+                    hint = f"{suggest(name, [*factors])} (there are {' and '.join(factors)})"
+                    raise QkvError(f"`heads`: no {name!r}{hint}")
             factors = {name: factors[name] if len(names) > 1 else 1.0 for name in names}
         heads = {COLLABORATIVE: self._by_embedding, NEIGHBOURS: self._by_neighbours}
         scored = {name: heads[name](history) for name, factor in factors.items() if factor}

@@ -94,6 +94,12 @@ def test_bounds_leave_out_heavy_users_and_sample_popular_items(log, monkeypatch)
     assert np.corrcoef(exact.ravel(), sampled.ravel())[0, 1] > 0.9
 
 
+def test_all_pairs_of_few_items_are_counted_however_many(log, monkeypatch):
+    exact = ItemNeighbours(7).fit(log).weights_
+    monkeypatch.setattr(item_neighbours, "BOUNDS", (10, 20_000, 1 << 21))
+    np.testing.assert_array_equal(ItemNeighbours(7).fit(log).weights_.values, exact.values)
+
+
 def test_addends_are_what_a_removal_changes(log):
     weights = ItemNeighbours(10).fit(log).weights_
     history, confidences = np.array([3, 8, 21]), np.array([1.0, 0.25, 3.0])
@@ -196,4 +202,4 @@ def test_preferences_without_neighbours_are_the_embeddings():
     alone = Preferences(embedded(right)(log))
     assert alone.multipliers() == {COLLABORATIVE: 1.0}
     np.testing.assert_array_equal(alone.scores(log), alone.head_scores(COLLABORATIVE, log))
-    assert HeadShares({COLLABORATIVE: 1.0}, {COLLABORATIVE: 0.0}).factors() == {COLLABORATIVE: 0.0}
+    assert HeadShares({COLLABORATIVE: 1.0}, {COLLABORATIVE: 0.0}).factors() == {COLLABORATIVE: 1.0}
