@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
+import numpy as np
+
 from qkvsearch._utils.query_lock import pause
 from qkvsearch.query.language import MAX_OPERATORS
 from qkvsearch.search.expansion import MAX_EXPANSION, with_changes
@@ -63,8 +65,9 @@ def _unsearched(query: Query, reader: QueryReader) -> dict[str, str]:
         form = re.compile(rf"(?<!\w){re.escape(fold(word))}(?!\w)")
         for column in columns:
             pause()
-            cells = reader.catalog.column_cells(column.stored).distinct
-            if any(cell is not None and form.search(fold(str(cell))) for cell in cells):
+            cells = reader.catalog.column_cells(column.stored)
+            present = cells.counts(np.ones(len(cells.codes), dtype=bool))  # not of removed items
+            if any(form.search(fold(str(cell))) for cell in present):
                 operator = f"{column.name}:{word} asks for it, and " * column.name.isidentifier()
                 notes[word] = (
                     f"No searched text has “{word}”, but column {column.name}, which is not "
