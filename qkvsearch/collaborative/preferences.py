@@ -167,7 +167,7 @@ def _learned_shares(
     n, n_items = histories.shape
     gains = np.zeros((n, len(SHARES)))
     scales = _scales_of(preferences, histories)
-    step = max(1, MAX_SCORES // n_items)
+    step, width = max(1, MAX_SCORES // n_items), min(CANDIDATES, n_items)
     for start in range(0, n, step):
         block = histories[start : start + step]
         by_head = []
@@ -176,7 +176,8 @@ def _learned_shares(
             scores[block.nonzero()] = HIDDEN
             by_head.append(scores)
         for row, items in enumerate(relevant[start : start + step]):
-            candidates = np.union1d(*(_best(scores[row]) for scores in by_head))
+            best = [np.argpartition(scores[row], -width)[-width:] for scores in by_head]
+            candidates = np.union1d(*best)
             is_relevant = np.isin(candidates, items)
             total = (1 / np.log2(np.arange(2, min(len(items), DEPTH) + 2))).sum()
             for index, share in enumerate(SHARES):
@@ -195,13 +196,6 @@ def _learned_shares(
         COLLABORATIVE: float(means[-1]), NEIGHBOURS: float(means[0]), "fused": float(means[chosen])
     }  # fmt: skip
     return {COLLABORATIVE: share, NEIGHBOURS: 1 - share}, alone
-
-
-def _best(scores: np.ndarray) -> np.ndarray:
-    """Return the positions of the `CANDIDATES` highest scores, in any order."""
-    if len(scores) <= CANDIDATES:
-        return np.arange(len(scores))
-    return np.argpartition(scores, -CANDIDATES)[-CANDIDATES:]
 
 
 def _scales(preferences: Preferences, confidences: csr_matrix, seed: int) -> dict[str, float]:
