@@ -74,17 +74,15 @@ class IdColumn(NamedTuple):
 
     def check_nobody(self, report: ReadReport) -> None:
         """Warn of users such as (not set) and 0 who have far more rows than others."""
-        limit = max(MAX_ROWS_OF_USER * len(self.codes), MANY_TIMES * np.median(self.counts))
+        n = len(self.codes)
+        limit = max(MAX_ROWS_OF_USER * n, MANY_TIMES * np.median(self.counts))
         report.warnings += [
-            f"{report.file}: user {text!r} has {count:,} of {len(self.codes):,} rows and may stand "
+            f"{report.file}: user {text!r} has {count:,} of {n:,} rows and may stand "
             "for many people: leave these rows out"
             for text, count in zip(self.texts, self.counts.tolist(), strict=True)
-            if count > limit and text.strip().casefold() in LOG_WORDS["nobody"]
+            if count > (limit if text.strip() == "0" else min(limit, n / 10))
+            and text.strip().casefold() in LOG_WORDS["nobody"]
         ]
-
-    def case_note(self, kind: str) -> str:
-        """Return a note on ids that differ in case alone, or ""."""
-        return case_note(id_texts(pd.Series(self.texts, dtype=object)).tolist(), kind)
 
 
 def _used_texts(column: Coded, usable: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -165,9 +163,10 @@ def rows_from_table(
     user_column, item_column = IdColumn.of(users, usable), IdColumn.of(items, usable)
     user_column.check_nobody(report)
     if not columns.fold_ids:
-        notes = [user_column.case_note("users")]
-        notes += [item_column.case_note("items")] if item_ids is None else []
-        report.notes += filter(None, notes)
+        for column, kind in ((user_column, "users"), (item_column, "items")):
+            if kind == "users" or item_ids is None:
+                texts = id_texts(pd.Series(column.texts, dtype=object)).tolist()
+                report.notes += filter(None, [case_note(texts, kind)])
     return LogRows(user_column, item_column, ratings, weights, times, roles.times_comparable, scale)
 
 
@@ -202,8 +201,8 @@ def _usable_rows(
             skip(reason, partial(_is_outside, low, high), cells)
             values, counts = _distinct(cells)
             apart = standing_apart(values[np.isfinite(values)], counts[np.isfinite(values)])
-            if apart is not None and not low <= apart[0] <= high:
-                report.intended += int(counts[values == apart[0]].sum())
+            is_left_out = np.isin(values, [*apart]) & _is_outside(low, high, values)
+            report.intended += int(counts[is_left_out].sum())
     return usable
 
 
@@ -233,9 +232,8 @@ def mismatch(items: np.ndarray, item_ids: Ids | None) -> str:
 
     items: the distinct ones of the log, objects (m,), in the order in which they occur first.
     """
-    if item_ids is None or not len(items):
-        return ""
-    if (identified(items, np.ones(len(items), np.int64), item_ids)[0] >= 0).any():
+    counts = np.ones(len(items), np.int64)
+    if item_ids is None or not len(items) or (identified(items, counts, item_ids)[0] >= 0).any():
         return ""
     first = id_texts(pd.Series(items, dtype=object)).iloc[0]
     return (
@@ -258,11 +256,9 @@ def _weighed_events(
     counts = counts_of(codes, len(texts), usable)
     weights = event_weights(texts.tolist(), counts, name, columns, report)
     of_code = np.append(weights, np.nan)
-    _skip(usable, table, report, "without an event", lambda codes: codes < 0, codes)
-    _skip(
-        usable, table, report, "with an event of weight 0", lambda codes: of_code[codes] == 0,
-        codes, intended=True,
-    )  # fmt: skip
+    skip = partial(_skip, usable, table, report)
+    skip("without an event", lambda codes: codes < 0, codes)
+    skip("with an event of weight 0", lambda codes: of_code[codes] == 0, codes, intended=True)
     return usable, spread(of_code, filtered(codes, usable))
 
 
@@ -335,17 +331,18 @@ def decided_scale(
         )
     low, high = scale
     apart = standing_apart(ratings, counts)
-    if apart is not None:
-        value, why = apart
-        others = ratings[ratings != value]
-        lowest = others[0] if value > others[0] else min(others[0], 1)
+    if apart:
+        is_apart = np.isin(ratings, [*apart])
+        others = ratings[~is_apart]
+        lowest = min(others[0], 1) if is_apart[0] else others[0]
         without, whole = (
             f"{np.floor(low):g}..{np.ceil(high):g}"
             for low, high in ((lowest, others[-1]), (ratings[0], ratings[-1]))
         )
+        values = " and ".join(f"{value:g}, {why}," for value, why in sorted(apart.items()))
         raise DataError(
-            f"{report.file}: column {roles.rating}: {value:g} may mean that nothing was rated: it "
-            f"is {why} ({int(counts[ratings == value].sum()):,} of {counts.sum():,} ratings). Use "
+            f"{report.file}: column {roles.rating}: {values} may mean that nothing was rated ("
+            f"{int(counts[is_apart].sum()):,} of {counts.sum():,} ratings). Use "
             f"`rating_scale` {without} to leave it out, or `rating_scale` {whole} if it is a rating"
         )
     report.notes.append(

@@ -49,30 +49,33 @@ def infer_scale(ratings: np.ndarray, counts: np.ndarray | None = None) -> Scale:
     return None if _are_counts(values[inside], counts[inside], scale) else scale
 
 
-def standing_apart(ratings: np.ndarray, counts: np.ndarray) -> tuple[float, str] | None:
-    """Return a rating that may mean "not rated", and why, or None.
+def standing_apart(ratings: np.ndarray, counts: np.ndarray) -> dict[float, str]:
+    """Return the ratings that may mean "not rated", and why.
 
-    ratings, counts (n,): the distinct ones, ascending. It is further from its neighbor than all
-    others are from each other, like 99 among −10 to 10; the only negative one; or a 0 that is more
-    common than each of four others or more. Rarer ones than `OUTLIERS` are input errors.
+    ratings, counts (n,): the distinct ones, ascending. Some are far from all others, like 99 among
+    −10 to 10, or one is the only negative one, or a 0 that is more common than each of four others
+    or more. Rarer ones than `OUTLIERS` are input errors.
 
-    >>> standing_apart(np.array([1., 2, 3, 4, 99]), np.array([5, 5, 5, 5, 9]))
-    (99.0, 'far from all others')
+    >>> standing_apart(np.array([-1., 1, 2, 3, 4, 99]), np.array([9, 5, 5, 5, 5, 9]))
+    {99.0: 'far from all others', -1.0: 'the only negative one'}
     """
-    if len(ratings) < 4:
-        return None
-    low, high, n = float(ratings[0]), float(ratings[-1]), counts.sum()
-    for value, neighbor, others, count in (
-        (high, ratings[-2], ratings[:-1], counts[-1]),
-        (low, ratings[1], ratings[1:], counts[0]),
-    ):
-        if count > OUTLIERS * n and abs(value - neighbor) > others[-1] - others[0]:
-            return value, "far from all others"
-    if low < 0 <= ratings[1] and counts[0] > OUTLIERS * n:
-        return low, "the only negative one"
-    if low == 0 and len(ratings) > 4 and counts[0] > counts[1:].max() and high > 1:
-        return low, "the most common one"
-    return None
+    if len(ratings) < 3:
+        return {}
+    is_apart, why = np.arange(len(ratings)) == 0, ""
+    cut = int(np.diff(ratings).argmax()) + 1
+    low, high = ratings[:cut], ratings[cut:]
+    fewer, others = sorted((low, high), key=len)
+    times = 10 if len(others) < 3 else 4 if len(fewer) > 1 else 1
+    if high[0] - low[-1] > times * max(np.ptp(low), np.ptp(high)):
+        is_apart, why = np.isin(ratings, fewer), "far from all others"
+    elif len(ratings) > 3 and ratings[0] < 0 <= ratings[1]:
+        why = "the only negative one"
+    if why and counts[is_apart].sum() > OUTLIERS * counts.sum():
+        apart = dict.fromkeys(ratings[is_apart].tolist(), why)
+        return apart | standing_apart(ratings[~is_apart], counts[~is_apart])
+    if ratings[0] == 0 and len(ratings) > 4 and counts[0] > counts[1:].max() and ratings[-1] > 1:
+        return {0.0: "the most common one"}
+    return {}
 
 
 def ends_of(ratings: np.ndarray) -> tuple[float, float]:
@@ -115,14 +118,9 @@ def _from_ends(lowest: float, highest: float) -> tuple[float, float]:
 
 
 def _are_counts(values: np.ndarray, counts: np.ndarray, scale: tuple[float, float]) -> bool:
-    highest = values.max()
+    highest, n, n_low = values.max(), counts.sum(), counts[values <= 1].sum()
     if values.min() < 0 or highest <= 1 or (values % 1).any():
         return False
-    if values.min() == 1 and highest == 2:
-        return _share(values == 1, counts) >= MIN_ONES
-    high = _share(values > sum(scale) / 2, counts)
-    return _share(values <= 1, counts) >= MIN_ONES and high < MAX_HIGH
-
-
-def _share(which: np.ndarray, counts: np.ndarray) -> float:
-    return float(counts[which].sum() / counts.sum())
+    is_pair = values.min() == 1 and highest == 2
+    n_high = counts[values > sum(scale) / 2].sum()
+    return bool(n_low / n >= MIN_ONES and (is_pair or n_high / n < MAX_HIGH))

@@ -106,7 +106,7 @@ def test_a_guessed_time_column_without_times_is_left_out_and_said(write):
     dataset = read_dataset(None, write("log.csv", "user,item,date\n1,1,5\n1,2,soon\n1,3,later\n"))
     assert dataset.interactions.times is None
     assert len(dataset.interactions) == 3
-    assert "column date left out: it is named as the time, and row 3 has 'soon'" in str(
+    assert "column date left out: it is named as the time, and row 3 does not fit" in str(
         dataset.reports[0]
     )
 

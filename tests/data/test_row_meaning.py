@@ -82,6 +82,8 @@ def test_events_count_their_weights_times_the_quantity():
     assert "purchase=5 (2)" in str(report)
     with pytest.raises(DataError, match=r"remove 1\. Use `event_weights` 'remove=0,refund=-5,V"):
         read(frame, event_weights={"view-item": 1, "purchase": 5, "refund": -5})
+    _, report = read(frame, event="event", event_weights=weights | {"refnd": -1})
+    assert "no row has refnd" in report.notes
     with pytest.raises(DataError, match="name it with `event_column`"):
         read(frame, event_weights=weights, ignore=["event"])
 
@@ -109,6 +111,13 @@ DOUBTS = {
     "type": (["refund"], "what a row is"),
     "liked it": (["false"], "whether a row is a like"),
     "returned": (["yes"], "which rows were taken back"),
+    "rating of it": (["👍", "😐"], "whether a row is a like"),
+    "thumb": (["up", "down", ""], "whether a row is a like"),
+    "vote": (["+", "-"], "whether a row is a like"),
+    "satisfied": (["very satisfied", "neutral", "dissatisfied"], "`rating_column` satisfied"),
+    "thumbs": (["so", "otherwise"], "what a row is"),
+    "disliked": (["yes", "no"], "`event_column` disliked with `event_weights` no=1,yes=-1, or"),
+    "hidden": ([1, ""], "Leave its rows out, or use"),
     "is_returned": ([0, 0, 0, 1], "which rows were taken back. Use `event_column` is_returned"),
 }
 
@@ -135,14 +144,21 @@ def test_harmless_columns_are_listed():
     }  # fmt: skip
     _, report = read(log(**others))
     assert report.chosen.endswith(f"unused: {', '.join(others)}")
+    with pytest.raises(DataError, match="column liked"):  # few users have two rows
+        read(
+            log(liked=["yes", "no"], user=lambda row: f"u{id(row)}", item=lambda row: f"i{id(row)}")
+        )
     _, report = read(log(rating=[1, 2, 3, 4, 5], verified=[True, False], value=[1, 2]))
     assert report.chosen.endswith("unused: verified, value")
 
 
 NOT_RATED = {
-    "far away": ([99, -9.5, 0, 3.5, 9], "99 may mean", "`rating_scale` -10..9 to"),
-    "negative": ([-1, 1, 2, 3, 4, 5], "-1 may mean", "`rating_scale` 1..5 to"),
-    "most are 0": ([0, 0, 0, 4, 5, 6, 7], "0 may mean", "`rating_scale` 1..7 to"),
+    "far away": ([99, -9.5, -4, 0, 3.5, 9], "99, far", "`rating_scale` -10..9 to"),
+    "one beside two": ([99, -1, 1], "99, far", "`rating_scale` -1..1 to"),
+    "neighbors": ([99, 98, 1, 2, 3, 4, 5], "98, far .* and 99", "`rating_scale` 1..5 to"),
+    "both ends": ([-1, 99, 1, 2, 3, 4, 5], "-1, the .* and 99", "`rating_scale` 1..5 to"),
+    "negative": ([-1, 1, 2, 3, 4, 5], "-1, the only", "`rating_scale` 1..5 to"),
+    "most are 0": ([0, 0, 0, 4, 5, 6, 7], "0, ", "`rating_scale` 1..7 to"),
 }
 
 
@@ -154,5 +170,10 @@ def test_a_rating_that_stands_apart_stops_until_the_scale_leaves_it_out(case):
         read(frame)
     assert advice in str(error.value)
     interactions, report = read(frame, rating_scale=(-10 if cells[0] == 99 else 1, 10), strict=True)
-    assert report.skipped.total() == sum(frame["rating"] == cells[0])
+    assert report.skipped.total() == sum(~frame["rating"].between(-10 if cells[0] == 99 else 1, 10))
     assert interactions.ratings.max() < 10
+
+
+def test_a_tenth_of_the_rows_without_a_user_is_a_warning():
+    frame = log().assign(user=["(not set)"] * 40 + [f"u{k % 10}" for k in range(260)])
+    assert "'(not set)' has 40 of 300 rows" in str(read(frame)[1].warnings)

@@ -128,7 +128,8 @@ def test_a_missing_time_is_earlier_than_1950():
 def test_unreadable_cells_are_counted_with_a_row_and_do_not_stop_the_build():
     times, notes = seconds("2024-03-01", "soon", "2024-03-02")
     assert times == [MARCH_1, MISSING, MARCH_1 + 86_400]
-    assert "1 of 3 times could not be read; column 'when': row 1: 'soon' is not a time" in notes
+    assert "1 of 3 times could not be read; column 'when': row 1" in notes
+    assert "soon" not in notes
 
 
 @pytest.mark.parametrize("bad", ["soon", "inf", "1e30"])

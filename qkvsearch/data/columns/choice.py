@@ -20,7 +20,6 @@ from qkvsearch.data.files.encoded import EncodedTable
 from qkvsearch.data.ids import id_texts
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import listed_names
-from qkvsearch.terminal import shorten
 
 # Number of cells, spread over the column, that are looked at.
 SAMPLE_CELLS = 1_000
@@ -65,10 +64,9 @@ class Choice:
             fitting = None if fits is None or cells.empty else fits(cells)
             if fitting is None or fitting.mean() > min_share:
                 return self.assign(role, name, BY_NAME)
-            row, cell = next(cells[~fitting].items())
+            row = self.report.where(cells[~fitting].index[0])
             self.report.notes.append(
-                f"column {name} left out: it is named as the {role}, and row "
-                f"{self.report.where(row)} has {shorten(cell)!r}"
+                f"column {name} left out: it is named as the {role}, and row {row} does not fit"
             )
 
     def by_cells(self, role: str, fits: Check) -> None:

@@ -302,11 +302,11 @@ def note_units(in_unit: Mapping[str, int], n: int, name: object, report: ReadRep
 
 def _note_unreadable(bad: pd.Series, n_bad: int, n_filled: int, report: ReadReport) -> None:
     """Note cells that are no times. Raises `DataError` where they are more than half of them."""
-    row = report.where(int(bad.index[0]))
-    where = f"column {bad.name!r}: row {row}: {shorten(bad.iloc[0])!r} is not a time"
+    where = f"column {bad.name!r}: row {report.where(int(bad.index[0]))}"
     if 2 * n_bad > n_filled:
         raise DataError(
-            f"{report.file}: {where}; {n_bad:,} of {n_filled:,} cells are none: "
+            f"{report.file}: {where}: {shorten(bad.iloc[0])!r} is not a time; "
+            f"{n_bad:,} of {n_filled:,} cells are none: "
             f"name another column with `time_column`, or use `ignore` {quote(str(bad.name))}"
         )
     report.notes.append(f"{n_bad:,} of {n_filled:,} times could not be read; {where}")

@@ -50,7 +50,7 @@ def read_ratings(texts: pd.Series, counts: np.ndarray, name: str, file: str) -> 
     (array([5., 2.]), (1.0, 5.0))
     """
     words = texts.str.strip().str.casefold()
-    missing = are_missing(texts)
+    missing = are_missing(texts) & ~(words.eq("-") & words.eq("+").any()).to_numpy(bool)
     half = counts[~missing].sum() / 2
     likes, dislikes = words.isin(LIKES).to_numpy(bool), words.isin(DISLIKES).to_numpy(bool)
     numeric = words.str.fullmatch(r"[\d.,]+").to_numpy(bool)

@@ -25,11 +25,12 @@ COMMON_EVENTS = {
     for event in events
 }
 TELLING, TAKING_BACK = {*LOG_WORDS["telling"]}, {*LOG_WORDS["taking_back"]}
+DISLIKING = {*LOG_WORDS["disliking"]}
 NOT_FEEDBACK = {*LOG_WORDS["not_feedback"], *NAMES["numbers"]}
 OTHER_ROLES = ("title", "user", "item", "time")
 # A column with more different cells says something else than what a row is.
 MAX_VALUES, MAX_WORDS = 20, 5
-HIGHEST, LISTED, SAMPLE_CELLS = 10, 4, 1000
+HIGHEST, LISTED, SAMPLE_CELLS, MIN_REPEATED = 10, 4, 1000, 20
 
 
 # --- events ---
@@ -75,6 +76,8 @@ def event_weights(
     report.notes.append(
         f"events of column {name} count {', '.join(listed)}; `event_weights` decides"
     )
+    absent = stated.keys() - {event for event, n in zip(events, counts, strict=True) if n}
+    report.note(len(absent), "no row has {events}", events=listed_names(sorted(absent), LISTED))
     convention = ",".join(f"{event}={weight:g}" for event, weight in stated.items())
     report.columns = [
         replace(column, convention=convention) if column.role == "event" else column
@@ -94,7 +97,8 @@ def named_as_taking_back(name: str) -> bool:
 def says_nothing(table: EncodedTable, name: str, ids: Collection[str]) -> bool:
     """Return whether all rows of an item, or of a user, have the same cell in a column.
 
-    ids: the columns of items and users to look at. Of those with several rows, some must differ.
+    ids: the columns of items and users. Of those with several rows, with half of all rows and 20
+    or more together, some must differ.
     """
     codes, _ = table.columns[name].coded()
     for id_ in ids:
@@ -103,8 +107,9 @@ def says_nothing(table: EncodedTable, name: str, ids: Collection[str]) -> bool:
         rows, cells = filtered(of_row, filled), filtered(codes, filled)
         last = np.full(len(all_ids), -1, np.int32)
         last[rows] = cells
-        repeated = counts_of(rows, len(all_ids)) > 1
-        if (last[rows] == cells).all() and len(np.unique(last[repeated])) > 1:
+        repeated = (counts := counts_of(rows, len(all_ids))) > 1
+        is_enough = counts[repeated].sum() >= max(MIN_REPEATED, len(rows) / 2)
+        if is_enough and (last[rows] == cells).all() and len(np.unique(last[repeated])) > 1:
             return True
     return False
 
@@ -142,10 +147,18 @@ def _doubt(table: EncodedTable, name: str, roles: Mapping[str, str], has_meaning
     column, ids = quote(name), [roles["item"]]
     by_event = f"Use `event_column` {column} with `event_weights`, or"
     by_rating = f"Use `rating_column` {column}, or"
-    are_answers = numbers.isna().any() and cells.isin(LIKES | DISLIKES).all()
+    is_answer = cells.isin(LIKES | DISLIKES)
+    are_answers = numbers.isna().any() and is_answer.all()
+    is_answer &= ~cells.str.fullmatch("[ -~]{1,2}")  # NO may be Norway, and F a size
+    is_disliking = bool(DISLIKING & words)
+    if is_disliking:
+        signs = ",".join(f"{text}={1 if text in NO else -1}" for text in sorted(cells)[:MAX_VALUES])
+        by_event = f"Use `event_column` {column} with `event_weights` {quote(signs)}, or"
+        by_rating = by_event = "Leave its rows out, or use" if n_empty else by_event
     if len(texts) + bool(n_empty) < 2:  # all the same: only refunds and dislikes say something
         is_dislike = cells.isin(DISLIKES) & ~(cells.isin(NO) & (not TELLING & words))
-        is_refund = cells.map(named_as_taking_back) | (cells.isin(YES) & takes_back)
+        is_refund = cells.isin(YES) & (takes_back or is_disliking)
+        is_refund |= cells.map(named_as_taking_back)
         if not (is_dislike | is_refund).any():
             return ""
     elif not (takes_back or are_few or are_answers):
@@ -158,24 +171,22 @@ def _doubt(table: EncodedTable, name: str, roles: Mapping[str, str], has_meaning
             use = by_event
     elif numbers.notna().all():
         is_scale = (numbers * 2 % 1 == 0).all() and numbers.abs().max() <= HIGHEST
-        if has_meaning or len(numbers) < 2 or not is_scale or NOT_FEEDBACK & words:
+        if has_meaning or len(numbers) + is_disliking < 2 or not is_scale or NOT_FEEDBACK & words:
             return ""
         what, use = "how much an item is liked", by_rating
         ids.append(roles["user"])
-    elif are_answers:
-        if has_meaning or (cells.nunique() < 2 and cells.str.len().max() < 3):
+    elif are_answers or (is_answer.any() and not any(map(_tells, cells))):
+        if has_meaning or (len(texts) < 2 and cells.str.len().max() < 3):
             return ""
         what, use = "whether a row is a like", by_rating
         ids.append(roles["user"])
-    elif any(map(_tells, cells)):
+    elif any(map(_tells, cells)) or (TELLING & words and not has_meaning):
         what, use = "what a row is", by_event
     else:
         return ""
     if says_nothing(table, name, ids):
         return ""
-    listed = dict(zip(texts, counts.tolist(), strict=True)) | (
-        {"empty": n_empty} if n_empty else {}
-    )
+    listed = dict(zip(texts, counts.tolist(), strict=True)) | {"empty": n_empty}
     return f"column {shorten(name)} ({_counted(listed)}) may say {what}. {use} `ignore` {column}."
 
 
@@ -188,4 +199,4 @@ def _tells(text: str) -> bool:
 def _counted(cells: Mapping[str, int]) -> str:
     """List the most common cells with how often each occurs."""
     ordered = sorted(cells.items(), key=lambda cell: -cell[1])
-    return listed_names([f"{shorten(text, 30)} {n:,}" for text, n in ordered], LISTED)
+    return listed_names([f"{shorten(text, 30)} {n:,}" for text, n in ordered if n], LISTED)

@@ -208,7 +208,7 @@ def rating_casts(cells: Column, type_: str) -> dict[str, Column]:
     casts = number_casts(cells, type_)
     if type_ == TEXT:
         word = F.lower(cells)
-        casts[ANSWERS] = F.when(word.isin(*LIKES), 1.0).when(word.isin(*DISLIKES), 0.0)
+        casts[ANSWERS] = F.when(word.isin(*LIKES), 1.0).when(word.isin(*DISLIKES - {"-"}), 0.0)
     if type_ == "boolean":
         casts[ANSWERS] = cells.cast("int").cast("double")
     return casts
