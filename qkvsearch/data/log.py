@@ -323,12 +323,12 @@ def decided_scale(
     scale, occur = infer_scale(ratings, counts), f"{ratings[0]:g} to {ratings[-1]:g}"
     if scale is None:
         name = str(roles.rating)
-        raise DataError(
+        report.warnings.append(
             f"{report.file}: column {name} may hold counts, not ratings: whole numbers from "
-            f"{occur}, most of them low. Use `weight_column` {quote(name)} if it does, "
-            f"`rating_scale` {occur.replace(' to ', '..')} if they are ratings, or `ignore` "
-            f"{quote(name)}"
+            f"{occur}, most of them low. Every row is a like; use `weight_column` {quote(name)} if "
+            f"they are counts, `rating_scale` {occur.replace(' to ', '..')} if they are ratings"
         )
+        return None
     low, high = scale
     apart = standing_apart(ratings, counts)
     if apart:

@@ -287,7 +287,7 @@ class WordIndex:
         def terms_with(prefix: str) -> Mapping[str, str]:
             terms: dict[str, str] = {}
             for words, _ in pieces:
-                for spelling, term in words.matched(words.span(prefix)):
+                for spelling, term in words.matched(span_of(words.spellings, prefix)):
                     terms[term] = min(spelling, terms.get(term, spelling))
             return terms
 

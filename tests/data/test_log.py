@@ -75,11 +75,12 @@ def test_a_guessed_weight_is_read_as_a_told_one():
     assert str(guessed[2]) == str(told[2])
 
 
-def test_quantities_in_a_column_of_ratings_stop_until_a_person_says_what_they_are():
+def test_quantities_in_a_column_of_ratings_are_likes_with_a_warning_until_a_person_says_more():
     rows = [("a", str(item), "1") for item in range(97)] + [("a", str(i), "2") for i in "xyz"]
     names = ("user", "item", "rating")
-    with pytest.raises(DataError, match=r"from 1 to 2, .* `weight_column` rating .* 1\.\.2 if"):
-        read(rows, names)
+    log, _, report = read(rows, names)
+    assert (log.scale, len(report.warnings)) == (None, 1)
+    assert "from 1 to 2, most of them low. Every row is a like;" in report.warnings[0]
     assert read(rows, names, weight="rating")[0].weights.tolist() == [1] * 97 + [2] * 3
     assert read(rows, names, rating_scale=(1, 2))[0].ratings.tolist() == [1] * 97 + [2] * 3
 
