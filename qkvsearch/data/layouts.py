@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from qkvsearch._utils.scratch import pieces_of
-from qkvsearch.data.columns import Columns, check_column, named
+from qkvsearch.data.columns import Columns, check_column, folded, named
 from qkvsearch.data.columns.facts import are_missing
 from qkvsearch.data.files.encoded import EncodedTable, TableEncoder, encoded
 from qkvsearch.data.files.frames import as_text
@@ -20,10 +20,8 @@ from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError
 
 Rows = tuple[EncodedTable, ReadReport]
-# The delimiter and the names of a file that is read line by line.
-LINES = ("\x1f", ["line"])
-# Cells of a column that are looked at.
-SAMPLE = 1_000
+LINES = ("\x1f", ["line"])  # the delimiter and the names of a file that is read line by line
+SAMPLE = 1_000  # cells of a column that are looked at
 
 
 def layout_hint(table: EncodedTable, report: ReadReport) -> str:
@@ -33,10 +31,9 @@ def layout_hint(table: EncodedTable, report: ReadReport) -> str:
     is_line = not others and len({len(cell.split()) for cell in cells}) > 1
     if is_line or any("too many columns" in reason for reason in report.skipped):
         return ". These may be lines of a user and items: use `layout` lists"
-    if named("item", others):
-        return ""
     numbers = [pd.to_numeric(table.sample(name, SAMPLE), errors="coerce") for name in others]
-    if len(others) > 1 and all(column.notna().mean() > 0.5 for column in numbers):
+    are_numbers = len(others) > 1 and all(column.notna().mean() > 0.5 for column in numbers)
+    if are_numbers and not named("item", others):
         return ". This may be a matrix of users by items: use `layout` matrix"
     return ""
 
@@ -52,38 +49,35 @@ def _rows_of_lists(table: EncodedTable, report: ReadReport, delimiter: str | Non
     """Read lines of a user and items, which blanks separate by default."""
     frame = table.frame().dropna(how="all")
     lines = frame.iloc[:, 0] if frame.shape[1] == 1 else frame.agg(lambda row: [*row.dropna()], 1)
-    words = [line if isinstance(line, list) else line.split(delimiter) for line in lines]
+    lines = lines.map(lambda line: line if isinstance(line, list) else line.split(delimiter))
+    words = lines = lines[lines.map(bool)]  # not lines of blanks
     n_items = [len(line) - 1 for line in words]
     if not any(n_items):
         raise DataError(
             f"{report.file}: no line has a user and items; `delimiter` says what is between them"
         )
     report.note(n_items.count(0), "{n} lines have a user and no items")
-    rows = pd.DataFrame(
-        {
-            "user": np.repeat(np.array([line[0] for line in words], object), n_items),
-            "item": [*chain.from_iterable(line[1:] for line in words)],
-        },
-        index=np.repeat(lines.index, n_items),
-        dtype=object,
-    )
+    users = np.repeat(np.array([line[0] for line in words], object), n_items)
+    items = [*chain.from_iterable(line[1:] for line in words)]
+    index = np.repeat(lines.index, n_items)
+    rows = pd.DataFrame({"user": users, "item": items}, index=index, dtype=object)
     report.notes.append(f"{len(words):,} lines of a user and items")
     report.read = len(rows)
     return encoded(rows), report
 
 
 def _rows_of_matrix(table: EncodedTable, report: ReadReport, columns: Columns) -> Rows:
-    """Read a matrix with a row for each user and a column for each item.
-
-    An empty cell is nothing, and so is 0 unless it is on the declared scale. If all others are 1,
-    they are likes, otherwise ratings.
+    """Read a matrix with a row for each user and a column for each item: likes if all cells are 1.
+    An empty cell is nothing, and so is 0 unless it is on the declared scale.
     """
     frame = table.frame()
+    ignore = {name.strip().casefold() for name in columns.ignore}
+    frame = frame.drop(columns=(ignored := [name for name in frame if name.casefold() in ignore]))
     user = columns.user or frame.columns[0]
-    user = check_column(user, list(frame), report.file, "`user_column`")
-    users = frame.pop(user)
+    users = frame.pop(user := check_column(user, list(frame), report.file, "`user_column`"))
     report.notes.append(f"a matrix of {len(users):,} users by {frame.shape[1]:,} items")
-    rows = frame.melt(var_name="item", value_name="rating", ignore_index=False).dropna()
+    rows = frame.melt(var_name="\0item", value_name="\0rating", ignore_index=False).dropna()
+    rows.columns = pd.Index(["item", "rating"])
     rows = rows[~are_missing(rows["rating"])]
     numbers = pd.to_numeric(rows["rating"], errors="coerce")
     low, high = columns.rating_scale or (1.0, 1.0)
@@ -93,22 +87,22 @@ def _rows_of_matrix(table: EncodedTable, report: ReadReport, columns: Columns) -
     if numbers[~zero].eq(1).all():
         del rows["rating"]
     rows.insert(0, user if columns.user else "user", users[rows.index])
+    if ignore & {"item", "rating"}:
+        rows = rows.rename(columns={"item": "itemid", "rating": "stars"})
+    rows[ignored] = None  # `ignore` is checked against the names of columns
     report.read = len(rows)
     return encoded(rows), report
 
 
 def rows_of_objects(table: EncodedTable, report: ReadReport) -> Rows:
-    """Make a row of each object where a column has lists of items, such as `items` of Google
-    Analytics; all other tables are returned as they are.
-    """
-    if named("item", list(table.columns)):
+    """Make a row of each object where a column has lists of items, as of Google Analytics."""
+    names = [name for name in table.columns if folded(name) != "id"]  # it may be of an order
+    if named("item", names):
         return table, report
-    for name in table.columns:
-        objects = [*chain.from_iterable(map(_objects, table.sample(name, SAMPLE)))]
-        keys = [*dict.fromkeys(chain.from_iterable(objects))]
-        if named("item", keys) or "id" in keys:
-            break
-    else:
+    keys_of = {name: _item_keys(table.sample(name, SAMPLE)) for name in names}
+    name = max(names, key=lambda name: (bool(keys_of[name]), "id" not in keys_of[name]), default="")
+    keys = keys_of.get(name)
+    if not keys or ("id" in keys and len(names) < len(table.columns)):
         return table, report
     encoder, n_before = TableEncoder(), len(table)
     for span in pieces_of(len(table)):
@@ -125,12 +119,18 @@ def rows_of_objects(table: EncodedTable, report: ReadReport) -> Rows:
     return encoder.table(), report
 
 
-def _objects(cell: Any) -> Sequence[dict[str, Any]]:
-    """Return the objects in a cell, as JSON or as Python writes them.
+def _item_keys(cells: Sequence[Any]) -> list[str]:
+    """Return the keys of objects that are items: by a name, or else by an id in lists."""
+    keys = [*dict.fromkeys(chain.from_iterable(chain.from_iterable(map(_objects, cells))))]
+    others = [key for key in keys if key != "id"]
+    if named("item", others):
+        return others
+    are_lists = any(cell.lstrip().startswith("[") or len(_objects(cell)) > 1 for cell in cells)
+    return keys if "id" in keys and are_lists else []
 
-    >>> _objects('{"id": 1}|{"id": 2}'), _objects("[{'id': 3}]"), _objects("{7}")
-    ([{'id': 1}, {'id': 2}], [{'id': 3}], [])
-    """
+
+def _objects(cell: Any) -> Sequence[dict[str, Any]]:
+    """Return the objects in a cell, as JSON or as Python writes them."""
     objects: list[Any] = []
     text, at = cell if isinstance(cell, str) else "", 0
     if not text.lstrip().startswith(("{", "[{")):

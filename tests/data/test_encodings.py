@@ -2,7 +2,7 @@
 
 import pytest
 
-from qkvsearch.data.files.encodings import detect, wide_encoding
+from qkvsearch.data.files.encodings import detect, open_text, wide_encoding
 from qkvsearch.data.files.tables import read_table
 from qkvsearch.errors import DataError
 
@@ -71,3 +71,23 @@ def test_one_line_is_too_little_to_be_certain(path):
     joined = "".join(f"{n},Größe {n}\n" for n in range(20)).encode()
     path.write_bytes(b"id,title\n" + joined + "99,Café\n".encode("cp1252"))
     assert not read_table(path)[1].warnings
+    path.write_bytes("id,title\n1,Größe\n2,Größ".encode()[:-1])
+    frame, report = read_table(path)
+    assert list(frame["title"]) == ["Größe", "Grö\ufffd"]
+    assert "1 characters" in report.warnings[0]
+
+
+@pytest.mark.parametrize("text", ["29 °C", "“x” 5 €", "it’s £5", "½ m²", "10 × 20 µm"])
+def test_symbols_are_of_windows_1252(text):
+    assert detect(f"1,{text}\n".encode("cp1252") * 20) == ("Windows-1252", True)
+
+
+@pytest.mark.parametrize("text", ["Łódź żółw ćma", "Dvořák, Łukasz, Müller, José", "Łukasz"])
+@pytest.mark.parametrize("encoding", ["cp1250", "iso8859_2"])
+def test_a_few_names_are_doubted(text, encoding):
+    assert not detect(text.encode(encoding))[1]
+
+
+def test_a_long_line_is_told_by_its_letters(path):
+    path.write_bytes(b"x" * 3_000_000 + " Größe, Müller, Löwe".encode("cp1252"))
+    assert open_text(path, b"", None).encoding == "Windows-1252"

@@ -25,7 +25,9 @@ def pairs(source, value="ratings", **columns):
     return rows, report
 
 
-@pytest.mark.parametrize(("text", "delimiter"), [("a x\nb x y\nc\n", None), ("a;x\nb;x;y\nc", ";")])
+@pytest.mark.parametrize(
+    ("text", "delimiter"), [("a x\n\t\nb x y\n \nc\n", None), ("a;x\nb;x;y\nc", ";")]
+)
 def test_lines_of_a_user_and_items(text, delimiter, tmp_path):
     path = tmp_path / "log.txt"
     path.write_text(text)
@@ -50,6 +52,11 @@ def test_a_matrix_of_users_by_items(tmp_path):
     likes = pd.DataFrame({"user": ["a", "b"], "x": [1, 0], "y": [1, 1]})
     assert pairs(likes, layout="matrix")[0] == [("a", "x"), ("a", "y"), ("b", "y")]
     assert ("b", "x", 0) in pairs(likes, layout="matrix", rating_scale=(0, 1))[0]
+    named = pd.DataFrame({"user": ["a"], "rating": [3], "x": [4], "age": [31]})
+    assert pairs(named, layout="matrix", ignore=["age"])[0] == [("a", "rating", 3), ("a", "x", 4)]
+    assert pairs(named, layout="matrix", ignore=["age", "rating"])[0] == [("a", "x", 4)]
+    with pytest.raises(DataError, match="no column 'agee'"):
+        pairs(named, layout="matrix", ignore=["agee"])
     with pytest.raises(DataError, match="may be a matrix of users by items: use `layout` matrix"):
         pairs(likes)
 
@@ -72,3 +79,18 @@ def test_a_list_of_objects_is_a_row_for_each(tmp_path):
         found, report = pairs(source, "weights")
         assert found == [("u", "a", 11), ("u", "b", 5)]
         assert report.skipped == {"without an item": 1}
+
+
+@pytest.mark.parametrize(
+    ("row", "items"),
+    [
+        ({"device": {"id": "d"}, "items": [{"item_id": "p"}]}, ["p"]),
+        ({"lines": [{"id": 9, "product_id": "p"}, {"id": 8, "product_id": "q"}]}, ["p", "q"]),
+        ({"id": "order", "lines": [{"title": "A", "sku": "p"}]}, ["p"]),
+        ({"lines": [{"id": "p"}, {"id": "q"}]}, ["p", "q"]),
+    ],
+)
+def test_keys_that_are_named_as_items_come_first(row, items, tmp_path):
+    path = tmp_path / "orders.jsonl"
+    path.write_text(json.dumps({"user_id": "u"} | row))
+    assert [item for _, item, *_ in pairs(path, "weights")[0]] == items

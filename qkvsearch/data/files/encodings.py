@@ -14,27 +14,29 @@ from qkvsearch._utils.scratch import scratch_file
 from qkvsearch.errors import DataError, suggest
 
 BYTE_ORDER_MARKS = {
-    b"\xff\xfe\x00\x00": "utf-32",
-    b"\x00\x00\xfe\xff": "utf-32",
+    b"\xff\xfe\0\0": "utf-32",
+    b"\0\0\xfe\xff": "utf-32",
     b"\xff\xfe": "utf-16",
     b"\xfe\xff": "utf-16",
 }
 WINDOWS = "Windows-1252"
 ASIAN = ("cp932", "euc_jp", "gb18030", "big5", "cp949")
-# Bytes of lines that are not UTF-8 from which their encoding is told.
-SAMPLE = 1 << 14
+# The encoding is told from about this many bytes around letters beyond ASCII.
+SAMPLE, AROUND = 1 << 14, rb"[\x80-\xff]+(?:[\x00-\x7f]{1,30}[\x80-\xff]+){0,9999}[\x00-\x7f]{0,30}"
 # Encodings whose disorder (charset-normalizer's, 0 to 1) or share of usual letters differs by no
 # more fit equally well. At least half of the letters are usual in the right one.
 MAX_DISORDER, MAX_DIFFERENCE, MIN_USUAL = 0.02, 0.05, 0.5
+# An encoding is sure with this many letters, or with the least if all are of one language; and any
+# but Windows-1252 with times as many letters.
+MANY, MIN_DISTINCT, MIN_RATIO = 10, 3, 1.25
+# Letters, or symbols within words, in a text that is read as Windows-1252.
+DOUBTFUL = r"(?i)[^\W\d_\x00-\x7fªºµ²³¹¼½¾]|\ufffd|[a-z][^\x00-\x7f’“”–—…·®™©][a-z]|£[a-z]"
 MAX_IN_ASIAN = 0.2  # charset-normalizer takes kana beside Han for disorder
-# With this many lines of UTF-8 for one of another encoding, exports were joined.
-JOINED = 10
+JOINED = 10  # exports were joined with so many lines of UTF-8 for one of another encoding
 
 
 class DecodedText(NamedTuple):
-    """A text. repaired: the number of lines that are not UTF-8 and were read as `encoding`.
-    warning: why it may have been read wrongly.
-    """
+    """A text. repaired: the lines read as `encoding`. warning: why that may be wrong."""
 
     text: io.TextIOBase
     repaired: int = 0
@@ -43,9 +45,7 @@ class DecodedText(NamedTuple):
 
 
 def open_text(path: Path, start: bytes, encoding: str | None) -> DecodedText:
-    """Open a text in the encoding that is named, in UTF-16 or UTF-32, or line by line: in UTF-8,
-    or else in the encoding that fits the lines that are not UTF-8. Raises `DataError`.
-    """
+    """Open a text in the encoding that is named or that fits each line. Raises `DataError`."""
     if encoding := encoding or wide_encoding(start):
         try:
             io.TextIOWrapper(io.BytesIO(), encoding)
@@ -74,10 +74,12 @@ def _by_line(path: Path) -> DecodedText:
             n_utf8 += not line.isascii()
         else:
             n_others += 1
-            sample += line if len(sample) < SAMPLE else b""
+            for piece in re.finditer(AROUND, line) if len(sample) < SAMPLE else ():
+                if len(sample) < SAMPLE:
+                    sample += line[max(0, piece.start() - 30) : piece.end()][:SAMPLE]
     encoding, is_sure = detect(sample)
-    if not is_sure and n_utf8 >= JOINED * n_others:
-        encoding, is_sure = WINDOWS, True
+    if n_utf8 >= JOINED * n_others:
+        encoding, is_sure = WINDOWS, encoding == WINDOWS or not is_sure
     doubt = f"could not tell the encoding; read as {encoding}; `encoding` says which, such as cp850"
     if encoding in ASIAN and n_utf8 < n_others:  # two letters of it may happen to be UTF-8
         texts = _blocks(path, encoding)
@@ -95,8 +97,9 @@ def _lines(path: Path) -> Iterator[bytes]:
 def _utf8(line: bytes) -> str | None:
     try:
         return line.decode()
-    except UnicodeDecodeError:
-        return None
+    except UnicodeDecodeError as error:
+        is_torn = error.reason == "unexpected end of data" and not line[: error.start].isascii()
+        return line.decode(errors="replace") if is_torn else None
 
 
 def _copied(
@@ -119,47 +122,51 @@ def _copied(
 def detect(sample: bytes) -> tuple[str, bool]:
     """Return the encoding of lines that are not UTF-8, and whether no other fits as well.
 
-    charset-normalizer tells those in which the text is in least disorder. Of them, the best is the
-    one with the most letters of one of its languages, which `encodings.json` has as regular
-    expressions; of equal ones, the first there.
-
-    >>> detect("Müller, Jürgen: Löwe und Bär am See; Größe".encode("cp850"))
-    ('cp850', True)
+    Windows-1252 is, unless charset-normalizer finds less disorder in another and that has clearly
+    more letters of one of its languages, which `encodings.json` has as regular expressions.
     """
     from charset_normalizer import from_bytes
 
-    letters = json.loads(Path(__file__).with_name("encodings.json").read_text("utf-8"))
-    order, fits, size = list(letters), [], max(1, len(sample))
+    alphabets = json.loads(Path(__file__).with_name("encodings.json").read_text("utf-8"))
+    order, fits, size = list(alphabets), [], max(1, len(sample))
     matches = from_bytes(sample, steps=1, chunk_size=size, threshold=1.0, cp_isolation=order)
     lowest = min((match.chaos for match in matches), default=0)
     for match in matches:
         chaos = round(match.chaos - lowest, 3)
         for name in set(match.could_be_from_charset) & set(order):
             if chaos <= (MAX_IN_ASIAN if name in ASIAN else MAX_DISORDER):
-                usual = round(_usual(str(match), letters[name]), 2)
-                rank = -usual, 0 if name in ASIAN else chaos, order.index(name)
+                share = round(_usual(str(match), alphabets[name])[1], 2)
+                rank = -share, 0 if name in ASIAN else chaos, order.index(name)
                 fits.append((*rank, chaos, str(match)))
+    windows = sample.decode("cp1252", "replace")
+    is_plain = not re.search(DOUBTFUL, windows)
     if not fits:
-        return WINDOWS, False
-    usual, _, best, chaos, text = min(fits)
-    is_sure = -usual > MIN_USUAL and not any(
-        other != text and share < usual + MAX_DIFFERENCE and disorder <= chaos + MAX_DISORDER
-        for share, _, _, disorder, other in fits
+        return WINDOWS, is_plain
+    share, _, best, chaos, text = min(fits)
+    is_sure = -share > MIN_USUAL and not any(
+        other != text and near < share + MAX_DIFFERENCE and disorder <= chaos + MAX_DISORDER
+        for near, _, _, disorder, other in fits
     )
-    return WINDOWS if order[best] == "cp1252" else order[best], is_sure
+    name, in_windows = order[best], _usual(windows, alphabets["cp1252"])[0]
+    usual = _usual(text, alphabets[name])[0]
+    is_sure &= len(usual) >= (MIN_DISTINCT if share == -1 else MANY)
+    if name == "cp1252":
+        return WINDOWS, is_sure or is_plain
+    is_sure &= len(set(usual)) >= MIN_DISTINCT and len(usual) > MIN_RATIO * len(in_windows)
+    return (name, True) if is_sure else (WINDOWS, is_plain)
 
 
-def _usual(text: str, alphabets: Sequence[str]) -> float:
-    """Return the share of the letters beyond ASCII that one of the expressions matches."""
-    letters = re.sub(r"[\W\d_\x00-\x7f]+", "", text.lower())
-    usual = max(len("".join(re.findall(alphabet, letters))) for alphabet in alphabets)
-    return usual / max(1, len(letters))
+def _usual(text: str, alphabets: Sequence[str]) -> tuple[str, float]:
+    """Return the letters beyond ASCII that one of the expressions matches, and their share."""
+    # Letters of another script beside Latin ones, as in a word, are usual in no language.
+    text = re.sub(r"(?<=[a-z])[\u0370-\u0fff]|[\u0370-\u0fff](?=[a-z])", "ƿ", text.lower())
+    letters = re.sub(r"[\W\d_\x00-\x7fªºµ²³¹¼½¾]+", "", text)
+    usual = max(("".join(re.findall(alphabet, letters)) for alphabet in alphabets), key=len)
+    return usual, len(usual) / max(1, len(letters))
 
 
 def wide_encoding(start: bytes) -> str | None:
-    """Return the encoding of a text of two or four bytes a letter, by its byte order mark or by
-    where its zeros are; None for other texts.
-    """
+    """Return UTF-16 or UTF-32 by the byte order mark or where zeros are, or None."""
     for mark, encoding in BYTE_ORDER_MARKS.items():
         if start.startswith(mark):
             return encoding
