@@ -1,7 +1,5 @@
 """The base class of collaborative models: read interactions, and find rows by id."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Embeddings of cold items, which have no interactions, from their text vectors."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from qkvsearch._utils.threads import one_blas_thread

@@ -3,8 +3,6 @@
 A build uses the base classes, because importing scikit-learn takes longer than a small build.
 """
 
-from __future__ import annotations
-
 from sklearn.base import BaseEstimator
 
 from qkvsearch.collaborative.biased_mf import BiasedFactorization

@@ -4,8 +4,6 @@ Compiled functions release Python's lock (GIL), so threads run them in parallel.
 for an item does not depend on other items, so the result is the same for any number of threads.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -5,8 +5,6 @@ bound, LANES times that length, at compile time, which makes the loops a fifth f
 compiled once. Compiled functions release Python's lock (GIL), so threads run them in parallel.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
