@@ -1,7 +1,5 @@
 """Tables as nobody should write them, made from a seed: a file's name and its bytes."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io
