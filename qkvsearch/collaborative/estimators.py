@@ -115,9 +115,9 @@ class ItemNeighbours(NeighbourRegression, BaseEstimator):
     identity", equation 6, which is that of leaving out items at random. Without an item of the
     history, the score changes by exactly that item's addend. Nothing is solved for a new user.
 
-    Up to 8,192 items, co-occurrences are counted once for all pairs; with more, for each item. Of
-    an item with more than 4 million pairs of interactions, users are sampled by a hash; users with
-    more than 20,000 items are left out.
+    Up to 8,192 items, co-occurrences are counted once for all pairs. With more, they are counted
+    for each item, by a sample of its users where these have more than 4 million items in all.
+    Users with more than 20,000 items are left out.
 
     Parameters: n_neighbours; reg > 0 and dropout ≥ 0, chosen in
     `benchmarks/defaults/neighbour_defaults.py`; n_threads, one per core by default;

@@ -32,7 +32,6 @@ MAX_DENSE_ITEMS = 1 << 13
 MAX_PAIRS, MAX_NODES = 1 << 22, 1 << 21
 # Users with more items are left out: each would take as long as thousands of others.
 MAX_LENGTH = 20_000
-BOUNDS = (MAX_PAIRS, MAX_LENGTH, MAX_NODES)
 # Items that a thread takes at a time.
 BATCH = 64
 
@@ -87,13 +86,13 @@ class NeighbourWeights:
         """Return the weights of `n_items` items. rows: the new row of each item, −1 for none."""
         sources = rows[np.repeat(np.arange(self.n_items), np.diff(self.starts))]
         targets = rows[self.targets]
-        kept = np.flatnonzero((sources >= 0) & (targets >= 0))
-        kept = kept[np.lexsort((targets[kept], sources[kept]))]
-        counts = np.bincount(sources[kept], minlength=n_items)
+        order = np.flatnonzero((sources >= 0) & (targets >= 0))
+        order = order[np.lexsort((targets[order], sources[order]))]
+        counts = np.bincount(sources[order], minlength=n_items)
         return NeighbourWeights(
             np.concatenate([[0], np.cumsum(counts)]),
-            targets[kept].astype(np.int32),
-            np.asarray(self.values[kept]),
+            targets[order].astype(np.int32),
+            np.asarray(self.values[order]),
         )
 
     def matrix(self) -> csr_matrix:
@@ -122,12 +121,8 @@ class NeighbourRegression(CollaborativeModel):
         """
         check_whole("n_neighbours", self.n_neighbours)
         check_positive("reg", self.reg)
-        require(
-            is_finite(self.dropout) and self.dropout >= 0,
-            "dropout",
-            self.dropout,
-            "a finite number, 0 or above",
-        )
+        is_valid = is_finite(self.dropout) and self.dropout >= 0
+        require(is_valid, "dropout", self.dropout, "a finite number, 0 or above")
         if self.n_threads is not None:
             check_whole("n_threads", self.n_threads)
         observed = self._read_confidences(X)
@@ -153,6 +148,9 @@ class NeighbourRegression(CollaborativeModel):
         from qkvsearch.collaborative.neighbour_kernels import cooccurrence_rows, solve_items
 
         n_users, n_items = observed.shape
+        is_usual = np.diff(observed.indptr) <= MAX_LENGTH
+        if is_usual.any() and not is_usual.all():
+            observed, n_users = observed[is_usual], int(is_usual.sum())
         by_user, by_item = (
             (starts, others, np.ascontiguousarray(np.broadcast_to(values, len(others))))
             for starts, others, values in by_user_and_by_item(observed)
@@ -172,7 +170,7 @@ class NeighbourRegression(CollaborativeModel):
         n_threads = self.n_threads or available_cores()
 
         def count(rows: np.ndarray) -> None:
-            cooccurrence_rows(rows, *by_item, *by_user, MAX_LENGTH, gram)
+            cooccurrence_rows(rows, *by_item, *by_user, gram)
 
         if is_dense:
             run_in_threads(lambda: count, batches, n_threads)
@@ -183,8 +181,8 @@ class NeighbourRegression(CollaborativeModel):
 
             def solve(rows: np.ndarray) -> None:
                 solve_items(
-                    rows, *by_item, *by_user, norms, self.reg_, self.dropout, BOUNDS, gram,
-                    *buffers, neighbours, weights,
+                    rows, *by_item, *by_user, norms, self.reg_, self.dropout, MAX_PAIRS,
+                    MAX_NODES, gram, *buffers, neighbours, weights,
                 )  # fmt: skip
                 solved["items"] += len(rows)
                 if self.callback is not None:

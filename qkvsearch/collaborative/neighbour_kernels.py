@@ -33,28 +33,24 @@ def add_cooccurrences(
     items: Array,
     user_values: Array,
     max_pairs: int,
-    max_length: int,
     sums: Array,
     touched: Array,
 ) -> int:
     """Add Σ_u c_ui·c_uj of an item j with every item i to `sums` (n_items,), zeros before.
 
-    Write the items with a sum to `touched`, and return their number. Users with more than
-    `max_length` items are left out, and of the others a sample if they have more than `max_pairs`
-    items in all.
+    Write the items with a sum to `touched`, and return their number. If the users have more than
+    `max_pairs` items in all, a sample of them is counted.
     """
     begin, end = item_starts[item], item_starts[item + 1]
     n_pairs = 0
     for p in range(begin, end):
-        length = user_starts[users[p] + 1] - user_starts[users[p]]
-        if length <= max_length:
-            n_pairs += length
+        n_pairs += user_starts[users[p] + 1] - user_starts[users[p]]
     share = max_pairs / max(n_pairs, 1)
     n_touched = 0
     for p in range(begin, end):
         user = users[p]
         first, last = user_starts[user], user_starts[user + 1]
-        if last - first > max_length or not is_sampled(user, share):
+        if not is_sampled(user, share):
             continue
         for q in range(first, last):
             other = items[q]
@@ -177,17 +173,16 @@ def cooccurrence_rows(
     user_starts: Array,
     items: Array,
     user_values: Array,
-    max_length: int,
     gram: Array,
 ) -> None:
-    """Write rows of the Gram matrix of all items (n_items, n_items), zeros before. Users with more
-    than `max_length` items are left out; no user is sampled, since rows have to fit one another.
+    """Write rows of the Gram matrix of all items (n_items, n_items), zeros before. No user is left
+    out, since the rows have to fit one another.
     """
     touched = np.empty(gram.shape[1], items.dtype)
     for item in rows:
         add_cooccurrences(
             item, item_starts, users, item_values, user_starts, items, user_values,
-            ALL_PAIRS, max_length, gram[item], touched,
+            ALL_PAIRS, gram[item], touched,
         )  # fmt: skip
 
 
@@ -203,7 +198,8 @@ def solve_items(
     norms: Array,
     penalty: float,
     dropout: float,
-    bounds: tuple[int, int, int],
+    max_pairs: int,
+    max_nodes: int,
     whole_gram: Array,
     sums: Array,
     touched: Array,
@@ -216,8 +212,8 @@ def solve_items(
     """Write the neighbours (n_items, k) of some items and their weights (n_items, k); neighbours
     that do not exist stay −1.
 
-    bounds: the largest numbers of pairs, of items of a user, and of nodes. whole_gram: the Gram
-    matrix of all items, or (0, 0). All from `sums` to `node_values` are buffers.
+    max_pairs, max_nodes: as in `add_cooccurrences` and `sparse_gram`. whole_gram: the Gram matrix
+    of all items, or (0, 0). All from `sums` to `node_values` are buffers.
     """
     k = neighbours.shape[1]
     gram = np.zeros((k + 1, k + 1))
@@ -229,7 +225,7 @@ def solve_items(
         else:
             n_touched = add_cooccurrences(
                 item, item_starts, users, item_values, user_starts, items, user_values,
-                bounds[0], bounds[1], sums, touched,
+                max_pairs, sums, touched,
             )  # fmt: skip
             near = nearest(item, sums, touched[:n_touched], norms, k)
             for other in touched[:n_touched]:
@@ -246,7 +242,7 @@ def solve_items(
                     gram[a, b] = whole_gram[columns[a], columns[b]]
         else:
             share = sparse_gram(
-                columns[: n + 1], item_starts, users, item_values, bounds[2],
+                columns[: n + 1], item_starts, users, item_values, max_nodes,
                 heads, nodes, node_values, gram,
             )  # fmt: skip
         neighbours[item, :n] = near

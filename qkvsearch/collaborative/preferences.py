@@ -25,7 +25,7 @@ SHARES = np.linspace(0, 1, 11)
 HELD_OUT, MAX_PAIRS = 0.2, 2_000_000
 # Users whose held-out items are ranked; with fewer than MIN_USERS nothing is learned.
 MAX_USERS, MIN_USERS = 2_000, 50
-# Scores of users × items at a time, and in all: 16 MB, and about a second.
+# Scores of users × items at a time, 16 MB, and in all.
 MAX_SCORES, MAX_ALL_SCORES = 1 << 22, 1 << 28
 # Items that are ranked, and the best of each head among which the best of any sum are.
 DEPTH, CANDIDATES = 20, 100
