@@ -77,7 +77,7 @@ QUERY_TEXT = Limit("bytes of a text computed by a query of a SQLite file", 1_000
 # More than the 1,048,576 of Excel. A row may have any number, and those before it are blank.
 SHEET_ROWS = Limit("rows of a sheet, blank ones included", 1_100_000)
 LINES = Limit("bytes of a file of queries, judgements, ids or synonyms", 200_000_000)
-# An element of a spreadsheet's XML takes at least so many bytes of memory.
+# The least memory that an element of a spreadsheet's XML takes, in bytes.
 ELEMENT_BYTES = 100
 # Styles and the like, which are read as a whole and take 50 times as much memory.
 WORKBOOK_PARTS = Limit("bytes of a spreadsheet besides its cells", 10_000_000)

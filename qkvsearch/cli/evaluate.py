@@ -138,7 +138,8 @@ def recommend(output: Output, **options: Any) -> None:
 
     Learns again from the training part of the log, and ranks the whole catalog without each user's
     history. Shows nDCG, recall, precision, hit rate, MRR and MAP at k, coverage of the catalog,
-    novelty and diversity, compared with the most popular items, item-kNN and EASE^R; with ratings
+    novelty and diversity, for both heads together and each alone, compared with the most popular
+    items, item-kNN and EASE^R; with ratings
     also RMSE and MAE, compared with biases alone. With ratings, only items rated in the upper half
     of the scale are relevant. Intervals are bootstrapped over the evaluated users.
 
@@ -227,6 +228,7 @@ def _spread(result: Evaluation, name: str) -> str:
 def tune(reset: bool, output: Output, **options: Any) -> None:
     """Search for settings of the recommender that suit the workspace's log.
 
+    The settings are those of the embeddings, the head "collaborative", which is judged alone.
     Random settings learn for a few iterations, the better ones for more (successive halving). They
     are evaluated by nDCG at k on a validation part of the log, like the default settings and those
     in use. The best settings, the default ones and those in use are then evaluated once on a test

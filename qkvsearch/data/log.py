@@ -382,13 +382,13 @@ def _ratings_of(
     values, scale, change = read_ratings(texts, counts, name, report.file)
     if not change:
         return numbers_of(column, name, report), None
-    asked = columns.rating_scale
-    if change == ANSWERS and asked is not None:
-        values = values * (asked[1] - asked[0]) + asked[0]
-    elif scale is not None and asked is not None and asked[1] != scale[1]:
+    declared = columns.rating_scale
+    if change == ANSWERS and declared is not None:
+        values = values * (declared[1] - declared[0]) + declared[0]
+    elif scale is not None and declared is not None and declared[1] != scale[1]:
         raise DataError(
             f"{report.file}: column {name} has ratings out of {scale[1]:g}, and `rating_scale` "
-            f"ends at {asked[1]:g}: write them on one scale"
+            f"ends at {declared[1]:g}: write them on one scale"
         )
     report.changed(name, {change: int(counts[np.isfinite(values)].sum())})
     return spread(np.append(values, np.nan), codes), scale

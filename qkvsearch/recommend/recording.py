@@ -283,7 +283,7 @@ def record_file(
     notes say what became of every row. Raises `DataError` where no row can be used, and `QkvError`
     where the same content is recorded already, unless `again`.
     """
-    from qkvsearch.data.columns import Columns, find_column
+    from qkvsearch.data.columns import Columns, check_column, find_column
     from qkvsearch.data.dataset import load_encoded
     from qkvsearch.data.log import rows_from_table
 
@@ -293,6 +293,8 @@ def record_file(
     content = content_hash(table)
     facts = models.snapshot.facts
     names = list(table.columns)
+    ignored = [check_column(name, names, report.file, "`ignore`") for name in columns.ignore]
+    names = [name for name in names if name not in ignored]
     chosen = _with_columns_of_build(columns, facts.get("interaction_columns", ()), names)
     chosen = replace(chosen, fold_ids=bool(facts.get("fold_ids")))
     if find_column("rating", chosen.rating, names, report.file) is not None:

@@ -32,7 +32,7 @@ MANY, MIN_DISTINCT, MIN_RATIO = 10, 3, 1.25
 # Letters, or symbols within words, in a text that is read as Windows-1252.
 DOUBTFUL = r"(?i)[^\W\d_\x00-\x7fªºµ²³¹¼½¾]|\ufffd|[a-z][^\x00-\x7f’“”–—…·®™©][a-z]|£[a-z]"
 MAX_IN_ASIAN = 0.2  # charset-normalizer takes kana beside Han for disorder
-JOINED = 10  # exports were joined with so many lines of UTF-8 for one of another encoding
+JOINED = 10  # lines of UTF-8 for each other line, from which a file counts as joined exports
 
 
 class DecodedText(NamedTuple):

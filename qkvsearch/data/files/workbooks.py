@@ -132,10 +132,10 @@ def _n_uncomputed(sheet: Any, file: TableFile) -> int:
     number, rest = 0, b""
     with zipfile.ZipFile(file.path) as archive, archive.open(sheet._worksheet_path) as part:
         while chunk := part.read(1 << 20):
-            begun = rest + chunk
-            end = begun.rfind(b"<c ")
-            number += len(UNCOMPUTED.findall(begun[:end] if end >= 0 else begun))
-            rest = begun[end:] if end >= 0 else b""
+            buffer = rest + chunk
+            end = buffer.rfind(b"<c ")
+            number += len(UNCOMPUTED.findall(buffer[:end] if end >= 0 else buffer))
+            rest = buffer[end:] if end >= 0 else b""
     return number + len(UNCOMPUTED.findall(rest))
 
 
