@@ -1,7 +1,5 @@
 """Confidences of interactions, from ratings and weights."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Self
 

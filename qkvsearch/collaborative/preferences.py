@@ -54,14 +54,9 @@ class HeadShares:
         >>> HeadShares({"collaborative": 0.5, "neighbours": 0.5}, scales).factors()
         {'collaborative': 0.25, 'neighbours': 0.75}
         """
-        if not any(self.scales.values()):  # all scores are equal
-            return dict(self.shares)
-        scaled = {
-            name: share / self.scales[name] if self.scales[name] else 0.0
-            for name, share in self.shares.items()
-        }
-        total = sum(scaled.values()) or 1.0
-        return {name: factor / total for name, factor in scaled.items()}
+        # A scale of 0 is that of equal scores, which change no order.
+        scaled = {name: share / (self.scales[name] or 1.0) for name, share in self.shares.items()}
+        return {name: factor / sum(scaled.values()) for name, factor in scaled.items()}
 
 
 @dataclass(frozen=True)
@@ -180,10 +175,9 @@ def _learned_shares(
             candidates = np.union1d(*best)
             is_relevant = np.isin(candidates, items)
             total = (1 / np.log2(np.arange(2, min(len(items), DEPTH) + 2))).sum()
+            first, second = (scores[row, candidates] for scores in by_head)
             for index, share in enumerate(SHARES):
-                fused = (
-                    share * by_head[0][row, candidates] + (1 - share) * by_head[1][row, candidates]
-                )
+                fused = share * first + (1 - share) * second
                 ranks = np.flatnonzero(is_relevant[np.argsort(-fused, kind="stable")[:DEPTH]])
                 gains[start + row, index] = (1 / np.log2(ranks + 2)).sum() / total
     means = gains.mean(axis=0)

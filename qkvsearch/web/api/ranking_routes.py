@@ -16,6 +16,7 @@ from qkvsearch.web.api.request_parameters import (
     NAMES,
     AnyId,
     AnyIds,
+    Flag,
     LimitedSize,
     Name,
     Names,
@@ -57,16 +58,16 @@ class SearchParameters(RankingParameters):
     heads: Text | None = option("heads")
     fusion: Literal["scores", "ranks"] = option("fusion")
     user: Text | None = option("user")
-    strict_user: bool = option("strict_user")
-    prefix: bool = option("prefix")
+    strict_user: Flag = option("strict_user")
+    prefix: Flag = option("prefix")
     facets: Text = option("facets", "")
     filter: Filters = ()
-    snippet: bool = option("snippet")
+    snippet: Flag = option("snippet")
     matches: Annotated[
-        bool,
+        Flag,
         Field(description="Of each column the words in which the query's are found.", exclude=True),
     ] = False
-    anyway: bool = option("anyway")
+    anyway: Flag = option("anyway")
 
     @property
     def is_slow(self) -> bool:
@@ -152,8 +153,8 @@ Rating = Annotated[str, Field(max_length=2100, examples=["m042=4.5"])]
 class RecommendOptions(RankingParameters):
     """What counts, and how the hits are shown."""
 
-    strict_user: bool = option("strict_user")
-    seen: bool = option("seen")
+    strict_user: Flag = option("strict_user")
+    seen: Flag = option("seen")
     model: Literal["preferences", "next-item"] = option("model")
     recent: float | None = option("recent", le=1e9)
     damping: float = option("damping")

@@ -56,6 +56,16 @@ ItemPath = Annotated[
 UserPath = Annotated[str, Path(description="A user of the log.", examples=["w001"])]
 
 
+def _refuse_number(value: Any) -> Any:
+    """Refuse 0.0 in a body for false; in a query, "0" is one of its spellings."""
+    if type(value) in (int, float):
+        raise PydanticCustomError("bool_type", "true or false")
+    return value
+
+
+Flag = Annotated[bool, BeforeValidator(_refuse_number)]
+
+
 class Parameters(BaseModel):
     """Parameters by the names that the engine has for them. Fields with `exclude=True` are only for
     the API.
@@ -98,7 +108,7 @@ class RankingParameters(Parameters):
     min_weight: float = option("min_weight")
     temperature: float | None = option("temperature", le=1e9)
     explain: Annotated[
-        bool, Field(description="Each score's parts, which add up to it, and reasons in words.")
+        Flag, Field(description="Each score's parts, which add up to it, and reasons in words.")
     ] = False
 
     @property
