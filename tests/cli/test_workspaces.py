@@ -4,12 +4,15 @@ from pathlib import Path
 
 import pytest
 
+from qkvsearch.text.pretrained.static import find_package
+
 
 def test_attend_needs_no_workspace_and_says_which_encoder_it_uses(qkv, monkeypatch):
     monkeypatch.setattr("qkvsearch.text.encoders.installed", tuple)
     assert "no workspace here" in qkv("attend", "guitar").stderr
     monkeypatch.undo()
-    pytest.importorskip("wordllama", reason="needs qkvsearch[encoders]")
+    if find_package() is None:
+        pytest.skip("needs qkvsearch[encoders]")
     answer = qkv("attend", "guitar", "bass")
     assert (answer.code, "guitar" in answer.stdout) == (0, True)
     assert "No workspace here: using the encoder static (--encoder" in answer.stderr

@@ -1,6 +1,8 @@
 """The static encoder: sums of subword vectors with words for labels; files that cannot be read."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -170,9 +172,15 @@ def wordllama():
 
 
 def test_wordllama_is_read_without_being_imported(wordllama):
-    import sys
-
-    assert "wordllama" not in sys.modules
+    program = "\n".join(
+        [
+            "import sys",
+            "from qkvsearch.text.pretrained.static import StaticEncoder",
+            "print(len(StaticEncoder.from_package().vectors), 'wordllama' in sys.modules)",
+        ]
+    )
+    printed = subprocess.check_output([sys.executable, "-c", program], text=True)
+    assert printed == "32000 False\n"
     assert wordllama.vectors.shape == (32000, 256)
 
 
