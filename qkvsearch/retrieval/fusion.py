@@ -208,9 +208,9 @@ def _standardize(head: Scores, share: float) -> Scores:
     """Return `share` · (scores − mean) / standard deviation, and its parts."""
     mean, deviation = head.moments()
     factor = share / deviation if deviation else 0.0
-    constant = Components.of([ScoreComponent(head.name, None, None, -mean * factor)])
 
     def parts(position: int) -> Components:
+        constant = Components.of([ScoreComponent(head.name, None, None, -mean * factor)])
         return Components.joined([head.parts(position).scaled(factor), constant])
 
     scores = head.scores - np.float32(mean)

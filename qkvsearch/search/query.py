@@ -193,7 +193,8 @@ class QueryReader:
         """Return a word with all that it is looked up by."""
         pause()
         term = self.lexicon.term(token) if is_expanded else QueryTerm.of(token)
-        term = term.also(completed)
+        if completed:
+            term = term.also(completed)
         if token.text not in labels:
             return term
         label, boost = labels[token.text]

@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
-
-import numpy as np
+from itertools import islice, pairwise
 
 from qkvsearch._utils.query_lock import pause
 from qkvsearch.query.language import MAX_OPERATORS
@@ -34,7 +32,10 @@ def query_notes(query: Query, reader: QueryReader) -> list[str]:
     """Return the notes on a query for the user."""
     if not reader.models.snapshot.facts["text_columns"]:
         return [] if query.codes.tokens else [NO_TEXTS]
-    missing, hints = _missing_words(query, reader), _unsearched(query, reader)
+    unknown = _unknown_words(query, reader)
+    # A query none of whose words is in a text gets another note.
+    missing = unknown if len(unknown) < len({token.text for token in query.tokens}) else []
+    hints = _unsearched(unknown, reader) if unknown else {}
     is_common = query.stop_words_mask is not None and not query.stop_words_mask.any()
     return [
         *(change.note for change in query.changes if change.note),
@@ -47,13 +48,7 @@ def query_notes(query: Query, reader: QueryReader) -> list[str]:
     ]
 
 
-def _missing_words(query: Query, reader: QueryReader) -> list[str]:
-    """Return the words of a short query that no text has, unless none is in any text."""
-    missing = _unknown_words(query, reader)
-    return missing if len(missing) < len({token.text for token in query.tokens}) else []
-
-
-def _unsearched(query: Query, reader: QueryReader) -> dict[str, str]:
+def _unsearched(unknown: Sequence[str], reader: QueryReader) -> dict[str, str]:
     """Return a note for each word that no text has but a column that is not searched has."""
     searched, notes = reader.models.snapshot.facts["text_columns"], {}
     columns = [
@@ -61,13 +56,14 @@ def _unsearched(query: Query, reader: QueryReader) -> dict[str, str]:
         for column in reader.catalog.catalog_columns
         if column.type in ("text", "list") and column.stored not in (*searched, "id")
     ]
-    for word in _unknown_words(query, reader):
-        form = re.compile(rf"(?<!\w){re.escape(fold(word))}(?!\w)")
+    for word in unknown:
+        form = fold(word)
         for column in columns:
             pause()
-            cells = reader.catalog.column_cells(column.stored)
-            present = cells.counts(np.ones(len(cells.codes), dtype=bool))  # not of removed items
-            if any(form.search(fold(str(cell))) for cell in present):
+            cells = reader.catalog.folded_cells(column.stored)
+            if cells is None:
+                notes[word] = f"No searched text has “{word}”."
+            elif form in cells and _has_word(cells, form):
                 operator = f"{column.name}:{word} asks for it, and " * column.name.isidentifier()
                 notes[word] = (
                     f"No searched text has “{word}”, but column {column.name}, which is not "
@@ -75,6 +71,16 @@ def _unsearched(query: Query, reader: QueryReader) -> dict[str, str]:
                 )
                 break
     return notes
+
+
+def _has_word(text: str, word: str) -> bool:
+    """Return whether a text has a word with no letter or digit on either side.
+
+    >>> _has_word("igf-1 seen", "igf-1"), _has_word("oversea", "sea")
+    (True, False)
+    """
+    around = pairwise(text.split(word))
+    return any(not left[-1:].isalnum() and not right[:1].isalnum() for left, right in around)
 
 
 def _unknown_words(query: Query, reader: QueryReader) -> list[str]:

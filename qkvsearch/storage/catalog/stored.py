@@ -31,6 +31,7 @@ from qkvsearch.storage.catalog.titles import (
 )
 from qkvsearch.storage.records import RecordsDatabase
 from qkvsearch.storage.row_map import RowMap
+from qkvsearch.text.analysis import fold
 
 if TYPE_CHECKING:
     from qkvsearch.query.where import Where
@@ -111,13 +112,14 @@ class StoredCatalog:
         self._masks: dict[Hashable, np.ndarray] = {}
         self._column_cells: dict[str, ColumnCells] = {}
         self._groups: dict[str, np.ndarray] = {}
+        self._folded: dict[str, str | None] = {}
         self._names: dict[int, tuple[Any, ...]] = {}
 
     def close(self) -> None:
         """Close the files, and drop what was cached from them."""
         for catalog in (*self.segments, *self.__dict__.get("_databases", ())):
             catalog.close()
-        for cache in (self._masks, self._column_cells, self._groups, self._names):
+        for cache in (self._masks, self._column_cells, self._groups, self._folded, self._names):
             cache.clear()
 
     # --- columns and ids ---
@@ -227,6 +229,19 @@ class StoredCatalog:
             if len(cells.distinct) <= MAX_CACHED_CELLS:
                 self._column_cells[name] = cells
         return cells
+
+    def folded_cells(self, name: str) -> str | None:
+        """Return the different cells of a stored column in folded form, a line each; None where
+        they are too many to be cached.
+        """
+        if name not in self._folded:
+            cells = self.column_cells(name)
+            if len(cells.distinct) > MAX_CACHED_CELLS:
+                self._folded[name] = None
+            else:  # removed items have cells as well
+                present = cells.counts(np.ones(len(cells.codes), dtype=bool))
+                self._folded[name] = "\n".join(fold(str(cell)) for cell in present)
+        return self._folded[name]
 
     def groups(self, name: str) -> np.ndarray:
         """Return a number for each item, int64 (n_items,): the same for cells of a stored column
