@@ -199,7 +199,9 @@ class TermKeys(ABC):
         for start in range(0, len(counted), WORDS_PER_BATCH):
             batch = counted[start : start + WORDS_PER_BATCH]
             items = np.concatenate([matches.items for _, _, matches in batch])
-            weights = np.concatenate([np.float32(n) * matches.weights for _, n, matches in batch])
+            weights = np.concatenate(
+                [m.weights if n == 1 else np.float32(n) * m.weights for _, n, m in batch]
+            )
             total += np.bincount(items, weights, self.n_items)
         scores = total.astype(np.float32)
 
