@@ -43,7 +43,7 @@ from qkvsearch.storage import BuildContents, CatalogRows, Workspace
 from qkvsearch.storage.remote_collections import FACT as KEYS
 from qkvsearch.storage.remote_collections import RemoteCollection
 from qkvsearch.storage.workspace import NOT_TAKEN_OVER
-from qkvsearch.text.analysis import Analyzer, words
+from qkvsearch.text.analysis import Analyzer
 from qkvsearch.text.analyzed import AnalyzedTexts
 from qkvsearch.text.encoders import (
     AUTO,
@@ -91,7 +91,7 @@ def build_workspace(
     chosen = choose(fields) if encoder == AUTO else Choice(encoder, "")
     encoder = chosen.encoder
     # A missing model or language fails here, before any work.
-    spoken = chosen_language(language, dataset.catalog.texts(), words)
+    spoken = chosen_language(language, dataset.catalog.texts())
     weights = prior_weights(encoder)
     pretrained = {
         name: pretrained_encoder(name, encoder)
