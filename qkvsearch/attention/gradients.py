@@ -24,6 +24,7 @@ from qkvsearch.attention.arguments import AttentionOptions, checked
 from qkvsearch.attention.array_api import answer_dtype, cast
 from qkvsearch.attention.functional import attend
 from qkvsearch.attention.layers.basic import (
+    ACTIVATIONS,
     Array,
     Embedding,
     FeedForward,
@@ -31,9 +32,6 @@ from qkvsearch.attention.layers.basic import (
     LearnedPositions,
     Linear,
     as_rows,
-    gelu,
-    gelu_tanh,
-    relu,
     standardize,
 )
 from qkvsearch.attention.layers.state_dict import prefixed
@@ -332,50 +330,38 @@ LayerPull = Callable[[Array], tuple[tuple[Array, ...], Weights]]
 # --- functions ---
 
 
-def relu_vjp(x: Array) -> tuple[Array, Pull]:
-    """max(0, x), and back: 1 where x is positive. Any shape.
+def relu_slope(x: Array) -> Array:
+    """The derivative of max(0, x): 1 where x is positive. Any shape.
 
-    >>> relu_vjp(np.array([-1.0, 2.0]))[1](np.ones(2))
-    array([0., 1.])
+    >>> relu_slope(np.array([-1.0, 2.0])).astype(int)
+    array([0, 1])
     """
-    return relu(x), lambda gradient: gradient * (x > 0)
+    return x > 0
 
 
-def gelu_vjp(x: Array) -> tuple[Array, Pull]:
-    """x · Φ(x), and back: Φ(x) + x φ(x), φ the normal density. Any shape.
+def gelu_slope(x: Array) -> Array:
+    """The derivative of x · Φ(x): Φ(x) + x φ(x), φ the normal density. Any shape.
 
-    >>> gelu_vjp(np.array([0.0]))[1](np.ones(1))
+    >>> gelu_slope(np.array([0.0]))
     array([0.5])
     """
-
-    def pull(gradient: Array) -> Array:
-        density = np.exp(-0.5 * x * x) / math.sqrt(2 * math.pi)
-        return gradient * (ndtr(x) + x * density)
-
-    return gelu(x), pull
+    return ndtr(x) + x * np.exp(-0.5 * x * x) / math.sqrt(2 * math.pi)
 
 
-def gelu_tanh_vjp(x: Array) -> tuple[Array, Pull]:
-    """½ x (1 + tanh u(x)), and back: ½ (1 + tanh u) + ½ x (1 − tanh² u) u'. Any shape.
+def gelu_tanh_slope(x: Array) -> Array:
+    """The derivative of ½ x (1 + tanh u(x)): ½ (1 + tanh u) + ½ x (1 − tanh² u) u'. Any shape.
 
-    >>> gelu_tanh_vjp(np.array([0.0]))[1](np.ones(1))
+    >>> gelu_tanh_slope(np.array([0.0]))
     array([0.5])
     """
-
-    def pull(gradient: Array) -> Array:
-        factor = math.sqrt(2 / math.pi)
-        t = np.tanh(factor * (x + 0.044715 * x * x * x))
-        slope = factor * (1 + 3 * 0.044715 * x * x)
-        return gradient * 0.5 * (1 + t + x * (1 - t * t) * slope)
-
-    return gelu_tanh(x), pull
+    factor = math.sqrt(2 / math.pi)
+    t = np.tanh(factor * (x + 0.044715 * x * x * x))
+    return 0.5 * (1 + t + x * (1 - t * t) * factor * (1 + 3 * 0.044715 * x * x))
 
 
-ACTIVATION_VJPS: Mapping[str, Callable[[Array], tuple[Array, Pull]]] = {
-    "relu": relu_vjp,
-    "gelu": gelu_vjp,
-    "gelu_tanh": gelu_tanh_vjp,
-}
+SLOPES: Mapping[str, Callable[[Array], Array]] = {
+    "relu": relu_slope, "gelu": gelu_slope, "gelu_tanh": gelu_tanh_slope
+}  # fmt: skip
 
 
 def standardize_vjp(x: Array, epsilon: float) -> tuple[Array, Pull]:
@@ -457,12 +443,11 @@ def layer_norm_vjp(layer: LayerNorm, x: Array) -> tuple[Array, LayerPull]:
 def feed_forward_vjp(layer: FeedForward, x: Array) -> tuple[Array, LayerPull]:
     """The hidden layer, the activation, the output layer, and back through them."""
     hidden, pull_hidden = vjp(layer.hidden, x)
-    active, pull_active = ACTIVATION_VJPS[layer.activation](hidden)
-    output, pull_output = vjp(layer.output, active)
+    output, pull_output = vjp(layer.output, ACTIVATIONS[layer.activation](hidden))
 
     def pull(gradient: Array) -> tuple[tuple[Array, ...], Weights]:
         (by_active,), of_output = pull_output(gradient)
-        inputs, of_hidden = pull_hidden(pull_active(by_active))
+        inputs, of_hidden = pull_hidden(by_active * SLOPES[layer.activation](hidden))
         return inputs, prefixed("hidden", of_hidden) | prefixed("output", of_output)
 
     return output, pull

@@ -17,7 +17,7 @@ from qkvsearch.retrieval import TermKeys
 from qkvsearch.retrieval.answerability import Answerability
 from qkvsearch.retrieval.approximate import ItemKeys
 from qkvsearch.retrieval.late_interaction import TokenKeys
-from qkvsearch.retrieval.remote_keys import KeyStore, RemoteKeys
+from qkvsearch.retrieval.remote_keys import RemoteKeys
 from qkvsearch.retrieval.word_index import WordIndex
 from qkvsearch.storage import Snapshot
 from qkvsearch.storage.remote_collections import RemoteCollection
@@ -152,7 +152,7 @@ class StoredModels:
         return self.load(DenseComponent(head)).keys
 
     @cached_property
-    def key_store(self) -> KeyStore | None:
+    def key_store(self) -> Any:
         """The server that has the keys; None where they are local."""
         if RemoteCollection.of(self.snapshot.facts) is None:
             return None

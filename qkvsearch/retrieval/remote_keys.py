@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -28,29 +28,14 @@ DRAWN = 8192
 BLOCK = 4096
 
 
-class KeyStore(Protocol):
-    """A server with the keys of a build's items, which are named by their rows in the build."""
-
-    @property
-    def n_items(self) -> int: ...
-
-    def nearest(self, head: str, query: np.ndarray, k: int, allowed: Filter) -> np.ndarray:
-        """Return the k best items by query · key, int64, best first; fewer where fewer are allowed.
-        query: float32 (d,).
-        """
-
-    def above(self, head: str, query: np.ndarray, threshold: float) -> np.ndarray:
-        """Return all items with a score above a threshold, int64."""
-
-    def rows(self, head: str, positions: np.ndarray) -> np.ndarray:
-        """Return the keys of these items, float32 (n, d)."""
-
-
 @dataclass(frozen=True)
 class RemoteRows:
-    """The keys of a dense head as an array (n_items, d), which reads only the rows asked for."""
+    """The keys of a dense head as an array (n_items, d), which reads only the rows asked for.
 
-    store: KeyStore
+    store: `MilvusKeys`, or the like.
+    """
+
+    store: Any
     head: str
     width: int
     dtype = np.dtype(np.float32)

@@ -1,4 +1,4 @@
-"""The keys of a build in Milvus: a `KeyStore` over the collections of its segments."""
+"""The keys of a build in Milvus, in a collection for each segment."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
