@@ -69,9 +69,7 @@ def need(
 
 
 def install(extra: str) -> str:
-    """Return the command that installs an extra of this package, in the folder of its source if it
-    is imported from there.
-    """
+    """Return the command that installs an extra of this package, in its folder in a checkout."""
     is_source = (Path(__file__).parents[1] / "pyproject.toml").is_file()
     return f"pip install {'-e ' if is_source else ''}'{'.' if is_source else 'qkvsearch'}[{extra}]'"
 

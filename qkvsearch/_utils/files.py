@@ -110,9 +110,7 @@ def sync(file: IO[Any]) -> None:
 
 
 def write_synced(target: Path, data: bytes, mode: int = 0o666) -> None:
-    """Replace a file atomically and wait until it is on disk. mode: the permissions of a new file;
-    an existing file keeps its own.
-    """
+    """Replace a file atomically and wait until it is on disk. mode: permissions of a new file."""
     unfinished = target.with_name(f".{target.name}-{os.getpid()}")
     unfinished.unlink(missing_ok=True)  # left by a killed process, or a link to another place
     with _renamed(unfinished, target, mode) as file:

@@ -55,9 +55,7 @@ def released() -> Iterator[None]:
 
 
 def pause() -> None:
-    """Let waiting threads run, between two steps of long work. Raises `DeadlineError` after the
-    deadline.
-    """
+    """Let waiting threads run. Raises `DeadlineError` after the deadline."""
     check_deadline()
     if _waiting:
         with released():

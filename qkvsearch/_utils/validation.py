@@ -89,9 +89,7 @@ def check_text(name: str, value: Any) -> str:
 
 
 def check_id(name: str, value: Any) -> Any:
-    """Return an id or a title. Raise `DataError` unless it is a text that UTF-8 can encode or a
-    finite number.
-    """
+    """Return an id or a title: a text in UTF-8, or a finite number. Raises `DataError`."""
     if isinstance(value, str):
         check_text(name, value)
         is_id = not any("\ud800" <= letter <= "\udfff" for letter in value)

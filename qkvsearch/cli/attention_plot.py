@@ -42,9 +42,7 @@ def write_maps(path: Path, maps: Sequence[AttentionMap], title: str) -> None:
 
 
 def write_comparison(path: Path, comparison: Comparison, title: str) -> None:
-    """Write a curve for each word, from before the first layer to after the last. Raises as
-    `write_maps`.
-    """
+    """Write a curve over the layers for each word. Raises as `write_maps`."""
     _write(path, comparison_page, _draw_lines, comparison, title)
 
 
@@ -108,9 +106,7 @@ def _draw_maps(figure: Any, maps: Sequence[AttentionMap], title: str) -> None:
 def side_by_side(
     figure: Any, n: int, n_columns: int, each: tuple[float, float], more: tuple[float, float]
 ) -> list[Any]:
-    """Return axes for n drawings of `each` inches, `n_columns` in a row; the figure is larger by
-    `more` inches.
-    """
+    """Return axes for n drawings of `each` inches, and `more` around them."""
     n_rows = -(-n // n_columns)
     width, height = n_columns * each[0] + more[0], n_rows * each[1] + more[1]
     shrink = min(1, MAX_INCHES / max(width, height))

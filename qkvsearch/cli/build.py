@@ -277,9 +277,7 @@ def machine_memory() -> float | None:
 
 
 def _model_lines(facts: Mapping[str, Any], previous: Mapping[str, Any]) -> Iterator[str]:
-    """Yield lines about the models of a build, and about settings of the previous one that are
-    gone.
-    """
+    """Yield lines about the models of a build, and about lost settings of the previous one."""
     from qkvsearch.index.component import LANGUAGE, RECOMMEND_HEADS
     from qkvsearch.index.learned_models import TUNED
     from qkvsearch.storage.remote_collections import FACT as KEYS

@@ -160,9 +160,7 @@ def _table(kind: str, columns: Sequence[Record], verbose: bool) -> str:
 
 
 def _most_important(columns: Sequence[Record]) -> list[Record]:
-    """Return at most `MAX_ROWS` columns in their order: those with a role, then those that lost
-    cells.
-    """
+    """Return at most `MAX_ROWS` columns: those with a role, then those that lost cells."""
 
     def importance(index: int) -> tuple[bool, bool, int]:
         column = columns[index]
@@ -198,9 +196,7 @@ def _percent(share: float) -> str:
 
 
 def _cut(rows: list[list[str]], headings: list[str]) -> tuple[list[list[str]], list[str]]:
-    """Cut long cells, and in a narrow window leave out the last two columns; the headings show
-    that there is more.
-    """
+    """Cut long cells, leave out two columns in a narrow window, and say so in the headings."""
     from rich.cells import cell_len
 
     uncut = [*map(tuple, rows)]

@@ -89,9 +89,7 @@ class CommandContext:
         return click.get_current_context().meta.get(WAIT)
 
     def writable_path(self) -> Path:
-        """Return the folder of the workspace to build or change. Raises `WorkspaceError` for a
-        sample.
-        """
+        """Return the folder to build or change. Raises `WorkspaceError` for a sample."""
         if self.sample is not None:
             raise WorkspaceError(
                 f"{self.workspace} is a bundled sample and cannot be changed; make your own copy "
@@ -129,9 +127,7 @@ class CommandContext:
         return engine
 
     def open_sample(self, name: str) -> Engine:
-        """Open a bundled sample. It is built on first use, when it has changed or is damaged, and
-        when other encoders are installed.
-        """
+        """Open a sample; build it first if it is new, changed or damaged, or encoders changed."""
         from qkvsearch import __version__
         from qkvsearch._utils.user_files import samples_folder
         from qkvsearch.data.samples import sample

@@ -28,9 +28,7 @@ BAR = 20
 
 
 def heat_map(attention_map: AttentionMap) -> str:
-    """Return a map whose rows attend to columns; masked pairs show a dot. For a text that is too
-    long, return what each word attends to most.
-    """
+    """Return a map: rows attend to columns; of a long text, what each word attends to most."""
     tokens = [printable(token) for token in attention_map.tokens]
     if not tokens:
         return ""
@@ -50,9 +48,7 @@ def heat_map(attention_map: AttentionMap) -> str:
 
 
 def small_multiples(maps: Sequence[AttentionMap]) -> str:
-    """Return the maps of all heads in symbols, side by side. For a text that is too long, return
-    the largest weight of each head.
-    """
+    """Return all heads' maps in symbols, side by side; of a long text each largest weight."""
     tokens = [printable(token) for token in maps[0].tokens]
     if not tokens:
         return ""
@@ -80,9 +76,7 @@ def small_multiples(maps: Sequence[AttentionMap]) -> str:
 
 
 def focus_table(focus: Focus) -> str:
-    """Return what a word attends to most, with the head of each maximum; and all its weights in the
-    chosen head.
-    """
+    """Return what a word attends to most, with the heads, and its weights in the chosen head."""
     selected = focus.selected
     in_layers = selected.layer is not None
     columns = [(f"{selected.query} attends to", "left"), ("weight", "right")]

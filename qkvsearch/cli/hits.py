@@ -167,9 +167,7 @@ def explained_rows(ranking: Ranking, explain: str | None) -> list[dict[str, Any]
 
 
 def no_hits_notes(ranking: Ranking, options: dict[str, Any], nothing: str) -> list[str]:
-    """Return notes on why there are no hits. nothing: the note if there are no candidates and the
-    ranking has no notes.
-    """
+    """Return why there are no hits. nothing: the note where nothing could be ranked."""
     if ranking:
         return []
     if not ranking.n_candidates:

@@ -124,9 +124,7 @@ class Output:
         self.is_requested = format_name is not None or path is not None
 
     def write(self, rows: Rows, table: Callable[[], str], fields: Sequence[str] = ()) -> None:
-        """Write rows in the requested format. table: makes the table. fields: the first columns,
-        even without rows.
-        """
+        """Write rows as requested. table: makes the table. fields: columns that come first."""
         if self.format == "parquet":
             self._write_parquet(rows, fields)
             return
@@ -241,9 +239,7 @@ def _plain_table(
     caption: str,
     has_header: bool,
 ) -> str | None:
-    """Return the same text as Rich would, whose import takes longer than a search; None if
-    something must be styled or cut.
-    """
+    """Return the text that Rich, a slow import, would; None if something is styled or cut."""
     lines = [[name for name, _ in columns]] if has_header else []
     lines += [
         [printable(cell) if isinstance(cell, str) else str(cell) for cell in row] for row in rows
@@ -378,9 +374,7 @@ def terminal_width() -> int:
 def write_page(
     listing: Listing, k: int | None, kind: str, output: Output, names: Sequence[str] = ()
 ) -> None:
-    """Write one page of a listing, with a message if it is empty. names: the columns of a table, by
-    default all.
-    """
+    """Write a page of a listing, or a message. names: the columns of a table, by default all."""
     if not listing and k != 0:
         settings().message(_range_text(listing, kind))
     write_listing(listing, kind, output, names)

@@ -45,9 +45,7 @@ T = TypeVar("T")
 def _question(
     question: Callable[Concatenate[OpenBuild, P], T],
 ) -> Callable[Concatenate[Engine, P], T]:
-    """Return a method of `Engine` that answers a question from one build, even if another build is
-    published meanwhile.
-    """
+    """Return a method of `Engine` that answers from one build, whatever is published meanwhile."""
 
     @wraps(question)
     def ask(engine: Engine, /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -244,9 +242,7 @@ class Engine:
     def add(
         self, items: Source, columns: Columns | None = None, *, progress: Progress | None = None
     ) -> Revision:
-        """Add the items of a file or frame without a rebuild; they replace items with the same ids.
-        Raises `QkvError`.
-        """
+        """Add or replace the items of a file or frame without a rebuild. Raises `QkvError`."""
         from qkvsearch.index.add import add_items
 
         return self._changed(add_items, items, columns, progress)

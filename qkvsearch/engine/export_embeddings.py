@@ -76,9 +76,7 @@ def dense_head(models: StoredModels, head: str | None) -> str:
 
 
 def embedding_table(recommender: Recommender, of: str, head: str | None) -> EmbeddingTable:
-    """Return the keys of a dense head, or the embeddings of items or users that were learned from
-    interactions. Raises `QkvError` if there are none.
-    """
+    """Return a dense head's keys, or learned embeddings of items or users. Raises `QkvError`."""
     models = recommender.models
     if of not in KINDS:
         raise QkvError(f"`of` is {' or '.join(KINDS)}, not {of!r}{suggest(of, list(KINDS))}")

@@ -70,9 +70,7 @@ def _columns(records: list[dict[str, Any]], catalog: StoredCatalog) -> list[dict
 
 
 def build_rows(workspace: Workspace) -> Listing:
-    """List the builds, the latest first, with the `megabytes` that each added on disk. The notes
-    name damaged builds. Raises `WorkspaceError`.
-    """
+    """List the builds, the latest first; notes name damaged ones. Raises `WorkspaceError`."""
     with closing(workspace.open()) as build:
         current = build.name
     rows, notes = [], []
@@ -109,9 +107,7 @@ def _added(folder: Path, counted: set[tuple[int, int]]) -> float:
 
 
 def explain_damage(error: DamagedError, build: Snapshot) -> WorkspaceError:
-    """Return the error with a list of what still works in the build, or, if the build was removed,
-    an error that says so.
-    """
+    """Return the error with what still works, or say that the build was removed."""
     if not build.segments[-1].folder.is_dir():
         return WorkspaceError(
             f"{build.workspace}: the opened build, {build.name}, was removed; forget removes every "
@@ -121,9 +117,7 @@ def explain_damage(error: DamagedError, build: Snapshot) -> WorkspaceError:
 
 
 def verify(workspace: Workspace) -> str:
-    """Compare every file with its checksum, and return a sentence. Raises one `DamagedError` for
-    all damaged files.
-    """
+    """Compare every file with its checksum. Raises one `DamagedError` for all damaged files."""
     path, damaged = workspace.path, workspace.damaged_files()
     with suppress(WorkspaceError), closing(workspace.open()) as build:
         damaged += damaged_keys(build)

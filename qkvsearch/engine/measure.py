@@ -66,9 +66,7 @@ def evaluate_against(
 
 @contextmanager
 def learner(engine: str | None) -> Iterator[Callable[..., Any] | None]:
-    """Return an estimator that learns preferences on Spark instead of `ImplicitALS`, for the time
-    of the block; None for this machine. Raises `QkvError`.
-    """
+    """Return an estimator for preferences on Spark, or None for this machine. Raises `QkvError`."""
     if engine is None:
         yield None
         return
@@ -81,9 +79,7 @@ def learner(engine: str | None) -> Iterator[Callable[..., Any] | None]:
 def evaluate_recommend(
     models: StoredModels, k: int, random_state: int, users: int | None = None, **options: Any
 ) -> Evaluation:
-    """Call `evaluate_recommend` with the build's log and the settings in use. Raises
-    `WorkspaceError` if there is no log.
-    """
+    """Evaluate with the log and the settings in use. Raises `WorkspaceError` without a log."""
     check_whole("k", k)
     check(random_state=random_state, users=users)
     tuned = models.snapshot.facts.get(TUNED) or {}
@@ -115,9 +111,7 @@ def search_settings(
     random_state: int,
     **options: Any,
 ) -> Tuning:
-    """Call `evaluation.tuning` with the build's log and the settings in use. Raises
-    `WorkspaceError` if there is no log.
-    """
+    """Tune with the log, from the settings in use. Raises `WorkspaceError` without a log."""
     check_whole("k", k)
     check(trials=trials, minutes=minutes, random_state=random_state)
     return tuning.tune(

@@ -131,9 +131,7 @@ class OpenBuild:
         return record_rows(self.catalog, user, k, offset)
 
     def show(self, item: Any) -> dict[str, Any]:
-        """Return one item by id or title: all its columns, and `users`, the number of users who
-        interacted with it. Raises `UnknownIdError`.
-        """
+        """Return one item: all columns, and its number of `users`. Raises `UnknownIdError`."""
         from qkvsearch.engine.rows import item_card
 
         return item_card(self.histories, self.catalog.item_position(check_id("item", item)))
@@ -252,9 +250,7 @@ class OpenBuild:
         return self.texts.with_matches(ranking, read_query) if explain else ranking
 
     def head(self, name: str, query: str) -> Scores | None:
-        """Return the scores of one head; None where it knows no word. Raises `QkvError` if its
-        encoder is missing.
-        """
+        """Return a head's scores; None if it knows no word. Raises `QkvError` for no encoder."""
         return self.texts.head(name, check_text("query", query))
 
     @query_lock()

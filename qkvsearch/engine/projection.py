@@ -116,9 +116,7 @@ def _drawn(keys: np.ndarray | RemoteRows) -> tuple[np.ndarray, list[str]]:
 
 
 def _plane(points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the points' mean (d,), two axes (2, d) and the share of the variance along each (2,);
-    zeros for an axis without variance.
-    """
+    """Return the mean (d,), two axes (2, d), and their shares of variance, (2,), or zeros."""
     n, d = points.shape
     axes, explained = np.zeros((2, d), np.float32), np.zeros(2, np.float32)
     if n < 2 or not np.ptp(points, axis=0).any():
@@ -132,9 +130,7 @@ def _plane(points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def with_query(base: ItemMap, texts: TextSearch, query: str, k: int) -> ItemMap:
-    """Return the map with the position of a text. Raises `QkvError` for the collaborative head,
-    which places no texts.
-    """
+    """Return the map with a text. Raises `QkvError` for the collaborative head, which has none."""
     if base.head == COLLABORATIVE:
         raise QkvError(f"`query`: {COLLABORATIVE} embeddings have no texts; choose another `head`")
     parts = texts.vectors(texts.reader.read(query)).of_head(base.head)

@@ -33,9 +33,7 @@ def write_remotely(
     batch: BatchRecommendations,
     progress: Progress | None,
 ) -> Exported:
-    """Write recommendations for all users to a folder of Parquet files. state: of the build and its
-    records. Raises `QkvError`.
-    """
+    """Write all users' recommendations as Parquet. state: build and records. Raises `QkvError`."""
     from qkvsearch.engines.spark.batches import write_blocks
 
     if (format or Path(path).suffix.lower().removeprefix(".") or "parquet") != "parquet":

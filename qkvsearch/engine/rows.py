@@ -140,9 +140,7 @@ class ItemRows(RowsById):
         )
 
     def facets(self, columns: str | Iterable[str], *, where: Where | None = None) -> Facets:
-        """Count the items for which `where` holds by the values of these columns, as the facets of
-        a search do. Raises `QkvError`.
-        """
+        """Count the items for which `where` holds by values, as a search. Raises `QkvError`."""
         counted = own_columns(self.catalog, columns, "columns")
         return count_values(self.catalog, counted, candidates(self.catalog, self._n_items, where))
 

@@ -113,9 +113,7 @@ def remove_items(
 def _plan_removal(
     snapshot: Snapshot, named: Sequence[Any], where: Where | None
 ) -> tuple[np.ndarray, Revision]:
-    """Return the rows of the items to remove, and the result of removing them. Raises `QkvError`
-    where no item would be left.
-    """
+    """Return the rows to remove, and the result. Raises `QkvError` where no item would be left."""
     n_items: int = snapshot.facts["n_items"]
     matches = [snapshot.catalog.find_item(item) for item in named]
     if where is None:

@@ -143,9 +143,7 @@ def build_workspace(
 
 @contextmanager
 def unfinished_files(workspace: Path) -> Iterator[str]:
-    """Create a temporary folder in the workspace, and remove those of killed processes. Requires
-    the lock of the workspace.
-    """
+    """Create a temporary folder, without those of killed processes. Requires the writer's lock."""
     for leftover in workspace.glob(f"{UNFINISHED}*"):
         shutil.rmtree(leftover, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix=UNFINISHED, dir=workspace) as folder:
@@ -204,9 +202,7 @@ def _add_text(
     folder: Path,
     progress: Progress,
 ) -> None:
-    """Add the lexical keys, encoders and keys of the dense heads, weights of heads and columns, and
-    the thresholds for queries without an answer.
-    """
+    """Add lexical keys, encoders, dense keys, weights of heads and columns, and thresholds."""
     analyzer = fields[0].runs.analyzer
     names = [name for name in prior if name in LEARNED]
     progress("reading texts", 0, len(names) + 1)

@@ -102,19 +102,13 @@ class IndexComponent(ABC, Generic[T]):
 
     @abstractmethod
     def load(self, models: StoredModels) -> T:
-        """Load the model from all segments, without importing scikit-learn or numba. Raises
-        `DamagedError`.
-        """
+        """Load the model, without importing scikit-learn or numba. Raises `DamagedError`."""
 
     def extend(self, contents: BuildContents, addition: Addition, progress: Progress) -> None:
-        """Add the arrays of a segment with new items, and what changes for the whole build. Nothing
-        is learned.
-        """
+        """Add the arrays of a segment with new items, and what changes. Nothing is learned."""
 
     def delete(self, contents: BuildContents, models: StoredModels, deleted: np.ndarray) -> None:
-        """Add what changes for the whole build where items are deleted with their interactions.
-        deleted: their rows in `models`, int64 (n,).
-        """
+        """Add what changes where items are deleted. deleted: their rows in `models`, int64 (n,)."""
 
     def merge(self, contents: BuildContents, models: StoredModels, progress: Progress) -> None:
         """Add the arrays of one base that answers as all segments of `models` do together."""
@@ -152,9 +146,7 @@ class IndexComponent(ABC, Generic[T]):
         return arrays
 
     def rows_at(self, snapshot: Snapshot, name: str, positions: np.ndarray) -> np.ndarray:
-        """Read the rows (n, …) of an array for the items in the rows `positions` (n,); zeros for −1
-        and for an item without a row.
-        """
+        """Read rows (n, …) of an array for items `positions` (n,); zeros for −1 and for none."""
         if self.arrays[name].rows == "texts":
             pieces, stored = self._pieces(snapshot, name, {}), snapshot.rows.stored
         else:
@@ -181,9 +173,7 @@ class IndexComponent(ABC, Generic[T]):
         return contents.has(self.name_of(array))
 
     def put(self, contents: BuildContents, **arrays: Any) -> None:
-        """Add arrays to the build; None removes one. The name is not shared any more: writing under
-        it would change the other build.
-        """
+        """Add arrays to the build, and share them no longer; None removes one."""
         for array, values in arrays.items():
             name = self.name_of(array)
             contents.shared.pop(f"{name}.npy", None)
@@ -240,9 +230,7 @@ class LearnedComponent(IndexComponent[T]):
 
 
 def check_shape(path: Path, array: np.ndarray, spec: ArraySpec, sizes: dict[str, int]) -> None:
-    """Raise `DamagedError` where an array has another dtype or shape. sizes: lengths by name; new
-    ones are added.
-    """
+    """Raise `DamagedError` for another dtype or shape. sizes: lengths by name, extended here."""
     lengths = [length - bool(spec.spans) for length in array.shape]
     if array.dtype.kind in spec.kinds and len(lengths) == len(spec.shape):
         expected = [sizes.setdefault(*pair) for pair in zip(spec.shape, lengths, strict=True)]

@@ -277,9 +277,7 @@ def sums(keys: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def damaged_keys(snapshot: Snapshot) -> list[DamagedError]:
-    """Read all remote keys, compare them with their sums, and return an error for each head whose
-    keys differ; none where the keys are local.
-    """
+    """Return an error for each head whose remote keys differ from their sums."""
     if RemoteCollection.of(snapshot.facts) is None:
         return []
     errors = []

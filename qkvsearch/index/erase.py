@@ -27,9 +27,7 @@ LEARNED = (
 
 @dataclass(frozen=True)
 class Forgotten:
-    """Result of erasing a user: how many interactions of the log, records and previous builds were
-    deleted. The notes say what stays.
-    """
+    """Result of erasing a user: how much was deleted. The notes say what stays."""
 
     interactions: int
     records: int

@@ -31,9 +31,7 @@ _STRAY = (
 
 @dataclass(frozen=True)
 class Learned:
-    """Result of learning. recorded: how many records were learned from for the first time. n_users,
-    n_interactions: of the new log.
-    """
+    """Result of learning. recorded: records learned for the first time. Others: of the new log."""
 
     recorded: int
     n_users: int
@@ -75,9 +73,7 @@ def learn(workspace: Workspace, progress: Progress | None = None) -> Learned:
 
 
 def log_with_records(models: StoredModels) -> Interactions:
-    """Return all histories, new records included, in the owner's ids. Raises `WorkspaceError` where
-    there are none.
-    """
+    """Return all histories, with new records. Raises `WorkspaceError` where there are none."""
     snapshot = models.snapshot
     histories = Histories(models, snapshot.catalog)
     texts = histories.ids.texts

@@ -24,9 +24,7 @@ MAX_SEGMENTS, MAX_CHANGED_SHARE = 32, 0.2
 
 @dataclass(frozen=True)
 class Merged:
-    """Result of a merge. segments: how many were merged, 1 where there was nothing to do. n_items:
-    in the base. dropped: previous builds that were removed.
-    """
+    """Result of a merge. segments: 1 for nothing to do. n_items: in the base. dropped: builds."""
 
     segments: int
     n_items: int
@@ -34,9 +32,7 @@ class Merged:
 
 
 def merge_segments(workspace: Workspace, progress: Progress | None = None) -> Merged:
-    """Merge the segments of the current build into one base, and publish it. Answers stay the same
-    to the last bit. Raises `WorkspaceError`.
-    """
+    """Merge the segments into one base that answers the same, and publish it."""
     with workspace.writing("compact"), closing(workspace.open()) as build:
         n_segments = len(build.segments)
         if not build.rows.is_plain or n_segments > 1:

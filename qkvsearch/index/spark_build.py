@@ -63,9 +63,7 @@ def learn_from_spark(
 def _with_neighbours(
     contents: BuildContents, factors: ImplicitFactors, log: SparkLog, progress: Progress
 ) -> tuple[Preferences, list[str]]:
-    """Learn neighbours and shares on this machine, beside embeddings that the engine has learned.
-    Return notes about what was left out.
-    """
+    """Learn neighbours here, beside embeddings of the engine. Return notes on what was left out."""
     if len(log) > MAX_PAIRS:
         return Preferences(factors), [NO_NEIGHBOURS.format(n=len(log), most=MAX_PAIRS)]
     local = _local_log(contents, log)

@@ -72,9 +72,7 @@ class StoredModels:
         return DamagedError(self.snapshot.segments[-1].folder / MANIFEST, what)
 
     def load(self, component: IndexComponent[T]) -> T:
-        """Load a component that the build has, or return it if it is loaded. Raises `DamagedError`
-        where its arrays do not fit together.
-        """
+        """Load a component once. Raises `DamagedError` where its arrays do not fit together."""
         if component not in self._loaded:
             try:
                 self._loaded[component] = component.load(self)
@@ -108,9 +106,7 @@ class StoredModels:
         return main_head(self.snapshot.facts)
 
     def column_weights(self, head: str) -> list[float] | None:
-        """Return the weight of each text column in the keys of a dense head, in the order of the
-        columns; None where all have the same weight.
-        """
+        """Return the text columns' weights in the keys of a head; None where all are equal."""
         weights = self.snapshot.facts.get(COLUMN_WEIGHTS, {}).get(head)
         columns = self.snapshot.facts["text_columns"]
         return None if weights is None else [float(weights[name]) for name in columns]
@@ -184,9 +180,7 @@ class StoredModels:
         return None if preferences is None else preferences.heads
 
     def user_directions(self, progress: Progress | None = None) -> np.ndarray:
-        """Return the users' embeddings at length 1, as `PreferencesComponent.user_directions` does;
-        they are computed at most once.
-        """
+        """Return `PreferencesComponent.user_directions`, computed at most once."""
         if self._user_directions is None:
             directions = self._preferences.user_directions(self, progress or silent)
             self._user_directions = directions
@@ -212,9 +206,7 @@ class StoredModels:
             )
 
     def log(self, purpose: str = "learn from") -> Interactions:
-        """Return the interactions that the build learned from, in the owner's ids. Raises
-        `WorkspaceError` where there are none.
-        """
+        """Return the log, in the owner's ids. Raises `WorkspaceError` where there is none."""
         self.require_interactions(purpose)
         return self.load(self._log).interactions()
 

@@ -34,9 +34,7 @@ if TYPE_CHECKING:
 def store_words(
     contents: BuildContents, catalog: Catalog, fields: Sequence[AnalyzedTexts]
 ) -> tuple[Vocabulary, csr_matrix]:
-    """Store lexical keys, codes and words in order. Return the terms and their counts. fields: the
-    text columns.
-    """
+    """Store lexical keys, codes and words of text columns. Return terms and their counts."""
     counted = AnalyzedTexts.joined(fields).key_counts()
     LexicalComponent().store(contents, *counted)
     CodesComponent().store(contents, catalog)

@@ -37,9 +37,7 @@ OPERATOR = re.compile(r"""(?<!\S)(?:-|[^\s"*^:]*["*^:])""")
 
 @dataclass(frozen=True)
 class Clause:
-    """A piece of a query. field: the typed name of a column, or "". excluded: whether items must
-    not match it. boost: how many times it counts.
-    """
+    """A piece of a query. field: a column as typed. excluded: must not match. boost: how often."""
 
     text: str
     kind: Kind = "text"
@@ -65,9 +63,7 @@ class Clause:
 
 
 class ParsedQuery(NamedTuple):
-    """The clauses of a query in order. n_ignored: how many operators after the first
-    `MAX_OPERATORS` were left out.
-    """
+    """The clauses of a query. n_ignored: the operators beyond `MAX_OPERATORS`."""
 
     clauses: list[Clause]
     n_ignored: int = 0

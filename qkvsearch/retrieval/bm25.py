@@ -87,9 +87,7 @@ class PostingList(NamedTuple):
 
 
 class TermMatches(NamedTuple):
-    """The items that match a word by any expansion, ascending rows (n,), and what the best of its
-    expansions adds to each, float32 (n,).
-    """
+    """The items that match a word, ascending rows (n,), and what each one's best expansion adds."""
 
     postings: Sequence[PostingList]
     items: np.ndarray
@@ -216,9 +214,7 @@ class TermKeys(ABC):
         return Scores(name, scores, parts, covered=scores > 0)
 
     def matches(self, term: QueryTerm) -> TermMatches:
-        """Return the matches of a word. All its expansions are as rare as the items that match any
-        of them: a rare one does not count more.
-        """
+        """Return the matches of a word. A rare expansion counts no more than a frequent one."""
         postings = [(expansion, *self.postings(expansion.term)) for expansion in term.expansions]
         postings = [row for row in postings if len(row[1])]
         if not postings:

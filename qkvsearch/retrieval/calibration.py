@@ -45,9 +45,7 @@ def best_scores(
     keys: Mapping[str, np.ndarray],
     analyzer: Analyzer,
 ) -> BestScores:
-    """Return the function that computes the best score of each head of a build. encoders, keys: of
-    the dense heads; keys are (n_items, d).
-    """
+    """Return what computes each head's best score. encoders, keys (n_items, d): of dense heads."""
     batch_size = max(1, MAX_SCORES // lexical.n_items)
 
     def highest(score: Callable[[Sequence[str]], np.ndarray], texts: Sequence[str]) -> np.ndarray:
@@ -116,9 +114,7 @@ def calibrate(
 
 @cache
 def unrelated_texts() -> dict[str, list[str]]:
-    """Return sentences of everyday life by language; the English ones are about subjects so far
-    apart that a catalog is about few of them.
-    """
+    """Return sentences by language; the English ones are about subjects far apart."""
     path = Path(__file__).with_name("unrelated_texts.json")
     texts: dict[str, list[str]] = json.loads(path.read_text(encoding="utf-8"))
     return texts

@@ -65,17 +65,13 @@ class ColumnScores(NamedTuple):
     def of(
         cls, queries: np.ndarray, columns: Sequence[np.ndarray], answers: np.ndarray
     ) -> ColumnScores:
-        """Build from embeddings of queries (n, d) and of the columns of items (m, d), with rows of
-        length 1 or 0.
-        """
+        """Build from embeddings of queries (n, d) and items' columns (m, d), of length 1 or 0."""
         stacked = np.stack(columns)
         grams = np.einsum("cid,kid->ick", stacked, stacked, optimize=True)
         return cls(np.stack([queries @ column.T for column in columns]), grams, answers)
 
     def scores(self, weights: np.ndarray) -> np.ndarray:
-        """Return the cosines (queries, items) of the queries with the keys that have these weights
-        of columns, (columns,).
-        """
+        """Return the cosines (queries, items) with keys that have these weights of columns."""
         return self._scores(weights)[0]
 
     def _scores(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -89,9 +85,7 @@ class ColumnScores(NamedTuple):
         return np.tensordot(weights, self.products, 1) / lengths, lengths, along.T / lengths
 
     def loss(self, weights: np.ndarray, scale: float) -> tuple[float, np.ndarray, float]:
-        """Return −Σ ln softmax(scale · scores) of the answers, and its derivatives by the weights,
-        (columns,), and by the scale.
-        """
+        """Return −Σ ln softmax(scale · scores) of the answers, its slopes by weights and scale."""
         scores, lengths, changes = self._scores(weights)
         likely = softmax(scale * scores)
         value = -float((self.answers * np.log(likely + 1e-30)).sum())

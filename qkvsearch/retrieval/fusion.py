@@ -35,9 +35,7 @@ class Scores:
     notes: Sequence[str] = ()
 
     def moments(self) -> tuple[float, float]:
-        """Return mean and standard deviation of the scores, the latter 0 where no score differs
-        from another by more than rounding.
-        """
+        """Return mean and deviation of the scores, the latter 0 if only rounding differs."""
         return moments(self.scores)
 
     def allowed(self, mask: np.ndarray | None = None) -> np.ndarray:
@@ -113,9 +111,7 @@ def summed(heads: Sequence[Scores]) -> Scores:
 
 
 def plus(head: Scores, name: str, values: np.ndarray, parts: PartsOf | None = None) -> Scores:
-    """Add values (n_items,) to a head's scores: as the sum of `parts`, or as a part with neither
-    query nor key.
-    """
+    """Add values (n_items,) to scores: the sum of `parts`, or one part without query and key."""
 
     def constant(position: int) -> Components:
         return Components.of([ScoreComponent(name, None, None, float(values[position]))])

@@ -50,9 +50,7 @@ def quantize(keys: np.ndarray, n_rows: int = 2**14) -> dict[str, np.ndarray]:
 
 @dataclass(frozen=True)
 class QuantizedKeys:
-    """Dense keys of many items, with int8 copies. vectors: float32 (N, d). codes, scales: as
-    `quantize` returns them.
-    """
+    """Dense keys, float32 (N, d), with int8 copies. codes, scales: as from `quantize`."""
 
     vectors: np.ndarray
     codes: np.ndarray

@@ -127,9 +127,7 @@ class Ranking(Sequence[Hit]):
         return parts.ordered() if full else parts.listed()
 
     def reasons(self, index: int, parts: Components | None = None) -> list[Reason]:
-        """Return why one hit has its score, in a few lines that add up to it. parts: of the hit, to
-        save computing them again.
-        """
+        """Return a few lines that add up to a hit's score. parts: the hit's, if computed."""
         parts = self.parts(index) if parts is None else parts
         return self.reasoning(int(self.positions[index]), parts)
 
@@ -142,9 +140,7 @@ class Ranking(Sequence[Hit]):
         return replace(self, hits=hits, annotations=[*self.annotations, *columns])
 
     def page(self, offset: int, min_weight: float) -> Ranking:
-        """Return the ranking without the first `offset` hits, and without hits of less weight. The
-        ranks stay.
-        """
+        """Return the ranking from `offset` on, without hits of less weight. The ranks stay."""
         rows = [i for i, hit in enumerate(self.hits) if i >= offset and hit.weight >= min_weight]
         if len(rows) == len(self.hits):
             return self
@@ -160,9 +156,7 @@ class Ranking(Sequence[Hit]):
         return replace(self, facets=facets)
 
     def envelope(self, hits: Sequence[dict[str, Any]] | None = None) -> dict[str, Any]:
-        """Return a search's answer as one object: the query, the notes on it, and the hits, by
-        default those of `to_records`.
-        """
+        """Return query, notes and hits as one object; hits: by default those of `to_records`."""
         return {
             "query": self.query,
             "notes": list(self.notes),

@@ -94,9 +94,7 @@ class WordReasons:
         return name
 
     def _named(self, head: str, query: Any, is_whole_item: bool) -> str:
-        """Return the line that a part belongs to. is_whole_item: whether it is of no piece of the
-        item.
-        """
+        """Return the line that a part belongs to. is_whole_item: it is of no piece of the item."""
         label, kind = str(query), KINDS.get(head, MEANING)
         if query is None or is_whole_item:  # such as an item of a history
             return kind
@@ -234,9 +232,7 @@ def n_for_share(values: Sequence[float] | np.ndarray) -> int:
 
 
 class KindsOfItems:
-    """The items of a history by their kinds, such as genres. titles: one for each item. kinds: a
-    list for each item.
-    """
+    """The items of a history by kinds, such as genres. titles, kinds: of each item."""
 
     def __init__(self, titles: Sequence[str], kinds: Sequence[Collection[str]]) -> None:
         self.titles = titles

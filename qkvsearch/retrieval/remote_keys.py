@@ -133,9 +133,7 @@ class RemoteQuery(ApproximateQuery):
         return Scores(self.name, scores, self.parts)
 
     def _estimated(self, sample: np.ndarray, n: int) -> np.ndarray:
-        """Return the scores of the sample for n other items, shifted and scaled so that mean and
-        deviation of all items are those of all keys.
-        """
+        """Return the sample's scores for n items, with mean and deviation of all keys' scores."""
         n_items, mean = len(self.keys.vectors), float(self.vector @ self.keys.mean)
         square = float(self.vector @ self.keys.covariance @ self.vector) + mean * mean
         exact = self._scores.astype(np.float64)

@@ -133,9 +133,7 @@ class Components:
         return replace(self, rows=rows, columns=columns, values=values)
 
     def table(self, rows: Sequence[int]) -> tuple[list[Any], np.ndarray]:
-        """Return the keys that some sources go with, and what each of these adds with each key,
-        float64 (n_rows, n_keys).
-        """
+        """Return the keys that sources go with, and the values, float64 (n_rows, n_keys)."""
         row_of = np.full(len(self.sources), -1)
         row_of[rows] = np.arange(len(rows))
         table_rows = row_of[self.rows]
@@ -149,9 +147,7 @@ class Components:
         return keys, sums.reshape(len(rows), len(keys))
 
     def by_query(self) -> Components:
-        """Return one part for each piece of the query, the sum over heads and keys; parts without
-        a piece of the query stay as they are.
-        """
+        """Return one part for each piece of the query, summed over heads and keys."""
         first: dict[Any, int] = {}
         sources: list[Source] = []
         rows = np.empty(len(self.sources), dtype=np.int64)
@@ -180,9 +176,7 @@ class Components:
         return [*largest, others] if n_others else largest
 
     def largest(self, n: int) -> tuple[list[ScoreComponent], int, float]:
-        """Return the `n` largest parts, how many others there are, and what these add. A single
-        other part is no other: then all are returned.
-        """
+        """Return the `n` largest parts, and the number and sum of the others, never just one."""
         if len(self) <= n + 1:
             return self.ordered(), 0, 0.0
         sizes = np.abs(self.values)

@@ -41,9 +41,7 @@ class AnsweredQueries(NamedTuple):
 
 
 def lexical_scores(keys: LexicalKeys, texts: Sequence[str], analyzer: Analyzer) -> np.ndarray:
-    """Return the BM25 scores (queries, n_items) of words, and of related words where texts are
-    short; zeros for a query of unknown words.
-    """
+    """Return BM25 scores (queries, n_items) of words, in short texts of related ones too."""
     scores = np.zeros((len(texts), keys.n_items), dtype=np.float32)
     is_short = len(keys.indices) <= MAX_MEAN_LENGTH * keys.n_items
 
@@ -93,9 +91,7 @@ def made_queries(
 def of_column(
     fields: Columns, column: int, rng: np.random.Generator, analyzer: Analyzer
 ) -> MadeQueries | None:
-    """Make queries of one column; return None if there are too few, or if the other columns repeat
-    it.
-    """
+    """Make queries of a column; None if there are too few, or if other columns repeat it."""
     columns = AnalyzedTexts.of_columns(fields, analyzer)
     texts, n_items = columns[column], len(columns[column])
     n_queries = min(MAX_QUERIES, n_items // 5)

@@ -121,9 +121,7 @@ class WordSequences:
     def with_words(
         self, fits: Sequence[np.ndarray], rows: np.ndarray, column: int | None = None
     ) -> np.ndarray:
-        """Return `with_phrase` of words. fits: for each place in the phrase which words fit, bool
-        (n_spellings,).
-        """
+        """Return `with_phrase` of words. fits: for each place which fit, bool (n_spellings,)."""
         words, starts = self.words_of(rows)
         n = len(words) - len(fits) + 1
         if not len(rows) or not fits or n < 1:
@@ -190,9 +188,7 @@ class WordIndex:
         return self._items(matches, candidates)
 
     def items_with_prefix(self, typed: Sequence[str]) -> np.ndarray:
-        """Return which items begin, in their first column, with these words, the last of which may
-        be unfinished, bool (n_items,).
-        """
+        """Return which items begin with these words, the last unfinished, bool (n_items,)."""
 
         def matches(words: WordSequences, rows: np.ndarray) -> np.ndarray:
             spelled = [words.spellings == word.encode(errors="replace") for word in typed[:-1]]
@@ -201,9 +197,7 @@ class WordIndex:
         return self._items(matches, np.ones(self.n_items, dtype=bool))
 
     def items_starting_with(self, typed: Sequence[str], is_whole: bool = False) -> np.ndarray:
-        """Return which items begin, in their first column, with these words, or with `is_whole`
-        have no others there, bool (n_items,).
-        """
+        """Return the items that begin with, or `is_whole` are, these words, bool (n_items,)."""
 
         def matches(words: WordSequences, rows: np.ndarray) -> np.ndarray:
             encoded = [word.encode(errors="replace") for word in typed] + [END] * is_whole
@@ -231,9 +225,7 @@ class WordIndex:
 
     @cached_property
     def by_letters(self) -> LetterIndex:
-        """The words that others may be misspellings of: no numbers, and no words of scripts in
-        which a word is one or two characters.
-        """
+        """The words that others may misspell: no numbers, and no scripts of one-character words."""
         words = (spelling.decode(errors="replace") for spelling in self.spellings.tolist())
         return LetterIndex([word for word in words if word.isalpha() and not HAS_CJK(word)])
 

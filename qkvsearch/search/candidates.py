@@ -104,9 +104,7 @@ def ranked(
 
 
 def groups_of(catalog: StoredCatalog, distinct: str | None) -> np.ndarray | None:
-    """Return `StoredCatalog.groups` of a column; None without one. Raises `QkvError` for an unknown
-    column.
-    """
+    """Return `StoredCatalog.groups`; None for no column. Raises `QkvError` for an unknown one."""
     if distinct is None:
         return None
     column = catalog.catalog_columns.find(check_text("distinct", distinct), "distinct")
@@ -119,17 +117,13 @@ def n_ranked(k: int, offset: int) -> int:
 
 
 def positions_of(catalog: StoredCatalog, items: Iterable[Any]) -> tuple[list[int], list[str]]:
-    """Return the row numbers of items by id or title, and notes on ambiguous names. Raises
-    `UnknownIdError`.
-    """
+    """Return rows of items by id or title, and notes on ambiguity. Raises `UnknownIdError`."""
     matches = [catalog.find_item(item) for item in items]
     return [position for position, _ in matches], [note for _, note in matches if note]
 
 
 def named_once(catalog: StoredCatalog, items: Iterable[Any]) -> tuple[list[int], list[str]]:
-    """Return `positions_of` with each item once, and a note on those named more often. Raises
-    `QkvError` where no item is named.
-    """
+    """Return `positions_of` without repetitions, and a note on them. Raises `QkvError` for none."""
     all_positions, notes = positions_of(catalog, items)
     positions = list(dict.fromkeys(all_positions))
     if not positions:
@@ -148,8 +142,6 @@ def as_list(names: Id | Iterable[Id]) -> list[Any]:
 
 
 def id_list(parameter: str, ids: Id | Iterable[Id]) -> list[Any]:
-    """Return ids or titles as a list. Raise `DataError`, which names the parameter, for a value
-    that cannot be an id.
-    """
+    """Return ids or titles as a list. Raises `DataError`, which names the parameter."""
     is_single = isinstance(ids, bytes | Mapping) or getattr(ids, "ndim", 1) == 0
     return [check_id(parameter, id_) for id_ in ([ids] if is_single else as_list(ids))]

@@ -19,9 +19,7 @@ from qkvsearch.text.product_codes import codes_in, whole_as_id, without_codes
 
 @dataclass(frozen=True)
 class QueryCodes:
-    """The codes in a query that items have. weight: a factor of their scores. rest: the query
-    without them, for the encoders.
-    """
+    """The codes in a query that items have. weight: a factor. rest: the query without them."""
 
     tokens: Sequence[Token]
     weight: float
@@ -54,9 +52,7 @@ class QueryCodes:
         return cls([whole], float(as_word / as_code) or 1, rest, keys)
 
     def head(self, catalog: StoredCatalog) -> Scores | None:
-        """Return the scores of all items, in the units of words, with parts that name the column of
-        the code; None where no item has one.
-        """
+        """Return scores in the units of words; parts name the column. None where none matches."""
         scores = self.keys.head(self.tokens) if self.tokens else None
         if scores is None:
             return None
@@ -83,9 +79,7 @@ class QueryCodes:
         return {name: entries for name, entries in cells.items() if entries}
 
     def _with_column(self, catalog: StoredCatalog, position: int, word: str) -> str:
-        """Return a code of an item with its column, as in "SKU 000467"; the word itself where no
-        cell equals it.
-        """
+        """Return a code with its column, as in "SKU 000467"; the word itself if no cell has it."""
         term = next(token.term for token in self.tokens if token.text == word)
         row = catalog.row(position)
         names = (

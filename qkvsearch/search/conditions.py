@@ -24,9 +24,7 @@ YES = frozenset(["yes", "true", "1", "y"])
 
 @dataclass(frozen=True)
 class Conditions:
-    """The conditions of a query. mask: bool (n_items,), the items that meet all of them; None
-    without conditions. notes: the conditions that no item meets.
-    """
+    """The conditions of a query. mask: bool (n_items,), None without any. notes: on unmet ones."""
 
     mask: np.ndarray | None
     notes: Sequence[str] = ()
@@ -166,9 +164,7 @@ def _entry_has(
 
 
 def _terms(entry: str, analyzer: Analyzer) -> tuple[str, ...]:
-    """Return the terms of a text. Those of short texts are cached, since several conditions read
-    the same cells.
-    """
+    """Return the terms of a text; cached for short ones, which several conditions read."""
     read = _cached_terms if len(entry) <= MAX_CACHED_TEXT else _cached_terms.__wrapped__
     return read(entry, analyzer)
 

@@ -142,9 +142,7 @@ class Lexicon:
         return changes
 
     def completed(self, token: Token, typed: str) -> Change | None:
-        """Return an unfinished word as the most frequent word that begins so, or else corrected;
-        None where it is a word of the catalog itself.
-        """
+        """Return an unfinished word completed or else corrected; None for a word of the catalog."""
         if n_with_word(self.models, token.text):
             return None
         if completions := self.completions(token.text):

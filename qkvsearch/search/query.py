@@ -83,9 +83,7 @@ class Query:
         return self.labels.get(fold(str(word)), (word, 1.0))
 
     def mask(self, mask: np.ndarray, anyway: bool = False) -> np.ndarray:
-        """Return which items of `mask`, bool (n_items,), the query may rank. With `anyway`, stop
-        words may rank all.
-        """
+        """Return the items of `mask` that may be ranked. With `anyway`, stop words may rank all."""
         mask = self.conditions.apply(mask)
         return mask if anyway or self.stop_words_mask is None else mask & self.stop_words_mask
 

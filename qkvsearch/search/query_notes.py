@@ -108,9 +108,7 @@ def _unknown_words(query: Query, reader: QueryReader) -> list[str]:
 
 
 def _suggestions(query: Query, reader: QueryReader, missing: Sequence[str]) -> Iterator[str]:
-    """Suggest corrections of conditions that no item meets, existing names of columns, and numbers
-    as conditions on columns that have them.
-    """
+    """Suggest corrections of unmet conditions, names of columns, and numbers as conditions."""
     columns = reader.catalog.catalog_columns
     for clause in query.clauses if query.conditions.notes else ():
         if clause.is_condition and not clause.excluded:

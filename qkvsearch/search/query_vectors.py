@@ -73,9 +73,7 @@ class QueryVectors:
         return LabelledVectors(vectors.labels, replaced)
 
     def _boosted(self, vectors: LabelledVectors) -> LabelledVectors:
-        """Scale each word by its boost, with the total as long as before: the similarity to an item
-        does not depend on the sum of the boosts.
-        """
+        """Scale each word by its boost, with the total as long as before."""
         labels = [self.query.label(label) for label in vectors.labels]
         boosts = np.array([boost for _, boost in labels], dtype=vectors.vectors.dtype)
         boosted = vectors.vectors * boosts[:, None]

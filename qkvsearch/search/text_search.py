@@ -132,9 +132,7 @@ class TextSearch:
         return replace(fused, notes=notes if is_answered else [NEAREST, *notes])
 
     def head(self, name: str, text: str) -> Scores | None:
-        """Return the scores of one head; None where it knows no word of the text. Raises `QkvError`
-        for a head that the build does not have.
-        """
+        """Return a head's scores; None if it knows no word. Raises `QkvError` for no such head."""
         names = list(self.models.head_weights)
         if name not in names:
             raise QkvError(f"no head {name!r}{suggest(name, names)} (there are {', '.join(names)})")
@@ -280,9 +278,7 @@ class TextSearch:
         return late and replace(late, query=replace(late.query, labels=names))
 
     def _with_prefix(self, query: Query) -> np.ndarray | None:
-        """Return the items whose first column begins as typed, bool (n_items,); None where no word
-        is typed.
-        """
+        """Return the items that begin as typed, bool (n_items,); None where no word is typed."""
         words = [token.text for token in self.models.analyzer.tokens(query.typed)]
         return self.models.words.items_with_prefix(words) if words else None
 

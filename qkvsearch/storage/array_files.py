@@ -99,9 +99,7 @@ def concatenate_on_disk(
 
 
 class _Stream:
-    """A file that NumPy writes to through Python: on a real file it bypasses Python and misses
-    errors of the last write.
-    """
+    """A file that NumPy writes to through Python: directly, it would miss a last write's error."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.write = file.write
@@ -113,9 +111,7 @@ def file_entry(path: Path) -> dict[str, Any]:
 
 
 def read_array(file: StoredFile, *, trust: bool = False) -> np.ndarray:
-    """Open an array, read-only and memory-mapped, without unpickling. trust: as in `check_file`.
-    Raises `DamagedError`.
-    """
+    """Memory-map an array, without unpickling. trust: as in `check_file`. Raises `DamagedError`."""
     path, entry = file
     check_file(path, entry, trust=trust)
     try:

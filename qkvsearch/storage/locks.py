@@ -155,9 +155,7 @@ def _owner(path: Path) -> str:
 
 
 def lock(file: IO[Any], *, shared: bool = False, wait: bool = True) -> bool:
-    """Lock an open file, alone or shared, and return whether that succeeded. wait: until it is
-    free. Returns False on a file system without locks too.
-    """
+    """Lock an open file, and return whether that succeeded; a file system may have no locks."""
     flags = (system.LOCK_SH if shared else system.LOCK_EX) | (0 if wait else system.LOCK_NB)
     try:
         take(file, flags)

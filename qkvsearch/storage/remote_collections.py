@@ -42,9 +42,7 @@ class RemoteCollection:
 
     @classmethod
     def new(cls, address: str, previous: Mapping[str, Any]) -> RemoteCollection:
-        """Parse `milvus:URI` and connect to the server. previous: facts of the build that is
-        replaced. Raises `QkvError`, also where no server answers.
-        """
+        """Parse `milvus:URI` and connect. previous: the former build's facts. Raises `QkvError`."""
         from qkvsearch.engines.milvus.connection import address as parse_address
         from qkvsearch.engines.milvus.connection import connect
 
@@ -57,9 +55,7 @@ class RemoteCollection:
 
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> RemoteCollection | None:
-        """Return the collection in the facts of a build; None where the keys are local. Raises
-        `WorkspaceError` for a fact of another form.
-        """
+        """Return the collection in facts; None for local keys. Raises `WorkspaceError`."""
         fact = facts.get(FACT)
         if fact is None:
             return None
@@ -119,9 +115,7 @@ def _collections(workspace: Path) -> Iterator[RemoteCollection | QkvError | None
 
 
 def drop_keys(before: Iterable[RemoteCollection], workspace: Path) -> None:
-    """Drop the collections that no build of the workspace needs any more. before: the collections
-    of its builds before some were removed.
-    """
+    """Drop collections of `before`, the builds before some were removed, that no build needs."""
     prefixes = {(remote.uri, remote.prefix) for remote in before}
     remaining = list(_collections(workspace)) if prefixes else []
     if not prefixes or any(isinstance(item, QkvError) for item in remaining):

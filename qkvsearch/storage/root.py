@@ -53,9 +53,7 @@ class Root:
 
 
 def read_root(workspace: Path) -> Root | None:
-    """Read the root; return None where there is none. Raises `DamagedError`, and `WorkspaceError`
-    for another format.
-    """
+    """Read the root, if any. Raises `DamagedError`, and `WorkspaceError` for another format."""
     path = workspace / ROOT
     try:
         content: Any = read_checksummed(path)

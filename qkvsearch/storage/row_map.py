@@ -85,15 +85,11 @@ class RowMap:
 
     @cached_property
     def item_rows_of_base(self) -> np.ndarray:
-        """int64 (n_base,), the item row that has the interactions of each row of the base, −1 where
-        they are deleted.
-        """
+        """int64 (n_base,), the item that has each base row's interactions, −1 for a deleted one."""
         return _inverse(self.origin, self.n_base)
 
     def take(self, pieces: Sequence[np.ndarray]) -> np.ndarray:
-        """Gather the rows of items, (n_items, …), from the arrays of all segments that have rows.
-        Nothing is copied where `is_plain`.
-        """
+        """Gather the items' rows (n_items, …) of all segments; no copy where `is_plain`."""
         if self.is_plain:
             return pieces[0]
         first = pieces[0]
@@ -115,9 +111,7 @@ class RowMap:
         return list(pairwise(starts)) if len(self) else []
 
     def by_origin(self, array: np.ndarray) -> np.ndarray:
-        """Return the rows of items, (n_items, …), of an array of the base by `origin`; zeros where
-        an item has none.
-        """
+        """Return rows (n_items, …) of a base's array by `origin`; zeros for items without one."""
         if self.is_plain:
             return array
         rows = np.zeros((len(self), *array.shape[1:]), array.dtype)

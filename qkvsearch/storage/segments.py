@@ -95,16 +95,12 @@ class Segment:
         return StoredFile(self.folder / name, self.files[name])
 
     def array(self, name: str) -> np.ndarray:
-        """Read an array; the first time in a process it is compared with its checksum. Raises
-        `DamagedError`.
-        """
+        """Read an array, compared with its checksum once a process. Raises `DamagedError`."""
         file = self.file(f"{name}.npy")
         return read_array(file, trust=self._is_trusted(file))
 
     def row_numbers(self, name: str, n: int | None, low: int, high: int) -> np.ndarray:
-        """Read an array of `n` row numbers (any length for None) from `low` to `high`. Raises
-        `DamagedError`.
-        """
+        """Read `n` row numbers (None: any number) from `low` to `high`. Raises `DamagedError`."""
         rows = self.array(name)
         fits = rows.dtype.kind == "i" and rows.ndim == 1 and n in (None, len(rows))
         if not fits or (len(rows) and not low <= rows.min() <= rows.max() <= high):

@@ -285,9 +285,7 @@ class Workspace:
     # --- previous builds ---
 
     def builds(self) -> list[BuildEntry]:
-        """Return the builds that a rollback can return to, the oldest first. Raises
-        `WorkspaceError`.
-        """
+        """Return the builds that rollback can return to, oldest first. Raises `WorkspaceError`."""
         root = read_root(self.path)
         return [] if root is None else list(root.builds)
 

@@ -155,9 +155,7 @@ class Analyzer:
         return list(_query_tokens(text, self.language))
 
     def meaningful_tokens(self, text: str) -> list[Token]:
-        """Return the words of an embedding: those of `query_tokens` without numbers. A year in a
-        title would otherwise outweigh the topic.
-        """
+        """Return `query_tokens` without numbers, which would outweigh the topic of a title."""
         return list(_meaningful_tokens(text, self.language))
 
     def terms(self, text: str) -> list[str]:

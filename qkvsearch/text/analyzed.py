@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 
 
 class RunTerms(NamedTuple):
-    """The terms of n runs. terms: the distinct ones. indptr (n + 1,), indices: rows of `terms`,
-    repeated where a run has a term several times.
-    """
+    """The terms of n runs. indptr (n + 1,), indices: rows of the distinct `terms`, repeated."""
 
     terms: list[str]
     indptr: np.ndarray

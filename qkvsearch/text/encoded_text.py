@@ -46,9 +46,7 @@ class AttentionMap:
     head: int | None = None
 
     def to_records(self) -> list[dict[str, Any]]:
-        """Return one dictionary for each pair of tokens, with positions from 0; maps of a layer
-        include the layer and head.
-        """
+        """Return a dictionary for each pair of tokens, with layer and head where there are any."""
         where = {} if self.layer is None else {"layer": self.layer, "head": self.head}
         return [
             {
@@ -257,9 +255,7 @@ class Focus:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Cosines of words with themselves in another text, (n_layers + 1, n_words): first without
-    attention, then after each layer.
-    """
+    """Cosines of words with themselves in another text, (n_layers + 1, n_words), by depth."""
 
     words: list[str]
     cosines: np.ndarray

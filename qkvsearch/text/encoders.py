@@ -163,9 +163,7 @@ def fitted_encoder(
 def learned_encoder(
     head: str, fields: Columns, language: str = ENGLISH, start: FittedEncoder | None = None
 ) -> FittedEncoder:
-    """Learn the encoder of a head from the catalog. start: an encoder of nearly the same texts,
-    whose number of epochs and directions are reused.
-    """
+    """Learn a head's encoder. start: one of nearly the same texts, whose epochs are reused."""
     learn = DENSE_HEADS[head].learn
     assert learn is not None
     from qkvsearch.text.analyzed import AnalyzedTexts
@@ -190,18 +188,14 @@ def restored_encoder(
 
 
 def pretrained_encoder(head: str, choice: str) -> Any:
-    """Load the installed encoder of a dense head: the unweighted static table, or the transformer
-    with the name or in the folder `choice`. Raises `QkvError`.
-    """
+    """Load a head's encoder: the static table, or the transformer `choice`. Raises `QkvError`."""
     load = DENSE_HEADS[head].load
     assert load is not None
     return load(choice)
 
 
 def pretrained(name: str) -> TextEncoder:
-    """Load the encoder "minilm" or "static", or the transformer in a folder. Raises `QkvError` if
-    it is not installed or does not exist.
-    """
+    """Load "minilm", "static", or the transformer in a folder. Raises `QkvError` for another."""
     if name not in ("minilm", "static") and not Path(name).is_dir():
         near = suggest(name, ["minilm", "static"])
         raise QkvError(f"no encoder {name!r}{near} (minilm, static, or a model's folder)")

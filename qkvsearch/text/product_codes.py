@@ -28,9 +28,7 @@ def code_columns(catalog: Catalog) -> list[str]:
 
 
 def code_terms(catalog: Catalog, columns: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Return all ids, and all codes in these columns: terms (n,), sorted UTF-8, and the row of the
-    item to which each belongs, int64 (n,).
-    """
+    """Return ids and codes of columns: terms (n,), sorted UTF-8, and their items' rows, int64."""
     pairs = _folded(catalog.ids.texts, range(len(catalog)))
     pairs = pairs.union(*(cell_codes(catalog.frame[name]) for name in columns))
     ordered = sorted(pairs)

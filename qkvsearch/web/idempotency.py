@@ -80,9 +80,7 @@ class IdempotencyKeys:
         return result
 
     def _claim(self, key: str, request: str) -> int | None:
-        """Return the batch of a key; None for a new one, which is taken now. Raises `Problem` where
-        it is of another request, or of one that has not ended.
-        """
+        """Return a key's batch; None for a new key, taken now. Raises `Problem` for one in use."""
         with self._transaction() as db:
             insert = "INSERT OR IGNORE INTO requests VALUES (?, ?, NULL)"
             if db.execute(insert, (key, request)).rowcount:

@@ -49,9 +49,7 @@ if fault:
 def serve(
     settings: Settings, host: str, port: int, workers: int, announce: Callable[[str], None]
 ) -> None:
-    """Answer until SIGTERM or SIGINT, then finish the answers on their way. announce: called with
-    the address. Raises `QkvError`.
-    """
+    """Answer until SIGTERM or SIGINT. announce: called with the address. Raises `QkvError`."""
     if settings.token_file is not None:
         BearerToken(settings.token_file)
     elif host not in LOOPBACK:
@@ -83,9 +81,7 @@ def serve(
 
 @contextmanager
 def shared_folder() -> Iterator[Path]:
-    """Make a folder that only its owner can read, and remove it at the end. Folders that killed
-    servers left behind are removed first.
-    """
+    """Make a private folder, removed at the end; first remove those of killed servers."""
     with tempfile.TemporaryDirectory(prefix=FOLDER) as name:
         folder = Path(name)
         for other in folder.parent.glob(f"{FOLDER}*"):
@@ -99,9 +95,7 @@ def shared_folder() -> Iterator[Path]:
 
 
 def _remove_abandoned(folder: Path, owner: int) -> None:
-    """Remove the folder of a server that has ended. One without a lock is of a server that is just
-    starting. Raises `OSError`.
-    """
+    """Remove the folder of an ended server; one without a lock is starting. Raises `OSError`."""
     if folder.lstat().st_uid != owner:
         return
     with (folder / LOCK).open("rb") as file:
@@ -161,9 +155,7 @@ def listen(
 
 
 def report_faults() -> None:
-    """Start a process that reports why, should a fault such as SIGBUS end this one: no Python code
-    runs here then.
-    """
+    """Start a process that reports a fault such as SIGBUS, after which no Python code runs here."""
     command = [sys.executable, "-ISc", REPORT, f"Error: the server {TRUNCATED}"]
     reporter = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
     assert reporter.stdin is not None

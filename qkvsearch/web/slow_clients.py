@@ -64,9 +64,7 @@ class LingeringTransport:
 
 
 class BoundedProtocol(H11Protocol):
-    """Closes connections that send no whole request in time, that read no answer, or whose request
-    is refused before it has arrived.
-    """
+    """Closes connections that send or read too slowly, or whose request is refused early."""
 
     conn: BoundedParser
     # Connections of this process that wait for the rest of a request, the oldest first.

@@ -144,9 +144,7 @@ def encode_packed(
 def _through(
     encoder: Encoder, n_tokens: int, longest: int, passes: Any, is_causal: bool
 ) -> Callable[[Chunk, Array], Array]:
-    """Return a function that takes a chunk's vectors through the layers, in place, with its own
-    buffers.
-    """
+    """Return a function with its own buffers that takes a chunk's vectors through the layers."""
     for layer in encoder.layers:
         if layer.attention.score != "dot" or layer.attention.n_key_heads != layer.attention.n_heads:
             raise ValueError('packed layers have the score "dot" and a key head for each head')

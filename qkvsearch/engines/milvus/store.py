@@ -125,9 +125,7 @@ class MilvusKeys:
     def _search(
         self, head: str, query: np.ndarray, limit: int, filters: Sequence[str] | None
     ) -> tuple[np.ndarray, np.ndarray, float]:
-        """Return the best items of each segment that are not deleted, (n,), their scores, (n,), and
-        an upper bound of the scores of all other items.
-        """
+        """Return the best items, (n,), their scores, (n,), and a bound of all other scores."""
         positions, scores, bound = [], [], -np.inf
         for i, part in enumerate(self.parts):
             with one_line_errors(self.uri, f"cannot search {part.collection}"), released():

@@ -93,9 +93,7 @@ class LogBlocks:
 def starts_of(
     rng: np.random.Generator, log: LogBlocks, n_components: int, scale: float
 ) -> dict[int, Start]:
-    """Return where the users of each block begin in the sequence of random numbers, and leave `rng`
-    where the items begin.
-    """
+    """Return where each block begins in the random numbers; `rng` ends where the items begin."""
     starts = {}
     for block in sorted(log.sizes):
         starts[block] = Start(dict(rng.bit_generator.state), n_components, scale)
@@ -257,9 +255,7 @@ class _Run:
         self.items = np.concatenate(arrays).reshape(self.items.shape)
 
     def _broadcast(self, x: np.ndarray) -> Callable[[], np.ndarray]:
-        """Return what gives an executor these embeddings. The driver keeps them, for blocks that
-        are lost.
-        """
+        """Return what gives an executor these embeddings; the driver keeps them for lost blocks."""
         sent = self.spark.sparkContext.broadcast(x)
         self.broadcasts.append(sent)
         return lambda: sent.value
@@ -278,9 +274,7 @@ class _Run:
     # --- checkpoints ---
 
     def _keep(self, iteration: int) -> None:
-        """Keep what the next iteration needs; the state is written last. Lost blocks of many users
-        are made again from here.
-        """
+        """Keep what the next iteration needs, the state last; lost blocks are made from here."""
         if self.checkpoint is None:
             return
         users = self.user_blocks.select("block", "x")
@@ -310,9 +304,7 @@ class _Run:
 
 
 def _embeddings_of(blocks: DataFrame) -> list[np.ndarray]:
-    """Bring the embeddings of all blocks here, in the order of the blocks. As Arrow: as rows of
-    Python they take ten times as long.
-    """
+    """Bring all blocks' embeddings here, in order; as Arrow, ten times as fast as Python rows."""
     table = blocks.select("block", "x").toArrow()
     arrays = [array_of(x.as_buffer(), np.float32) for x in table["x"]]
     return [arrays[at] for at in np.argsort(table["block"].to_numpy())]

@@ -79,9 +79,7 @@ def write_blocks(
 
 
 def _started(spark: SparkSession, path: str | Path, digest: str, size: int) -> tuple[Folder, int]:
-    """Return the folder, with what an interrupted call of this state left, and how many blocks a
-    part has. A complete one is made anew.
-    """
+    """Return the folder with what an interrupted call left, and the blocks of a part."""
     folder = Folder(spark, path)
     state = folder.read_json(STATE)
     if state is None and folder.exists() and (not folder.is_folder() or folder.names()):
@@ -107,9 +105,7 @@ def encode_on(
     encode: Callable[[list[str]], np.ndarray],
     progress: Progress,
 ) -> np.ndarray:
-    """Return vectors (n, d), float32, in the order of the texts. `encode` is sent to the executors.
-    Raise `QkvError`.
-    """
+    """Return vectors (n, d), float32, of texts, by `encode` on executors. Raise `QkvError`."""
 
     def run(batches: Batches) -> Batches:
         for row in each_row(batches):

@@ -83,9 +83,7 @@ ARRAY_SCHEMA = arrow_schema(ARRAY)
 
 
 def summed(arrays: DataFrame, n_arrays: int) -> np.ndarray:
-    """Return the sum of the float64 arrays in the column `array`; of many as a tree, so that no
-    task holds all of them.
-    """
+    """Return the sum of the float64 arrays in the column `array`; of many as a tree."""
     if n_arrays > MAX_SUMMED_AT_ONCE:
         arrays = arrays.mapInArrow(add_up, ARRAY).repartition(max(1, round(n_arrays**0.5)))
     rows = arrays.mapInArrow(add_up, ARRAY).collect()
@@ -240,9 +238,7 @@ class PairCounts(NamedTuple):
 
 
 def count_pairs(feedback: Feedback, n_items: int) -> Callable[[Batches], Batches]:
-    """Count the pairs and the likes of each item, then the users with likes, and sum all
-    confidences: float64 (2 · n_items + 2,).
-    """
+    """Count pairs and likes of items, users with likes, sum confidences: (2 · n_items + 2,)."""
 
     def count(batches: Batches) -> Batches:
         for row in each_row(batches):

@@ -69,9 +69,7 @@ READING = {
 
 
 def check_engine(engine: str) -> None:
-    """Raise `QkvError` where `engine` is no Spark that can be reached: a wrong address, no Java, no
-    pyspark, or no master that listens.
-    """
+    """Raise `QkvError` where Spark cannot be reached: address, Java, pyspark or master."""
     masters = _masters(engine)
     need("pyspark", "spark", f"`engine` {engine}")
     if SUBMITTED not in os.environ and not _has_java():
@@ -115,9 +113,7 @@ def _listens(host: str, port: int) -> bool:
 
 @contextmanager
 def spark_session(engine: str) -> Iterator[SparkSession]:
-    """Connect to an engine until the context ends; a session that was there before stays. Errors of
-    Spark become one line. Raise `QkvError`.
-    """
+    """Connect to an engine for a block; errors of Spark become one line. Raise `QkvError`."""
     check_engine(engine)
     # pyspark warns of pandas 3 in general; the Arrow tables that are used here are tested with it.
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
@@ -234,9 +230,7 @@ def _check_executors(spark: SparkSession, engine: str) -> None:
 
 
 def _inventory(needed: dict[str, str]) -> Callable[..., Any]:
-    """Look what an executor has. This function is sent as a whole: it has to run where our package
-    is missing.
-    """
+    """Look what an executor has. The function is sent whole: our package may be missing there."""
 
     def look(batches: Any) -> Any:
         import importlib

@@ -158,9 +158,7 @@ def make_users(
 def send_likes(
     feedback: Feedback, firsts: dict[int, int], cuts: np.ndarray
 ) -> Callable[[Batches], Batches]:
-    """Send the pairs of a log's blocks to blocks of items. firsts: the number of each block's first
-    user.
-    """
+    """Send a log's pairs to blocks of items. firsts: the number of each block's first user."""
 
     def send(batches: Batches) -> Batches:
         for row in each_row(batches):

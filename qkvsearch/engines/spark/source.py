@@ -65,9 +65,7 @@ ONE_MACHINE = "leave out `engine` to build on one machine"
 
 @dataclass(frozen=True)
 class LogFile:
-    """A log as Spark reads it. names: of its columns, which `frame` has as c0, c1 …, beside PART,
-    ROW and BROKEN.
-    """
+    """A log as Spark reads it. names: its columns, in `frame` c0, c1 … beside PART, ROW, BROKEN."""
 
     path: str
     names: list[str]
@@ -112,9 +110,7 @@ def _suffix(file: str) -> str:
 
 
 def _with_places(spark: SparkSession, table: DataFrame, files: list[str]) -> DataFrame:
-    """Return the columns of a table as c0, c1 …, and the place of each row; files are in the order
-    of their names.
-    """
+    """Return the columns as c0, c1 …, and the place of each row; files are sorted by name."""
     columns = ["`{}`".format(name.replace("`", "``")) for name in table.columns]
     frame = table.select(
         F.col("_metadata.file_path").alias("file"),

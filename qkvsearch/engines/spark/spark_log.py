@@ -262,9 +262,7 @@ def _folder_of(
 def _spark_log(
     spark: SparkSession, reader: RowReader, ids: Ids | None, folder: Folder | None
 ) -> tuple[SparkLog, ReadReport]:
-    """Return the log in blocks, and what became of its rows; both as an interrupted run left them,
-    where there was one.
-    """
+    """Return the log in blocks and a report, perhaps as an interrupted run left them."""
     state = None if folder is None else folder.read_json(FACTS)
     if folder is not None and state is not None:
         facts, report, texts = _restored(state)

@@ -68,9 +68,7 @@ def numbered(expression: str) -> str:
 
 
 def _check_parentheses(text: str) -> None:
-    """Raise `QkvError` if a parenthesis would end the condition early, a query is nested, or what
-    is called is no function.
-    """
+    """Raise `QkvError` for parentheses that end early, a nested query, or an unknown function."""
     bare = QUOTED.sub(lambda match: '""' if match[0][0] in OPENING else " ", text)
     depths = list(accumulate((char == "(") - (char == ")") for char in bare))
     if max(depths, default=0) > EXPRESSION_DEPTH.value:

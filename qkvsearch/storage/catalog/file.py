@@ -89,9 +89,7 @@ def write_catalog(path: Path, contents: CatalogRows, users: Ids | None = None) -
 
 
 def fill_items(db: sqlite3.Connection, numbered: CatalogRows) -> None:
-    """Create and fill the tables of items. numbered: with the row number before the cells of each
-    item.
-    """
+    """Create and fill the tables of items. numbered: a row number before each item's cells."""
     (_, id_type), *others = numbered.columns
     declared = ", ".join(f"{quoted(name)} {sql_type}" for name, sql_type in others)
     db.execute(

@@ -58,9 +58,7 @@ class SegmentCatalog:
         return [] if self.item_rows is None else np.flatnonzero(self.item_rows < 0).tolist()
 
     def by_item_row(self, rows: Iterator[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
-        """Replace the row number that each tuple begins with by the item row, drop deleted rows,
-        and sort by it.
-        """
+        """Replace each tuple's row number by the item row, drop deleted rows, and sort by it."""
         if self.item_rows is None:
             return rows
         item_row = self.item_rows.item
@@ -150,9 +148,7 @@ class SegmentCatalog:
         return self.stream(f"{self._select(columns)} WHERE {where} ORDER BY _position", *values)
 
     def variants(self, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-        """Yield row number and these columns of each variant, sorted; None where they do not vary
-        here.
-        """
+        """Yield row number and these columns of each variant, sorted; None if not varying here."""
         if not self.variant_columns:
             return iter(())
         values = (quoted(name) if name in self.variant_columns else "NULL" for name in columns)
@@ -166,9 +162,7 @@ class SegmentCatalog:
         )
 
     def cells_by_code(self, column: str) -> tuple[list[Any], np.ndarray, np.ndarray]:
-        """Return the distinct cells of a column, None for blank ones; the index of each row's cell,
-        int64; and the row numbers, int64, ascending.
-        """
+        """Return distinct cells, None for blank; each row's index in them; and ascending rows."""
         cells = self.stream(f"SELECT {self._expression(column)} FROM items ORDER BY _position")
         code: defaultdict[Any, int] = defaultdict(count().__next__)
         codes = np.fromiter(map(code.__getitem__, chain.from_iterable(cells)), np.int64)
@@ -231,9 +225,7 @@ class SegmentCatalog:
         return int(self.select(sql)[0][0])
 
     def rows_before(self, ids: Ids) -> np.ndarray:
-        """Count the items with a smaller id than each of `ids`, int64 (n,). Texts are greater than
-        whole numbers.
-        """
+        """Count the items with a smaller id than each of `ids`, int64 (n,). Numbers come first."""
         n_rows = self.n_rows
         first = "SELECT _position FROM items WHERE id >= ? ORDER BY id LIMIT 1"
         results = (self.select(first, text) for text in ids.texts)
@@ -244,9 +236,7 @@ class SegmentCatalog:
         return str(self.select("SELECT id FROM users WHERE _position = ?", row)[0][0])
 
     def find(self, kind: Kind, ids: Iterable[str]) -> dict[str, int]:
-        """Return row numbers by the text of each known id. Whole numbers are known as stored, 7 and
-        not 007.
-        """
+        """Return row numbers by the text of each known id, as stored: 7 and not 007."""
         if kind == "users" and not self._user_columns:
             return {}
         keys = {text: text.casefold() if self.folds else text for text in ids}

@@ -126,9 +126,7 @@ class StoredCatalog:
 
     @cached_property
     def sql_types(self) -> dict[str, str]:
-        """SQL types of the columns by their stored names, id and title first. Ids are text where
-        those of any segment are.
-        """
+        """SQL types by stored name, id and title first; ids are text if those of a segment are."""
         types = self._base.columns
         return types if self._has_whole_ids else {**types, "id": "TEXT"}
 
@@ -231,9 +229,7 @@ class StoredCatalog:
         return cells
 
     def folded_cells(self, name: str) -> str | None:
-        """Return the different cells of a stored column in folded form, a line each; None where
-        they are too many to be cached.
-        """
+        """Return a column's distinct cells, folded, a line each; None for too many to cache."""
         if name not in self._folded:
             cells = self.column_cells(name)
             if len(cells.distinct) > MAX_CACHED_CELLS:
@@ -357,9 +353,7 @@ class StoredCatalog:
         return self.user_position(user) is not None or self.records.has(user)
 
     def unknown_user(self, user: Any) -> UnknownIdError:
-        """Return the error for a user who is neither in the build nor in the records. It names no
-        other user.
-        """
+        """Return the error for an unknown user. It names no other user."""
         return UnknownIdError(f"no user {id_text(user)!r}")
 
     # --- items by id or title ---
@@ -553,8 +547,6 @@ def _in_order(
     catalogs: Sequence[SegmentCatalog],
     read: Callable[[SegmentCatalog], Iterator[tuple[Any, ...]]],
 ) -> Iterator[tuple[Any, ...]]:
-    """Merge what is read of each catalog by item row. read: yields rows with the catalog's own row
-    number first, ascending.
-    """
+    """Merge what is read of each catalog. read: yields rows, their own number first, ascending."""
     streams = [catalog.by_item_row(read(catalog)) for catalog in catalogs]
     return streams[0] if len(streams) == 1 else merge(*streams, key=itemgetter(0))

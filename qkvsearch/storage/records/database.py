@@ -190,9 +190,7 @@ class RecordsDatabase:
             raise WorkspaceError(f"{self.path}: cannot {what}: {error}") from None
 
     def check(self) -> None:
-        """Compare the file with its checksum and every row with its own, even if that was done
-        before. Raises `DamagedError`.
-        """
+        """Compare file and rows with their checksums, even again. Raises `DamagedError`."""
         with self._mutex, self._locked(alone=False):
             self.close()
             db = self._current()
@@ -298,9 +296,7 @@ class RecordsDatabase:
         raise self.damaged("it is not what was written", self.state_file)
 
     def _check_state(self) -> dict[str, Any]:
-        """Read `records.json`, and compare the file with it where no writer was killed. Raises
-        `DamagedError`.
-        """
+        """Compare the file with `records.json`, if no writer was killed. Raises `DamagedError`."""
         content = self.read_state()
         if content["bytes"] and not self.size():
             raise self.damaged("it is missing")
@@ -322,9 +318,7 @@ class RecordsDatabase:
         return DamagedError(file or self.path, reason, advice)
 
     def size(self) -> int:
-        """Return the size in bytes, 0 where there is no file. Raises `DamagedError` for a link or a
-        folder.
-        """
+        """Return the size in bytes, 0 for no file. Raises `DamagedError` for a link or a folder."""
         try:
             status = self.path.lstat()
         except FileNotFoundError:

@@ -22,9 +22,7 @@ from qkvsearch.storage.records.record_rows import (
 
 @dataclass(frozen=True)
 class RecordsRepair:
-    """Result of a repair: how many records there are, how many were lost (None: not known), and
-    whether anything was written.
-    """
+    """Result of a repair: records there are, records lost (None: not known), and any change."""
 
     kept: int
     lost: int | None = 0

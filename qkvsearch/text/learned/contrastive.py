@@ -114,9 +114,7 @@ class Training:
         self.optimizer.step(state(self.model), gradients, terms)
 
     def pairs(self, items: Array) -> csr_matrix:
-        """Draw two texts with terms of each item, or two halves of its only one. Return one text of
-        each item, then the others.
-        """
+        """Draw two texts of each item, or two halves of its only one: first ones, then others."""
         has_terms = self.items.lengths()[:, items] > 0
         order = np.argsort(np.where(has_terms, self.rng.random(has_terms.shape), 2), axis=0)
         is_alone = has_terms.sum(axis=0) == 1

@@ -172,9 +172,7 @@ def open_tensors(path: Path) -> Iterator[Tensors]:
 
 @contextmanager
 def named(what: str) -> Iterator[None]:
-    """Turn all errors of a library into a `QkvError`: some raise only `Exception`, and a panic in
-    Rust is not even that.
-    """
+    """Turn all errors of a library into a `QkvError`; a panic in Rust is no `Exception`."""
     try:
         yield
     except NOT_ITS_FAULT:

@@ -117,17 +117,13 @@ class StaticEncoder(TextEncoder):
         return int(self.vectors.shape[1])
 
     def weighted(self, weights: np.ndarray) -> StaticEncoder:
-        """Return the encoder with other weights, float (n_tokens,). Raises `QkvError` for another
-        number of weights.
-        """
+        """Return the encoder with other weights, (n_tokens,). Raises `QkvError` for another n."""
         if np.shape(weights) != (len(self.vectors),):
             raise QkvError(f"weights are {np.shape(weights)}, not ({len(self.vectors)},)")
         return replace(self, weights=np.asarray(weights, dtype=np.float32))
 
     def read(self, text: str) -> EncodedQuery:
-        """Return one labelled vector for each word, the sum of its pieces', and the vector of each
-        piece in reading order, under its word's label.
-        """
+        """Return a labelled vector for each word, and one for each of its pieces in order."""
         labels, owners, ids = self._pieces(text)
         rows = self._rows(ids)
         tokens = LabelledVectors([labels[owner] for owner in owners.tolist()], rows)

@@ -40,9 +40,7 @@ UNUSUAL = ("dropout", "continuing_subword_prefix", "end_of_word_suffix")
 
 
 class SubwordFile(TokenizerFile):
-    """A `TokenizerFile` that reads only the lines that the first short texts need, if the file has
-    the usual layout; otherwise the whole file, at once.
-    """
+    """A `TokenizerFile` that reads only the lines for first short texts, if the layout is usual."""
 
     def __init__(self, path: Path) -> None:
         need("tokenizers", *ENCODERS)

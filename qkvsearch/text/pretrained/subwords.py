@@ -164,9 +164,7 @@ def words_beyond(text: str, encoding: Any) -> list[str]:
 
 
 def piece_labels(text: str, encoding: Any) -> list[str]:
-    """Return the pieces as written, with "##" before those that continue a word, `<PAD>`, and the
-    special tokens.
-    """
+    """Return the pieces as written, "##" before a continuation, `<PAD>`, and special tokens."""
     labels = []
     for token, (start, end), is_added in zip(
         encoding.tokens, encoding.offsets, encoding.special_tokens_mask, strict=True

@@ -54,9 +54,7 @@ class AttendParameters(Parameters):
 
 
 class HeadMap(BaseModel):
-    """What each word attends to: a row adds up to 1, null is what the mask hides. layer, head: null
-    where there are none.
-    """
+    """A row adds up to 1; null is what the mask hides. layer, head: null where there are none."""
 
     layer: int | None
     head: int | None
@@ -98,9 +96,7 @@ async def attend(
 
 
 def attend_within(engine: Engine, parameters: AttendParameters) -> dict[str, Any]:
-    """Return the fields of `Attention`. Raises `QkvError` for an unknown layer or head, and for too
-    many words; `Problem` for too many weights.
-    """
+    """Return the fields of `Attention`. Raises `QkvError`, and `Problem` for too many weights."""
     models = engine.models
     name = models.main_head if parameters.encoder is None else parameters.encoder
     encoder = models.encoder(name) if name == models.main_head else _installed(name)

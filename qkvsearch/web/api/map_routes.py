@@ -93,9 +93,7 @@ class PlacedItems(BaseModel):
 
 
 class MappedItems(BaseModel):
-    """The items on the first two principal components of their keys. explained: the share of the
-    variance that each axis keeps.
-    """
+    """Items on two principal components. explained: the share of the variance that each keeps."""
 
     head: str
     heads: list[str]

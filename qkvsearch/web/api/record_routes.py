@@ -72,9 +72,7 @@ class Recorded(Rows):
 
 
 class Erased(BaseModel):
-    """How many interactions of the log and how many records went, and how many former builds that
-    may have held them. notes: what stays.
-    """
+    """How much of the log, of the records, and how many builds went. notes: what stays."""
 
     interactions: int
     records: int

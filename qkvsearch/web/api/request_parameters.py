@@ -67,9 +67,7 @@ Flag = Annotated[bool, BeforeValidator(_refuse_number)]
 
 
 class Parameters(BaseModel):
-    """Parameters by the names that the engine has for them. Fields with `exclude=True` are only for
-    the API.
-    """
+    """Parameters by their names in the engine. Those with `exclude=True` are the API's own."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 

@@ -84,9 +84,7 @@ def described_by(model: Any) -> dict[int | str, dict[str, Any]]:
 
 
 def as_json(value: Any) -> Response:
-    """Return a JSON response: characters as UTF-8, numbers unrounded. Raises `Problem` for one that
-    is too long.
-    """
+    """Return JSON in UTF-8 with unrounded numbers. Raises `Problem` where it is too long."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     content = text.encode("utf-8", "replace")
     check_size(len(content))

@@ -66,9 +66,7 @@ async def builds(service: RequestService) -> Response:
 
 
 def public_info(engine: Engine) -> dict[str, Any]:
-    """Return the facts of the build without the workspace's path, and without examples from the
-    log: they may be ids of users.
-    """
+    """Return the build's facts without paths and examples of the log, which may be users' ids."""
     info = engine.info()
     info.pop("workspace")
     columns = info["interaction_columns"]
