@@ -16,12 +16,7 @@ from qkvsearch.cli.columns import (
     item_columns,
     log_columns,
 )
-from qkvsearch.cli.context import (
-    CommandContext,
-    engine_option,
-    settings,
-    wait_option,
-)
+from qkvsearch.cli.context import CommandContext, engine_option, settings, wait_option
 from qkvsearch.errors import listed_names, quantity
 
 if TYPE_CHECKING:

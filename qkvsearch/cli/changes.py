@@ -11,13 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qkvsearch.cli.columns import (
-    columns_of,
-    event_options,
-    file_options,
-    item_columns,
-    log_columns,
-)
+from qkvsearch.cli.columns import columns_of, event_options, file_options, item_columns, log_columns
 from qkvsearch.cli.context import NUMBER, TYPED, settings, wait_option
 from qkvsearch.cli.hits import where_options
 from qkvsearch.cli.render import Output, cell_text, output_options, write_listing

@@ -13,12 +13,7 @@ from qkvsearch.cli.hits import (
     where_option,
     where_options,
 )
-from qkvsearch.cli.render import (
-    Output,
-    output_options,
-    to_table,
-    write_page,
-)
+from qkvsearch.cli.render import Output, output_options, to_table, write_page
 
 BUILD_COLUMNS = (
     ("", "left"), ("id", "left"), ("created (UTC)", "left"), ("command", "left"),

@@ -11,12 +11,7 @@ import numpy as np
 import pandas as pd
 
 from qkvsearch.data.catalog import ROW_NUMBERS, Catalog, item_texts, one_row_each, years_in
-from qkvsearch.data.columns import (
-    Columns,
-    check_column,
-    find_column,
-    require_column,
-)
+from qkvsearch.data.columns import Columns, check_column, find_column, require_column
 from qkvsearch.data.columns.column_types import TypedColumn, typed
 from qkvsearch.data.columns.facts import ColumnFacts, ColumnType
 from qkvsearch.data.columns.numbers import stored_numbers

@@ -19,12 +19,7 @@ from qkvsearch.collaborative.preferences import HeadShares, Preferences, learn_p
 from qkvsearch.collaborative.strength import Strength, usual_level
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DamagedError, QkvError
-from qkvsearch.index.component import (
-    RECOMMEND_HEADS,
-    ArraySpec,
-    LearnedComponent,
-    main_head,
-)
+from qkvsearch.index.component import RECOMMEND_HEADS, ArraySpec, LearnedComponent, main_head
 from qkvsearch.index.dense import DenseComponent
 from qkvsearch.index.interaction_log import LogComponent
 from qkvsearch.retrieval import DenseKeys

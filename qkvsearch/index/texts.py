@@ -17,12 +17,7 @@ from qkvsearch.index.tokens import TokensComponent
 from qkvsearch.retrieval.late_interaction import LONGEST_ITEM, item_tokens
 from qkvsearch.storage import BuildContents
 from qkvsearch.text.analyzed import AnalyzedTexts
-from qkvsearch.text.text_encoder import (
-    EncodedItems,
-    TextEncoder,
-    Weights,
-    encoded_with_tokens,
-)
+from qkvsearch.text.text_encoder import EncodedItems, TextEncoder, Weights, encoded_with_tokens
 from qkvsearch.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:

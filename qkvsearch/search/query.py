@@ -15,14 +15,7 @@ from qkvsearch.query.language import Clause, parse_query
 from qkvsearch.retrieval.bm25 import Expansion, QueryTerm
 from qkvsearch.search.codes import QueryCodes
 from qkvsearch.search.conditions import Conditions
-from qkvsearch.search.expansion import (
-    COMPLETED,
-    MAX_CORRECTED,
-    Change,
-    Lexicon,
-    Span,
-    with_changes,
-)
+from qkvsearch.search.expansion import COMPLETED, MAX_CORRECTED, Change, Lexicon, Span, with_changes
 from qkvsearch.storage import StoredCatalog
 from qkvsearch.text.analysis import Token, fold, resolve_code
 

@@ -17,14 +17,7 @@ from qkvsearch.storage.locks import hold_build, is_writing
 from qkvsearch.storage.records import RecordsDatabase
 from qkvsearch.storage.root import BuildEntry, read_root
 from qkvsearch.storage.row_map import RowMap
-from qkvsearch.storage.segments import (
-    AFTER,
-    BUILDS_FOLDER,
-    MANIFEST,
-    ORIGIN,
-    TOMBSTONES,
-    Segment,
-)
+from qkvsearch.storage.segments import AFTER, BUILDS_FOLDER, MANIFEST, ORIGIN, TOMBSTONES, Segment
 
 # A build may be removed between reading which one is current and opening it.
 ATTEMPTS = 5

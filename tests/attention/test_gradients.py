@@ -8,13 +8,7 @@ import numpy as np
 import pytest
 
 from qkvsearch.attention.functional import attention
-from qkvsearch.attention.gradients import (
-    attention_vjp,
-    cap_vjp,
-    softmax_vjp,
-    standardize_vjp,
-    vjp,
-)
+from qkvsearch.attention.gradients import attention_vjp, cap_vjp, softmax_vjp, standardize_vjp, vjp
 from qkvsearch.attention.layers.basic import (
     Embedding,
     FeedForward,

@@ -9,12 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from qkvsearch.attention.gradients import (
-    additive_score_vjp,
-    attention_vjp,
-    pull_softmax,
-    vjp,
-)
+from qkvsearch.attention.gradients import additive_score_vjp, attention_vjp, pull_softmax, vjp
 from qkvsearch.attention.layers.basic import (
     Embedding,
     FeedForward,

@@ -10,11 +10,7 @@ import pytest
 
 from qkvsearch.attention.gradients import vjp
 from qkvsearch.attention.layers.state_dict import state
-from qkvsearch.attention.layers.transformer import (
-    DecoderLayer,
-    EncoderLayer,
-    MultiHeadAttention,
-)
+from qkvsearch.attention.layers.transformer import DecoderLayer, EncoderLayer, MultiHeadAttention
 from qkvsearch.attention.masks import padding_mask
 from tests.attention.numbers import made, random
 

@@ -6,13 +6,7 @@ import numpy as np
 import pytest
 
 from qkvsearch.retrieval import calibration
-from qkvsearch.retrieval.answerability import (
-    FACT,
-    WORDS,
-    Answerability,
-    Evidence,
-    letters_of,
-)
+from qkvsearch.retrieval.answerability import FACT, WORDS, Answerability, Evidence, letters_of
 from qkvsearch.retrieval.bm25 import LexicalKeys
 from qkvsearch.retrieval.calibration import (
     best_scores,

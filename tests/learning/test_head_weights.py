@@ -21,12 +21,7 @@ from qkvsearch.retrieval.training_queries import (
     passage,
 )
 from qkvsearch.text.analysis import Analyzer
-from qkvsearch.text.encoders import (
-    FittedEncoder,
-    fitted_encoder,
-    learned_encoder,
-    prior_weights,
-)
+from qkvsearch.text.encoders import FittedEncoder, fitted_encoder, learned_encoder, prior_weights
 
 PRIOR = {"lexical": 0.5, "lsa": 0.5}
 TOPICS = [

@@ -11,12 +11,7 @@ from qkvsearch.attention import attention
 from qkvsearch.retrieval import Components, ScoreComponent, Scores, fuse
 from qkvsearch.retrieval import late_interaction as late
 from qkvsearch.retrieval.bm25 import LexicalKeys
-from qkvsearch.retrieval.late_interaction import (
-    NOT_COMPARED,
-    LateInteraction,
-    TokenKeys,
-    rerank,
-)
+from qkvsearch.retrieval.late_interaction import NOT_COMPARED, LateInteraction, TokenKeys, rerank
 from qkvsearch.retrieval.topk import top_k
 from qkvsearch.text import text_encoder
 from qkvsearch.text.analysis import Analyzer

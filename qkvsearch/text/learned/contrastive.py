@@ -20,11 +20,7 @@ from qkvsearch.attention.training import Adam, Minibatches, cross_entropy
 from qkvsearch.text.analyzed import AnalyzedTexts
 from qkvsearch.text.labelled import NEGLIGIBLE, unit_rows
 from qkvsearch.text.languages import ENGLISH
-from qkvsearch.text.learned.svd import (
-    Directions,
-    cooccurrence_encoder,
-    latent_semantic_encoder,
-)
+from qkvsearch.text.learned.svd import Directions, cooccurrence_encoder, latent_semantic_encoder
 from qkvsearch.text.token_encoder import TokenEncoder
 from qkvsearch.text.vocabulary import Vocabulary
 

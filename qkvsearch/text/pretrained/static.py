@@ -17,12 +17,7 @@ from qkvsearch.errors import QkvError, install
 from qkvsearch.text.labelled import NEGLIGIBLE, LabelledVectors, unit_rows
 from qkvsearch.text.pretrained.model_files import open_tensors
 from qkvsearch.text.pretrained.subword_file import SubwordFile
-from qkvsearch.text.pretrained.subwords import (
-    is_blank,
-    join_pieces,
-    sum_rows,
-    whole,
-)
+from qkvsearch.text.pretrained.subwords import is_blank, join_pieces, sum_rows, whole
 from qkvsearch.text.text_encoder import NONE_CUT, EncodedQuery, EncodedTexts, TextEncoder
 
 if TYPE_CHECKING:

@@ -17,12 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from qkvsearch.errors import QkvError, need
-from qkvsearch.text.pretrained.model_files import (
-    ENCODERS,
-    TokenizerFile,
-    check_json_size,
-    named,
-)
+from qkvsearch.text.pretrained.model_files import ENCODERS, TokenizerFile, check_json_size, named
 
 # After this many texts the whole file is read: a command encodes one text to compare the encoder
 # with the build's, and a query with its corrections.

@@ -11,13 +11,7 @@ from qkvsearch.engine import Engine
 from qkvsearch.recommend.recording import Recording
 from qkvsearch.search.listing import Listing
 from qkvsearch.web.api.request_parameters import BATCH, AnyId, Parameters, UserPath
-from qkvsearch.web.api.responses import (
-    RequestService,
-    Rows,
-    as_json,
-    described_by,
-    listing_fields,
-)
+from qkvsearch.web.api.responses import RequestService, Rows, as_json, described_by, listing_fields
 from qkvsearch.web.idempotency import IdempotencyKeys
 
 router = APIRouter(tags=["record"])
