@@ -285,7 +285,7 @@ def damaged_keys(snapshot: Snapshot) -> list[DamagedError]:
         try:
             total = snapshot.array(f"{head}.{SUM}")
             store = key_store(snapshot, {head: len(total)})
-            rows = RemoteRows(store, head, len(total))  # type: ignore[arg-type]
+            rows = RemoteRows(store, head, len(total))
             blocks = (rows[i : i + BLOCK] for i in range(0, len(rows), BLOCK))
             actual = sum(block.sum(axis=0, dtype=np.float64) for block in blocks)
             what = (
