@@ -277,6 +277,20 @@ def test_heads_alone_and_together(films):
         assert hit.score - left[hit.id] == pytest.approx(addend, abs=1e-5)
 
 
+def test_because_is_only_said_where_a_removal_takes_the_addend(films):
+    asked = {"likes": ["The Goonies", "Heat"], "explain": True, "k": 1}
+    for options, expected in (
+        ({"heads": "neighbours"}, True),
+        ({"heads": "collaborative"}, False),
+        ({"heads": "collaborative, neighbours"}, False),
+        ({"heads": "neighbours", "recent": 1}, False),
+        ({"heads": "neighbours", "damping": 0.1}, False),
+    ):
+        ranking = films.recommend(**asked, **options)
+        assert {why.get("by_removal", expected) for why in ranking[0].because} == {expected}
+        assert ranking.reasons(0)[0].text.startswith("because of" if expected else "together with")
+
+
 def test_an_unknown_head_and_heads_of_another_model_are_refused(films, tmp_path):
     with pytest.raises(QkvError, match="no 'neighbors'; did you mean neighbours"):
         films.recommend(likes="Heat", heads="neighbors")

@@ -273,6 +273,7 @@ def machine_memory() -> float | None:
 
 def _model_lines(facts: Mapping[str, Any], previous: Mapping[str, Any]) -> Iterator[str]:
     """Yield lines about the models of a build, and about lost settings of the previous one."""
+    from qkvsearch.cli.listings import recommend_heads_text
     from qkvsearch.index.component import LANGUAGE, RECOMMEND_HEADS
     from qkvsearch.index.learned_models import TUNED
     from qkvsearch.storage.remote_collections import FACT as KEYS
@@ -304,22 +305,6 @@ def _model_lines(facts: Mapping[str, Any], previous: Mapping[str, Any]) -> Itera
         yield "The previous build had synonyms; build --synonyms FILE adds them again."
     if "weights_from" in facts:
         yield f"The weights of the heads were learned from {facts['weights_from']}."
-
-
-def recommend_heads_text(heads: Mapping[str, Mapping[str, float]] | None) -> str:
-    """Return the share of each head of a recommendation, and what each would reach alone.
-
-    >>> recommend_heads_text({"shares": {"collaborative": 0.2, "neighbours": 0.8},
-    ...     "alone": {"collaborative": 0.3187, "neighbours": 0.4103, "fused": 0.4112}})
-    'collaborative 0.20, neighbours 0.80 (NDCG@20 alone: 0.319, 0.410; together 0.411)'
-    """
-    if not heads or not heads["shares"]:
-        return ""
-    text = ", ".join(f"{name} {share:.2f}" for name, share in heads["shares"].items())
-    if not (alone := heads["alone"]):
-        return f"{text} (too few users to learn the shares)"
-    figures = ", ".join(f"{alone[name]:.3f}" for name in heads["shares"])
-    return f"{text} (NDCG@20 alone: {figures}; together {alone['fused']:.3f})"
 
 
 def column_weights_text(weights: Mapping[str, Mapping[str, float]]) -> str:

@@ -16,7 +16,6 @@ from qkvsearch.cli.context import (
     Decorator,
     engine_option,
     settings,
-    split_names,
     wait_option,
 )
 from qkvsearch.cli.hits import question_option
@@ -107,9 +106,7 @@ def search(
     assert judged is not None
     engine = run.open()
     with run.progress() as progress:
-        result = engine.evaluate_search(
-            *judged, heads=split_names(heads), against=against, progress=progress
-        )
+        result = engine.evaluate_search(*judged, heads=heads, against=against, progress=progress)
     run.notes(result.notes)
     caption = f"{result.facts['queries']:,} {'queries' if against else 'judged queries'}"
     output.write_one(result.to_dict(), result.to_records(), lambda: _search_table(result, caption))

@@ -285,9 +285,12 @@ def _reasons(row: dict[str, Any], full: bool) -> list[tuple[str, str]]:
 
 def _item_text(entry: dict[str, Any]) -> str:
     """Return the title of an item of the history, or the name of another contribution."""
+    from qkvsearch.retrieval.reasons import BECAUSE, TOGETHER_WITH
+
     if entry["id"] is None:
         return f"by {entry['title']}"
-    return f"{'shared:' if entry.get('shared') else 'because of'} {entry['title']}"
+    link = BECAUSE if entry["by_removal"] else TOGETHER_WITH
+    return f"{'shared:' if entry.get('shared') else link} {entry['title']}"
 
 
 def _component_text(entry: dict[str, Any]) -> str:

@@ -1,5 +1,6 @@
 """Listings: `qkvsearch items`, `show`, `users`, `history`, `records`, `builds` and `info`."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -184,13 +185,31 @@ def info(verify: bool, output: Output) -> None:
 
 
 def _fact_table(facts: dict[str, Any], verbose: bool) -> str:
+    texts = {name: _fact_text(value) for name, value in facts.items() if value}
+    texts["recommend_heads"] = recommend_heads_text(facts["recommend_heads"])
     lines = [
-        [name.replace("_", " "), _fact_text(value)]
-        for name, value in facts.items()
-        if value and name not in COLUMN_FACTS
+        [name.replace("_", " "), text]
+        for name, text in texts.items()
+        if text and name not in COLUMN_FACTS
     ]
     table = to_table([("", "left"), ("", "wrap")], lines)
     return f"{table}\n{columns_text(facts['columns'], facts['interaction_columns'], verbose)}"
+
+
+def recommend_heads_text(heads: Mapping[str, Mapping[str, float]] | None) -> str:
+    """Return the share of each head of a recommendation, and what each reached alone.
+
+    >>> recommend_heads_text({"shares": {"collaborative": 0.2, "neighbours": 0.8},
+    ...     "alone": {"collaborative": 0.3187, "neighbours": 0.4103, "fused": 0.4112}})
+    'collaborative 0.20, neighbours 0.80; held-out NDCG@20: alone 0.319 and 0.410, together 0.411'
+    """
+    if not heads or not heads["shares"]:
+        return ""
+    text = ", ".join(f"{name} {share:.2f}" for name, share in heads["shares"].items())
+    if not (alone := heads["alone"]):
+        return f"{text} (too few users to learn the shares)"
+    figures = " and ".join(f"{alone[name]:.3f}" for name in heads["shares"])
+    return f"{text}; held-out NDCG@20: alone {figures}, together {alone['fused']:.3f}"
 
 
 def _fact_text(value: Any) -> str:

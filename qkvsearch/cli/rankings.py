@@ -18,7 +18,6 @@ from qkvsearch.cli.context import (
     engine_option,
     settings,
     spelled,
-    split_names,
 )
 from qkvsearch.cli.hits import (
     FULL,
@@ -34,6 +33,7 @@ from qkvsearch.cli.hits import (
 )
 from qkvsearch.cli.render import Output, terminal_width
 from qkvsearch.errors import quantity
+from qkvsearch.search.options import OPTIONS
 
 if TYPE_CHECKING:
     from qkvsearch.engine import Engine
@@ -77,7 +77,6 @@ Answer = tuple[str, list[dict[str, Any]], "Ranking"]
 def search(
     query: tuple[str, ...],
     queries: Path | None,
-    heads: str | None,
     envelope: bool,
     explain: str | None,
     output: Output,
@@ -105,7 +104,7 @@ def search(
     engine = run.open()
     # A table marks matching words; the other formats have them only with the reasons.
     explains = explain is not None or output.format == "table"
-    options |= {"heads": split_names(heads), "explain": explains}
+    options["explain"] = explains
     where = " that match --where" if options["where"] else ""
     nothing = f"No hits: none of the items{where} contains any of these words."
     answers = []
@@ -197,13 +196,7 @@ def _ratings(_: click.Context, __: click.Parameter, texts: Sequence[str]) -> dic
     help="Only items whose ids are in FILE, one per line (- is stdin).",
 )
 @question_option("model")
-@click.option(
-    "--heads",
-    metavar="NAMES",
-    callback=lambda _, __, names: split_names(names),
-    help="Which heads score by preferences: collaborative, neighbours.  [default: both, in the "
-    "shares that the build learned]",
-)
+@click.option("--heads", metavar="NAMES", help=OPTIONS["recommend_heads"].help)
 @question_option("recent", metavar="N")
 @question_option("damping", metavar="X", default=0.0, type=click.FloatRange(min=0))
 @question_option("diversity", metavar="X", default=0.0)

@@ -44,6 +44,7 @@ class History:
     positions: rows (h,). confidences (h,): 0 for disliked and refunded items, which are never
     recommended again and explain nothing. ratings (h,): NaN where unknown. times (h,):
     `UNKNOWN_TIME` where unknown. weights (h,): NaN where unknown; None in a log without weights.
+    is_recent: whether each confidence depends on the other items, as `recent` makes it.
     """
 
     positions: np.ndarray
@@ -51,6 +52,7 @@ class History:
     ratings: np.ndarray
     times: np.ndarray
     weights: np.ndarray | None = None
+    is_recent: bool = False
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -73,7 +75,7 @@ class History:
         weights = None if self.weights is None else self.weights[rows]
         return History(
             self.positions[rows], self.confidences[rows], self.ratings[rows], self.times[rows],
-            weights,
+            weights, self.is_recent,
         )  # fmt: skip
 
     def recorded_later(self, records: Iterable[Interaction]) -> list[Interaction]:
@@ -160,7 +162,8 @@ class History:
         if len(self) and (self.times == UNKNOWN_TIME).all():
             raise QkvError(NO_TIMES)
         age = len(self) - np.searchsorted(np.sort(self.times), self.times, side="right")
-        return replace(self, confidences=self.confidences * 2.0 ** (-age / half_life))
+        halved = self.confidences * 2.0 ** (-age / half_life)
+        return replace(self, confidences=halved, is_recent=True)
 
 
 def readable_time(time: int) -> int | str | None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 from qkvsearch._utils.validation import check_id
 from qkvsearch.engine.open_build import OpenBuild
 from qkvsearch.errors import DamagedError, QkvError
-from qkvsearch.search.candidates import as_list, id_list
+from qkvsearch.search.candidates import head_names, id_list
 from qkvsearch.storage import Workspace
 from qkvsearch.storage.segments import BUILDS_FOLDER
 
@@ -338,7 +338,7 @@ class Engine:
         from qkvsearch.data.judgements import LEARNED_FROM
         from qkvsearch.evaluation.search_protocol import evaluate_heads
 
-        names = None if heads is None else as_list(heads)
+        names = head_names(heads)
         build = self.current_build
         if against is not None:
             from qkvsearch.engine.measure import evaluate_against

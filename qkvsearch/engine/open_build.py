@@ -23,6 +23,7 @@ from qkvsearch.search.candidates import (
     as_list,
     candidates,
     groups_of,
+    head_names,
     id_list,
     n_ranked,
     named_once,
@@ -200,7 +201,7 @@ class OpenBuild:
         columns = own_columns(self.catalog, fields)
         facet_columns = own_columns(self.catalog, facets, "facets")
         groups = groups_of(self.catalog, distinct)
-        names, n_needed = None if heads is None else as_list(heads), n_ranked(k, offset)
+        names, n_needed = head_names(heads), n_ranked(k, offset)
 
         unknown_notes = []
         if user is not None and not strict_user:
@@ -334,8 +335,7 @@ class OpenBuild:
         n_pool = pool_size(n_needed, diversity)
         groups = groups_of(self.catalog, distinct)
         item_filter = Filter(mask, where, n_pool, groups)
-        names = None if heads is None else as_list(heads)
-        head = recommender.head(history, model, damping, item_filter, names)
+        head = recommender.head(history, model, damping, item_filter, head_names(heads))
         pool = ranked(head, self.catalog.names, n_pool, temperature, mask, where, groups=groups)
         ranking = diverse(pool, self.models, diversity, n_needed).page(offset, min_weight)
         ranking = with_fields(ranking, self.catalog, columns)

@@ -31,7 +31,7 @@ from qkvsearch.retrieval import (
 )
 from qkvsearch.retrieval.approximate import ALL_ITEMS, Filter, score_candidates
 from qkvsearch.retrieval.fusion import plus, weighted_sum
-from qkvsearch.retrieval.reasons import KINDS, KindsOfItems, group
+from qkvsearch.retrieval.reasons import BECAUSE, KINDS, TOGETHER_WITH, KindsOfItems, group
 from qkvsearch.retrieval.score_components import OTHERS, Source
 from qkvsearch.search.candidates import positions_of
 from qkvsearch.search.options import NEXT_ITEM, PREFERENCES
@@ -310,6 +310,13 @@ def damped(head: Scores, popularity: np.ndarray, damping: float) -> Scores:
     return plus(head, POPULARITY, -damping * head.moments()[1] * popularity)
 
 
+def holds_by_removal(history: History, parts: Components) -> bool:
+    """Return whether the score without an item of the history is lower by what the item adds. It is
+    by neighbours alone; with other parts a removal also changes what the other items add.
+    """
+    return not history.is_recent and {source.head for source in parts.sources} == {NEIGHBOURS}
+
+
 def with_reasons(
     ranking: Ranking,
     history: History,
@@ -318,7 +325,8 @@ def with_reasons(
     shared_with: Sequence[Container[int]] = (),
 ) -> Ranking:
     """Return the ranking with `because` in each hit: what each item of the history adds to the
-    score, and, without an id, what damping, diversity and a constant add.
+    score, and whether it is lower by that without the item (`by_removal`); and, without an id, what
+    damping, diversity and a constant add.
 
     because: how many items of the history are listed, those that add most, with the others as one
     entry; all for None. shared_with: where hits are users, the rows of each one's items, so that
@@ -327,20 +335,23 @@ def with_reasons(
     ids, titles = catalog.names(history.positions)
     items = dict(zip(ids, zip(titles, history.positions.tolist(), strict=True), strict=True))
 
-    def reason(part: ScoreComponent, other_items: Container[int] | None) -> dict[str, Any]:
-        title, position = items.get(part.query, (part.head, -1))
-        entry = {"id": part.query, "title": title, "contribution": part.value}
-        return entry if other_items is None else {**entry, "shared": position in other_items}
-
     def reasons(index: int, other_items: Container[int] | None) -> list[dict[str, Any]]:
         pause()
-        parts = ranking.parts(index).by_query()
+        all_parts = ranking.parts(index)
+        parts, by_removal = all_parts.by_query(), holds_by_removal(history, all_parts)
+
+        def reason(part: ScoreComponent) -> dict[str, Any]:
+            title, position = items.get(part.query, (part.head, -1))
+            entry = {"id": part.query, "title": title, "contribution": part.value}
+            entry |= {} if part.query is None else {"by_removal": by_removal}
+            return entry if other_items is None else {**entry, "shared": position in other_items}
+
         if because is None:
-            return [reason(part, other_items) for part in parts.ordered()]
+            return [reason(part) for part in parts.ordered()]
         is_item = np.array([source.query is not None for source in parts.sources], dtype=bool)
         largest, n_others, value = parts.only(is_item).largest(because)
         listed = sorted([*largest, *parts.only(~is_item)], key=lambda part: -abs(part.value))
-        entries = [reason(part, other_items) for part in listed]
+        entries = [reason(part) for part in listed]
         others = {"id": None, "title": OTHERS, "contribution": value, "items": n_others}
         return [*entries, others] if n_others else entries
 
@@ -359,7 +370,7 @@ class HistoryReasons:
         catalog: StoredCatalog,
         shared_with: Mapping[int, Container[int]] | None = None,
     ) -> None:
-        self.catalog, self.positions = catalog, history.positions
+        self.history, self.catalog, self.positions = history, catalog, history.positions
         self.shared_with = shared_with
 
     @cached_property
@@ -386,7 +397,8 @@ class HistoryReasons:
         ]
         if self.shared_with is None:
             (kinds,) = item_kinds(self.catalog, [position])
-            return [*self._kinds.reasons(values, which, kinds), *whole]
+            link = BECAUSE if holds_by_removal(self.history, parts) else TOGETHER_WITH
+            return [*self._kinds.reasons(values, which, kinds, link), *whole]
         other_items = self.shared_with[position]
         is_shared = np.array([row in other_items for row in self.positions.tolist()], dtype=bool)
         groups = {

@@ -43,6 +43,14 @@ class Scores:
         allowed = np.ones(len(self.scores), dtype=bool) if mask is None else mask
         return allowed if self.covered is None else allowed & self.covered
 
+    def renamed(self, name: str) -> Scores:
+        """Return the same scores and parts under one name, also those of a fused head."""
+
+        def parts(position: int) -> Components:
+            return self.parts(position).renamed(lambda source: source._replace(head=name))
+
+        return Scores(name, self.scores, parts, self.covered, notes=self.notes)
+
     def above_mean(self) -> Scores:
         """Return a fused head that covers only the items that one of its heads finds a word in, or
         scores higher than the mean item; all where all items have the same scores.

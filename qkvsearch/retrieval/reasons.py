@@ -46,6 +46,8 @@ MEANING = "meaning"
 # The heads whose parts without query and key differ between items.
 OF_ITEMS = ("popular", "popularity", "diversity", "constant", "beginning")
 AVERAGE_ITEM, OVERALL = "average item (subtracted)", "overall meaning"
+# What comes before an item of a history: whether the score without it is lower by what it adds.
+BECAUSE, TOGETHER_WITH = "because of", "together with"
 # A token that a transformer adds to a text; the label of a rank.
 ADDED, RANK = re.compile(r"\[[A-Z]+\]|<[/\w]+>"), re.compile(r"rank [\d,]+")
 # A folded word that a person recognizes: at least three letters, or any CJK characters.
@@ -243,18 +245,23 @@ class KindsOfItems:
         self._items, self._kinds = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
 
     def reasons(
-        self, values: np.ndarray, which: np.ndarray, first: Collection[str] = ()
+        self,
+        values: np.ndarray,
+        which: np.ndarray,
+        first: Collection[str] = (),
+        link: str = TOGETHER_WITH,
     ) -> list[Reason]:
         """Return a line for each item if few of them make up most of the sum. Otherwise return a
         line for each group of items of one kind; an item is in one group.
 
         values: what each item adds, float64 (n_items,). which: the items that count, bool
         (n_items,). The first group is the kind that adds most, the next one the kind that adds most
-        of the rest. Kinds in `first`, those of the recommended item, count twice.
+        of the rest. Kinds in `first`, those of the recommended item, count twice. link: `BECAUSE`
+        or `TOGETHER_WITH`.
         """
         values, left = np.where(which, values, 0.0), which.copy()
         if n_for_share(-np.sort(-np.abs(values))) <= MAX_LINES:
-            return few(values.tolist(), lambda i: f"because of {self.titles[i]}")
+            return few(values.tolist(), lambda i: f"{link} {self.titles[i]}")
         weights = np.array([2 if name in first else 1 for name in self.names])
         groups: list[Reason] = []
         while (

@@ -141,6 +141,13 @@ def as_list(names: Id | Iterable[Id]) -> list[Any]:
     return list(names) if isinstance(names, Iterable) and not isinstance(names, str) else [names]
 
 
+def head_names(heads: str | Iterable[str] | None) -> list[str] | None:
+    """Return the names of heads: of one, of several, or of a text with commas between them."""
+    if isinstance(heads, str):
+        return [name.strip() for name in heads.split(",")]
+    return None if heads is None else as_list(heads)
+
+
 def id_list(parameter: str, ids: Id | Iterable[Id]) -> list[Any]:
     """Return ids or titles as a list. Raises `DataError`, which names the parameter."""
     is_single = isinstance(ids, bytes | Mapping) or getattr(ids, "ndim", 1) == 0

@@ -64,6 +64,11 @@ OPTIONS = {
         "Which heads score: lexical, semantic, token (a second pass, word by word), collaborative "
         "(with a user), or one by its name. By default all.",
     ),
+    "recommend_heads": Option(
+        str,
+        "Which heads score by preferences: collaborative, neighbours. By default both, in the "
+        "shares that the build learned.",
+    ),
     "facets": Option(
         str, "Columns to count the values of, over all items that match, such as genre,year.", ()
     ),

@@ -104,7 +104,7 @@ class TextSearch:
         known = {name: head for name, head in text_heads.items() if head is not None}
         if preferences is not None and PERSONAL in names and (known or not by_text):
             personal = preferences()
-            known |= {} if personal is None else {PERSONAL: personal}
+            known |= {} if personal is None else {PERSONAL: personal.renamed(PERSONAL)}
         if not known:
             return None if query.text.strip() else self._by_conditions(query)
         weights = {

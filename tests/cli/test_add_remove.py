@@ -35,6 +35,7 @@ def test_an_added_item_is_found_recommended_from_and_removed_again(qkv, shop_her
     assert 31 not in ids(qkv("search", "kettle", "--format", "json"))
     info = " ".join(qkv("info").stdout.split())
     assert "since then: 1 added, 1 replaced, 2 removed with 5 interactions" in info
+    assert "heads collaborative 0.50, neighbours 0.50 (too few users to learn the shares)" in info
 
 
 def test_columns_are_told_as_to_build(qkv, shop_here, tmp_path):

@@ -85,13 +85,16 @@ def test_a_dash_reads_the_query_or_the_text_from_stdin(qkv, videos_path):
     assert shown == qkv("-w", videos_path, "attend", "guitar bass").stdout
 
 
-def test_search_for_a_user_adds_their_taste(qkv, movies_path, movies):
+def test_search_for_a_user_adds_their_taste(qkv, movies_path, movies, shop):
     answer = qkv("-w", movies_path, "search", "war", "--user", "u001", "--format", "json")
     hits = json.loads(answer.stdout)
     expected = movies.search("war", user="u001")
     assert [hit["id"] for hit in hits] == [hit.id for hit in expected]
     assert all("collaborative" in hit["heads"] for hit in hits)
     assert [hit.id for hit in movies.search("war")] != [hit.id for hit in expected]
+    fused = shop.search("apple", user="101", heads="lexical,collaborative", k=1)
+    assert set(fused[0].heads) == {part.head for part in fused.explain(0)}
+    assert "collaborative" in fused[0].heads  # both of its heads are
 
 
 def test_naming_heads_does_not_forget_the_user(qkv, movies_path):

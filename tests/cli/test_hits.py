@@ -28,11 +28,11 @@ PARTS = {
     ],
 }
 BECAUSE = [
-    {"id": "a", "title": "Alien", "contribution": 1.25},
-    {"id": "b", "title": "Brazil", "contribution": -0.5},
+    {"id": "a", "title": "Alien", "contribution": 1.25, "by_removal": True},
+    {"id": "b", "title": "Brazil", "contribution": -0.5, "by_removal": True},
     {"id": None, "title": "damping", "contribution": -0.25},
-    {"id": "c", "title": "Casablanca", "contribution": 0.125},
-    {"id": "d", "title": "Dune", "contribution": 0.0625},
+    {"id": "c", "title": "Casablanca", "contribution": 0.125, "by_removal": False},
+    {"id": "d", "title": "Dune", "contribution": 0.0625, "by_removal": False},
 ]
 
 
@@ -120,8 +120,8 @@ def test_recommendations_with_ratings_a_history_and_what_is_new():
         "    +1.250 because of Alien\n"
         "    -0.500 because of Brazil\n"
         "    -0.250 by damping\n"
-        "    +0.125 because of Casablanca\n"
-        "    +0.062 because of Dune\n"
+        "    +0.125 together with Casablanca\n"
+        "    +0.062 together with Dune\n"
         "2  Ran    0.500   25.0%     3.0  7\n"
         "    new: no interactions yet\n"
         "weight = softmax(score / 1) over 2 items\n"
@@ -129,8 +129,8 @@ def test_recommendations_with_ratings_a_history_and_what_is_new():
 
 
 def test_people_with_what_they_share():
-    both = [{"id": "a", "title": "Alien", "contribution": 0.5, "shared": True}]
-    found = ranking(Hit(1, "u2", "u2", 0.5, 1.0, shared=3, because=both), n_candidates=10_000)
+    both = {"id": "a", "title": "Alien", "contribution": 0.5, "by_removal": False, "shared": True}
+    found = ranking(Hit(1, "u2", "u2", 0.5, 1.0, shared=3, because=[both]), n_candidates=10_000)
     assert ranking_table(found.to_records(), found, full=True) == (
         "#  title  score  weight  shared  id\n"
         "1  u2     0.500  100.0%       3  u2\n"

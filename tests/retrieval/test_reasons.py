@@ -162,8 +162,8 @@ def grouped(items, first=()):
 
 def test_few_items_are_named_one_by_one():
     assert texts(grouped([("Heat", 1.0, ["Crime"]), ("Ran", 2.0, ["Crime"])])) == [
-        "because of Ran",
-        "because of Heat",
+        "together with Ran",
+        "together with Heat",
     ]
 
 

@@ -16,8 +16,13 @@ def ask(client, **asked):
 
 
 def test_ratings_given_now_are_those_of_python(rated, movies):
-    found = ask(rated, user="u001", rate=["m001=5", "m262=1"], k=3)
-    assert found == movies.recommend(user="u001", ratings={"m001": 5, "m262": 1}, k=3).to_records()
+    found = ask(rated, user="u001", rate=["m001=5", "m262=1"], k=3, heads="neighbours")
+    asked = {"user": "u001", "ratings": {"m001": 5, "m262": 1}, "k": 3, "heads": "neighbours"}
+    assert found == movies.recommend(**asked).to_records()
+    typed = {"questions": [asked, {**asked, "heads": "collaborative,neighbors"}]}
+    refused = rated.post("/api/v1/recommend", json=typed)
+    assert refused.status_code == 400
+    assert "`heads`: no 'neighbors'; did you mean neighbours?" in refused.json()["detail"]
 
 
 def test_without_is_a_solve_on_the_other_history(rated, movies):

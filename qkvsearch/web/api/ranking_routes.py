@@ -156,6 +156,7 @@ class RecommendOptions(RankingParameters):
     strict_user: Flag = option("strict_user")
     seen: Flag = option("seen")
     model: Literal["preferences", "next-item"] = option("model")
+    heads: Text | None = option("recommend_heads")
     recent: float | None = option("recent", le=1e9)
     damping: float = option("damping")
     diversity: float = option("diversity")

@@ -87,6 +87,16 @@ function heads(info) {
   return section(say("heads"), el("p", { class: "quiet" }, say("headsWhy")), bars(info.head_weights), from, ...keys);
 }
 
+/** The heads of a recommendation; null where there is one, or none. */
+function recommendHeads(info) {
+  const { shares = {}, alone = {} } = info.recommend_heads ?? {};
+  const names = Object.keys(shares);
+  if (!names.length) return null;
+  const figures = names.map((name) => `${name} ${number(alone[name] ?? 0, 3)}`).join(", ");
+  const reached = alone.fused === undefined ? say("tooFew") : say("alone", { figures, together: number(alone.fused, 3) });
+  return section(say("recommendHeads"), el("p", { class: "quiet" }, say("recommendWhy")), bars(shares), el("p", { class: "quiet" }, reached));
+}
+
 // --- columns ---
 
 function columns(title, records, searched) {
@@ -133,6 +143,7 @@ async function show() {
       ...[
         counts(info),
         heads(info),
+        recommendHeads(info),
         columns(say("columns"), info.columns, info.searched_columns),
         columns(say("logColumns"), info.interaction_columns, []),
         rows,

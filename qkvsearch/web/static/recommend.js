@@ -278,6 +278,19 @@ function startControls() {
   startSliders((settled) => (settled ? update(false) : isSomebody() && list(questions())));
 }
 
+/** One head of a recommendation or all of them, where there are several. */
+function startHeads({ shares = {} } = {}) {
+  const names = Object.keys(shares);
+  byId("heads-part").hidden = !names.length;
+  byId("heads").replaceChildren(
+    ...["", ...names].map((name) => el("option", { value: name, selected: name === choice.heads }, say(`heads_${name}`))),
+  );
+  byId("heads").addEventListener("change", ({ target }) => {
+    choice.heads = target.value;
+    update();
+  });
+}
+
 async function recorded(ids) {
   for (const id of ids) chosen.delete(id);
   told = say("recorded", { n: count(ids.length) });
@@ -319,6 +332,7 @@ async function open() {
       learnTitles(),
     ]);
     useScale(info.rating_scale);
+    startHeads(info.recommend_heads ?? {});
     met = most.rows;
     for (const { id, title } of met) titles.set(String(id), title);
     const people = info.users + info.recorded;

@@ -13,6 +13,11 @@ def test_facts_heads_columns_and_builds_are_shown(visit, site, videos):
         names = page.locator("table").first.locator("tbody th").all_inner_texts()
         assert names == [column["name"] for column in info["columns"]]
         assert "evaluate recommend" in page.locator("#page").inner_text()
+        shares = page.locator(
+            "section:has(h2:text-is('Heads of a recommendation and their shares'))"
+        )
+        bars = [line.split("\n")[0] for line in shares.locator("li").all_inner_texts()]
+        assert bars == list(info["recommend_heads"]["shares"])
         assert str(info["items"]) in page.locator("#said").inner_text()
 
 

@@ -4,8 +4,8 @@ import { facts } from "../words.js";
 /** By id, in the order in which they were chosen: {kind: "like" | "dislike" | "rate", rating}. */
 export const chosen = new Map();
 export const STEP = Math.min(12, facts.most);
-/** The user, ids to leave out as if they had never been met, the sliders, how many hits. */
-export const choice = { user: "", without: new Set(), diversity: 0, damping: 0, recent: 0, k: STEP };
+/** The user, ids to leave out as if they had never been met, the heads ("" for all), the sliders, how many hits. */
+export const choice = { user: "", without: new Set(), heads: "", diversity: 0, damping: 0, recent: 0, k: STEP };
 
 const numeric = { diversity: 0, damping: 0, recent: 0, k: STEP };
 
@@ -20,6 +20,7 @@ export function read(parameters) {
   for (const id of parameters.getAll("exclude")) chosen.set(id, { kind: "dislike" });
   for (const id of parameters.getAll("without")) choice.without.add(id);
   choice.user = parameters.get("user") ?? "";
+  choice.heads = parameters.get("heads") ?? "";
   for (const [name, usual] of Object.entries(numeric)) {
     const value = Number(parameters.get(name) ?? usual);
     choice[name] = Number.isFinite(value) && value >= 0 ? value : usual;
@@ -40,6 +41,7 @@ export function written() {
   for (const [id, { rating }] of ofKind("rate")) found.push(["rate", `${id}=${rating}`]);
   for (const id of idsOf("dislike")) found.push(["exclude", id]);
   for (const id of choice.without) found.push(["without", id]);
+  if (choice.heads) found.push(["heads", choice.heads]);
   for (const [name, usual] of Object.entries(numeric)) {
     if (choice[name] !== usual) found.push([name, String(choice[name])]);
   }
@@ -65,6 +67,7 @@ export function question() {
     ratings: Object.fromEntries(ofKind("rate").map(([id, { rating }]) => [id, rating])),
     exclude: idsOf("dislike"),
     without: [...choice.without],
+    heads: choice.heads || null,
     diversity: choice.diversity,
     damping: choice.damping,
     recent: choice.recent || null,

@@ -1,4 +1,4 @@
-// Because of what a hit is there: bars of what each item adds, which add up to the score.
+// What a score is made of: bars of what each item of the history adds, which add up to it.
 import { el, owned } from "../dom.js";
 import { count, number, say, signed } from "../words.js";
 
@@ -31,7 +31,7 @@ function line(part, most, leaveOut) {
   const button = el(
     "button",
     { type: "button", class: "plain what", title: say("leaveOut"), onclick: () => leaveOut(String(part.id), part.title) },
-    el("span", { class: "quiet" }, `${say("because")} `),
+    el("span", { class: "quiet" }, `${say(part.by_removal ? "because" : "together")} `),
     owned(part.title, 120),
   );
   return el("li", { class: "reason", "data-reason": part.id }, button, bar(part.contribution, most), value);
