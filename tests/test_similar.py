@@ -9,7 +9,7 @@ import pytest
 import qkvsearch
 from qkvsearch.engine import Engine
 from qkvsearch.errors import QkvError, UnknownIdError
-from qkvsearch.recommend.similar import MAX_BY_WORD, Neighbours
+from qkvsearch.recommend.similar import MAX_BY_WORD, WEIGHTS, Neighbours
 
 
 def ids(ranking):
@@ -34,9 +34,13 @@ def test_the_query_is_the_mean_of_the_items_keys(shop):
     one, other, both = (
         Neighbours(shop.texts, positions)._heads() for positions in ([0], [3], [0, 3])
     )
-    for name in ("semantic", "collaborative"):
+    for name in ("semantic", "collaborative", "neighbours"):
         mean = (one[name].scores + other[name].scores) / 2
         np.testing.assert_allclose(both[name].scores, mean, atol=1e-5)
+    scores = both["collaborative"].scores + both["neighbours"].scores
+    expected = WEIGHTS["collaborative"] * (scores - scores.mean()) / scores.std()
+    by_users = Neighbours(shop.texts, [0, 3]).fused().addends[1].scores
+    np.testing.assert_allclose(by_users, expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("items", [[1], [1, 4], [7, 8], [1, 9, 30]])
@@ -59,7 +63,7 @@ def test_of_many_items_each_is_one_part(shop, assert_adds_up):
     for i, hit in enumerate(ranking):
         parts = [part for part in ranking.explain(i, full=True) if part.query is not None]
         assert {part.query for part in parts} <= {shop.show(item)["title"] for item in items}
-        assert len(parts) <= 2 * len(items)
+        assert len(parts) <= 3 * len(items)  # by text, by embedding, by neighbours
         assert_adds_up([reason.value for reason in ranking.reasons(i)], hit.score)
     texts = [reason.text for i in range(len(ranking)) for reason in ranking.reasons(i)]
     assert any(text.startswith("similar meaning to ") for text in texts)

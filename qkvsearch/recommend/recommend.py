@@ -212,19 +212,9 @@ class Recommender:
         """Score by how much each item of the history speaks for an item: removing it from the
         history changes the score by exactly that.
         """
-        neighbours = self.preferences.neighbours
-        assert neighbours is not None
-        rows, confidences = history.liked.positions, history.liked.confidences
-        if (neighbours.starts[rows] == neighbours.starts[rows + 1]).all():  # cold items, or nothing
-            return None
-        ids, _ = self.catalog.names(rows)
-        sources = [Source(NEIGHBOURS, id_) for id_ in ids]
-
-        def parts(position: int) -> Components:
-            addends = neighbours.addends(rows, position, confidences)
-            return Components.pairs(sources, [None], addends[:, None])
-
-        return Scores(NEIGHBOURS, neighbours.scores(rows, confidences), parts)
+        liked = history.liked
+        ids, _ = self.catalog.names(liked.positions)
+        return neighbour_scores(self.preferences, liked.positions, liked.confidences, ids)
 
     def _by_embedding(self, history: History) -> Scores | None:
         """Score by the embedding that an exact solve on the history gives."""
@@ -279,6 +269,25 @@ class Recommender:
 
         scores = model.items.weight @ model.fold_in(rows)
         return Scores(NEXT_ITEM, scores, parts, covered=model.known)
+
+
+def neighbour_scores(
+    preferences: Preferences, rows: np.ndarray, confidences: np.ndarray, labels: Sequence[Any]
+) -> Scores | None:
+    """Score by how much the items in these rows speak for an item; None where they speak for none.
+    confidences, labels: one for each of them.
+    """
+    neighbours = preferences.neighbours
+    # Of cold items, and of none.
+    if neighbours is None or (neighbours.starts[rows] == neighbours.starts[rows + 1]).all():
+        return None
+    sources = [Source(NEIGHBOURS, label) for label in labels]
+
+    def parts(position: int) -> Components:
+        addends = neighbours.addends(rows, position, confidences)
+        return Components.pairs(sources, [None], addends[:, None])
+
+    return Scores(NEIGHBOURS, neighbours.scores(rows, confidences), parts)
 
 
 def unknown(catalog: StoredCatalog, user: Any) -> list[str]:
