@@ -10,6 +10,8 @@ VIDEOS, FILMS = ("-w", "sample:videos"), ("-w", "sample:movies")
 QUERY = "attention in a transformer"
 # What a command shows, and its words.
 STEPS = (
+    ("One drawing: what asks (query), what matches (keys), what is mixed (values).",
+     ("teach", "ask-match-mix", "--step", "2")),
     ("Search: the query is a text, the keys are the videos' words and vectors.",
      (*VIDEOS, "search", QUERY, "-k", "4")),
     ("Why the first one? Its score is a sum of these parts.",

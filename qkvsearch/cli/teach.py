@@ -1,4 +1,4 @@
-"""`qkvsearch teach`: a course of twelve lessons, with quizzes that it marks."""
+"""`qkvsearch teach`: a course of fourteen lessons, with quizzes that it marks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 MASKS = ("none", "padding", "look-ahead", "both", "causal")
-FIELDS = ("name", "number", "title", "goal", "minutes", "further", "done", "step")
+FIELDS = ("name", "number", "title", "goal", "minutes", "done", "step")
 JUDGED = ("student", "quiz", "given", "right", "answer", "worked")
 # Options with the reader's own inputs: the fields of `Given`.
 OWN_INPUTS = ("inputs", "w_query", "w_key", "w_value", "mask", "sentence", "encoder")
@@ -58,7 +58,7 @@ class Request:
 @click.argument("lesson", required=False)
 @click.option("--list", "list_", is_flag=True, help="List the lessons, their goals and times.")
 @click.option("--step", type=int, metavar="N", help="Only this step of the lesson, from 1.")
-@click.option("--all", "all_", is_flag=True, help="Show all twelve lessons.")
+@click.option("--all", "all_", is_flag=True, help="Show all lessons, without the appendix.")
 @click.option("--no-quiz", is_flag=True, help="Leave out the questions.")
 @click.option("--predict", is_flag=True, help="Ask for a number in each step before showing it.")
 @click.option(
@@ -95,8 +95,8 @@ class Request:
 @plot_option((".png", ".svg"), "Draw the weights and curves of the lesson: .png or .svg.")
 @document_options
 def teach(output: Output, lang: str | None, digits: int, **options: Any) -> None:
-    """Learn attention from its numbers: a course of twelve lessons, from embeddings to
-    transformers.
+    """Learn attention from its numbers: a course of fourteen lessons. The first shows the
+    whole idea in ten minutes; the others go from embeddings to transformers.
 
     Without a LESSON it shows the course and which lessons are done. A lesson has steps and ends
     with questions. On a terminal it waits for Enter between steps, goes back (b), marks your
@@ -183,9 +183,9 @@ def _outline(request: Request, output: Output) -> None:
 def _lessons(request: Request, given: Given, output: Output) -> None:
     from qkvsearch.cli.lesson.forms import forms
     from qkvsearch.cli.lesson.reading import is_interactive, read, remember
-    from qkvsearch.lessons import LESSONS, lesson
+    from qkvsearch.lessons import COURSE_LESSONS, lesson
 
-    names = LESSONS if request.lesson is None else (request.lesson,)
+    names = COURSE_LESSONS if request.lesson is None else (request.lesson,)
     is_text = output.format == "table" and output.path is None
     is_whole, quizzes = request.step is None, not request.no_quiz
     computed = (_only(lesson(name, given), request.step) for name in names)

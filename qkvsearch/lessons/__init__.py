@@ -20,6 +20,9 @@ __all__ = ["LANGUAGES", "LESSONS", "Given", "Outline", "guidance", "language", "
 FOLDERS = folders()
 # In the order in which they build on one another.
 LESSONS = tuple(FOLDERS)
+# What the lessons leave out: no part of the course, but shown by its own name.
+APPENDIX = "appendix"
+COURSE_LESSONS = tuple(name for name in LESSONS if name != APPENDIX)
 
 
 def lesson(name: str, given: Given | None = None) -> Lesson:
@@ -49,10 +52,7 @@ def guidance(name: str) -> Guidance:
 
 def _outline(name: str) -> Outline:
     fields, number = _source(name).fields, int(FOLDERS[name].name[:2])
-    further = int(fields.get("further", 0))
-    return Outline(
-        name, number, fields["title"], fields["goal"], int(fields["minutes"]), further=further
-    )
+    return Outline(name, number, fields["title"], fields["goal"], int(fields["minutes"]))
 
 
 def _source(name: str) -> Source:

@@ -1,8 +1,8 @@
 """The Markdown documents of the lessons, parsed into blocks: `NN-name/en.md`, `NN-name/zh.md`.
 
 A document begins with fields between two lines of ---. A heading `## Title` begins a step. A
-comment under it, `<!-- points: 9, 51; further; when: expression -->`, names its points, whether it
-goes beyond the core, and when it is there. Everything else is a paragraph or a fence (```kind
+comment under it, `<!-- points: 9, 51; when: expression -->`, names its points, and when it is
+there. Everything else is a paragraph or a fence (```kind
 name). A fence of Python is code; the others have fields: `key: text`, which is translated, and
 `key = expression`, which is Python. Indented lines continue a field.
 
@@ -22,7 +22,7 @@ from qkvsearch.errors import DataError
 FOLDER = Path(__file__).parent
 FENCE = re.compile(r"(`{3,})(\w+) ?(.*)")
 FIELD = re.compile(r"([a-z_]+)( =|:)(?: (.*))?$")
-COMMENT = re.compile(r"<!-- points: ([\d, ]*)(; further)?(?:; when: (.*))? -->")
+COMMENT = re.compile(r"<!-- points: ([\d, ]*)(?:; when: (.*))? -->")
 # Between two characters that are written without spaces, a line break is no space either.
 CHINESE_BREAK = re.compile(r"(?<=[\u2e80-\u9fff\uff00-\uffef])\n(?=[\u2e80-\u9fff\uff00-\uffef])")
 
@@ -34,7 +34,7 @@ class Block:
     kind: "heading", "prose", or the fence's first word. name: the second word; flags: the others.
     text: of a heading or paragraph, or the code. texts and expressions: the fields of a fence.
     items: its lines that begin with "- " or "~ ", with that mark. line: the number of its first
-    line. points, is_further: of a heading.
+    line. points: of a heading.
     """
 
     kind: str
@@ -46,7 +46,6 @@ class Block:
     expressions: dict[str, str] = field(default_factory=dict)
     items: tuple[str, ...] = ()
     points: tuple[int, ...] = ()
-    is_further: bool = False
 
     @property
     def key(self) -> tuple[str, str]:
@@ -145,9 +144,8 @@ def _blocks(path: Path, lines: list[str], at: int) -> Iterator[Block]:
                 "heading",
                 at + 1,
                 text=line.removeprefix("## "),
-                expressions={"when": comment[3]} if comment and comment[3] else {},
+                expressions={"when": comment[2]} if comment and comment[2] else {},
                 points=points,
-                is_further=bool(comment and comment[2]),
             )
             at += 2 if comment else 1
         else:

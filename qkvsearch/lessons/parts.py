@@ -143,8 +143,7 @@ class Step:
     """One idea: a title, its parts in order, and which points of the course it shows.
 
     computed: the values that its code assigned, by name. code: the lines of Python that are
-    shown, or None; their values are in `computed`, too. is_further: whether it goes
-    beyond the lesson's core, which can be understood without it.
+    shown, or None; their values are in `computed`, too.
     """
 
     title: str
@@ -152,15 +151,13 @@ class Step:
     points: tuple[int, ...] = ()
     computed: dict[str, Any] = field(default_factory=dict)
     code: Code | None = None
-    is_further: bool = False
 
 
 @dataclass(frozen=True)
 class Outline:
     """A lesson's line in the list of the course.
 
-    name: what the command line calls it. minutes: how long it takes, of which
-    `further` are for steps beyond its core.
+    name: what the command line calls it. minutes: how long it takes.
     """
 
     name: str
@@ -168,7 +165,6 @@ class Outline:
     title: str
     goal: str
     minutes: int
-    further: int = field(default=0, kw_only=True)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 from qkvsearch._utils.files import write_file
 from qkvsearch._utils.user_files import data_folder
 from qkvsearch.errors import DataError
-from qkvsearch.lessons import LESSONS
+from qkvsearch.lessons import COURSE_LESSONS, LESSONS
 
 FILE = "lessons.json"
 
@@ -42,11 +42,13 @@ def keep_place(lesson: str, step: int) -> bool:
 
 
 def following() -> str | None:
-    """Return the lesson left unfinished last, or else the first that is not done.
+    """Return the lesson left unfinished last, or else the first of the course that is not done.
     None where all are.
     """
     there = done()
-    return next(reversed(places()), next((name for name in LESSONS if name not in there), None))
+    return next(
+        reversed(places()), next((name for name in COURSE_LESSONS if name not in there), None)
+    )
 
 
 def _kept() -> dict[str, Any]:

@@ -217,7 +217,7 @@ class _Run:
         with self._located(heading):
             title = self._filled(heading.text)
         result = {n: v for n, v in values.items() if not isinstance(v, ModuleType | FunctionType)}
-        return Step(title, parts, heading.points, result, code, heading.is_further)
+        return Step(title, parts, heading.points, result, code)
 
     def _holds(self, block: Block) -> bool:
         """Whether the conditions of a block hold: `when = …`, or `if:name` of a fence of Python."""

@@ -213,9 +213,10 @@ def test_info_counts_what_is_there_and_verifies_it(qkv, movies_path):
     assert f"{len(log):,}" in qkv("-w", movies_path, "info").stdout
 
 
-def test_demo_runs_six_commands_that_name_their_samples(qkv):
+def test_demo_shows_the_drawing_of_lesson_0_and_six_commands_that_name_their_samples(qkv):
     answer = qkv("demo")
     assert (answer.code, answer.stderr) == (0, "")
     assert answer.stdout.count("\n$ qkvsearch -w sample:") == 6
     assert answer.stdout.count("weight = softmax") == 5
+    assert qkv("teach", "0", "--step", 2).stdout in answer.stdout
     assert qkv("-w", "sample:movies", "similar", "Heat", "-k", 4).stdout in answer.stdout

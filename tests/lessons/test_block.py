@@ -1,4 +1,4 @@
-"""Lesson 11: what is around attention, each part beside what happens without it."""
+"""Lesson 12: what is around attention, each part beside what happens without it."""
 
 import numpy as np
 import pytest

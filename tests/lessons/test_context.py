@@ -1,4 +1,4 @@
-"""Lesson 9: what attention tells apart, and how it stands beside other layers."""
+"""Lesson 10 and the appendix: what attention tells apart, and how it stands beside other layers."""
 
 import numpy as np
 import pytest
@@ -14,6 +14,11 @@ ANIMAL, STREET, IT, TIRED = 1, 5, 7, 10
 @pytest.fixture(scope="module")
 def course():
     return lesson("context")
+
+
+@pytest.fixture(scope="module")
+def appendix():
+    return lesson("appendix")
 
 
 # --- the same word twice ---
@@ -91,8 +96,8 @@ def test_each_of_n_vectors_gets_a_label(course):
 
 
 @pytest.mark.point(19)
-def test_patches_and_frames_are_sequences_too(course):
-    found = course.showing(19).computed
+def test_patches_and_frames_are_sequences_too(appendix):
+    found = appendix.showing(19).computed
     # Patches 1 and 4 are light, 2 and 3 dark; frames 1 and 3 go up, 2 and 4 down.
     np.testing.assert_array_equal(
         found["weights"] > 0.25, [[1, 0, 0, 1], [0, 1, 1, 0], [0, 1, 1, 0], [1, 0, 0, 1]]
@@ -135,24 +140,24 @@ def test_context_by_hand_does_not_find_out_which_noun_is_meant(course):
 
 
 @pytest.mark.point(25)
-def test_parameters_grow_with_the_window_and_attentions_do_not(course):
-    words, window, everything, heads = course.showing(25).computed["weights"].T
+def test_parameters_grow_with_the_window_and_attentions_do_not(appendix):
+    words, window, everything, heads = appendix.showing(25).computed["weights"].T
     np.testing.assert_array_equal(window, 16 * words)
     np.testing.assert_array_equal(everything, 16 * words**2)
     np.testing.assert_array_equal(heads, np.full(len(words), 48))
 
 
 @pytest.mark.point(26)
-def test_a_layer_moves_one_row_and_attention_all(course):
-    layer, mixed, again = course.showing(26).computed["moved"]
+def test_a_layer_moves_one_row_and_attention_all(appendix):
+    layer, mixed, again = appendix.showing(26).computed["moved"]
     np.testing.assert_array_equal(layer > 0, [False, False, True, False])
     assert (mixed > 1e-3).all()
     assert (again > 1e-3).all()
 
 
 @pytest.mark.point(27)
-def test_every_output_has_every_input_in_its_jacobian(course):
-    found = course.showing(27).computed
+def test_every_output_has_every_input_in_its_jacobian(appendix):
+    found = appendix.showing(27).computed
     assert (found["whole"] > 0.01).all()
     np.testing.assert_array_equal(found["ahead"] > 0, np.tri(4, dtype=bool))
 
@@ -165,17 +170,17 @@ def test_each_layer_brings_a_change_one_token_further(course):
 
 
 @pytest.mark.point(29)
-def test_relu_in_place_of_softmax(course):
-    found = course.showing(29).computed
+def test_relu_in_place_of_softmax(appendix):
+    found = appendix.showing(29).computed
     np.testing.assert_array_equal(found["raw"][0], [18, 60, 18])
     np.testing.assert_allclose(found["normalized"][0], [1.8, 6, 1.8])
-    bench = next(p for p in course.showing(29).parts if isinstance(p, Workbench))
+    bench = next(p for p in appendix.showing(29).parts if isinstance(p, Workbench))
     np.testing.assert_allclose(bench.steps()["outputs"], found["normalized"])
 
 
 @pytest.mark.point(34)
-def test_additive_scores_are_single_numbers_one_by_one_or_all_at_once_and_bounded(course):
-    found = course.showing(34).computed
+def test_additive_scores_are_single_numbers_one_by_one_or_all_at_once_and_bounded(appendix):
+    found = appendix.showing(34).computed
     assert found["scores"].shape == (2, 3)
     np.testing.assert_allclose(found["scores"], found["loop"])
     assert np.abs(found["scores"]).max() <= found["bound"] == 3

@@ -1,4 +1,4 @@
-"""Lesson 10: what one row of weights cannot do, what several can, and what each head is for."""
+"""Lesson 11: what one row of weights cannot do, what several can, and what each head is for."""
 
 import numpy as np
 import pytest

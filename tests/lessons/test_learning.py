@@ -1,4 +1,4 @@
-"""Lesson 12: attention's matrices, how they are learned, and what a real model attends to."""
+"""Lesson 13: attention's matrices, how they are learned, and what a real model attends to."""
 
 import numpy as np
 import pytest
@@ -40,8 +40,8 @@ def test_three_layers_make_a_row_for_each_token(course):
 
 
 @pytest.mark.point(31)
-def test_the_column_convention_is_the_transpose(course):
-    found = course.showing(31).computed
+def test_the_column_convention_is_the_transpose(taught):
+    found = taught("appendix").showing(31).computed
     np.testing.assert_array_equal(found["A"].T, found["by_rows"]["scores"])
     np.testing.assert_allclose(found["weights"].sum(axis=0), np.ones(3))
     np.testing.assert_allclose(found["weights"].T, found["by_rows"]["weights"], rtol=1e-12)
@@ -50,8 +50,8 @@ def test_the_column_convention_is_the_transpose(course):
 
 
 @pytest.mark.point(32)
-def test_entry_i_j_is_the_score_of_query_j_for_key_i(course):
-    found = course.showing(32).computed
+def test_entry_i_j_is_the_score_of_query_j_for_key_i(taught):
+    found = taught("appendix").showing(32).computed
     np.testing.assert_array_equal(found["A"], [[1, 0, 1], [6, 4, 8], [4, 2, 5]])
     for i, j in np.ndindex(3, 3):
         assert found["A"][i, j] == found["by_rows"]["scores"][j, i]

@@ -1,4 +1,4 @@
-"""Lesson 8: points 47 to 49 and 52 to 62, trap T1, and the last slip of T4: row D."""
+"""Lessons 8 and 9: points 47 to 49 and 52 to 62, trap T1, and the last slip of T4: row D."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,13 @@ from qkvsearch.lessons.workbench import Workbench
 
 @pytest.fixture
 def showing(taught):
-    return taught("masks").showing
+    """The first step that shows a point, in the lessons on masks or in the appendix."""
+
+    def find(point):
+        lessons = map(taught, ("masks", "mask-details", "appendix"))
+        return next(step for one in lessons for step in one.steps if point in step.points)
+
+    return find
 
 
 @pytest.fixture
@@ -82,7 +88,7 @@ def test_the_paddings_column_is_0_and_its_row_still_sums_to_1(found):
 @pytest.mark.point(54)
 def test_row_d_holds_no_value_of_d_and_only_its_query_speaks_for_it(taught):
     """T4, its last slip."""
-    _, step = (step for step in taught("masks").steps if 54 in step.points)
+    step = taught("mask-details").showing(54)
     assert str(step.computed["symbols"][3]) == "S_Da·a_V + S_Db·b_V + S_Dc·c_V"
     moved = step.computed["moved"]
     np.testing.assert_array_equal(moved["key"], np.zeros(4))
@@ -117,7 +123,7 @@ def test_masked_on_both_sides_row_d_is_undefined_and_a_program_must_choose(found
 @pytest.mark.point(56)
 def test_a_finite_number_is_uniform_only_where_it_replaces_the_scores(taught):
     """T1: −1e9 added is 1/4 in float32, and as if nothing were hidden in float64."""
-    _, step = (step for step in taught("masks").steps if 56 in step.points)
+    _, step = (step for step in taught("mask-details").steps if 56 in step.points)
     assert np.isnan(step.computed["undefined"]).all()
     np.testing.assert_array_equal(step.computed["replaced"], [0.25] * 4)
     assert step.computed["float32"].dtype == np.float32
@@ -221,15 +227,14 @@ def test_weights_never_mix_rows_and_another_order_gives_another_order(found):
 
 @pytest.mark.point(62)
 def test_the_three_questions_are_answered_by_the_steps_that_show_it(taught, showing):
-    course = taught("masks")
-    opening = " ".join(part.text for part in parts(course.steps[0], Text))
+    opening = " ".join(part.text for part in parts(taught("masks").steps[0], Text))
     assert opening.count("?") == 3
-    places = showing(62).computed["numbers_of_steps"]
-    assert list(places) == [60, 56, 48]
-    *answers, _ = parts(showing(62), Text)
-    for (point, place), answer in zip(places.items(), answers, strict=True):
-        assert course.steps[place - 1] is showing(point)
-        assert f"step {place})" in answer.text
+    layers, *answers, _ = parts(showing(62), Text)
+    assert "(lesson 8)" in layers.text
+    assert showing(60) in taught("masks").steps
+    details = taught("mask-details").steps
+    for point, answer in zip((56, 48), answers, strict=True):
+        assert f"(step {details.index(showing(point)) + 1})" in answer.text
 
 
 # --- numbers of one's own ---

@@ -35,8 +35,8 @@ def test_the_query_meets_keys_of_title_and_tags(course):
 
 
 @pytest.mark.point(8)
-def test_a_repeated_word_adds_less_and_less_up_to_a_ceiling_and_a_long_text_less(course):
-    found = course.steps[2].computed
+def test_a_repeated_word_adds_less_and_less_up_to_a_ceiling_and_a_long_text_less(course, taught):
+    found = taught("appendix").steps[2].computed
     numbers, times = np.array(found["repeated"]), np.array([1, 2, 3, 8, 100])
     per_repeat = np.diff(numbers) / np.diff(times)
     assert (per_repeat > 0).all()
@@ -57,7 +57,7 @@ def by_the_line(word, row):
 
 @pytest.mark.point(8)
 def test_near_temperature_0_one_video_takes_all(course):
-    found = course.steps[4].computed
+    found = course.steps[3].computed
     assert found["weights"][-1].tolist() == [0, 0, 1, 0, 0]
     assert found["outputs"][-1].tolist() == [0, 1, 0]
     assert (np.diff(found["weights"].max(axis=1)) > 0).all()
@@ -73,7 +73,7 @@ def test_weights_sum_to_1_and_mix_the_values(course):
 
 @pytest.mark.point(8, 9)
 def test_the_search_boxs_weights_are_attentions(course):
-    found = course.steps[5].computed
+    found = course.steps[4].computed
     assert np.allclose(found["engine_row"], found["masked_weights"][0], atol=1e-6)
     assert found["masked_weights"].sum() == pytest.approx(1, abs=1e-12)
 
@@ -81,7 +81,7 @@ def test_the_search_boxs_weights_are_attentions(course):
 @pytest.mark.point(8)
 @pytest.mark.parametrize("query", ["transformer", "attention code", "power"])
 def test_an_engine_built_from_the_videos_gives_the_lessons_weights(engine, query):
-    found = lesson("search", Given(sentence=query)).steps[5].computed
+    found = lesson("search", Given(sentence=query)).steps[4].computed
     weights = found["masked_weights"][0]
     hits = engine.search(query, heads="lexical")
     assert len(hits) == np.count_nonzero(weights)
@@ -91,7 +91,7 @@ def test_an_engine_built_from_the_videos_gives_the_lessons_weights(engine, query
 
 @pytest.mark.point(8)
 def test_by_meaning_a_video_without_the_word_is_found(course):
-    found = course.steps[6].computed
+    found = course.steps[5].computed
     assert found["cosines"][0, 1] > found["cosines"][0, 4]
     ranking = [hit.id for hit in found["both"]]
     assert set(ranking[:2]) == {"A", "C"}
@@ -101,7 +101,7 @@ def test_by_meaning_a_video_without_the_word_is_found(course):
 def test_a_sentence_of_ones_own_is_the_query():
     own = lesson("search", Given(sentence="Queries, please: QUERY attention"))
     assert own.steps[0].computed["query"].tolist() == [[1, 0, 0, 0, 0, 2, 0]]
-    assert own.steps[4].computed["weights"][-1].argmax() == 1
+    assert own.steps[3].computed["weights"][-1].argmax() == 1
 
 
 @pytest.mark.parametrize("sentence", ["banana", "", " "])

@@ -11,7 +11,7 @@ from qkvsearch.cli.lesson.grids import COLOURS
 from qkvsearch.cli.lesson.wrapping import MAX_COLUMNS, marked, wrapped
 from qkvsearch.cli.render import GAP, aligned
 from qkvsearch.lessons.drawings import Drawing, Flow, Heads
-from qkvsearch.lessons.messages import shown
+from qkvsearch.lessons.messages import say, shown
 from qkvsearch.terminal import printable
 
 # A bar at its longest, and its last block in eighths.
@@ -54,7 +54,9 @@ def _flow(flow: Flow, width: int) -> Iterator[Text]:
     rows, columns = (
         [printable(str(x)) for x in names] for names in (flow.bench.rows, flow.columns)
     )
-    left, middle = (max(map(cell_len, names)) for names in (rows, columns))
+    is_one = flow.has_values and len(rows) == 1
+    labels = [*columns, *flow.qualities] if is_one else columns
+    left, middle = (max(map(cell_len, names)) for names in (rows, labels))
     colour = COLOURS["weights" if flow.has_values else "score"]
     longest = min(BAR_LENGTH, width - left - middle - 3 * GAP - 8)
     for row, numbers in zip(rows, array, strict=True):
@@ -64,7 +66,26 @@ def _flow(flow: Flow, width: int) -> Iterator[Text]:
             sign = "−" if value < 0 else " " if (array < 0).any() else ""
             line.append(sign + bar(abs(float(value)) / most, max(longest, 1)), style=colour)
             line.append(f" {shown(value)}" if value else " 0")
+            before = left + middle + 2 * GAP + longest + 8
+            answer = printable(flow.value_of(place)) if is_one else ""
+            if answer and before + cell_len(answer) <= width:
+                line.append(aligned("", before - cell_len(line.plain)) + answer)
             yield line
+    if is_one:
+        yield from _mix(flow, left + GAP, middle, longest)
+
+
+def _mix(flow: Flow, indent: int, left: int, longest: int) -> Iterator[Text]:
+    """Draw a bar for each number of the output of the one query."""
+    for place, (quality, value) in enumerate(
+        zip(flow.qualities, flow.steps()["outputs"][0], strict=True)
+    ):
+        line = Text(aligned(say("mix") if place == 0 else "", indent), style="dim")
+        line.append(aligned(printable(str(quality)), left) + " " * GAP, style="not dim")
+        sign = "−" if value < 0 else ""
+        line.append(sign + bar(abs(float(value)), max(longest, 1)), style=COLOURS["output"])
+        line.append(f" {shown(float(value))}", style="not dim")
+        yield line
 
 
 def _heads(heads: Heads, width: int) -> Iterator[Text]:

@@ -7,6 +7,7 @@ from rich.text import Text
 
 from qkvsearch.cli.lesson.view import INDENT, paragraph, prose
 from qkvsearch.cli.render import as_rich_table, rendered, terminal_width
+from qkvsearch.lessons import COURSE_LESSONS
 from qkvsearch.lessons.messages import say
 
 # Columns of a terminal in which the table's titles would have to break within words.
@@ -16,8 +17,8 @@ NARROW = 60
 def outline_page(rows: Sequence[dict[str, Any]], following: str | None) -> str:
     """List the lessons, a line each, and how to go on. following: the next one, or None."""
     about = say(
-        "{n} lessons, from vectors of words to a transformer at work, about {hours} hours in all.",
-        n=len(rows),
+        "{n} lessons, from one drawing to a transformer at work, about {hours} hours in all.",
+        n=len(COURSE_LESSONS),
         hours=round(sum(row["minutes"] for row in rows) / 60, 1),
     )
     step = next((row["step"] for row in rows if row["name"] == following), None)

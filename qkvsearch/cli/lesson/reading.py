@@ -15,7 +15,7 @@ from qkvsearch.lessons import progress
 from qkvsearch.lessons.messages import say
 from qkvsearch.lessons.parts import Lesson
 
-STOP, BACK, SKIP = {"q", "quit"}, {"b", "back"}, {"s", "skip"}
+STOP, BACK = {"q", "quit"}, {"b", "back"}
 
 
 class Stopped(Exception):
@@ -24,10 +24,6 @@ class Stopped(Exception):
 
 class Turned(Exception):
     """The person goes back a step."""
-
-
-class Skipped(Exception):
-    """The person goes on to the questions."""
 
 
 def is_interactive() -> bool:
@@ -96,8 +92,6 @@ def _read_one(lesson: Lesson, quizzes: bool, is_whole: bool, predict: bool) -> N
         except Turned:
             place = max(place - 1, 0)
             has_begun, screen.used = False, 0
-        except Skipped:
-            break
     if quizzes and lesson.quizzes:
         _pause()
         ask(lesson.quizzes)
@@ -107,14 +101,6 @@ def _show_step(
     lesson: Lesson, place: int, explained: set[str], screen: "_Screen", predict: bool
 ) -> None:
     step = lesson.steps[place]
-    if step.is_further and place and not lesson.steps[place - 1].is_further:
-        core = say(
-            "That was the core of this lesson. {n} further steps follow, about {minutes} minutes; "
-            "s skips them.",
-            n=sum(one.is_further for one in lesson.steps),
-            minutes=lesson.further,
-        )
-        screen.show(prose(core))
     prediction = Prediction.of(step) if predict else None
     for part, block in step_blocks(lesson, place, explained):
         if prediction is not None and part is prediction.matrix:
@@ -144,20 +130,19 @@ class _Screen:
         self.used += 2
 
     def turn(self) -> None:
-        _pause(Turned, Skipped)
+        _pause(is_step=True)
         self.used = 0
 
 
-def _pause(*ways: type[Exception]) -> None:
-    """Wait for Enter. ways: what else may be asked for, `Turned` and `Skipped`."""
+def _pause(*, is_step: bool = False) -> None:
+    """Wait for Enter. is_step: whether one may go back to the step before."""
     write_text("\n")
-    text = say("Enter goes on, b goes back, q ends.") if ways else say("Enter goes on, q ends.")
+    text = say("Enter goes on, b goes back, q ends.") if is_step else say("Enter goes on, q ends.")
     typed = prompt(text).casefold()
     if typed in STOP:
         raise Stopped
-    for words, way in ((BACK, Turned), (SKIP, Skipped)):
-        if typed in words and way in ways:
-            raise way
+    if is_step and typed in BACK:
+        raise Turned
 
 
 def _say(text: str) -> None:

@@ -43,8 +43,6 @@ def step_blocks(
     step = lesson.steps[place]
     number = {"number": lesson.first + place, "n": lesson.n_steps, "title": step.title}
     named = say("Step {number} of {n}: {title}", **number)
-    if step.is_further:
-        named = say("Step {number} of {n}, further: {title}", **number)
     yield None, title(named, "─")
     for part in step.parts:
         yield part, _block(part, lesson, explained)

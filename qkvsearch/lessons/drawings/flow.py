@@ -1,6 +1,8 @@
 """A drawing of attention: scores, mask, softmax, and what flows from the values to the outputs.
 
-It is the same drawing for a search, a recommendation and a translation; only the labels change.
+It is the same drawing for a search, a recommendation and a translation; only the labels change. One
+query is drawn on the left, its keys with bars, their values on the right and the mix below; several
+queries are drawn as a table of cells, and what flows beside it.
 """
 
 from collections.abc import Sequence
@@ -9,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from qkvsearch.attention.symbols import numbered
 from qkvsearch.attention.trace import Trace, trace
 from qkvsearch.lessons.drawings.drawing import Drawing, NumberTable
 from qkvsearch.lessons.drawings.svg import (
@@ -32,6 +35,8 @@ MAX_LINE, MIN_LINE = 16, 0.6
 # A vector's strip of numbers: the side of each.
 STRIP, NARROW_STRIP, MAX_STRIP = 13, 8, 5
 ENDS = ("values", "outputs")
+# Of one query: where the columns begin and the bars end, and the height of a line.
+LINES, KEYS, BARS, BAR, WEIGHTS, VALUES, LINE = 82, 102, 186, 46, 264, 272, 26
 # The steps that it goes through, each with what it does.
 STAGES = {
     "scores": "Q·Kᵀ",
@@ -76,6 +81,11 @@ class Flow(Drawing):
         if self.visible().all() and len(self.bench.masks) == 1:
             left_out.add("masked")
         return [stage for stage in STAGES if stage not in left_out]
+
+    def stage_name(self, stage: str) -> str:
+        """Return what a stage does, as its button says it."""
+        by_temperature = stage == "scaled" and self.bench.scale == 1
+        return "÷ T" if by_temperature else say(STAGES[stage])
 
     @property
     def factor(self) -> float:
@@ -166,8 +176,22 @@ class Flow(Drawing):
 
     def pictures(self, place: str) -> list[Html]:
         """Return the pairs of queries and keys, and what flows where there are values."""
+        if self.has_values and len(self.bench.rows) == 1:
+            return [_one_query(self, place)]
         svgs = [_cells(self, f"{place}-pairs")]
         return [*svgs, _flows(self, f"{place}-flows")] if self.has_values else svgs
+
+    @property
+    def qualities(self) -> Sequence[str]:
+        """The labels of the values' numbers."""
+        wide = self.steps()["values"].shape[1]
+        return list((self.bench.widths or {}).get("values", numbered(wide)))
+
+    def value_of(self, key: int) -> str:
+        """Return the label of the one number that a value consists of, or "" """
+        entries = np.flatnonzero(value := self.steps()["values"][key])
+        is_label = len(entries) == 1 and value[entries[0]] == 1
+        return self.qualities[entries[0]] if is_label else ""
 
 
 # The numbers of a stage, as a heading says it.
@@ -284,6 +308,80 @@ def strengths(array: np.ndarray, stage: str) -> np.ndarray:
 
 def number_of(share: float) -> str:
     return f"{share:.3f}".rstrip("0").rstrip(".")
+
+
+# --- the SVG: one query ---
+
+
+def _one_query(part: Flow, place: str) -> Html:
+    """Draw a query, a bar for each key, the values, and the mix below."""
+    steps, columns = part.steps(), [str(column) for column in part.columns]
+    weights, visible = np.nan_to_num(steps["weights"][0]), part.visible()[0]
+    y = [34 + (j + 0.5) * LINE for j in range(len(columns))]
+    middle, high = 34 + LINE * len(columns) / 2, 34 + LINE * len(columns)
+    words = str(part.bench.rows[0]).split()
+    asks = [
+        text(0, middle + 4 + 16 * (n - (len(words) - 1) / 2), cut(word, LINES), data_row="0")
+        for n, word in enumerate(words)
+    ]
+    lines = [
+        curve(
+            LINES, middle, KEYS - 4, at,
+            data_at=f"0 {j}", stroke_width=_width(float(weight)),
+            stroke_opacity=_opacity(float(weight)),
+        )
+        for j, (at, weight) in enumerate(zip(y, weights, strict=True))
+    ]  # fmt: skip
+    keys = [
+        text(KEYS, at + 4, cut(column, BARS - KEYS - 2), data_role="key", data_column=str(j))
+        for j, (at, column) in enumerate(zip(y, columns, strict=True))
+    ]
+    bars = [
+        element(
+            "g", *_bar(at, float(weight)),
+            rect(KEYS, at - LINE / 2, WIDE - KEYS, LINE, class_="touch"),
+            class_="cell" if visible[j] else "cell hides",
+            data_at=f"0 {j}", data_value=float(steps["weights"][0, j]),
+        )
+        for j, (at, weight) in enumerate(zip(y, weights, strict=True))
+    ]  # fmt: skip
+    ends = _ends(columns, steps["values"], y, (WIDE * 2, VALUES), "value")
+    values = [
+        text(VALUES, at + 4, cut(part.value_of(j), WIDE - VALUES)) if part.value_of(j) else end
+        for j, (at, end) in enumerate(zip(y, ends, strict=True))
+    ]
+    outputs = steps["outputs"][0, : len(part.qualities)]
+    below = [high + 14 + (k + 0.5) * LINE for k in range(len(outputs))]
+    mix = [
+        text(KEYS, at + 4, cut(str(quality), BARS - KEYS - 2))
+        for at, quality in zip(below, part.qualities, strict=True)
+    ]
+    amounts = [piece for at, x in zip(below, outputs, strict=True) for piece in _bar(at, float(x))]
+    sides = [
+        text(0, 13, part.asks, class_="side"),
+        text(KEYS, 13, part.asked, class_="side"),
+        text(VALUES, 13, say("values"), class_="side"),
+        text(0, below[0] + 4, say("mix"), class_="side"),
+    ]
+    inner = [
+        element("g", *lines, class_="flows", fill="none"),
+        element("g", *bars, class_="cells", data_stage="weights"),
+        element("g", *amounts, class_="end", data_role="output", data_end="output 0"),
+    ]
+    title = say("{caption}: each query and key", caption=part.caption)
+    return picture(
+        WIDE, below[-1] + LINE / 2 + 2, place, title, part.told, *sides, *asks, *keys, *values,
+        *mix, *inner,
+    )  # fmt: skip
+
+
+def _bar(y: float, value: float) -> list[Html]:
+    """Return a bar whose length is the number, and the number."""
+    minus = "minus" if value < 0 else None
+    return [
+        rect(BARS, y - 8, BAR * min(abs(value), 1.0), 16, class_=minus, data_wide=str(BAR)),
+        text(WEIGHTS, y + 4, cell_text(value), "end", class_="amount"),
+    ]
 
 
 # --- the SVG: what flows ---

@@ -67,13 +67,6 @@ def to_instructors_edition(lessons: Sequence[Lesson]) -> str:
 
 def duration(lesson: Lesson) -> str:
     """Return the lesson's goal, and how long it takes."""
-    if lesson.further:
-        return say(
-            "{goal} About {core} minutes, and {further} for its further steps.",
-            goal=lesson.goal,
-            core=lesson.minutes - lesson.further,
-            further=lesson.further,
-        )
     return say("{goal} About {minutes} minutes.", goal=lesson.goal, minutes=lesson.minutes)
 
 
@@ -83,8 +76,7 @@ def heading(lesson: Lesson) -> str:
 
 
 def step(shown_step: Step, number: int) -> str:
-    further = f" ({say('further')})" if shown_step.is_further else ""
-    title = f"### {number}. {_prose(shown_step.title)}{further}"
+    title = f"### {number}. {_prose(shown_step.title)}"
     return "\n\n".join([title, *map(part, shown_step.parts)])
 
 

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from qkvsearch.lessons import LESSONS, guidance
+from qkvsearch.lessons import COURSE_LESSONS, LESSONS, guidance
 
 NAME = "self-attention"
 
@@ -32,10 +32,10 @@ def test_a_text_file_has_no_escapes_even_from_a_terminal(qkv, tmp_path, monkeypa
 
 
 def test_json_of_one_lesson_is_an_object_and_of_all_an_array(qkv, taught, computed):
-    one = json.loads(qkv("teach", "1", "--format", "json").stdout)
+    one = json.loads(qkv("teach", "0", "--format", "json").stdout)
     assert (one["name"], len(one["quizzes"])) == (LESSONS[0], len(computed(LESSONS[0]).quizzes))
     all_ = json.loads(qkv("teach", "--all", "--no-quiz", "--format", "json").stdout)
-    assert [entry["name"] for entry in all_] == list(LESSONS)
+    assert [entry["name"] for entry in all_] == list(COURSE_LESSONS)
     assert not any(entry["quizzes"] for entry in all_)
     step = json.loads(qkv("teach", NAME, "--step", "4", "--format", "json").stdout)
     assert [entry["title"] for entry in step["steps"]] == [taught.steps[3].title]

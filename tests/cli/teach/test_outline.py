@@ -29,7 +29,6 @@ def test_the_list_is_an_array_with_what_is_done(qkv):
         "title",
         "goal",
         "minutes",
-        "further",
         "done",
         "step",
     ]

@@ -38,7 +38,7 @@ def test_ones_own_matrices_go_through_the_lesson(qkv, own):
         ((NAME, "--input", "x.csv"), "--input: 2 columns, but the lesson's weight matrices have 4"),
         ((NAME, "--sentence", "hi"), "--sentence has no place in the lesson self-attention"),
         (("mask",), "no lesson 'mask'; did you mean masks"),
-        (("13",), "no lesson '13'"),
+        (("15",), "no lesson '15'"),
         (("9" * 5000,), "no lesson '9999"),
         ((NAME, "--step", "0"), "no step 0 in the lesson self-attention: it has steps 1 to 8\n"),
         ((NAME, "--step", "9"), "no step 9 in the lesson self-attention: it has steps 1 to 8\n"),

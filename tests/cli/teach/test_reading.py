@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from qkvsearch.lessons import LESSONS
+from qkvsearch.lessons import COURSE_LESSONS
 from qkvsearch.lessons.messages import LOCALE, shown
 
 GUIDE = Path(__file__).parents[3] / "docs" / "guide.md"
@@ -49,7 +49,9 @@ def test_a_matrix_is_aligned_with_its_labels_name_and_role(qkv):
 def test_symbols_stand_in_the_cells_or_else_one_below_another(qkv):
     scores = qkv("teach", NAME, "--step", 4).stdout
     assert "\nb        4       16       12\n   b_Q·a_K  b_Q·b_K  b_Q·c_K\n" in scores
-    assert "  a1·k11 + a2·k21 + a3·k31 + a4·k41 = 0\n" in qkv("teach", NAME, "--step", 3).stdout
+    assert (
+        "  a1·k11 + a2·k21 + a3·k31 + a4·k41 = 0\n" in qkv("teach", "appendix", "--step", 4).stdout
+    )
     assert "  c = S_ca·a_V + S_cb·b_V + S_cc·c_V\n" in qkv("teach", NAME, "--step", 8).stdout
 
 
@@ -70,7 +72,7 @@ def test_no_line_is_wider_than_the_terminal_and_nothing_is_cut(
     assert answer.code == 0, answer.stderr
     assert widest(answer.stdout) <= columns
     assert "\x1b" not in answer.stdout
-    found = [computed(name) for name in LESSONS]
+    found = [computed(name) for name in COURSE_LESSONS]
     numbers = sum(len(one.steps) for one in found)
     headings = re.findall(r"^(?:Step \d+ of \d+|第 \d+ 步（)", answer.stdout, re.M)
     assert len(headings) == numbers

@@ -76,7 +76,7 @@ def test_where_nobody_types_any_more_it_stops_with_130(at_a_terminal):
 
 
 def test_alone_at_a_terminal_it_offers_the_next_lesson(at_a_terminal):
-    assert "Lesson 1: " in at_a_terminal("teach", types=["", "q"]).stdout
+    assert "Lesson 0: " in at_a_terminal("teach", types=["", "q"]).stdout
     assert "Lesson 7: " in at_a_terminal("teach", types=["7", "q"]).stdout
     assert "Lesson 7: " in at_a_terminal("teach", types=[NAME, "q"]).stdout
     assert "Lesson" not in at_a_terminal("teach", types=["q"]).stdout
@@ -86,7 +86,7 @@ def test_alone_at_a_terminal_it_offers_the_next_lesson(at_a_terminal):
 def test_all_at_a_terminal_goes_from_lesson_to_lesson(at_a_terminal):
     n = pauses(at_a_terminal("teach", LESSONS[0], "--no-quiz", types=[""] * 99).stdout)
     answer = at_a_terminal("teach", "--all", "--no-quiz", types=[*[""] * (n + 1), "q"])
-    assert "Lesson 2: " in answer.stdout
+    assert "Lesson 1: " in answer.stdout
     assert progress.done() == {LESSONS[0]}
 
 
@@ -95,18 +95,11 @@ def test_b_goes_back_and_a_lesson_goes_on_where_it_was_left(at_a_terminal):
     assert progress.places() == {} or progress.done() == {"dot-product"}
     progress.keep_place("masks", 3)
     answer = at_a_terminal("teach", "masks", types=["b", "q"])
-    assert "You were at step 3 of 17" in answer.stdout
+    assert "You were at step 3 of 8" in answer.stdout
     shown = [line for line in answer.stdout.splitlines() if line.startswith("Step ")]
-    assert [line.partition(":")[0] for line in shown] == ["Step 3 of 17", "Step 2 of 17"]
+    assert [line.partition(":")[0] for line in shown] == ["Step 3 of 8", "Step 2 of 8"]
     assert progress.places() == {"masks": 2}
     assert "Go on at step 2: qkvsearch teach masks" in at_a_terminal("teach", types=["q"]).stdout
-
-
-def test_s_skips_the_further_steps(at_a_terminal):
-    progress.keep_place("masks", 9)
-    answer = at_a_terminal("teach", "masks", types=["s", "q"])
-    assert "That was the core of this lesson. 9 further steps follow" in answer.stdout
-    assert "Step 10 of 17" not in answer.stdout
 
 
 def test_a_number_may_be_predicted_before_it_is_shown(at_a_terminal):

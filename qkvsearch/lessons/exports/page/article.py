@@ -100,10 +100,9 @@ def _step(step: Step, lesson: Lesson, number: int) -> Html:
             )
         )
     counter = element("span", f"{lesson.number}.{number}", class_="counter")
-    further = [" ", element("span", say("further"), class_="note")] if step.is_further else []
     return element(
         "section",
-        element("h3", counter, " ", step.title, *further, id=f"{place}-title"),
+        element("h3", counter, " ", step.title, id=f"{place}-title"),
         joined(shown, "\n"),
         id=place,
         class_="step",

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from qkvsearch.lessons.drawings import Arrows, AttendedText, Descent, Drawing, Flow, Heads
-from qkvsearch.lessons.drawings.flow import STAGES
 from qkvsearch.lessons.exports.page.bench import choice, field, mask_choice
 from qkvsearch.lessons.exports.page.figures import cells_of
 from qkvsearch.lessons.markup import Html, element, grid
@@ -175,7 +174,7 @@ def _overview(part: Heads) -> Html:
 
 def _flow(part: Flow, place: str) -> list[Html]:
     stages = [
-        button(say(STAGES[stage]), "stage", data_stage=stage, aria_pressed="false")
+        button(part.stage_name(stage), "stage", data_stage=stage, aria_pressed="false")
         for stage in part.stages
     ]
     rows = [(str(i), str(row)) for i, row in enumerate(part.bench.rows)]

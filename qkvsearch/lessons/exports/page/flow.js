@@ -45,10 +45,10 @@ drawings.flow = (figure, say) => {
       `${short(steps.scores[i][j])} × ${numbers.shown(settings.scale / settings.temperature)} = ${short(steps.scaled[i][j])}`,
     masked: (i, j) => (steps.visible[i][j] ? say("staysAs", { number: short(steps.masked[i][j]) }) : say("becomesHidden")),
     weights: (i, j) => {
-      const sum = steps.masked[i].map((score) => `exp(${short(score)})`).join(" + ");
+      const each = steps.masked[i].map((score) => `exp(${short(score)})`);
+      const sum = each.length > 6 ? `${each[0]} + … + ${each.at(-1)}` : each.join(" + ");
       const weight = numbers.shown(steps.weights[i][j]);
-      if (settings.normalize !== "softmax") return weight;
-      return columns.length > 6 ? weight : `exp(${short(steps.masked[i][j])}) / (${sum}) = ${weight}`;
+      return settings.normalize === "softmax" ? `${each[j]} / (${sum}) = ${weight}` : weight;
     },
     outputs: (i, j) => `${numbers.shown(steps.weights[i][j])} × [${matrices.values[j].map(short).join(", ")}]`,
   };
@@ -59,15 +59,26 @@ drawings.flow = (figure, say) => {
     );
     return `${parts.join(" + ") || 0} = [${steps.outputs[i].map(numbers.shown).join(", ")}]`;
   };
+  // What has been computed of a pair up to this stage; of one query, all steps.
+  const ofPair = (stage, i, j) =>
+    (rows.length === 1 ? stages.slice(0, stages.indexOf(stage) + 1) : [stage])
+      .map((one) => sayings[one](i, j)).join("\n");
   const tell = ({ stage, i, j }) => {
     if (i === null) return telling(say("pointAt"), false);
     const row = `${rows[i]}: ${ofRow(stage, i)}`;
     if (j === null) return telling(row);
-    const cell = `${rows[i]} · ${columns[j]}: ${sayings[stage](i, j)}`;
+    const cell = `${rows[i]} · ${columns[j]}: ${ofPair(stage, i, j)}`;
     telling(stage === "outputs" ? `${cell}\n${row}` : cell);
   };
 
   // --- what is drawn ---
+
+  // A bar is as long as its number is large; any other box as strong.
+  const measure = (box, share, least = 0) => {
+    const { wide } = box.dataset;
+    if (wide) box.setAttribute("width", share * wide);
+    else box.setAttribute("fill-opacity", least + (1 - least) * share);
+  };
 
   const paintCell = (cell, stage, isReached) => {
     const [i, j] = cell.dataset.at.split(" ").map(Number);
@@ -75,7 +86,7 @@ drawings.flow = (figure, say) => {
     const number = array[i][j];
     const most = stage === "weights" ? 1 : Math.max(...array.flat().filter(Number.isFinite).map(Math.abs)) || 1;
     const [box, text] = cell.children;
-    box.setAttribute("fill-opacity", isReached && Number.isFinite(number) ? Math.min(Math.abs(number) / most, 1) : 0);
+    measure(box, isReached && Number.isFinite(number) ? Math.min(Math.abs(number) / most, 1) : 0);
     box.classList.toggle("minus", number < 0);
     text.classList.toggle("veiled", !isReached);
     if (text.textContent || isReached) text.textContent = text.dataset.small ? "" : short(number);
@@ -113,9 +124,10 @@ drawings.flow = (figure, say) => {
       const vector = vectors[Number(place)];
       const most = Math.max(...vectors.flat().map(Math.abs)) || 1;
       [...end.querySelectorAll("rect")].forEach((box, k) => {
-        box.setAttribute("fill-opacity", 0.06 + 0.94 * Math.min(Math.abs(vector[k]) / most, 1));
+        measure(box, Math.min(Math.abs(vector[k]) / (box.dataset.wide ? 1 : most), 1), 0.06);
         box.classList.toggle("minus", vector[k] < 0);
       });
+      end.querySelectorAll(".amount").forEach((amount, k) => (amount.textContent = short(vector[k])));
       end.dataset.value = JSON.stringify(vector);
       end.classList.toggle("faint", role === "output" && !isFlowing);
     }
@@ -180,7 +192,8 @@ drawings.flow = (figure, say) => {
   for (const [at, shape] of [...cells, ...paths]) {
     const [i, j] = at.split(" ").map(Number);
     shape.addEventListener("pointerenter", () => {
-      if (!figure.classList.contains("plays")) look({ i, j });
+      // What is said of one query takes several lines, which would move it from under the pointer.
+      if (rows.length > 1 && !figure.classList.contains("plays")) look({ i, j });
     });
     shape.addEventListener("click", () => {
       player.stop();
@@ -195,5 +208,8 @@ drawings.flow = (figure, say) => {
   }
   for (const { lastChild } of cells.values()) if (!lastChild.textContent) lastChild.dataset.small = "yes";
   compute();
-  turnTo(stages.at(-1));
+  // It shows the end; Play goes on from the last moment, and so begins at the first.
+  player.go(moments.length - 1);
+  choose({ i: null, j: null });
+  look();
 };
