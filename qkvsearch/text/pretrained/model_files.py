@@ -78,9 +78,13 @@ class TokenizerFile:
     def check_ids(self, n: int) -> None:
         """Raise `QkvError` if a token has no row in a table of n rows."""
         added = self.encode("").ids
-        highest = max([*self._tokenizer.get_vocab().values(), *added], default=-1)
+        highest = max([*self.vocabulary().values(), *added], default=-1)
         if highest >= n:
             raise QkvError(f"{self.path}: has a token {highest:,}, and the model only {n:,} rows")
+
+    def vocabulary(self) -> dict[str, int]:
+        """Return all tokens with their ids."""
+        return dict(self._tokenizer.get_vocab())
 
     def encode(self, text: str, **options: Any) -> Any:
         return self._run("encode", text, **options)

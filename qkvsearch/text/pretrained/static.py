@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -30,6 +31,8 @@ PACKAGE = "wordllama"
 TABLE = "weights/l2_supercat_256.safetensors"
 TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 TENSOR = "embedding.weight"
+# A subword of spaces and punctuation.
+PUNCTUATION = re.compile(r"[\s▁.,;:!?…'\"‘’“”()\[\]{}–—_-]+")
 # Texts that are tokenized at a time.
 BATCH = 16_384
 
@@ -162,12 +165,16 @@ class StaticEncoder(TextEncoder):
 
     def idf(self, texts: Sequence[str]) -> np.ndarray:
         """Compute weights from a catalog, float32 (n_tokens,): ln((1 + N) / (1 + n)) + 1 for a
-        token that n of N texts have. Manning, Raghavan and Schütze 2008, section 6.2.1, smoothed.
+        token that n of N texts have, 0 for spaces and punctuation, which mean nothing and are rare.
+        Manning, Raghavan and Schütze 2008, section 6.2.1, smoothed.
         """
         having = np.zeros(len(self.vectors), dtype=np.int64)
         for batch in self._batches(texts):
             having += np.bincount(batch.counts(len(having)).indices, minlength=len(having))
-        return (np.log((1 + len(texts)) / (1 + having)) + 1).astype(np.float32)
+        weights = (np.log((1 + len(texts)) / (1 + having)) + 1).astype(np.float32)
+        vocabulary = self.tokenizer.vocabulary()
+        weights[[row for token, row in vocabulary.items() if PUNCTUATION.fullmatch(token)]] = 0
+        return weights
 
     def _rows(self, ids: np.ndarray) -> np.ndarray:
         """Return the vectors of tokens, float32 (n, d)."""
@@ -197,7 +204,7 @@ class StaticEncoder(TextEncoder):
         text = whole(text)
         if is_blank(text):
             return [], np.zeros(0, np.int64), np.zeros(0, np.int64)
-        encoding = self.tokenizer.encode(text, add_special_tokens=False)
+        encoding = self.tokenizer.encode(in_small_letters(text), add_special_tokens=False)
         labels, owners = join_pieces(text, encoding.offsets)
         return labels, owners, self._checked(np.array(encoding.ids, dtype=np.int64))
 
@@ -224,11 +231,26 @@ class StaticEncoder(TextEncoder):
         for start in range(0, len(texts), BATCH):
             batch = [whole(text) for text in texts[start : start + BATCH]]
             batch = ["" if is_blank(text) else text for text in batch]
-            encodings = self.tokenizer.encode_batch_fast(batch, add_special_tokens=False)
+            encodings = self.tokenizer.encode_batch_fast(
+                list(map(in_small_letters, batch)), add_special_tokens=False
+            )
             rows = [encoding.ids for encoding in encodings]
             indptr = np.cumsum([0, *map(len, rows)])
             ids = np.fromiter(chain.from_iterable(rows), np.int32, indptr[-1])
             yield CutTexts(indptr, self._checked(ids))
+
+
+def in_small_letters(text: str) -> str:
+    """Return a text of the same length in small letters: the table's tokenizer cuts a word in
+    capitals into other pieces.
+
+    >>> in_small_letters("NASA in İzmir")
+    'nasa in İzmir'
+    """
+    small = text.lower()
+    if len(small) == len(text):
+        return small
+    return "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
 
 
 def find_package() -> Path | None:
