@@ -128,6 +128,8 @@ def item_texts(
     report.require_rows()
     ignored = {name.strip().casefold() for name in columns.ignore}
     frame = frame[[name for name in frame if name.casefold() not in ignored]]
+    if frame.columns.empty:
+        raise DataError(f"{report.file}: its rows have no columns, or none that is not ignored")
     choice = choose_catalog_columns(frame, columns, report, log)
     if choice.id is None:
         ids = pd.Series(range(1, len(frame) + 1), frame.index).astype(str)
