@@ -66,7 +66,7 @@ def test_rows_without_an_id_or_with_a_failed_formula_are_skipped_and_counted():
 def test_rows_without_a_column_are_an_error(tmp_path):
     (tmp_path / "items.json").write_text("{}")
     with pytest.raises(DataError, match=r"items\.json: its rows have no columns"):
-        read_dataset(tmp_path / "items.json")
+        read_dataset(tmp_path / "items.json", None)
 
 
 def test_nothing_but_rows_without_an_id_is_an_error():
