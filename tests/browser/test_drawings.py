@@ -102,12 +102,15 @@ def test_under_the_pointer_row_and_column_light_up_and_products_add_up(
             figure.locator('[data-does="stage"]').first.click()
             L, S = flow.steps()["scores"].shape
             for i, j in {(0, 0), (L - 1, S - 1), (L // 2, S // 2)}:
-                figure.locator(f'.cell[data-at="{i} {j}"]').hover()
+                cell = figure.locator(f'.cell[data-at="{i} {j}"]')
+                cell.hover() if L > 1 else cell.click()
                 lit = figure.locator(".cell.lit").evaluate_all("all => all.map(c => c.dataset.at)")
                 wanted = {f"{a} {b}" for a in range(L) for b in range(S) if a == i or b == j}
                 assert set(lit) == wanted
                 assert figure.locator(".cell.chosen").get_attribute("data-at") == f"{i} {j}"
-                assert figure.locator("text.lit[data-row]").get_attribute("data-row") == str(i)
+                assert figure.locator("text.lit[data-row]").first.get_attribute("data-row") == str(
+                    i
+                )
                 told = figure.locator(".told").inner_text()
                 assert sum_of(told) == pytest.approx(flow.steps()["scores"][i, j], abs=0.05)
 
@@ -122,9 +125,21 @@ def sum_of(told):
 def test_a_drawing_plays_stops_and_is_stepped(visit, lesson_file):
     with visit(lesson_file("self-attention")) as page:
         figure = page.locator('[data-place="self-attention.layer"]')
-        press(figure, "restart")
         told = figure.locator(".told")
+        press(figure, "play")  # from the beginning, though the end is shown
+        press(figure, "play")
+        pressed = figure.locator('[data-does="stage"][aria-pressed="true"]')
+        moments = [(pressed.get_attribute("data-stage"), told.inner_text().partition(":")[0])]
         first = told.inner_text()
+        for _ in range(17):
+            press(figure, "step")
+            moments.append(
+                (pressed.get_attribute("data-stage"), told.inner_text().partition(":")[0])
+            )
+        pairs = [("scores", f"{row} · {column}") for row in "abc" for column in "abc"]
+        later = [(stage, row) for stage in ("masked", "weights", "outputs") for row in "abc"]
+        assert moments == [*pairs, *later]
+        press(figure, "restart")
         press(figure, "step")
         second = told.inner_text()
         assert first != second

@@ -316,63 +316,44 @@ def number_of(share: float) -> str:
 def _one_query(part: Flow, place: str) -> Html:
     """Draw a query, a bar for each key, the values, and the mix below."""
     steps, columns = part.steps(), [str(column) for column in part.columns]
-    weights, visible = np.nan_to_num(steps["weights"][0]), part.visible()[0]
+    weights, visible = steps["weights"][0].tolist(), part.visible()[0]
     y = [34 + (j + 0.5) * LINE for j in range(len(columns))]
-    middle, high = 34 + LINE * len(columns) / 2, 34 + LINE * len(columns)
+    middle, end = 34 + LINE * len(columns) / 2, 48 + LINE * len(columns)
+    strips = _ends(columns, steps["values"], y, (WIDE * 2, VALUES), "value")
+    room = BARS - KEYS - 2
+    lines, cells, labels = [], [], []
+    for j, (at, weight) in enumerate(zip(y, np.nan_to_num(weights).tolist(), strict=True)):
+        width, opacity, pair = _width(weight), _opacity(weight), f"0 {j}"
+        ends = LINES, middle, KEYS - 4, at
+        lines.append(curve(*ends, data_at=pair, stroke_width=width, stroke_opacity=opacity))
+        kind = "cell" if visible[j] else "cell hides"
+        touch = rect(KEYS, at - LINE / 2, WIDE - KEYS, LINE, class_="touch")
+        bar = _bar(at, weight)
+        cells.append(element("g", *bar, touch, class_=kind, data_at=pair, data_value=weights[j]))
+        key = cut(columns[j], room)
+        labels.append(text(KEYS, at + 4, key, data_role="key", data_column=str(j)))
+        value = part.value_of(j)
+        labels.append(text(VALUES, at + 4, cut(value, WIDE - VALUES)) if value else strips[j])
     words = str(part.bench.rows[0]).split()
-    asks = [
-        text(0, middle + 4 + 16 * (n - (len(words) - 1) / 2), cut(word, LINES), data_row="0")
-        for n, word in enumerate(words)
-    ]
-    lines = [
-        curve(
-            LINES, middle, KEYS - 4, at,
-            data_at=f"0 {j}", stroke_width=_width(float(weight)),
-            stroke_opacity=_opacity(float(weight)),
-        )
-        for j, (at, weight) in enumerate(zip(y, weights, strict=True))
-    ]  # fmt: skip
-    keys = [
-        text(KEYS, at + 4, cut(column, BARS - KEYS - 2), data_role="key", data_column=str(j))
-        for j, (at, column) in enumerate(zip(y, columns, strict=True))
-    ]
-    bars = [
-        element(
-            "g", *_bar(at, float(weight)),
-            rect(KEYS, at - LINE / 2, WIDE - KEYS, LINE, class_="touch"),
-            class_="cell" if visible[j] else "cell hides",
-            data_at=f"0 {j}", data_value=float(steps["weights"][0, j]),
-        )
-        for j, (at, weight) in enumerate(zip(y, weights, strict=True))
-    ]  # fmt: skip
-    ends = _ends(columns, steps["values"], y, (WIDE * 2, VALUES), "value")
-    values = [
-        text(VALUES, at + 4, cut(part.value_of(j), WIDE - VALUES)) if part.value_of(j) else end
-        for j, (at, end) in enumerate(zip(y, ends, strict=True))
-    ]
-    outputs = steps["outputs"][0, : len(part.qualities)]
-    below = [high + 14 + (k + 0.5) * LINE for k in range(len(outputs))]
-    mix = [
-        text(KEYS, at + 4, cut(str(quality), BARS - KEYS - 2))
-        for at, quality in zip(below, part.qualities, strict=True)
-    ]
-    amounts = [piece for at, x in zip(below, outputs, strict=True) for piece in _bar(at, float(x))]
-    sides = [
-        text(0, 13, part.asks, class_="side"),
-        text(KEYS, 13, part.asked, class_="side"),
-        text(VALUES, 13, say("values"), class_="side"),
-        text(0, below[0] + 4, say("mix"), class_="side"),
-    ]
+    for n, word in enumerate(words):
+        at = middle + 4 + 16 * (n - (len(words) - 1) / 2)
+        labels.append(text(0, at, cut(word, LINES), data_row="0"))
+    amounts = []
+    for k, (quality, x) in enumerate(zip(part.qualities, steps["outputs"][0], strict=True)):
+        at = end + (k + 0.5) * LINE
+        labels.append(text(KEYS, at + 4, cut(str(quality), room)))
+        amounts += _bar(at, float(x))
+    heads = [(0, part.asks), (KEYS, part.asked), (VALUES, say("values"))]
+    sides = [text(x, 13, words, class_="side") for x, words in heads]
+    sides.append(text(0, end + LINE / 2 + 4, say("mix"), class_="side"))
     inner = [
         element("g", *lines, class_="flows", fill="none"),
-        element("g", *bars, class_="cells", data_stage="weights"),
+        element("g", *cells, class_="cells", data_stage="weights"),
         element("g", *amounts, class_="end", data_role="output", data_end="output 0"),
     ]
     title = say("{caption}: each query and key", caption=part.caption)
-    return picture(
-        WIDE, below[-1] + LINE / 2 + 2, place, title, part.told, *sides, *asks, *keys, *values,
-        *mix, *inner,
-    )  # fmt: skip
+    high = end + LINE * len(part.qualities) + 2
+    return picture(WIDE, high, place, title, part.told, *sides, *labels, *inner)
 
 
 def _bar(y: float, value: float) -> list[Html]:
