@@ -103,7 +103,8 @@ def test_under_the_pointer_row_and_column_light_up_and_products_add_up(
             L, S = flow.steps()["scores"].shape
             for i, j in {(0, 0), (L - 1, S - 1), (L // 2, S // 2)}:
                 cell = figure.locator(f'.cell[data-at="{i} {j}"]')
-                cell.hover() if L > 1 else cell.click()
+                is_brief = L > 1 and flow.steps()["keys"].shape[1] <= 8
+                cell.hover() if is_brief else cell.click()
                 lit = figure.locator(".cell.lit").evaluate_all("all => all.map(c => c.dataset.at)")
                 wanted = {f"{a} {b}" for a in range(L) for b in range(S) if a == i or b == j}
                 assert set(lit) == wanted

@@ -15,6 +15,7 @@ drawings.flow = (figure, say) => {
   let steps = {};
 
   // Scores one by one while they are few; what follows goes by rows.
+  const isBrief = rows.length > 1 && given.keys[0].length <= 8;
   const few = rows.length * columns.length <= 20;
   const moments = stages.flatMap((stage) =>
     rows.flatMap((_, i) =>
@@ -192,8 +193,8 @@ drawings.flow = (figure, say) => {
   for (const [at, shape] of [...cells, ...paths]) {
     const [i, j] = at.split(" ").map(Number);
     shape.addEventListener("pointerenter", () => {
-      // What is said of one query takes several lines, which would move it from under the pointer.
-      if (rows.length > 1 && !figure.classList.contains("plays")) look({ i, j });
+      // What takes several lines to say would move the cell from under the pointer.
+      if (isBrief && !figure.classList.contains("plays")) look({ i, j });
     });
     shape.addEventListener("click", () => {
       player.stop();
