@@ -136,9 +136,9 @@ def recommend(output: Output, **options: Any) -> None:
     Learns again from the training part of the log, and ranks the whole catalog without each user's
     history. Shows nDCG, recall, precision, hit rate, MRR and MAP at k, coverage of the catalog,
     novelty and diversity, for both heads together and each alone, compared with the most popular
-    items, item-kNN and EASE^R; with ratings
-    also RMSE and MAE, compared with biases alone. With ratings, only items rated in the upper half
-    of the scale are relevant. Intervals are bootstrapped over the evaluated users.
+    items, item-kNN and EASE^R; with ratings also RMSE and MAE, compared with biases alone. Where
+    one of these is ahead, says by how much and what to try. With ratings, only items rated in the
+    upper half of the scale are relevant. Intervals are bootstrapped over the evaluated users.
 
     \b
     Examples:
@@ -175,7 +175,9 @@ def _recommend_tables(result: Evaluation) -> str:
         f"{result.protocol}, k = {facts['k']}: {facts['users']:,}{of_all} users evaluated; "
         f"{facts['train']:,} interactions to learn from, {facts['test']:,} held out",
         "* best; ± half of the 95% interval, bootstrapped over users",
-        *(result.verdict(name) for name in (names[0], "rmse")),
+        result.verdict(names[0]),
+        result.advice(names[0]),
+        result.verdict("rmse"),
     ]
     tables = [
         _system_table(result, names[start : start + MAX_COLUMNS])
@@ -225,13 +227,14 @@ def _spread(result: Evaluation, name: str) -> str:
 def tune(reset: bool, output: Output, **options: Any) -> None:
     """Search for settings of the recommender that suit the workspace's log.
 
-    The settings are those of the embeddings, the head "collaborative", which is judged alone.
-    Random settings learn for a few iterations, the better ones for more (successive halving). They
-    are evaluated by nDCG at k on a validation part of the log, like the default settings and those
-    in use. The best settings, the default ones and those in use are then evaluated once on a test
-    part that the search has not seen. Unless the best are in use already or worse on the test part,
-    preferences are learned with them from the whole log, and the workspace uses them. Until then
-    nothing changes, and Ctrl-C leaves no trace.
+    The settings are those of both heads, which are judged together: first the number of neighbours
+    and their penalty, then the embeddings. Random settings of these learn for a few iterations, the
+    better ones for more (successive halving). They are evaluated by nDCG at k on a validation part
+    of the log, like the default settings and those in use. The best settings, the default ones and
+    those in use are then learned as by a build, with the shares of the heads, and evaluated once on
+    a test part that the search has not seen. Unless the best are in use already or worse on the
+    test part, preferences are learned with them from the whole log, and the workspace uses them.
+    Until then nothing changes, and Ctrl-C leaves no trace.
 
     \b
     Examples:
@@ -274,7 +277,8 @@ def _line(trial: Trial) -> str:
 
 def _live_table(trials: list[Trial]) -> Any:
     columns = [("", "left"), *((name, "right") for name in ("learned", "validation", "seconds"))]
-    columns.append((" ".join(trials[-1].settings), "left"))
+    names = list(trials[-1].settings)
+    columns.append((" ".join(names), "wrap"))
     order = sorted(trials, key=lambda trial: (-trial.share, -trial.figure))
     rows = [
         [
@@ -282,7 +286,9 @@ def _live_table(trials: list[Trial]) -> Any:
             f"{trial.share:.0%}",
             f"{trial.figure:.4f}",
             f"{trial.seconds:.1f}",
-            " ".join(f"{value:g}" for value in trial.settings.values()),
+            " ".join(f"{value:g}" for value in trial.settings.values())
+            if list(trial.settings) == names
+            else _settings_text(trial.settings),
         ]
         for trial in order[:SHOWN_TRIALS]
     ]
@@ -320,4 +326,5 @@ def _conclusion(result: Tuning) -> str:
     if not result.settings:
         return f"{comparison}.\nNow in use: the default settings"
     back = "Back to the default ones: qkvsearch tune --reset"
-    return f"{comparison}.\nNow in use: {_settings_text(result.settings)}\n{back}"
+    in_use = fill(f"Now in use: {_settings_text(result.settings)}", TEXT_WIDTH)
+    return f"{comparison}.\n{in_use}\n{back}"

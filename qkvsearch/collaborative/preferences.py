@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -92,6 +92,30 @@ class Preferences:
                 return embeddings @ items.T.astype(np.float32, copy=False)
         assert self.neighbours is not None
         return np.asarray((histories @ self.neighbours.matrix()).toarray(), dtype=np.float32)
+
+
+def head_settings(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the parameters of `ImplicitALS` and those of `ItemNeighbours` among settings.
+
+    >>> head_settings({"reg": 0.1, "n_neighbours": 50, "neighbour_reg": 5.0})
+    ({'reg': 0.1}, {'n_neighbours': 50, 'reg': 5.0})
+    """
+    names = {"n_neighbours": "n_neighbours", "neighbour_reg": "reg"}
+    of_neighbours = {name: settings[key] for key, name in names.items() if key in settings}
+    return {key: settings[key] for key in settings if key not in names}, of_neighbours
+
+
+def with_shares_for(
+    preferences: Preferences, histories: csr_matrix, relevant: Sequence[np.ndarray]
+) -> Preferences:
+    """Return the preferences with the shares that are best for some users, of whom at most
+    `MAX_USERS` count. histories: (n, n_items). relevant: the items to recommend to each user.
+    """
+    users = np.arange(0, len(relevant), 1 + (len(relevant) - 1) // MAX_USERS)
+    histories, relevant = histories[users], [relevant[user] for user in users.tolist()]
+    shares, alone = _learned_shares(preferences, histories, relevant)
+    scales = _scales_of(preferences, histories)
+    return replace(preferences, shares=HeadShares(shares, scales, alone))
 
 
 def learn_preferences(

@@ -106,6 +106,19 @@ class Evaluation:
             f"(95% interval {low:.4f} to {high:.4f})."
         )
 
+    def advice(self, name: str) -> str:
+        """Return what to try where a baseline is ahead by a metric of which more is better; empty
+        where none is.
+        """
+        if name not in self.differences or self.differences[name].difference >= 0:
+            return ""
+        ideas = ["qkvsearch tune searches settings of both heads for this log"]
+        better = {h: m[name] for h, m in self.heads.items() if m[name] > self.metrics[name]}
+        ideas += [f"recommend --heads {h} reaches {value:.4f} alone" for h, value in better.items()]
+        if self.differences[name].baseline == "popularity":
+            ideas.append("build --plan shows whether ratings, weights and events are read right")
+        return f"To try: {'; '.join(ideas)}."
+
 
 def best_of(name: str, values: dict[str, float]) -> str:
     """Return the system with the best value of a metric; the first of equal ones."""

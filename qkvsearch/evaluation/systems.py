@@ -16,9 +16,9 @@ from qkvsearch._utils.threads import one_blas_thread
 from qkvsearch.collaborative.cold_start import fit_text_map, place_cold_items
 from qkvsearch.collaborative.estimators import ImplicitALS
 from qkvsearch.collaborative.factors import ImplicitFactors
-from qkvsearch.collaborative.item_neighbours import NeighbourRegression
+from qkvsearch.collaborative.item_neighbours import NeighbourRegression, NeighbourWeights
 from qkvsearch.collaborative.next_item import NextItem
-from qkvsearch.collaborative.preferences import learn_preferences
+from qkvsearch.collaborative.preferences import Preferences, head_settings, learn_preferences
 from qkvsearch.data.ids import Ids
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DataError, QkvError
@@ -55,11 +55,12 @@ class System(Protocol):
         """
 
 
-class Embeddings:
-    """`ImplicitALS` with any settings: every user's embedding is solved for from their history.
+class Fused:
+    """Embeddings and neighbours in the shares that they learn, as in `recommend`.
 
     keys: text vectors (n_items, t), which place cold items. placing(done, total): progress of that.
-    estimator: used instead of `ImplicitALS`, with the same parameters.
+    estimator: used instead of `ImplicitALS`, with the same parameters. settings: of both heads, as
+    `head_settings` reads them.
     """
 
     left_out_ = ""
@@ -69,55 +70,45 @@ class Embeddings:
         keys: np.ndarray | None = None,
         placing: Callback | None = None,
         estimator: Callable[..., Any] | None = None,
+        *,
+        random_state: int = 0,
+        callback: Callback | None = None,
         **settings: Any,
     ) -> None:
-        self.keys, self.placing = keys, placing
-        self.model = (estimator or ImplicitALS)(**settings)
+        self.keys, self.placing, self.random_state = keys, placing, random_state
+        settings, of_neighbours = head_settings(settings)
+        self.model = (estimator or ImplicitALS)(
+            **settings, random_state=random_state, callback=callback
+        )
+        self.neighbour_model = NeighbourRegression(**of_neighbours, callback=callback)
+
+    def embeddings(self, X: csr_matrix) -> ImplicitFactors:
+        factors: ImplicitFactors = self.model.fit(X).factors_
+        return factors
+
+    def neighbours(self, X: csr_matrix) -> NeighbourWeights:
+        return self.neighbour_model.fit(X).weights_
 
     def fit(self, X: csr_matrix) -> Self:
-        self.factors_ = self.with_cold_items(self.model.fit(X).factors_, X)
-        return self
+        learned = learn_preferences(X, self.embeddings, self.neighbours, self.random_state)
+        return self.using(learned, X)
 
-    def with_cold_items(self, factors: ImplicitFactors, X: csr_matrix) -> ImplicitFactors:
-        """Return the factors with the items that X has no interactions with placed by texts."""
+    def using(self, preferences: Preferences, X: csr_matrix) -> Self:
+        """Score by these preferences, with the items that X has no interactions with placed by
+        their texts.
+        """
+        self.preferences_ = preferences
         if self.keys is None:
-            return factors
+            return self
         placing = self.placing or (lambda done, total: None)
         placing(0, 1)
-        items = factors.item_embeddings
+        items = preferences.factors.item_embeddings
         text_map = fit_text_map(self.keys, items)
         if text_map is not None:
             items = place_cold_items(items, self.keys, text_map, X.getnnz(axis=0) == 0)
         placing(1, 1)
-        return replace(factors, item_embeddings=items)
-
-    def scores(self, histories: csr_matrix) -> np.ndarray:
-        embeddings = self.factors_.fold_in_many(histories).astype(np.float32)
-        scores: np.ndarray = embeddings @ self.factors_.item_embeddings.T
-        scores[~embeddings.any(axis=1)] = -np.inf
-        return scores
-
-
-class Fused:
-    """Embeddings and neighbours in the shares that they learn, as in `recommend`. All arguments are
-    those of `Embeddings`.
-    """
-
-    left_out_ = ""
-
-    def __init__(self, *args: Any, random_state: int = 0, **settings: Any) -> None:
-        self.random_state = random_state
-        self._embeddings = Embeddings(*args, random_state=random_state, **settings)
-
-    def fit(self, X: csr_matrix) -> Self:
-        embeddings = self._embeddings
-        learned = learn_preferences(
-            X,
-            lambda part: embeddings.model.fit(part).factors_,
-            lambda part: NeighbourRegression().fit(part).weights_,
-            self.random_state,
-        )
-        self.preferences_ = replace(learned, factors=embeddings.with_cold_items(learned.factors, X))
+        factors = replace(preferences.factors, item_embeddings=items)
+        self.preferences_ = replace(preferences, factors=factors)
         return self
 
     def scores(self, histories: csr_matrix) -> np.ndarray:

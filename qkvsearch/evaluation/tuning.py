@@ -1,10 +1,10 @@
-"""Tune `ImplicitALS`: search for settings that are better for a log than those in use."""
+"""Tune recommendations: search for settings that are better for a log than those in use."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import accumulate
 from typing import Any
@@ -14,11 +14,13 @@ import numpy as np
 from qkvsearch._utils.callbacks import Callback, Progress, silent
 from qkvsearch.collaborative.confidences import scale_of
 from qkvsearch.collaborative.estimators import ImplicitALS
+from qkvsearch.collaborative.item_neighbours import NeighbourRegression
+from qkvsearch.collaborative.preferences import HEADS, Preferences, head_settings, with_shares_for
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.evaluation.held_out import HeldOutUsers
 from qkvsearch.evaluation.metrics import interval, ndcg, resampled_means
 from qkvsearch.evaluation.splits import split
-from qkvsearch.evaluation.systems import Embeddings
+from qkvsearch.evaluation.systems import Fused
 
 Settings = dict[str, Any]
 
@@ -29,8 +31,9 @@ IN_USE, DEFAULT = -1, 0
 # the next round.
 ITERATION_SHARES = (1 / 9, 1 / 3, 1.0)
 SURVIVOR_SHARE = 1 / 3
-# The last fits take longer than the trials, since they use more data.
-LAST_FITS_FACTOR = 1.5
+# The last fits take longer than the trials: they use more data, and learn their shares from a first
+# fit to a part of it.
+LAST_FITS_FACTOR = 2.0
 # At most this many users are evaluated on, since ranking for all would take longer than learning.
 MAX_USERS = 10_000
 
@@ -59,10 +62,10 @@ class Trial:
 class Tuning:
     """The result of tuning.
 
-    settings: the best parameters of `ImplicitALS`, empty for the default ones; in_use: those to
-    improve on. validation, test: the `metric` of "default", "in_use" (where that differs) and
-    "tuned". difference: tuned − in use on the test part, with its 95% interval. out_of_time:
-    whether time ran out before all settings were tried to the end. users: how many of
+    settings: the best parameters of both heads (`head_settings`), empty for the default ones;
+    in_use: those to improve on. validation, test: the `metric` of "default", "in_use" (where that
+    differs) and "tuned". difference: tuned − in use on the test part, with its 95% interval.
+    out_of_time: whether time ran out before all settings were tried to the end. users: how many of
     `eligible_users` the test part was evaluated on.
     """
 
@@ -130,11 +133,14 @@ def tune(
 ) -> Tuning:
     """Search for settings by random search and successive halving.
 
-    The protocol holds out a test part and then, from the rest, a validation part. `trials` random
-    settings learn for a ninth of their iterations, the best third of them for a third, and the best
-    third of those to the end, like the default settings and those `in_use`. The best on the
-    validation part wins. Only then are all three evaluated on the test part, once, after learning
-    from all data outside it. Each part is evaluated on at most 10,000 users.
+    The protocol holds out a test part and then, from the rest, a validation part. First, a third as
+    many settings of the neighbours as `trials` are tried beside embeddings with the default ones.
+    With the best neighbours, `trials` settings of the embeddings learn for a ninth of their
+    iterations, the best third of them for a third, and the best third of those to the end, like the
+    default settings and those `in_use`. Each trial is evaluated on the validation part with the
+    shares of the heads that are best there, and the best wins. Only then are all three learned from
+    all data outside the test part, with their shares, as in a build, and evaluated on it once. Each
+    part is evaluated on at most 10,000 users.
 
     Jamieson and Talwalkar 2016, "Non-stochastic best arm identification and hyperparameter
     optimization"; Bergstra and Bengio 2012, "Random search for hyper-parameter optimization".
@@ -198,24 +204,51 @@ def draw(rng: np.random.Generator, default: Settings, mean_length: float, n_item
     }
 
 
+def draw_neighbours(rng: np.random.Generator) -> Settings:
+    """Draw random settings of the neighbours: the default number times 1/2, 1 or 2, and a penalty
+    that is log-uniform within a factor of 8 of the default.
+    """
+    default = NeighbourRegression()
+    return {
+        "n_neighbours": round(default.n_neighbours * 2.0 ** rng.integers(-1, 2)),
+        "neighbour_reg": float(f"{default.reg * 8.0 ** rng.uniform(-1, 1):.3g}"),
+    }
+
+
+def _best(trials: Sequence[Trial]) -> Trial:
+    return max(trials, key=lambda trial: (trial.figure, -trial.number))
+
+
 @dataclass(frozen=True)
 class _Evaluator:
-    """Evaluation of `ImplicitALS` with any settings by nDCG@k."""
+    """Evaluation of both heads together with any settings by nDCG@k. cached: by head, the settings
+    of the last trial and what was learned with them.
+    """
 
     k: int
     keys: np.ndarray | None
     random_state: int
     estimator: Callable[..., Any] | None = None
+    cached: dict[str, tuple[Settings, Any]] = field(default_factory=dict)
 
-    def fit(
-        self, held_out: HeldOutUsers, settings: Settings, callback: Callback | None = None
-    ) -> Embeddings:
-        settings = {**settings, "random_state": self.random_state, "callback": callback}
-        return Embeddings(self.keys, estimator=self.estimator, **settings).fit(held_out.train)
+    def fused(self, settings: Settings, callback: Callback | None = None) -> Fused:
+        settings = {"random_state": self.random_state, "callback": callback, **settings}
+        return Fused(self.keys, estimator=self.estimator, **settings)
 
-    def user_figures(self, preferences: Embeddings, held_out: HeldOutUsers) -> np.ndarray:
+    def trial(self, held_out: HeldOutUsers, settings: Settings, callback: Callback) -> Fused:
+        """Learn the heads, and the shares that are best for the held-out users."""
+        system, train = self.fused(settings, callback), held_out.train
+        fits = (system.embeddings, system.neighbours)
+        for head, fit, of_head in zip(HEADS, fits, head_settings(settings), strict=True):
+            if head not in self.cached or self.cached[head][0] != of_head:
+                self.cached[head] = of_head, fit(train)
+        preferences = Preferences(*(self.cached[head][1] for head in HEADS))
+        relevant = [np.array([*items]) for items in held_out.relevant]
+        return system.using(with_shares_for(preferences, held_out.liked, relevant), train)
+
+    def user_figures(self, system: Fused, held_out: HeldOutUsers) -> np.ndarray:
         """Return the figure of each user, (n,)."""
-        rankings = held_out.rankings(preferences, self.k)
+        rankings = held_out.rankings(system, self.k)
         pairs = zip(rankings, held_out.relevant, strict=True)
         return np.array([ndcg(ranked, relevant, self.k) for ranked, relevant in pairs])
 
@@ -227,7 +260,7 @@ class _Evaluator:
         for n, trial in enumerate(finalists.values()):
             progress("judging by the test part", n, len(finalists))
             if trial.number not in figures:
-                fitted = self.fit(held_out, trial.settings)
+                fitted = self.fused(trial.settings).fit(held_out.train)
                 figures[trial.number] = self.user_figures(fitted, held_out)
         progress("judging by the test part", len(finalists), len(finalists))
         return {name: figures[trial.number] for name, trial in finalists.items()}
@@ -255,11 +288,12 @@ class _Search:
     reserved: float = 0.0
 
     def __post_init__(self) -> None:
-        left = self.n_trials
+        left, self.n_neighbours = self.n_trials, math.ceil(SURVIVOR_SHARE * self.n_trials)
         rounds = accumulate(
             ITERATION_SHARES[1:], lambda left, _: math.ceil(SURVIVOR_SHARE * left), initial=left
         )
-        self.n_planned = int(sum(rounds)) + 1 + bool(self.in_use)
+        self.n_planned = self.n_neighbours + int(sum(rounds)) + 1 + bool(self.in_use)
+        self.rng = np.random.default_rng(self.evaluator.random_state)
         defaults = ImplicitALS().get_params()
         self.center = {name: defaults[name] for name in ("n_components", "max_iter", "nu")}
         self.finalists = {"default": self._run(DEFAULT, {}, 1.0)}
@@ -269,37 +303,42 @@ class _Search:
     def best(self) -> Trial:
         """Return the best trial that learned to the end; among equals the lowest number."""
         try:
-            self._halve(self._draw())
+            numbers = range(1, self.n_neighbours + 1)
+            of_neighbours = {number: draw_neighbours(self.rng) for number in numbers}
+            rounds_left = len(ITERATION_SHARES)
+            trials = self._round(of_neighbours, 1.0, rounds_left + 1)
+            settings = self._draw(_best([self.finalists["default"], *trials]).settings)
+            for share in ITERATION_SHARES:
+                survivors = self._round(settings, share, rounds_left)
+                survivors = survivors[: math.ceil(SURVIVOR_SHARE * len(survivors))]
+                settings = {trial.number: trial.settings for trial in survivors}
+                rounds_left -= 1
         except _OutOfTimeError:
             self.out_of_time = True
-        finished = [trial for trial in self.trials if trial.share == ITERATION_SHARES[-1]]
-        return max(finished, key=lambda trial: (trial.figure, -trial.number))
+        return _best([trial for trial in self.trials if trial.share == ITERATION_SHARES[-1]])
 
-    def _draw(self) -> dict[int, Settings]:
-        """Draw random settings, by trial number."""
-        rng = np.random.default_rng(self.evaluator.random_state)
+    def _draw(self, of_neighbours: Settings) -> dict[int, Settings]:
+        """Draw random settings of the embeddings, by trial number."""
         train = self.held_out.train
         n_users, n_items = (np.count_nonzero(train.getnnz(axis=axis)) for axis in (1, 0))
         return {
-            number: draw(rng, self.center, train.nnz / n_users, int(n_items))
+            self.n_neighbours + number: of_neighbours
+            | draw(self.rng, self.center, train.nnz / n_users, int(n_items))
             for number in range(1, self.n_trials + 1)
         }
 
-    def _halve(self, settings: dict[int, Settings]) -> None:
-        """Run the rounds, each with an equal share of the time; leave out trials beyond it."""
-        for rounds_left, share in zip(
-            range(len(ITERATION_SHARES), 0, -1), ITERATION_SHARES, strict=True
-        ):
-            end = time.monotonic() + (self._left() - self.reserved) / rounds_left
-            round_trials: list[Trial] = []
-            for number, trial_settings in settings.items():
-                if round_trials and time.monotonic() >= end:
-                    self.out_of_time = True
-                    break
-                round_trials.append(self._run(number, trial_settings, share))
-            round_trials.sort(key=lambda trial: (-trial.figure, trial.number))
-            survivors = round_trials[: math.ceil(SURVIVOR_SHARE * len(round_trials))]
-            settings = {trial.number: trial.settings for trial in survivors}
+    def _round(self, settings: dict[int, Settings], share: float, rounds_left: int) -> list[Trial]:
+        """Run trials in an equal share of the time, without those beyond it; return them, the best
+        first.
+        """
+        end = time.monotonic() + (self._left() - self.reserved) / rounds_left
+        trials: list[Trial] = []
+        for number, trial_settings in settings.items():
+            if trials and time.monotonic() >= end:
+                self.out_of_time = True
+                break
+            trials.append(self._run(number, trial_settings, share))
+        return sorted(trials, key=lambda trial: (-trial.figure, trial.number))
 
     def _run(self, number: int, settings: Settings, share: float) -> Trial:
         """Run one trial and append it to the list. Raise `_OutOfTimeError` as soon as too little
@@ -314,11 +353,12 @@ class _Search:
                 raise _OutOfTimeError
 
         check(0, iterations)
-        preferences = self.evaluator.fit(self.held_out, settings | {"max_iter": iterations}, check)
+        limited = settings | {"max_iter": iterations}
+        system = self.evaluator.trial(self.held_out, limited, check)
         if number == DEFAULT:
-            fitted = preferences.model
+            fitted = system.model
             self.center |= {"alpha0": fitted.alpha0_, "reg": fitted.reg_}
-        figure = float(self.evaluator.user_figures(preferences, self.held_out).mean())
+        figure = float(self.evaluator.user_figures(system, self.held_out).mean())
         trial = Trial(number, settings, share, figure, time.monotonic() - start)
         self.trials.append(trial)
         if share == ITERATION_SHARES[-1]:

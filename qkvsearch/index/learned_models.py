@@ -15,7 +15,12 @@ from qkvsearch._utils.scratch import counts_of, scratch_array
 from qkvsearch.collaborative.cold_start import fit_text_map, place_cold_items
 from qkvsearch.collaborative.factors import ImplicitFactors, RatingFactors
 from qkvsearch.collaborative.item_neighbours import NeighbourRegression, NeighbourWeights
-from qkvsearch.collaborative.preferences import HeadShares, Preferences, learn_preferences
+from qkvsearch.collaborative.preferences import (
+    HeadShares,
+    Preferences,
+    head_settings,
+    learn_preferences,
+)
 from qkvsearch.collaborative.strength import Strength, usual_level
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DamagedError, QkvError
@@ -109,7 +114,7 @@ class PreferencesComponent(LearnedComponent[StoredPreferences]):
         """
         from qkvsearch.collaborative.implicit_als import AlternatingLeastSquares
 
-        settings = contents.facts.get(TUNED, {}).get("settings", {})
+        settings, of_neighbours = head_settings(contents.facts.get(TUNED, {}).get("settings", {}))
 
         def embeddings(part: csr_matrix) -> ImplicitFactors:
             if factors is not None and part is confidences:
@@ -123,7 +128,7 @@ class PreferencesComponent(LearnedComponent[StoredPreferences]):
 
         def neighbours(part: csr_matrix) -> NeighbourWeights:
             callback = partial(progress, "learning neighbours")
-            return NeighbourRegression(callback=callback).fit(part).weights_
+            return NeighbourRegression(**of_neighbours, callback=callback).fit(part).weights_
 
         weighing = partial(progress, "weighing the heads")
         return learn_preferences(confidences, embeddings, neighbours, progress=weighing)

@@ -9,7 +9,7 @@ import numpy as np
 
 from qkvsearch._utils.callbacks import Progress
 from qkvsearch.collaborative.factors import ImplicitFactors
-from qkvsearch.collaborative.preferences import Preferences
+from qkvsearch.collaborative.preferences import Preferences, head_settings
 from qkvsearch.data.ids import Ids
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.index.interaction_log import LogComponent
@@ -44,7 +44,7 @@ def learn_from_spark(
     out.
     """
     _store_log(contents, log, folder, progress)
-    settings = contents.facts.get(TUNED, {}).get("settings", {})
+    settings, _ = head_settings(contents.facts.get(TUNED, {}).get("settings", {}))
     factors = log.learn(settings, progress)
     component = PreferencesComponent()
     preferences, notes = _with_neighbours(contents, factors, log, progress)

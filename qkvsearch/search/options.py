@@ -132,7 +132,11 @@ OPTIONS = {
         "are one entry.",
         minimum=1,
     ),
-    "trials": Option(int, "How many random settings to try.", minimum=1),
+    "trials": Option(
+        int,
+        "How many random settings of the embeddings to try, and a third as many of the neighbours.",
+        minimum=1,
+    ),
     "minutes": Option(float, "Stop after this many minutes.", minimum=0, is_open=True),
     "users": Option(int, "How many users are judged, 0 for all.", minimum=0),
     "random_state": Option(int, "Random seed.", 0, minimum=0),

@@ -21,6 +21,7 @@ from qkvsearch.storage import Workspace
 
 pytestmark = pytest.mark.usefixtures("former_builds_stay")
 SETTINGS = {"n_components": 8, "max_iter": 5, "alpha0": 0.3, "reg": 0.02, "nu": 0.9}
+OF_NEIGHBOURS = {"n_neighbours": 3, "neighbour_reg": 9.0}
 
 
 @pytest.fixture
@@ -77,16 +78,18 @@ def test_a_search_gives_one_object_and_says_each_trial(qkv, ws, small):
 
 def test_what_was_found_is_in_use_and_kept_in_the_workspace(qkv, ws, found):
     before = state(ws)
-    found((-0.01, 0.05))
+    found((-0.01, 0.05), OF_NEIGHBOURS | SETTINGS)
     answer = qkv("-q", "-w", ws, "tune")
     after = state(ws)
-    assert "Now in use: n_components 8, max_iter 5" in answer.stdout
+    assert "Now in use: n_neighbours 3, neighbour_reg 9, n_components 8, max" in answer.stdout
     assert "could be chance" in answer.stdout
-    assert after[1]["tuned"] == {"protocol": "random", "seed": 0, "settings": SETTINGS}
+    settings = OF_NEIGHBOURS | SETTINGS
+    assert after[1]["tuned"] == {"protocol": "random", "seed": 0, "settings": settings}
     assert after[0] != before[0]
     assert after[2] != before[2]
     with Engine(ws) as engine:
         assert engine.models.implicit.item_embeddings.shape == (engine.n_items, 8)
+        assert np.bincount(engine.models.preferences.neighbours.targets).max() == 3
         assert engine.snapshot.damaged() == []
 
 

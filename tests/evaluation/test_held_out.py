@@ -8,7 +8,7 @@ from qkvsearch.embeddings import ImplicitALS
 from qkvsearch.errors import DataError
 from qkvsearch.evaluation.held_out import HeldOutUsers
 from qkvsearch.evaluation.splits import Split, split
-from qkvsearch.evaluation.systems import Embeddings
+from qkvsearch.evaluation.systems import Fused
 
 
 @pytest.mark.parametrize("disliked", [False, True])
@@ -35,7 +35,7 @@ def test_rankings_are_those_of_the_engine(movies):
     some = np.isin(log.users, [0, 7, 30])
     held_out = HeldOutUsers.of(Split(log, log, log.take(some)), movies.models.rating_scale)
     keys = movies.models.dense_keys(movies.models.main_head).vectors
-    found = held_out.rankings(Embeddings(keys, random_state=0).fit(held_out.train), k=10)
+    found = held_out.rankings(Fused(keys, random_state=0).fit(held_out.train), k=10)
     for user, ranked in zip(held_out.users, found, strict=True):
         answer = movies.recommend(user=log.user_ids[int(user)], k=10)
         assert [log.item_ids[item] for item in ranked] == [hit.id for hit in answer]
@@ -54,7 +54,7 @@ def test_confidences_are_by_the_scale_of_what_is_learned_from(log, protocol):
 def test_progress_counts_everyone_once(log):
     held_out = HeldOutUsers.of(split(log, "random"), (1, 5))
     done = []
-    held_out.rankings(Embeddings(random_state=0).fit(held_out.train), 5, done.append)
+    held_out.rankings(Fused(random_state=0).fit(held_out.train), 5, done.append)
     assert done[-1] == len(held_out.users)
     assert done == sorted(done)
 
@@ -63,8 +63,8 @@ def test_items_that_nobody_met_have_their_place_by_text(log):
     train = log.take(log.items != 7)
     held_out = HeldOutUsers.of(Split(train, train, log.take(log.items == 7)), (1, 5))
     keys = np.eye(3, dtype=np.float32)[np.arange(60) % 3]  # by taste
-    plain = Embeddings(random_state=0).fit(held_out.train)
-    with_texts = Embeddings(keys, random_state=0).fit(held_out.train)
+    plain = Fused(random_state=0).fit(held_out.train)
+    with_texts = Fused(keys, random_state=0).fit(held_out.train)
     assert not plain.scores(held_out.liked)[:, 7].any()
     cold = with_texts.scores(held_out.liked)[:, 7]
     of_their_taste = held_out.users % 3 == 7 % 3

@@ -320,6 +320,10 @@ def test_without_pytorch_it_is_said_before_any_work(log, monkeypatch):
     ],
 )
 def test_a_sentence_says_who_is_ahead(name, difference, said):
-    found = Evaluation("random", {name: 0.5}, differences={name: difference})
+    heads = {"collaborative": {name: 0.4}, "neighbours": {name: 0.6}}
+    found = Evaluation("random", {name: 0.5}, differences={name: difference}, heads=heads)
     assert said in found.verdict(name)
-    assert found.verdict("recall@10") == ""
+    assert found.verdict("recall@10") == found.advice("recall@10") == ""
+    if name == "ndcg@10" and difference.difference < 0:
+        assert "tune searches" in found.advice(name)
+        assert "recommend --heads neighbours reaches 0.6000 alone." in found.advice(name)
