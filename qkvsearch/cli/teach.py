@@ -37,6 +37,7 @@ class Request:
     predict: bool
     instructor: bool
     answers: Path | None
+    save: Path | None
     plot: Path | None
 
     def __post_init__(self) -> None:
@@ -46,6 +47,8 @@ class Request:
             raise click.UsageError(f"{' and '.join(options)}: give one of them")
         if self.step is not None and self.lesson is None:
             raise click.UsageError("--step N needs a lesson: teach LESSON --step N")
+        if self.save is not None and (self.lesson is None or self.no_quiz):
+            raise click.UsageError("--save keeps answers to a lesson's questions: teach LESSON")
         if self.plot is not None and not (self.lesson or self.all_):
             raise click.UsageError("--plot draws a lesson: teach LESSON --plot FILE")
         if self.instructor and (self.list_ or self.step or not (self.lesson or self.all_)):
@@ -58,7 +61,7 @@ class Request:
 @click.argument("lesson", required=False)
 @click.option("--list", "list_", is_flag=True, help="List the lessons, their goals and times.")
 @click.option("--step", type=int, metavar="N", help="Only this step of the lesson, from 1.")
-@click.option("--all", "all_", is_flag=True, help="Show all lessons, without the appendix.")
+@click.option("--all", "all_", is_flag=True, help="Show all lessons, without appendix and check.")
 @click.option("--no-quiz", is_flag=True, help="Leave out the questions.")
 @click.option("--predict", is_flag=True, help="Ask for a number in each step before showing it.")
 @click.option(
@@ -92,6 +95,9 @@ class Request:
 @click.option(
     "--answers", type=FILE, help="Mark a file of answers: CSV of student, quiz, answer, or JSON."
 )
+@click.option(
+    "--save", type=FILE, help="Ask once, without hints; keep the answers in a CSV for --answers."
+)
 @plot_option((".png", ".svg"), "Draw the weights and curves of the lesson: .png or .svg.")
 @document_options
 def teach(output: Output, lang: str | None, digits: int, **options: Any) -> None:
@@ -107,6 +113,7 @@ def teach(output: Output, lang: str | None, digits: int, **options: Any) -> None
     \b
     Examples:
       qkvsearch teach
+      qkvsearch teach check --save before.csv
       qkvsearch teach masks --step 4
       qkvsearch teach self-attention --input x.csv --mask causal
       qkvsearch teach --all --format html -o course.html
@@ -190,8 +197,10 @@ def _lessons(request: Request, given: Given, output: Output) -> None:
     is_whole, quizzes = request.step is None, not request.no_quiz
     computed = (_only(lesson(name, given), request.step) for name in names)
     if is_text and is_interactive() and request.plot is None and not request.instructor:
-        read(computed, quizzes, is_whole=is_whole, predict=request.predict)
+        read(computed, quizzes, is_whole=is_whole, predict=request.predict, save=request.save)
         return
+    if request.save is not None:
+        raise click.UsageError("--save asks questions: use it at a terminal, as text")
     lessons = list(computed)
     if request.plot is not None:
         from qkvsearch.cli.lesson.plot import write_plot

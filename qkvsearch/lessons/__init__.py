@@ -20,9 +20,8 @@ __all__ = ["LANGUAGES", "LESSONS", "Given", "Outline", "guidance", "language", "
 FOLDERS = folders()
 # In the order in which they build on one another.
 LESSONS = tuple(FOLDERS)
-# What the lessons leave out: no part of the course, but shown by its own name.
-APPENDIX = "appendix"
-COURSE_LESSONS = tuple(name for name in LESSONS if name != APPENDIX)
+# Without what the lessons leave out, and without the questions before and after the course.
+COURSE_LESSONS = tuple(name for name in LESSONS if name not in ("appendix", "check"))
 
 
 def lesson(name: str, given: Given | None = None) -> Lesson:

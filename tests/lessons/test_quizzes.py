@@ -26,6 +26,7 @@ ANSWERS = {
     "heads": "1 3 | 80 | 16 | 2 | b | a | 600 | a",
     "block": "-1 1 | 1 | -1 | b | 0 | a | a | c",
     "learning": "b | 3 × 3 | a | 2 | a",
+    "check": "a | b | a | a | a | a | a | a | a | a",
     "appendix": "112 | 1, 3 | a",
 }
 NUMBER = Quiz("a.1", "?", 0.25, "")

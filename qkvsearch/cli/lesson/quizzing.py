@@ -1,10 +1,14 @@
 """Questions in the terminal: asked and judged where someone answers, else printed with answers."""
 
+import csv
+import io
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import click
 from rich.text import Text
 
+from qkvsearch._utils.files import write_file
 from qkvsearch.cli.lesson.view import bold, paragraph, prose, title
 from qkvsearch.cli.render import rendered, to_table, write_text
 from qkvsearch.lessons.answers import GradedAnswer
@@ -16,41 +20,52 @@ INDENT = 3
 TRIES = 2
 
 
-def ask(quizzes: Sequence[Quiz]) -> None:
+def ask(quizzes: Sequence[Quiz], save: Path | None = None) -> None:
     """Ask one after another, and tell how many were right. After a wrong answer there is a hint and
     a second try, then the step that leads to the right one. What is no answer does not count; Enter
     alone gives up. Raises `click.Abort` where the person stops.
+
+    save: ask once, without hints and answers, and write what was answered to this CSV file.
     """
-    n_right = 0
+    n_right, answers = 0, [("quiz", "answer")]
     for number, quiz in enumerate(quizzes, start=1):
         number_of = say("Question {number} of {n}", number=number, n=len(quizzes))
         write_text(f"\n{_heading(number_of)}{rendered(_question(quiz))}")
-        if _tried(quiz):
+        if save is not None:
+            answers.append((quiz.name, _answered(quiz)))
+        elif _tried(quiz):
             n_right += 1
             write_text(_heading(say("Right.")))
         else:
             write_text(_heading(say("Not quite: it is {answer}.", answer=quiz.solution)))
             write_text(prose(quiz.worked))
-    write_text(f"\n{prose(total(None, n_right, len(quizzes)))}")
+    if save is not None:
+        written = io.StringIO()
+        csv.writer(written, lineterminator="\n").writerows(answers)
+        write_file(save, written.getvalue().encode())
+        command = f"`qkvsearch teach --answers {save}`"
+        write_text(f"\n{prose(say('Kept. {command} marks the answers.', command=command))}")
+    else:
+        write_text(f"\n{prose(total(None, n_right, len(quizzes)))}")
+
+
+def _answered(quiz: Quiz) -> str:
+    """Ask until what is typed can be an answer; Enter alone gives none."""
+    while (given := prompt(say("Your answer:"))) and (complaint := quiz.complaint(given)):
+        write_text(prose(complaint))
+    return given
 
 
 def _tried(quiz: Quiz) -> bool:
     """Whether one of `TRIES` answers is right."""
-    tries = 0
-    while True:
-        given = prompt(say("Your answer:"))
+    for tries in range(1, TRIES + 1):
+        given = _answered(quiz)
         if quiz.is_right(given):
             return True
-        if not given:
-            return False
-        if complaint := quiz.complaint(given):
-            write_text(prose(complaint))
-            continue
-        tries += 1
-        if tries == TRIES:
-            return False
-        again = say("Not yet. {hint} Try once more.", hint=quiz.hint(given))
-        write_text(prose(again))
+        if not given or tries == TRIES:
+            break
+        write_text(prose(say("Not yet. {hint} Try once more.", hint=quiz.hint(given))))
+    return False
 
 
 def printed(quizzes: Sequence[Quiz]) -> str:

@@ -5,6 +5,7 @@ was is remembered.
 import shutil
 import sys
 from collections.abc import Callable, Iterable
+from pathlib import Path
 
 from qkvsearch.cli.context import settings
 from qkvsearch.cli.lesson.predicting import Prediction
@@ -37,18 +38,25 @@ def offer(lesson: str) -> str | None:
     return None if typed.casefold() in STOP else typed or lesson
 
 
-def read(lessons: Iterable[Lesson], quizzes: bool, *, is_whole: bool, predict: bool) -> None:
+def read(
+    lessons: Iterable[Lesson],
+    quizzes: bool,
+    *,
+    is_whole: bool,
+    predict: bool,
+    save: Path | None = None,
+) -> None:
     """Show one lesson after another, as long as the person goes on.
 
     is_whole: whether all steps are there, so that a lesson goes on where it was left and is done at
-    its end. predict: a number is asked for before it is shown. Raises `click.Abort` where the
-    person stops by Ctrl-C.
+    its end. predict: a number is asked for before it is shown. save: a file for the answers. Raises
+    `click.Abort` where the person stops by Ctrl-C.
     """
     try:
         for count, lesson in enumerate(lessons):
             if count:
                 _pause()
-            _read_one(lesson, quizzes, is_whole, predict)
+            _read_one(lesson, quizzes, is_whole, predict, save)
             if is_whole:
                 remember(lesson.name)
                 _say(say("Done: {title}.", title=lesson.title))
@@ -65,7 +73,9 @@ def remember(lesson: str) -> None:
         settings().message(say("That this lesson is done could not be kept on this machine."))
 
 
-def _read_one(lesson: Lesson, quizzes: bool, is_whole: bool, predict: bool) -> None:
+def _read_one(
+    lesson: Lesson, quizzes: bool, is_whole: bool, predict: bool, save: Path | None
+) -> None:
     n, place = len(lesson.steps), 0
     explained: set[str] = set()
     screen = _Screen()
@@ -94,7 +104,7 @@ def _read_one(lesson: Lesson, quizzes: bool, is_whole: bool, predict: bool) -> N
             has_begun, screen.used = False, 0
     if quizzes and lesson.quizzes:
         _pause()
-        ask(lesson.quizzes)
+        ask(lesson.quizzes, save)
 
 
 def _show_step(

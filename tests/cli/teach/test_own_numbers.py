@@ -38,7 +38,7 @@ def test_ones_own_matrices_go_through_the_lesson(qkv, own):
         ((NAME, "--input", "x.csv"), "--input: 2 columns, but the lesson's weight matrices have 4"),
         ((NAME, "--sentence", "hi"), "--sentence has no place in the lesson self-attention"),
         (("mask",), "no lesson 'mask'; did you mean masks"),
-        (("15",), "no lesson '15'"),
+        (("20",), "no lesson '20'"),
         (("9" * 5000,), "no lesson '9999"),
         ((NAME, "--step", "0"), "no step 0 in the lesson self-attention: it has steps 1 to 8\n"),
         ((NAME, "--step", "9"), "no step 9 in the lesson self-attention: it has steps 1 to 8\n"),
@@ -59,7 +59,7 @@ def test_what_cannot_be_is_a_sentence(qkv, own, args, said):
     [
         (NAME, "--all"), (NAME, "--list"), ("--all", "--list"), ("--step", "1"),
         ("--all", "--step", "1"), ("--plot", "a.svg"), (NAME, "--plot", "a.html"),
-        ("--input", "x.csv"), ("--all", "--mask", "both"), ("--answers", "a.csv", "--all"),
+        ("--input", "x.csv"), ("--all", "--mask", "both"), ("--answers", "a.csv", "--all"), ("--save", "a.csv"), ("check", "--save", "a.csv"),
         (NAME, "--format", "csv"), (NAME, "--format", "jsonl"), (NAME, "-o", "a.parquet"),
         ("--list", "--format", "html"), ("--format", "ipynb"), (NAME, "-o", "a.docx"),
         (NAME, "--step", "1", "--format", "ipynb"), (NAME, "--lang", "de"),

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -100,6 +101,15 @@ def test_b_goes_back_and_a_lesson_goes_on_where_it_was_left(at_a_terminal):
     assert [line.partition(":")[0] for line in shown] == ["Step 3 of 8", "Step 2 of 8"]
     assert progress.places() == {"masks": 2}
     assert "Go on at step 2: qkvsearch teach masks" in at_a_terminal("teach", types=["q"]).stdout
+
+
+def test_answers_before_the_course_are_kept_for_the_teacher_without_a_hint(at_a_terminal, qkv):
+    typed = ["", "1", "9", "2", *["1"] * 8]  # 9 is no choice and is asked for again
+    answer = at_a_terminal("teach", "check", "--save", "before.csv", types=typed)
+    assert ",9\n" not in Path("before.csv").read_text("utf-8")
+    assert "Right" not in answer.stdout
+    assert "Not yet" not in answer.stdout
+    assert "10 of 10 right." in qkv("teach", "--answers", "before.csv").stderr
 
 
 def test_a_number_may_be_predicted_before_it_is_shown(at_a_terminal):
