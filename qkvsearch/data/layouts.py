@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 from ast import literal_eval
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from qkvsearch._utils.limits import CELL_BYTES, COLUMNS
 from qkvsearch._utils.scratch import pieces_of
 from qkvsearch.data.columns import Columns, check_column, folded, named
 from qkvsearch.data.columns.facts import are_missing
-from qkvsearch.data.files.encoded import EncodedTable, TableEncoder, encoded
-from qkvsearch.data.files.frames import as_text
+from qkvsearch.data.columns.lists import MAX_PYTHON
+from qkvsearch.data.files import frames
+from qkvsearch.data.files.encoded import EncodedTable, TableEncoder
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError
 
@@ -47,51 +49,70 @@ def in_rows(table: EncodedTable, report: ReadReport, columns: Columns) -> Rows:
 
 def _rows_of_lists(table: EncodedTable, report: ReadReport, delimiter: str | None) -> Rows:
     """Read lines of a user and items, which blanks separate by default."""
-    frame = table.frame().dropna(how="all")
-    lines = frame.iloc[:, 0] if frame.shape[1] == 1 else frame.agg(lambda row: [*row.dropna()], 1)
-    lines = lines.map(lambda line: line if isinstance(line, list) else line.split(delimiter))
-    words = lines = lines[lines.map(bool)]  # not lines of blanks
-    n_items = [len(line) - 1 for line in words]
-    if not any(n_items):
+    encoder, n_lines, n_alone = TableEncoder(), 0, 0
+    for numbers, lines in frames.batched(_lines(table, delimiter)):
+        n_items = np.array([len(line) - 1 for line in lines], np.int64)
+        users = np.repeat(np.array([line[0] for line in lines], object), n_items)
+        items = [*chain.from_iterable(line[1:] for line in lines)]
+        index = np.repeat(np.array(numbers, np.int64), n_items)
+        encoder.add(pd.DataFrame({"user": users, "item": items}, index, dtype=object))
+        n_lines += len(lines)
+        n_alone += int((n_items == 0).sum())
+    if not encoder.n_rows:
         raise DataError(
             f"{report.file}: no line has a user and items; `delimiter` says what is between them"
         )
-    report.note(n_items.count(0), "{n} lines have a user and no items")
-    users = np.repeat(np.array([line[0] for line in words], object), n_items)
-    items = [*chain.from_iterable(line[1:] for line in words)]
-    index = np.repeat(lines.index, n_items)
-    rows = pd.DataFrame({"user": users, "item": items}, index=index, dtype=object)
-    report.notes.append(f"{len(words):,} lines of a user and items")
-    report.read = len(rows)
-    return encoded(rows), report
+    report.note(n_alone, "{n} lines have a user and no items")
+    report.notes.append(f"{n_lines:,} lines of a user and items")
+    report.read = encoder.n_rows
+    return encoder.table(), report
+
+
+def _lines(table: EncodedTable, delimiter: str | None) -> Iterator[tuple[int, list[str], int]]:
+    """Yield the number of each line that is not blank, its user and items, and their size."""
+    for span in pieces_of(len(table)):
+        for number, *cells in table.frame(rows=span).itertuples(name=None):
+            line = [cell for cell in cells if cell == cell]
+            line = line[0].split(delimiter) if line and len(cells) == 1 else line
+            if line:
+                yield number, line, frames.cells_size(line)
 
 
 def _rows_of_matrix(table: EncodedTable, report: ReadReport, columns: Columns) -> Rows:
     """Read a matrix with a row for each user and a column for each item: likes if all cells are 1.
     An empty cell is nothing, and so is 0 unless it is on the declared scale.
     """
-    frame = table.frame()
     ignore = {name.strip().casefold() for name in columns.ignore}
-    frame = frame.drop(columns=(ignored := [name for name in frame if name.casefold() in ignore]))
-    user = columns.user or frame.columns[0]
-    users = frame.pop(user := check_column(user, list(frame), report.file, "`user_column`"))
-    report.notes.append(f"a matrix of {len(users):,} users by {frame.shape[1]:,} items")
-    rows = frame.melt(var_name="\0item", value_name="\0rating", ignore_index=False).dropna()
-    rows.columns = pd.Index(["item", "rating"])
-    rows = rows[~are_missing(rows["rating"])]
-    numbers = pd.to_numeric(rows["rating"], errors="coerce")
+    ignored = [name for name in table.columns if name.casefold() in ignore]
+    names = [name for name in table.columns if name not in ignored]
+    user = check_column(columns.user or names[0], names, report.file, "`user_column`")
+    report.notes.append(f"a matrix of {len(table):,} users by {len(names) - 1:,} items")
     low, high = columns.rating_scale or (1.0, 1.0)
-    zero = numbers.eq(0) & (not low <= 0 <= high)
-    report.note(int(zero.sum()), "{n} cells of 0 mean that there was nothing")
-    rows = rows[~zero].sort_index(kind="stable")
-    if numbers[~zero].eq(1).all():
-        del rows["rating"]
-    rows.insert(0, user if columns.user else "user", users[rows.index])
-    if ignore & {"item", "rating"}:
-        rows = rows.rename(columns={"item": "itemid", "rating": "stars"})
-    rows[ignored] = None  # `ignore` is checked against the names of columns
-    report.read = len(rows)
-    return encoded(rows), report
+    encoder, n_zero, are_likes = TableEncoder(), 0, True
+    for span in pieces_of(max(1, len(table)), frames.rows_at_once(len(names))):
+        # As objects: each cell of a user has the same text, and not a copy.
+        frame = table.frame(names, span)
+        users = frame.pop(user).astype(object)
+        frame.columns = frame.columns.astype(object)
+        rows = frame.melt(var_name="\0item", value_name="\0rating", ignore_index=False).dropna()
+        rows.columns = pd.Index(["item", "rating"])
+        rows = rows[~are_missing(rows["rating"])]
+        numbers = pd.to_numeric(rows["rating"], errors="coerce")
+        zero = numbers.eq(0) & (not low <= 0 <= high)
+        n_zero += int(zero.sum())
+        are_likes &= bool(numbers[~zero].eq(1).all())
+        rows = rows[~zero].sort_index(kind="stable")
+        rows.insert(0, user if columns.user else "user", users[rows.index])
+        if ignore & {"item", "rating"}:
+            rows = rows.rename(columns={"item": "itemid", "rating": "stars"})
+        rows[ignored] = np.nan  # `ignore` is checked against the names of columns
+        encoder.add(rows)
+    report.note(n_zero, "{n} cells of 0 mean that there was nothing")
+    report.read = encoder.n_rows
+    cells = encoder.table()
+    if are_likes:
+        del cells.columns["stars" if ignore & {"item", "rating"} else "rating"]
+    return cells, report
 
 
 def rows_of_objects(table: EncodedTable, report: ReadReport) -> Rows:
@@ -104,14 +125,22 @@ def rows_of_objects(table: EncodedTable, report: ReadReport) -> Rows:
     keys = keys_of.get(name)
     if not keys or ("id" in keys and len(names) < len(table.columns)):
         return table, report
+    width = len(table.columns) - 1 + len(keys)
+    frames.check_width(width, report.file)
     encoder, n_before = TableEncoder(), len(table)
-    for span in pieces_of(len(table)):
-        frame = table.frame(rows=span)
-        objects_of_row = [_objects(cell) or [{}] for cell in frame.pop(name)]
-        frame = frame.loc[frame.index.repeat([*map(len, objects_of_row)])]
-        others = pd.DataFrame([*chain.from_iterable(objects_of_row)], dtype=object)
-        others = others.reindex(columns=keys).rename(columns={"id": "item_id"})
-        others = as_text(others).set_axis(frame.index)
+    columns = {key: column for key, column in table.columns.items() if key != name}
+    objects = (
+        (row, entry, CELL_BYTES * width)
+        for span in pieces_of(len(table))
+        for row, cell in enumerate(table.columns[name].texts(span), span.start)
+        for entry in _objects(cell) or [{}]
+    )
+    for numbers, entries in frames.batched(objects):
+        rows = np.array(numbers, np.int64)
+        texts = {key: column.texts(rows) for key, column in columns.items()}
+        frame = pd.DataFrame(texts, index=table.rows.of(rows), dtype=object)
+        others = pd.DataFrame(entries, columns=keys, dtype=object)
+        others = frames.as_text(others.rename(columns={"id": "item_id"})).set_axis(frame.index)
         encoder.add(others.combine_first(frame)[[*frame, *others.columns.difference([*frame])]])
     report.notes.append(f"a row for each of the objects in column {name}")
     report.read += encoder.n_rows - n_before
@@ -123,7 +152,7 @@ def _item_keys(cells: Sequence[Any]) -> list[str]:
     """Return the keys of objects that are items: by a name, or else by an id in lists."""
     keys = [*dict.fromkeys(chain.from_iterable(chain.from_iterable(map(_objects, cells))))]
     others = [key for key in keys if key != "id"]
-    if named("item", others):
+    if named("item", others[: COLUMNS.value]):
         return others
     are_lists = any(cell.lstrip().startswith("[") or len(_objects(cell)) > 1 for cell in cells)
     return keys if "id" in keys and are_lists else []
@@ -140,6 +169,8 @@ def _objects(cell: Any) -> Sequence[dict[str, Any]]:
             entry, at = json.JSONDecoder().raw_decode(text, at)
             objects.append(entry)
     except (ValueError, RecursionError):
+        if len(text) > MAX_PYTHON:
+            return []
         try:
             entries = literal_eval(text)
         except (ValueError, SyntaxError, RecursionError, MemoryError):

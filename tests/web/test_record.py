@@ -72,6 +72,7 @@ def test_several_are_recorded_or_none(own):
         {"interactions": []},
         {"interactions": [{"user": "a", "item": "m001"}], "user": "a"},
         {"user": "a", "item": "m001", "rating": "4 stars"},
+        {"user": "a", "item": "m001", "rating": True},
     ],
 )
 def test_what_is_no_interaction_is_refused(own, body):

@@ -387,7 +387,7 @@ class TableEncoder:
     def add(self, frame: pd.DataFrame) -> None:
         """Add a frame of text, as `read_table` returns it, with the rows of the file as index."""
         for name in frame:
-            codes, texts = pd.factorize(frame[name])
+            codes, texts = _factorized(frame[name])
             self.encoder(name).add_texts(codes, [str(text) for text in texts])
         self.add_rows(frame.index.to_numpy(np.int64))
 
@@ -431,6 +431,19 @@ def encoded(frame: pd.DataFrame) -> EncodedTable:
     encoder = TableEncoder()
     encoder.add(frame)
     return encoder.table()
+
+
+def _factorized(cells: pd.Series) -> tuple[np.ndarray, Iterable[str]]:
+    """Return the number of each cell, −1 where it is empty, and the distinct texts. Of objects, one
+    long text may be many cells: Python computes its hash once, pandas for each.
+    """
+    if cells.dtype != object:
+        return pd.factorize(cells)
+    code_of: dict[str, int] = {}
+    filled = cells.notna()
+    codes = np.full(len(cells), -1)
+    codes[filled] = [code_of.setdefault(cell, len(code_of)) for cell in cells[filled]]
+    return codes, code_of
 
 
 def _n_bytes(values: np.ndarray) -> int:

@@ -196,12 +196,12 @@ def without_headers(frame: pd.DataFrame, report: ReadReport) -> pd.DataFrame:
     them, and the lines above each. Raises `DataError` where a header has them in another order.
     """
     names = [str(name) for name in frame]
-    cells: list[Any] = [re.sub(r"\.\d+$", "", name) for name in names]  # `distinct` added numbers
-    cells += [*names, *[np.nan] * any(name.startswith("Unnamed: ") for name in names)]
-    rows = frame[frame.iloc[:, :1].isin(cells).all(axis=1)] if len(names) > 1 else frame[:0]
-    rows = rows[rows.isin(cells).all(axis=1)]
+    cells: set[Any] = {*names, *(re.sub(r"\.\d+$", "", name) for name in names)}  # see `distinct`
+    cells |= {np.nan for name in names if name.startswith("Unnamed: ")}
+    rows = frame[frame.iloc[:, 0].isin(cells)] if len(names) > 1 else frame[:0]
     headers = []
-    for row, header in zip(rows.index, map(distinct, rows.to_numpy()), strict=True):
+    for row, texts in zip(rows.index, rows.to_numpy(object), strict=True):
+        header = distinct(texts) if cells.issuperset(texts) else []
         if header == names:
             headers.append(row)
         elif sorted(header) == sorted(names):

@@ -4,7 +4,7 @@ from math import isfinite
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, StrictFloat
 from starlette.responses import Response
 
 from qkvsearch.engine import Engine
@@ -186,7 +186,7 @@ class RecommendBody(RecommendOptions):
     user: AnyId | None = option("user")
     likes: AnyIds = option("likes", json_schema_extra=example_of("items.id"))
     ratings: Annotated[
-        dict[Name, float],
+        dict[Name, StrictFloat],
         LimitedSize,
         Field(description="Of items the rating, as if recorded now."),
     ] = Field(default_factory=dict)

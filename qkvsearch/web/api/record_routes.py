@@ -4,7 +4,7 @@ from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Header, Path
-from pydantic import BaseModel, Discriminator, Field, Tag
+from pydantic import BaseModel, Discriminator, Field, StrictFloat, Tag
 from starlette.responses import Response
 
 from qkvsearch.engine import Engine
@@ -33,10 +33,10 @@ class Interaction(Parameters):
     user: Annotated[AnyId, Field(description="A user; a new one is created.", examples=["w001"])]
     item: Annotated[AnyId, Field(description="By id or title.", examples=["v001"])]
     rating: Annotated[
-        float | None, Field(description="On the log's scale; refused where it has no ratings.")
+        StrictFloat | None, Field(description="On the log's scale; refused where it has no ratings.")
     ] = None
     weight: Annotated[
-        float | None,
+        StrictFloat | None,
         Field(
             description="Such as a quantity, negative for a refund; refused where the log has no "
             "weights. With neither, it is a plain like."
