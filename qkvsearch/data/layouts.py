@@ -87,6 +87,7 @@ def _rows_of_matrix(table: EncodedTable, report: ReadReport, columns: Columns) -
     names = [name for name in table.columns if name not in ignored]
     user = check_column(columns.user or names[0], names, report.file, "`user_column`")
     report.notes.append(f"a matrix of {len(table):,} users by {len(names) - 1:,} items")
+    item, value = ("itemid", "stars") if ignore & {"item", "rating"} else ("item", "rating")
     low, high = columns.rating_scale or (1.0, 1.0)
     encoder, n_zero, are_likes = TableEncoder(), 0, True
     for span in pieces_of(max(1, len(table)), frames.rows_at_once(len(names))):
@@ -95,23 +96,21 @@ def _rows_of_matrix(table: EncodedTable, report: ReadReport, columns: Columns) -
         users = frame.pop(user).astype(object)
         frame.columns = frame.columns.astype(object)
         rows = frame.melt(var_name="\0item", value_name="\0rating", ignore_index=False).dropna()
-        rows.columns = pd.Index(["item", "rating"])
-        rows = rows[~are_missing(rows["rating"])]
-        numbers = pd.to_numeric(rows["rating"], errors="coerce")
+        rows.columns = pd.Index([item, value])
+        rows = rows[~are_missing(rows[value])]
+        numbers = pd.to_numeric(rows[value], errors="coerce")
         zero = numbers.eq(0) & (not low <= 0 <= high)
         n_zero += int(zero.sum())
         are_likes &= bool(numbers[~zero].eq(1).all())
         rows = rows[~zero].sort_index(kind="stable")
         rows.insert(0, user if columns.user else "user", users[rows.index])
-        if ignore & {"item", "rating"}:
-            rows = rows.rename(columns={"item": "itemid", "rating": "stars"})
         rows[ignored] = np.nan  # `ignore` is checked against the names of columns
         encoder.add(rows)
     report.note(n_zero, "{n} cells of 0 mean that there was nothing")
     report.read = encoder.n_rows
     cells = encoder.table()
     if are_likes:
-        del cells.columns["stars" if ignore & {"item", "rating"} else "rating"]
+        del cells.columns[value]
     return cells, report
 
 

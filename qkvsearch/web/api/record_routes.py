@@ -33,7 +33,8 @@ class Interaction(Parameters):
     user: Annotated[AnyId, Field(description="A user; a new one is created.", examples=["w001"])]
     item: Annotated[AnyId, Field(description="By id or title.", examples=["v001"])]
     rating: Annotated[
-        StrictFloat | None, Field(description="On the log's scale; refused where it has no ratings.")
+        StrictFloat | None,
+        Field(description="On the log's scale; refused where it has no ratings."),
     ] = None
     weight: Annotated[
         StrictFloat | None,
