@@ -24,13 +24,18 @@ ASIAN = ("cp932", "euc_jp", "gb18030", "big5", "cp949")
 # The encoding is told from about this many bytes around letters beyond ASCII.
 SAMPLE, AROUND = 1 << 14, rb"[\x80-\xff]+(?:[\x00-\x7f]{1,30}[\x80-\xff]+){0,9999}[\x00-\x7f]{0,30}"
 # Encodings whose disorder (charset-normalizer's, 0 to 1) or share of usual letters differs by no
-# more fit equally well. At least half of the letters are usual in the right one.
-MAX_DISORDER, MAX_DIFFERENCE, MIN_USUAL = 0.02, 0.05, 0.5
+# more fit equally well; those of more letters and not much more disorder, too. At least half of the
+# letters are usual in the right one.
+MAX_DISORDER, MAX_DIFFERENCE, MIN_USUAL, MUCH_DISORDER = 0.02, 0.05, 0.5, 0.1
 # An encoding is sure with this many letters, or with the least if all are of one language; and any
 # but Windows-1252 with times as many letters.
 MANY, MIN_DISTINCT, MIN_RATIO = 10, 3, 1.25
-# Letters, or symbols within words, in a text that is read as Windows-1252.
-DOUBTFUL = r"(?i)[^\W\d_\x00-\x7fªºµ²³¹¼½¾]|\ufffd|[a-z][^\x00-\x7f’“”–—…·®™©][a-z]|£[a-z]"
+# What no word has: a symbol between its letters, a dash that leaves one alone, two scripts.
+STRANGE = (
+    "(?<=[a-zß-ɏ])(?:[^\\w\\s\\x00-\\x7f’–—…·]|[ªºµ²³¹¼½¾\u3040-\uffff])(?=[a-zß-ɏ])|£(?=[a-z])"
+    r"|(?<=[a-z])[‚„¡¿•ˆ˜]|(?<=[a-z]{2})[–—](?=[a-z]\b)|(?<=\b[a-z])[–—](?=[a-z]{2})|\ufffd"
+    "|(?<=[a-z])[\u0370-\u0fff]|[\u0370-\u0fff](?=[a-z])"
+)
 MAX_IN_ASIAN = 0.2  # charset-normalizer takes kana beside Han for disorder
 JOINED = 10  # lines of UTF-8 for each other line, from which a file counts as joined exports
 
@@ -57,8 +62,11 @@ def open_text(path: Path, start: bytes, encoding: str | None) -> DecodedText:
         for _ in _blocks(path, "utf-8", "strict"):
             pass
         return DecodedText(path.open(encoding="utf-8-sig", newline=""))
-    except UnicodeDecodeError:
-        return _by_line(path)
+    except UnicodeDecodeError as error:
+        is_torn = error.reason == "unexpected end of data"
+    if is_torn and not all(text.isascii() for text in _blocks(path, "utf-8", "ignore")):
+        return _copied(_blocks(path, "utf-8"), "UTF-8")
+    return _by_line(path)
 
 
 def _blocks(path: Path, encoding: str, errors: str = "replace") -> Iterator[str]:
@@ -97,9 +105,8 @@ def _lines(path: Path) -> Iterator[bytes]:
 def _utf8(line: bytes) -> str | None:
     try:
         return line.decode()
-    except UnicodeDecodeError as error:
-        is_torn = error.reason == "unexpected end of data" and not line[: error.start].isascii()
-        return line.decode(errors="replace") if is_torn else None
+    except UnicodeDecodeError:
+        return None
 
 
 def _copied(
@@ -119,6 +126,34 @@ def _copied(
     return DecodedText(io.TextIOWrapper(copy, "utf-8-sig", newline=""), repaired, encoding, warning)
 
 
+class Letters(NamedTuple):
+    """The letters beyond ASCII of a text.
+
+    usual: those of one language; or, with symbols, those of words of one language each. n_usual:
+    these and the symbols. share: theirs of all letters and symbols.
+    """
+
+    text: str
+    usual: str
+    n_usual: int
+    share: float
+
+    @classmethod
+    def of(cls, text: str, alphabets: Sequence[str], symbols: bool = False) -> Letters:
+        """Return the letters of a text; those of Windows-1252 have symbols beside them."""
+        lower = re.sub(STRANGE, "ƿ", text.lower())
+        words = re.findall(r"[^\W\d_]+", re.sub("[ªºµ²³¹¼½¾]", "", lower))
+        words = [re.sub(r"[\x00-\x7f]", "", word) for word in words]
+        n_symbols, letters = 0, "".join(words)
+        if symbols:
+            n_symbols = len(re.findall(r"[^\w\s\x00-\x7f]", lower))
+            usual = "".join(w for w in words if any(re.fullmatch(a, w) for a in alphabets))
+        else:
+            usual = max(("".join(re.findall(a, letters)) for a in alphabets), key=len)
+        n_usual, n_all = len(usual) + n_symbols, len(letters) + n_symbols
+        return cls(text, usual, n_usual, round(n_usual / n_all, 2) if n_all else 1.0)
+
+
 def detect(sample: bytes) -> tuple[str, bool]:
     """Return the encoding of lines that are not UTF-8, and whether no other fits as well.
 
@@ -127,42 +162,36 @@ def detect(sample: bytes) -> tuple[str, bool]:
     """
     from charset_normalizer import from_bytes
 
-    alphabets = json.loads(Path(__file__).with_name("encodings.json").read_text("utf-8"))
+    languages = json.loads(Path(__file__).with_name("encodings.json").read_text("utf-8"))
+    alphabets = {name: languages["letters"][kind] for name, kind in languages["encodings"].items()}
     order, fits, size = list(alphabets), [], max(1, len(sample))
+    windows = Letters.of(sample.decode("cp1252", "replace"), alphabets["cp1252"], symbols=True)
+    is_plain = not windows.usual and windows.share == 1
     matches = from_bytes(sample, steps=1, chunk_size=size, threshold=1.0, cp_isolation=order)
     lowest = min((match.chaos for match in matches), default=0)
     for match in matches:
         chaos = round(match.chaos - lowest, 3)
         for name in set(match.could_be_from_charset) & set(order):
-            if chaos <= (MAX_IN_ASIAN if name in ASIAN else MAX_DISORDER):
-                share = round(_usual(str(match), alphabets[name])[1], 2)
-                rank = -share, 0 if name in ASIAN else chaos, order.index(name)
-                fits.append((*rank, chaos, str(match)))
-    windows = sample.decode("cp1252", "replace")
-    is_plain = not re.search(DOUBTFUL, windows)
-    if not fits:
-        return WINDOWS, is_plain
-    share, _, best, chaos, text = min(fits)
-    is_sure = -share > MIN_USUAL and not any(
-        other != text and near < share + MAX_DIFFERENCE and disorder <= chaos + MAX_DISORDER
-        for near, _, _, disorder, other in fits
+            is_asian, is_windows = name in ASIAN, name == "cp1252"
+            letters = windows if is_windows else Letters.of(str(match), alphabets[name])
+            fit = (-letters.share, 0 if is_asian else chaos, order.index(name), chaos, letters)
+            if chaos <= (MAX_IN_ASIAN if is_asian else MUCH_DISORDER):
+                fits.append(fit)
+    share, _, best, chaos, letters = min(
+        (fit for fit in fits if fit[1] <= MAX_DISORDER), default=(0, 0, 0, 0, windows)
     )
-    name, in_windows = order[best], _usual(windows, alphabets["cp1252"])[0]
-    usual = _usual(text, alphabets[name])[0]
-    is_sure &= len(usual) >= (MIN_DISTINCT if share == -1 else MANY)
-    if name == "cp1252":
-        return WINDOWS, is_sure or is_plain
-    is_sure &= len(set(usual)) >= MIN_DISTINCT and len(usual) > MIN_RATIO * len(in_windows)
-    return (name, True) if is_sure else (WINDOWS, is_plain)
-
-
-def _usual(text: str, alphabets: Sequence[str]) -> tuple[str, float]:
-    """Return the letters beyond ASCII that one of the expressions matches, and their share."""
-    # Letters of another script beside Latin ones, as in a word, are usual in no language.
-    text = re.sub(r"(?<=[a-z])[\u0370-\u0fff]|[\u0370-\u0fff](?=[a-z])", "ƿ", text.lower())
-    letters = re.sub(r"[\W\d_\x00-\x7fªºµ²³¹¼½¾]+", "", text)
-    usual = max(("".join(re.findall(alphabet, letters)) for alphabet in alphabets), key=len)
-    return usual, len(usual) / max(1, len(letters))
+    is_sure = -share > MIN_USUAL and not any(
+        other.text != letters.text
+        and near < share + (MAX_DIFFERENCE if its <= chaos + MAX_DISORDER else -MAX_DIFFERENCE)
+        for near, _, _, its, other in fits
+    )
+    is_sure &= len(letters.usual) >= (MIN_DISTINCT if share == -1 else MANY)
+    if order[best] != "cp1252":
+        is_sure &= len(set(letters.usual)) >= MIN_DISTINCT
+        is_sure &= len(letters.usual) > MIN_RATIO * windows.n_usual
+        if is_sure:
+            return order[best], True
+    return WINDOWS, is_plain or (is_sure and order[best] == "cp1252")
 
 
 def wide_encoding(start: bytes) -> str | None:
