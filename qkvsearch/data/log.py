@@ -24,7 +24,7 @@ from qkvsearch.data.columns.column_types import typed_distinct
 from qkvsearch.data.columns.dates import MISSING, WITHOUT_TIME, seconds_of, seconds_of_numbers
 from qkvsearch.data.columns.log_choice import LogChoice, choose_log_columns
 from qkvsearch.data.columns.rating_cells import ANSWERS, LOG_WORDS, read_ratings
-from qkvsearch.data.columns.row_meaning import event_weights
+from qkvsearch.data.columns.row_meaning import are_users, event_weights
 from qkvsearch.data.files.encoded import Coded, EncodedColumn, EncodedTable, NumberColumn, unit_of
 from qkvsearch.data.ids import BLANK, Ids, case_note, id_texts, identified
 from qkvsearch.data.interactions import Interactions
@@ -151,7 +151,7 @@ def rows_from_table(
     usable = _usable_rows(table, users, items, numbers, columns, report, item_ids)
     events = None
     if roles.event is not None:
-        usable, events = _weighed_events(table, roles.event, usable, columns, report)
+        usable, events = _weighed_events(table, roles.event, users, usable, columns, report)
     if not usable.any():
         texts = IdColumn.of(items, items.codes >= 0).texts
         raise DataError(f"{report.file}: no usable rows; {report}{mismatch(texts, item_ids)}")
@@ -236,6 +236,8 @@ def mismatch(items: np.ndarray, item_ids: Ids | None) -> str:
     if item_ids is None or not len(items) or (identified(items, counts, item_ids)[0] >= 0).any():
         return ""
     first = id_texts(pd.Series(items, dtype=object)).iloc[0]
+    if "@" in first:
+        return "; its items look like e-mail addresses: name another `item_column`"
     return (
         f"; its items look like {shorten(first)!r}, those of the catalog like "
         f"{shorten(item_ids.texts[0])!r}: write both the same way, or name another "
@@ -247,13 +249,22 @@ def mismatch(items: np.ndarray, item_ids: Ids | None) -> str:
 
 
 def _weighed_events(
-    table: EncodedTable, name: str, usable: np.ndarray, columns: Columns, report: ReadReport
+    table: EncodedTable,
+    name: str,
+    users: Coded,
+    usable: np.ndarray,
+    columns: Columns,
+    report: ReadReport,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the usable rows without those whose event is missing or not counted (bool, n), and the
     weights of the events of the rows that are left.
     """
     codes, texts = table.columns[name].coded()
     counts = counts_of(codes, len(texts), usable)
+    if are_users(texts, users.texts).any():
+        raise DataError(
+            f"{report.file}: column {name} has users in it, not events; use `ignore` {quote(name)}"
+        )
     weights = event_weights(texts.tolist(), counts, name, columns, report)
     of_code = np.append(weights, np.nan)
     skip = partial(_skip, usable, table, report)

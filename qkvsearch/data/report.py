@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set, Sized
 from dataclasses import dataclass, field, replace
@@ -18,6 +19,8 @@ FILE_ROWS = 1 << 40
 MAX_FILES = 10
 # A larger share of skipped rows is a warning.
 MAX_SKIPPED = 0.1
+# What no message and no build repeats from a cell or a line above the table: it may be a user.
+EMAIL = re.compile(r"[\w.+-]+@[\w-]+(\.[\w-]+)+")
 
 
 @dataclass
@@ -158,7 +161,7 @@ class ReadReport:
 
     def warning_lines(self) -> list[str]:
         """Return the warnings as messages show them."""
-        return [f"Warning: {warning}" for warning in self.warnings]
+        return [EMAIL.sub("(e-mail address)", f"Warning: {each}") for each in self.warnings]
 
     def _reasons(self) -> str:
         rows = self.first_rows
@@ -181,4 +184,5 @@ class ReadReport:
         repaired = f"{self.repaired:,} repaired"
         if self.repaired:
             repaired += f" (lines that are not UTF-8, read as {self.encoding})"
-        return "; ".join([text, *[repaired] * (not self.files), *self.notes])
+        text = "; ".join([text, *[repaired] * (not self.files), *self.notes])
+        return EMAIL.sub("(e-mail address)", text)

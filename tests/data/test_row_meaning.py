@@ -7,8 +7,10 @@ import pandas as pd
 import pytest
 
 from qkvsearch.data.columns import Columns
+from qkvsearch.data.columns.facts import ColumnFacts
 from qkvsearch.data.columns.row_meaning import COMMON_EVENTS, event_name
 from qkvsearch.data.dataset import read_dataset
+from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError
 
 USERS, ITEMS = [f"u{k}" for k in range(30)], [f"p{k}" for k in range(20)]
@@ -84,6 +86,8 @@ def test_events_count_their_weights_times_the_quantity():
         read(frame, event_weights={"view-item": 1, "purchase": 5, "refund": -5})
     _, report = read(frame, event="event", event_weights=weights | {"refnd": -1})
     assert "no row has refnd" in report.notes
+    with pytest.raises(DataError, match="action has users in it, not events; use `ignore` action"):
+        read(log(action=["u1", "view", "a@b.example"]))
     with pytest.raises(DataError, match="name it with `event_column`"):
         read(frame, event_weights=weights, ignore=["event"])
 
@@ -103,12 +107,15 @@ DOUBTS = {
     "value": ([1, 2, 3, 4, 5], "how much an item is liked"),
     "note_moyenne": (["3,5", "4", "1"], "how much an item is liked"),
     "note": (["3/5", "5/5"], "how much an item is liked"),
+    "Note sur 20": ([f"{k / 2:g}" for k in range(41)], "how much an item is liked"),
+    "vote_value": ([*range(101), "none given"], "how much an item is liked"),
     "Financial Status": (["paid", "refunded"], "what a row is. Use `event_column` 'Financial St"),
     "kind": (["watched trailer", "bought"], "what a row is"),
     "状态": (["已购买", "已退款"], "what a row is"),
     "Refunded Amount": (["0.00", "12.50", "7"], "which rows were taken back"),
     "cancelled_at": (["2024-01-02", ""], "which rows were taken back"),
     "type": (["refund"], "what a row is"),
+    "cancelled_by": (["u1", "a@b.example"], "cancelled_by (users 300) may say which rows were"),
     "liked it": (["false"], "whether a row is a like"),
     "returned": (["yes"], "which rows were taken back"),
     "rating of it": (["👍", "😐"], "whether a row is a like"),
@@ -172,6 +179,21 @@ def test_a_rating_that_stands_apart_stops_until_the_scale_leaves_it_out(case):
     interactions, report = read(frame, rating_scale=(-10 if cells[0] == 99 else 1, 10), strict=True)
     assert report.skipped.total() == sum(~frame["rating"].between(-10 if cells[0] == 99 else 1, 10))
     assert interactions.ratings.max() < 10
+
+
+@pytest.mark.parametrize("ratings", [[-9.5, 0, 3.5, 9], [-8, 0, 3, 7], [-9.5, 0, 3.5, 9] * 9])
+def test_ratings_of_a_short_log_and_fractions_are_ratings(ratings):
+    frame = pd.DataFrame({"user": "a", "item": range(len(ratings)), "rating": ratings})
+    assert read(frame)[0].ratings.tolist() == ratings
+
+
+def test_no_message_quotes_a_user():
+    frame = log().assign(user="ann@x.example")
+    with pytest.raises(DataError, match="first row has an e-mail address and is read as the names"):
+        read_dataset(frame[["item"]], frame.rename(columns={"user": "bob@x.example"}))
+    report = ReadReport("log.csv", notes=["above: 'Orders of ann@x.example'"])
+    report.warnings.append("'ann@x.example' has 3 rows")
+    assert "ann" not in str([report.lines(), ColumnFacts("i", "item", "text").of(1, 1, "ann@x")])
 
 
 def test_a_tenth_of_the_rows_without_a_user_is_a_warning():

@@ -14,7 +14,6 @@ from qkvsearch._utils.scratch import pieces_of
 from qkvsearch.data.columns.facts import ParsedCells, are_missing
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError
-from qkvsearch.terminal import shorten
 
 NUMBER = r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?"
 # Three numbers, the year last or first, and perhaps a time of day.
@@ -305,8 +304,7 @@ def _note_unreadable(bad: pd.Series, n_bad: int, n_filled: int, report: ReadRepo
     where = f"column {bad.name!r}: row {report.where(int(bad.index[0]))}"
     if 2 * n_bad > n_filled:
         raise DataError(
-            f"{report.file}: {where}: {shorten(bad.iloc[0])!r} is not a time; "
-            f"{n_bad:,} of {n_filled:,} cells are none: "
+            f"{report.file}: {where} has no time; {n_bad:,} of {n_filled:,} cells are none: "
             f"name another column with `time_column`, or use `ignore` {quote(str(bad.name))}"
         )
     report.notes.append(f"{n_bad:,} of {n_filled:,} times could not be read; {where}")

@@ -67,11 +67,10 @@ class ColumnFacts:
         return self.of(len(filled), len(cells), "" if filled.empty else str(filled.iloc[0]))
 
     def of(self, n_filled: int, n_cells: int, example: str) -> ColumnFacts:
-        """Return the facts with these numbers, and an example unless the cells are users."""
+        """Return the facts with these numbers, and an example unless the cells may be users."""
         empty = round(1 - n_filled / max(n_cells, 1), 4)
-        return replace(
-            self, empty=empty, example="" if self.role == "user" else example[:MAX_EXAMPLE]
-        )
+        is_user = self.role == "user" or "@" in example
+        return replace(self, empty=empty, example="" if is_user else example[:MAX_EXAMPLE])
 
     def to_record(self) -> dict[str, Any]:
         """Return the facts as `info` shows them and a build stores them."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import partial
 
-from qkvsearch.data.columns import Columns, named, require_column
+from qkvsearch.data.columns import EMAIL, Columns, named, require_column
 from qkvsearch.data.columns.choice import (
     BY_NAME,
     Choice,
@@ -74,6 +75,11 @@ def choose_log_columns(
             except DataError as error:
                 raise DataError(f"{error}{layout_hint(table, report)}") from None
             choice.assign(role, column, BY_NAME)
+    if re.fullmatch(EMAIL, choice.roles["user"].strip()):
+        raise DataError(
+            f"{report.file}: the first row has an e-mail address and is read as the names of the "
+            "columns: add a row of names above it"
+        )
     choice.by_cells("time", lambda cells: are_times(cells) & (not named_as_taking_back(cells.name)))
     ids = [choice.roles["item"]]
     for name in named("event", choice.free()):

@@ -17,7 +17,8 @@ from qkvsearch.errors import DataError
 
 # likes, dislikes: cells, beside yes and no. events: what common events count. telling, taking_back:
 # words of cells, and of names, that say what a row is; telling_signs: within cells without spaces.
-# nobody: users that stand for many. not_feedback: words of names of numbers that are no ratings.
+# nobody: users that stand for many. rated: words of names of ratings, beside those of `names.json`;
+# not_feedback: of numbers that are none.
 LOG_WORDS = json.loads(Path(__file__).with_name("log_words.json").read_text(encoding="utf-8"))
 LIKES, DISLIKES = YES | {*LOG_WORDS["likes"]}, NO | {*LOG_WORDS["dislikes"]}
 # 4/5, 7 out of 10, 3,5 von 5 Sternen, 4 stars; ★★★½☆.

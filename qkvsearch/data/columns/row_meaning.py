@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from qkvsearch._utils.scratch import counts_of, filtered
-from qkvsearch.data.columns import NAMES, Columns, folded, named, words_of
+from qkvsearch.data.columns import EMAIL, NAMES, Columns, folded, named, words_of
 from qkvsearch.data.columns.column_types import NO, YES
 from qkvsearch.data.columns.facts import are_missing
 from qkvsearch.data.columns.rating_cells import DISLIKES, LIKES, LOG_WORDS, out_of
@@ -27,9 +27,10 @@ COMMON_EVENTS = {
 TELLING, TAKING_BACK = {*LOG_WORDS["telling"]}, {*LOG_WORDS["taking_back"]}
 DISLIKING = {*LOG_WORDS["disliking"]}
 NOT_FEEDBACK = {*LOG_WORDS["not_feedback"], *NAMES["numbers"]}
+RATED = {*NAMES["whole"]["rating"], *LOG_WORDS["rated"]}
 OTHER_ROLES = ("title", "user", "item", "time")
 # A column with more different cells says something else than what a row is.
-MAX_VALUES, MAX_WORDS = 20, 5
+MAX_VALUES, MAX_WORDS, MIN_NUMBERS = 20, 5, 0.5
 HIGHEST, LISTED, SAMPLE_CELLS, MIN_REPEATED = 10, 4, 1000, 20
 
 
@@ -135,15 +136,16 @@ def _doubt(table: EncodedTable, name: str, roles: Mapping[str, str], has_meaning
     words, is_named = {*words_of(name)}, any(named(role, [name]) for role in OTHER_ROLES)
     takes_back = named_as_taking_back(name)
     sample = table.sample(name, SAMPLE_CELLS)
-    if sample.empty or is_named or (not takes_back and sample.nunique() > MAX_VALUES):
+    is_rated = bool(RATED & words) and bool(_numbers(sample).notna().mean() > MIN_NUMBERS)
+    is_asked = takes_back or is_rated
+    if sample.empty or is_named or (not is_asked and sample.nunique() > MAX_VALUES):
         return ""
     codes, texts = table.columns[name].coded()
     counts = counts_of(codes, len(texts))
     n_empty = len(table) - int(counts.sum())
     are_few = len(texts) <= min(MAX_VALUES, counts.sum() / 2)
     cells = texts.str.strip().str.casefold()[~are_missing(texts)]
-    numbers = pd.to_numeric(cells.str.replace(",", "."), errors="coerce")
-    numbers = numbers.fillna(cells.map(lambda cell: (out_of(cell) or [np.nan])[0]))
+    numbers = _numbers(cells)
     column, ids = quote(name), [roles["item"]]
     by_event = f"Use `event_column` {column} with `event_weights`, or"
     by_rating = f"Use `rating_column` {column}, or"
@@ -161,7 +163,7 @@ def _doubt(table: EncodedTable, name: str, roles: Mapping[str, str], has_meaning
         is_refund |= cells.map(named_as_taking_back)
         if not (is_dislike | is_refund).any():
             return ""
-    elif not (takes_back or are_few or are_answers):
+    elif not (is_asked or are_few or are_answers):
         return ""
     if takes_back:
         if (cells.isin(NO) | numbers.eq(0)).all():
@@ -169,8 +171,8 @@ def _doubt(table: EncodedTable, name: str, roles: Mapping[str, str], has_meaning
         what, use = "which rows were taken back", "Leave these rows out, or use"
         if are_few and not n_empty and (numbers.isna().all() or len(texts) == 2):
             use = by_event
-    elif numbers.notna().all():
-        is_scale = (numbers * 2 % 1 == 0).all() and numbers.abs().max() <= HIGHEST
+    elif numbers.notna().all() or is_rated:
+        is_scale = is_rated or bool((numbers * 2 % 1 == 0).all() and numbers.abs().max() <= HIGHEST)
         if has_meaning or len(numbers) + is_disliking < 2 or not is_scale or NOT_FEEDBACK & words:
             return ""
         what, use = "how much an item is liked", by_rating
@@ -186,8 +188,21 @@ def _doubt(table: EncodedTable, name: str, roles: Mapping[str, str], has_meaning
         return ""
     if says_nothing(table, name, ids):
         return ""
-    listed = dict(zip(texts, counts.tolist(), strict=True)) | {"empty": n_empty}
+    hidden = are_users(texts, table.columns[roles["user"]].coded().texts)
+    listed = dict(zip(texts[~hidden], counts[~hidden].tolist(), strict=True))
+    listed |= {"users": int(counts[hidden].sum()), "empty": n_empty}
     return f"column {shorten(name)} ({_counted(listed)}) may say {what}. {use} `ignore` {column}."
+
+
+def _numbers(cells: pd.Series) -> pd.Series:
+    """Return cells such as 3,5 and 4/5 as numbers, NaN for others."""
+    numbers = pd.to_numeric(cells.str.replace(",", "."), errors="coerce")
+    return numbers.fillna(cells.map(lambda cell: (out_of(cell) or [np.nan])[0]))
+
+
+def are_users(texts: pd.Series, users: pd.Series) -> np.ndarray:
+    """Return which cells no message quotes: users of the log, and e-mail addresses."""
+    return (texts.isin(users) | texts.str.strip().str.fullmatch(EMAIL)).to_numpy(bool)
 
 
 def _tells(text: str) -> bool:
