@@ -21,6 +21,7 @@ from qkvsearch._utils.validation import (
 from qkvsearch.collaborative.base import CollaborativeModel
 from qkvsearch.collaborative.factors import check_values
 from qkvsearch.data.ids import row_numbers
+from qkvsearch.data.interactions import MAX_HISTORY
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -30,8 +31,6 @@ MAX_DENSE_ITEMS = 1 << 13
 # Of an item with more pairs of interactions with other items, a sample of the users is counted; so
 # of more interactions with its neighbours.
 MAX_PAIRS, MAX_NODES = 1 << 22, 1 << 21
-# Users with more items are left out: each would take as long as thousands of others.
-MAX_LENGTH = 20_000
 # Items that a thread takes at a time.
 BATCH = 64
 
@@ -148,7 +147,7 @@ class NeighbourRegression(CollaborativeModel):
         from qkvsearch.collaborative.neighbour_kernels import cooccurrence_rows, solve_items
 
         n_users, n_items = observed.shape
-        is_usual = np.diff(observed.indptr) <= MAX_LENGTH
+        is_usual = np.diff(observed.indptr) <= MAX_HISTORY
         if is_usual.any() and not is_usual.all():
             observed, n_users = observed[is_usual], int(is_usual.sum())
         by_user, by_item = (

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     from qkvsearch.data.report import ReadReport
 
+# No neighbours of items are learned from users with more items: each would take as long as
+# thousands of others.
+MAX_HISTORY = 20_000
 # Weights are decimal fractions: 0.1 + 0.2 − 0.3 leaves nothing.
 TOLERANCE = 1e-9
 

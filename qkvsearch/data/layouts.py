@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from ast import literal_eval
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -50,7 +51,7 @@ def in_rows(table: EncodedTable, report: ReadReport, columns: Columns) -> Rows:
 def _rows_of_lists(table: EncodedTable, report: ReadReport, delimiter: str | None) -> Rows:
     """Read lines of a user and items, which blanks separate by default."""
     encoder, n_lines, n_alone = TableEncoder(), 0, 0
-    for numbers, lines in frames.batched(_lines(table, delimiter)):
+    for numbers, lines in frames.batched(_lines(table, report, delimiter)):
         n_items = np.array([len(line) - 1 for line in lines], np.int64)
         users = np.repeat(np.array([line[0] for line in lines], object), n_items)
         items = [*chain.from_iterable(line[1:] for line in lines)]
@@ -68,12 +69,24 @@ def _rows_of_lists(table: EncodedTable, report: ReadReport, delimiter: str | Non
     return encoder.table(), report
 
 
-def _lines(table: EncodedTable, delimiter: str | None) -> Iterator[tuple[int, list[str], int]]:
-    """Yield the number of each line that is not blank, its user and items, and their size."""
+def _lines(
+    table: EncodedTable, report: ReadReport, delimiter: str | None
+) -> Iterator[tuple[int, list[str], int]]:
+    """Yield the number of each line that is not blank, its user and items, and their size. Raises
+    `DataError` for another sign than blanks between them.
+    """
     for span in pieces_of(len(table)):
         for number, *cells in table.frame(rows=span).itertuples(name=None):
             line = [cell for cell in cells if cell == cell]
-            line = line[0].split(delimiter) if line and len(cells) == 1 else line
+            if line and len(cells) == 1:
+                sign = re.search(r"(?<!\s)[:,;|]", line[0])
+                if sign and delimiter is None:
+                    raise DataError(
+                        f"{report.file}: row {report.where(number)} has a {sign[0]} beside blanks: "
+                        "put blanks between the user and all items, or name the sign between them "
+                        "with `delimiter` (' ' if the other one belongs to ids)"
+                    )
+                line = line[0].split(delimiter)
             if line:
                 yield number, line, frames.cells_size(line)
 

@@ -27,7 +27,7 @@ from qkvsearch.data.columns.rating_cells import ANSWERS, LOG_WORDS, read_ratings
 from qkvsearch.data.columns.row_meaning import are_users, event_weights
 from qkvsearch.data.files.encoded import Coded, EncodedColumn, EncodedTable, NumberColumn, unit_of
 from qkvsearch.data.ids import BLANK, Ids, case_note, id_texts, identified
-from qkvsearch.data.interactions import Interactions
+from qkvsearch.data.interactions import MAX_HISTORY, Interactions
 from qkvsearch.data.ratings import LARGEST, Scale, infer_scale, standing_apart
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError
@@ -118,7 +118,7 @@ def interactions_from_table(
     rows = rows_from_table(table, columns, report, item_ids)
     users, user_ids = rows.users.numbered(None, columns.fold_ids)
     items, item_ids = rows.items.numbered(item_ids, columns.fold_ids)
-    return Interactions.from_numbers(
+    log = Interactions.from_numbers(
         users,
         items,
         user_ids,
@@ -130,6 +130,9 @@ def interactions_from_table(
         scale=rows.scale,
         report=report,
     )
+    n_long = int((counts_of(log.users, log.n_users) > MAX_HISTORY).sum())
+    report.note(n_long, "no neighbours are learned from {n} users with over 20,000 items each")
+    return log
 
 
 def rows_from_table(

@@ -84,7 +84,7 @@ def test_bounds_leave_out_heavy_users_and_sample_popular_items(log, monkeypatch)
     whole = ItemNeighbours(39, reg=1.0, dropout=0.0).fit(log).weights_.matrix().toarray()
     heavy = csr_matrix(np.vstack([log.toarray(), np.ones((1, 40))]).astype(np.float32))
     with monkeypatch.context() as bounds:
-        bounds.setattr(item_neighbours, "MAX_LENGTH", 30)
+        bounds.setattr(item_neighbours, "MAX_HISTORY", 30)
         model = ItemNeighbours(39, reg=1.0, dropout=0.0).fit(heavy)
     assert np.abs(model.weights_.matrix().toarray() - whole).max() < 1e-3
     many = csr_matrix(np.tile(log.toarray(), (40, 1)))

@@ -38,6 +38,14 @@ def test_lines_of_a_user_and_items(text, delimiter, tmp_path):
         pairs(path)
     with pytest.raises(DataError, match="`delimiter` says what is between"):
         pairs(path, layout="lists", delimiter="%")
+    for line in ("u1:i1 i2", "u1: i1", "u1 i1:5 i2:4", "u1, i1, i2", "u1|i1"):
+        path.write_text(f"a b\n{line}\n")
+        with pytest.raises(
+            DataError, match=r"log.txt: row 2 has a [:,|] beside blanks: put blanks"
+        ):
+            pairs(path, layout="lists")
+    path.write_text("urn:1 i:1 i:2\n")
+    assert pairs(path, layout="lists", delimiter=" ")[0] == [("urn:1", "i:1"), ("urn:1", "i:2")]
 
 
 def test_a_matrix_of_users_by_items(tmp_path):

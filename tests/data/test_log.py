@@ -30,6 +30,12 @@ def test_a_pair_bought_twice_adds_up():
     assert (report.kept, report.merged) == (2, 1)
 
 
+def test_users_of_whom_no_neighbours_are_learned_are_counted(monkeypatch):
+    monkeypatch.setattr("qkvsearch.data.log.MAX_HISTORY", 1)
+    _, _, report = read([("a", "x", "1"), ("a", "y", "1"), ("b", "x", "1"), ("b", "x", "2")])
+    assert "no neighbours are learned from 1 users with over" in str(report)
+
+
 def test_a_refund_takes_back_by_time_not_by_place():
     rows = [("a", "x", "-1", "30"), ("a", "x", "1", "10"), ("a", "x", "1", "40")]
     log, _, report = read(rows, ("user", "item", "quantity", "time"))

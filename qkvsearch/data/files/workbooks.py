@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import warnings
-import zipfile
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import datetime, time
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -130,7 +130,11 @@ def _rows(sheet: Any, file: TableFile) -> list[tuple[int, list[Any]]]:
 def _n_uncomputed(sheet: Any, file: TableFile) -> int:
     """Count the formulas of a sheet that have no stored value."""
     number, rest = 0, b""
-    with zipfile.ZipFile(file.path) as archive, archive.open(sheet._worksheet_path) as part:
+    reader = import_module("openpyxl.reader.excel").ExcelReader(file.path)
+    reader.read_manifest()
+    reader.read_workbook()
+    targets = {entry.name: part.target for entry, part in reader.parser.find_sheets()}
+    with reader.archive as archive, archive.open(targets[sheet.title]) as part:
         while chunk := part.read(1 << 20):
             buffer = rest + chunk
             end = buffer.rfind(b"<c ")
