@@ -131,6 +131,29 @@ def test_every_row_of_a_file_is_recorded_or_counted(rated, tmp_path):
     assert rated.info()["recorded"] == 2
 
 
+def test_a_file_is_read_with_the_options_of_the_build(tmp_path):
+    marked = RATED.assign(liked=["yes", "no", "no", "yes", "yes"])
+    del marked["rating"]
+    engine = shop(tmp_path / "shop", marked, ignore=["LIKED", "time"])
+    (tmp_path / "may.csv").write_text("user,item,liked\nd,x,yes\nd,y,no\nc,z,yes\n")
+    assert len(engine.record_many(tmp_path / "may.csv")) == 3
+    with pytest.raises(DataError, match="no column 'lked'"):
+        engine.record_many(marked, qkv.Columns(ignore=["lked"]))
+    done = engine.record_many(tmp_path / "may.csv", qkv.Columns(rating="liked"), again=True)
+    assert "ratings left out, because the interactions here have none" in done.notes[0]
+    (tmp_path / "lists.txt").write_text("a;x;y\nb;x;z\nc;w\n")
+    engine = shop(tmp_path / "lists", tmp_path / "lists.txt", layout="lists", delimiter=";")
+    (tmp_path / "june.txt").write_text("d;y;z\n")
+    assert [row["id"] for row in engine.record_many(tmp_path / "june.txt")] == ["y", "z"]
+    assert len(engine.record_many(pd.DataFrame({"user": ["e"], "item": ["w"]}))) == 1
+    matrix = tmp_path / "matrix.csv"
+    matrix.write_text("age,who,x,y\n31,a,5,\n27,b,4,1\n44,c,2,3\n")
+    options = {"layout": "matrix", "user": "who", "ignore": ["age"]}
+    engine = shop(tmp_path / "matrix", matrix, **options)
+    matrix.write_text("age,who,y,z\n31,d,5,1\n")
+    assert [row["rating"] for row in engine.record_many(matrix)] == [5, 1]
+
+
 def test_a_file_of_which_no_row_can_be_used_records_nothing(rated):
     frame = pd.DataFrame({"user": ["a", "b"], "item": ["x", "y"], "rating": [9, 7]})
     with pytest.raises(DataError, match="outside 1 to 5"):

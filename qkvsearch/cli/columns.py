@@ -121,13 +121,10 @@ def _column_options(file: str, **roles: str) -> Decorator:
     return add_options
 
 
-def columns_of(
-    text_columns: str | None = None, layout: str | None = None, **options: Any
-) -> Columns:
+def columns_of(text_columns: str | None = None, **options: Any) -> Columns:
     """Return the columns that options name, and how to read them."""
     from qkvsearch.data.columns import Columns
 
-    options["layout"] = layout or "rows"
     named = {option.removesuffix("_column"): value for option, value in options.items()}
     return Columns(text=split_names(text_columns), **named)
 

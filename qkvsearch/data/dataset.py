@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -45,11 +46,14 @@ SAMPLE_ROWS = 100_000
 
 @dataclass
 class Dataset:
-    """Items, interactions (or None), and a report on each file."""
+    """Items, interactions (or None), and a report on each file. options: those of the log that hold
+    for files that are recorded later.
+    """
 
     catalog: Catalog
     interactions: Interactions | SparkLog | None = None
     reports: list[ReadReport] = field(default_factory=list)
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     def log_columns(self) -> list[ColumnFacts]:
         """Return the facts about the columns of the interactions."""
@@ -100,7 +104,7 @@ def read_dataset(
     assert catalog is not None
     for report in reports:
         report.conclude(columns.strict)
-    return Dataset(catalog, log, reports)
+    return Dataset(catalog, log, reports, columns.options_of_log())
 
 
 def _titles_in_log(table: EncodedTable, columns: Columns, file: str) -> Catalog | None:
@@ -162,7 +166,7 @@ def load_encoded(
         table = table if isinstance(table, EncodedTable) else encoded(table)
         return rows_of_objects(table, report) if is_log else (table, report)
     columns, encoder = columns or Columns(), TableEncoder()
-    layout = "rows" if name == "items" else columns.layout
+    layout = columns.layout or "rows" if is_log else "rows"
     delimiter, header = LINES if layout == "lists" else (columns.delimiter, None)
     reports: list[ReadReport] = []
     names: list[set[str]] = []

@@ -185,6 +185,7 @@ def _contents(dataset: Dataset, encoder: str, why: str, spoken: Language) -> Bui
         "text_columns": list(dataset.catalog.text_columns),
         "columns": [column.to_record() for column in dataset.catalog.columns],
         "interaction_columns": [column.to_record() for column in dataset.log_columns()],
+        "interaction_options": dataset.options,
         "rows": [line for report in dataset.reports for line in report.lines()],
     }
     if dataset.catalog.ids.fold:

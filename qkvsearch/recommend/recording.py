@@ -279,7 +279,7 @@ def _number(value: Any) -> float | None:
 def record_file(
     recording: Recording, source: Source, columns: Columns | None = None, again: bool = False
 ) -> Listing:
-    """Record the rows of a file or frame, which is read as a build reads a log, all at once. The
+    """Record the rows of a file or frame, which is read as the build read its log, all at once. The
     notes say what became of every row. Raises `DataError` where no row can be used, and `QkvError`
     where the same content is recorded already, unless `again`.
     """
@@ -288,14 +288,18 @@ def record_file(
     from qkvsearch.data.log import rows_from_table
 
     models, catalog = recording.histories.models, recording.histories.catalog
-    columns = columns or Columns()
-    table, report = load_encoded(source, "interactions", columns)
+    columns, facts = columns or Columns(), models.snapshot.facts
+    stored = dict(facts.get("interaction_options", {}))
+    if not isinstance(source, str | os.PathLike):  # a frame has columns, whatever the lines had
+        stored = {"ignore": stored.get("ignore", ())}
+    chosen = columns.with_options(stored)
+    table, report = load_encoded(source, "interactions", chosen)
     content = content_hash(table)
-    facts = models.snapshot.facts
-    names = list(table.columns)
-    ignored = [check_column(name, names, report.file, "`ignore`") for name in columns.ignore]
-    names = [name for name in names if name not in ignored]
-    chosen = _with_columns_of_build(columns, facts.get("interaction_columns", ()), names)
+    for name in columns.ignore:
+        check_column(name, list(table.columns), report.file, "`ignore`")
+    ignored = {name.strip().casefold() for name in chosen.ignore}
+    names = [name for name in table.columns if name.casefold() not in ignored]
+    chosen = _with_columns_of_build(chosen, facts.get("interaction_columns", ()), names)
     chosen = replace(chosen, fold_ids=bool(facts.get("fold_ids")))
     if find_column("rating", chosen.rating, names, report.file) is not None:
         chosen = replace(chosen, rating_scale=models.rating_scale)

@@ -6,8 +6,9 @@ import json
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from qkvsearch.errors import DataError, listed_names, suggest
 
@@ -64,6 +65,8 @@ def _tells(role: str, words: Sequence[str]) -> bool:
     )
 
 
+# The roles of columns of a log.
+ROLES = ("user", "item", "rating", "weight", "event", "time")
 A_NUMBER = r"[+-]?\d+([.,]\d+)*"
 EMAIL = r"[^@\s]+@[^@\s]+\.[^@\s.]+"
 
@@ -77,8 +80,8 @@ class Columns:
     one. strict: a warning is an error. delimiter: the text between the cells of a text file.
     encoding: of text files, such as "cp850". ignore: columns that are not read. event: the column
     that says what a row of a log is, and event_weights: what each of its values counts, {"view": 1,
-    "purchase": 5, "refund": -1}; 0 is ignored. layout: "rows" (a row an interaction), "lists" (a
-    line a user: the user, then items) or "matrix" (a row a user, a column an item).
+    "purchase": 5, "refund": -1}; 0 is ignored. layout: "rows" (a row an interaction; the default),
+    "lists" (a line a user: the user, then items) or "matrix" (a row a user, a column an item).
     """
 
     id: str | None = None
@@ -98,7 +101,19 @@ class Columns:
     ignore: Sequence[str] = ()
     event: str | None = None
     event_weights: Mapping[str, float] = field(default_factory=dict)
-    layout: str = "rows"
+    layout: str | None = None
+
+    def options_of_log(self) -> dict[str, Any]:
+        """Return what a build stores, because it holds for files that are recorded as well."""
+        names = ("ignore", *(("layout", "user", "delimiter") if self.layout else ()))
+        return {name: getattr(self, name) for name in names if getattr(self, name)}
+
+    def with_options(self, options: Mapping[str, Any]) -> Columns:
+        """Return the columns with the stored options of a build where none are chosen."""
+        chosen = {name.casefold() for role in ROLES if (name := getattr(self, role))}
+        ignore = [name for name in options.get("ignore", ()) if name.casefold() not in chosen]
+        others = {} if self.layout else {n: v for n, v in options.items() if not getattr(self, n)}
+        return replace(self, **others | {"ignore": (*self.ignore, *ignore)})
 
     def refuse(self, roles: Sequence[str], file: str) -> None:
         """Raise `DataError` for a column of a file that is not read."""
