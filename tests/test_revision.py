@@ -335,16 +335,23 @@ def test_items_are_removed_by_a_condition(path):
     assert state(path)[2] == [8, 9, 30]
 
 
-def test_a_file_without_what_search_reads_is_refused_with_its_columns(things_path, tmp_path):
+def test_a_file_without_texts_is_refused_and_one_that_lacks_some_is_warned_of(
+    things_path, tmp_path
+):
     path = shutil.copytree(things_path, tmp_path / "things")
     searched = Engine(path).snapshot.facts["text_columns"]
     before = state(path)
     bare = pd.DataFrame({"video_id": ["n1"], "title": ["Sourdough"], "about": ["bread"]})
-    with pytest.raises(DataError, match=rf"no column {searched[1]}.*columns: video_id, title, abo"):
-        add_items(path, bare)
+    with pytest.raises(DataError, match=r"no column title, .*columns: video_id, words, about"):
+        add_items(path, bare.rename(columns={"title": "words"}))
+    with pytest.raises(DataError, match=rf"no column {searched[1]}.*an error, since `strict`"):
+        add_items(path, bare, qkv.Columns(strict=True))
     with pytest.raises(DataError, match=f"{len(searched)} columns here .* names 1"):
         add_items(path, bare, qkv.Columns(text=["title"]))
     assert state(path) == before
+    notes = add_items(path, bare).notes
+    assert f"Warning: items: no column {searched[1]}" in notes[1]
+    assert notes[1].endswith("1 row left empty there")
 
 
 def test_columns_by_other_names_are_told_in_the_builds_order(path):

@@ -54,7 +54,7 @@ def add_items(
 
     An item with a known id is replaced and keeps its interactions. `recommend` places new items by
     their text, if the build learned how texts predict preferences. Raises `QkvError`, and
-    `DataError` where the file lacks a column that search reads.
+    `DataError` where the file lacks the id, the title or all columns that search reads.
     """
     from qkvsearch.data.dataset import load
     from qkvsearch.index.align_rows import addition

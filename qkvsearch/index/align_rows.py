@@ -16,7 +16,7 @@ from qkvsearch.data.columns.column_types import TypedColumn, typed
 from qkvsearch.data.columns.facts import ColumnFacts, ColumnType
 from qkvsearch.data.columns.numbers import stored_numbers
 from qkvsearch.data.report import ReadReport
-from qkvsearch.errors import DataError, listed_names
+from qkvsearch.errors import DataError, listed_names, quantity
 from qkvsearch.index import StoredModels
 from qkvsearch.index.component import Addition
 from qkvsearch.storage import Snapshot
@@ -27,7 +27,7 @@ def addition(
 ) -> Addition:
     """Return the items of `frame`, whose cells are text, and which items of the build they replace.
 
-    Raises `DataError` for a file without an id column, or without a column that search reads.
+    Raises `DataError` for a file without a column of ids or titles, or of texts that search reads.
     """
     texts = _align_columns(frame, columns, report, snapshot)
     row_of = snapshot.catalog.find_items(texts["id"])
@@ -92,7 +92,8 @@ def _align_columns(
     """Return the items of `frame` as text with exactly the columns of the build.
 
     Rows are read as in a build; columns are found by their stored or their owner's name. A column
-    that the file lacks is left empty. Raises `DataError` where search reads that column.
+    that the file lacks is left empty, with a warning where search reads it. Raises `DataError` for
+    a file without ids, titles or texts.
     """
     report.require_rows()
     searched = snapshot.facts["text_columns"]
@@ -123,7 +124,7 @@ def _align_columns(
         years = years_in(rows["title"])
         if years.notna().any():
             rows[year] = years
-    _require_search_columns(rows, snapshot, report.file, names)
+    _require_search_columns(rows, snapshot, report, names)
     _note_differences(rows, snapshot.catalog.columns, report)
     if not searched:
         report.notes.append("no text is searched here: the items came from interactions alone")
@@ -167,20 +168,25 @@ def _with_search_columns(
 
 
 def _require_search_columns(
-    rows: pd.DataFrame, snapshot: Snapshot, file: str, names: Sequence[str]
+    rows: pd.DataFrame, snapshot: Snapshot, report: ReadReport, names: Sequence[str]
 ) -> None:
+    """Raise `DataError` for a file without titles, or without any text; warn of other columns."""
     searched = snapshot.facts["text_columns"]
     lacking = [
         name
         for name in searched
         if name not in rows and not (name == "title" and snapshot.catalog.is_titled_by_id())
     ]
-    if lacking:
-        raise DataError(
-            f"{file}: no column {listed_names(lacking)}, and search reads "
-            f"{listed_names(searched)}; name those columns in that order with `text_columns`, or "
-            f"add them to the file (columns: {listed_names(names)})"
-        )
+    if not lacking:
+        return
+    message = (
+        f"{report.file}: no column {listed_names(lacking)}, and search reads "
+        f"{listed_names(searched)}; name those columns in that order with `text_columns`, or "
+        f"add them to the file (columns: {listed_names(names)})"
+    )
+    if "title" in lacking or not any(name in rows for name in searched):
+        raise DataError(message)
+    report.warnings.append(f"{message}; {quantity(len(rows), 'row')} left empty there")
 
 
 def _note_differences(rows: pd.DataFrame, columns: Sequence[str], report: ReadReport) -> None:
