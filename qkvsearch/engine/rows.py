@@ -207,9 +207,19 @@ class UserRows(RowsById):
 
 
 def item_card(histories: Histories, position: int) -> dict[str, Any]:
-    """Return an item's row under the owner's column names, with its number of `users`."""
+    """Return an item's row under the owner's column names, with its number of `users`, and with the
+    numbers and dates of its variants, of which the row has the smallest.
+    """
     catalog = histories.catalog
     (row,) = item_rows(catalog, np.array([position]), own_columns(catalog, catalog.columns))
+    varying = map(catalog.catalog_columns.find, catalog.varying)
+    columns = [column for column in varying if column.type in ("number", "date")]
+    variants = catalog.variants([column.stored for column in columns])
+    of_item = [cells for at, *cells in variants if at == position]
+    for column, *cells in zip(columns, *of_item, strict=True) if of_item else ():
+        values = sorted({cell for cell in cells if cell is not None})
+        if len(values) > 1:
+            row[f"{column.name} of variants"] = ", ".join(map(id_text, values))
     return {**row, "users": histories.n_users(position)}
 
 

@@ -70,6 +70,10 @@ def test_the_smallest_number_is_shown_and_a_search_finds_each_color_code_and_ran
         tmp_path / "ws", items=shop, columns=qkv.Columns(id="handle"), encoder="corpus"
     ) as engine:
         assert_answers(engine)
+        assert engine.show("a")["price of variants"] == "50, 80"
+        assert engine.show("a")["since of variants"] == "2024-01-01, 2024-03-01"
+        assert "price of variants" not in engine.show("b")
+        assert matching(engine, "price < 20 AND NOT stocked") == ""
         row = engine.items["a"]
         assert (row["price"], row["color"], row["sku"]) == (50, "Red|Blue", "A-100|A-200")
         for query, hits in {"blue": ["a"], "A-200": ["a"], "price:>75": ["a", "c"]}.items():
