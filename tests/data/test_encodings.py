@@ -95,6 +95,10 @@ FEW = {"cp1250 iso8859_2": ["Łódź żółw ćma", "Dvořák, Łukasz, Müller,
        "cp850": ["Perché e però"]}  # fmt: skip
 
 
+def test_many_words_of_two_letters_beyond_ascii_are_certain():
+    assert detect("Die schöne Müllerin\n".encode("mac_roman") * 20) == ("mac_roman", True)
+
+
 @pytest.mark.parametrize("encodings", FEW)
 def test_a_few_names_are_doubted(encodings):
     for encoding in encodings.split():

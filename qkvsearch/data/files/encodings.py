@@ -187,9 +187,9 @@ def detect(sample: bytes) -> tuple[str, bool]:
     )
     is_sure &= len(letters.usual) >= (MIN_DISTINCT if share == -1 else MANY)
     if order[best] != "cp1252":
-        is_sure &= len(set(letters.usual)) >= MIN_DISTINCT
-        is_sure &= len(letters.usual) > MIN_RATIO * windows.n_usual
-        if is_sure:
+        n, n_distinct = len(letters.usual), len(set(letters.usual))
+        is_sure &= n_distinct >= MIN_DISTINCT or (n_distinct == 2 and n >= 3 * MANY)
+        if is_sure and n >= MANY // 2 and n > MIN_RATIO * windows.n_usual:
             return order[best], True
     return WINDOWS, is_plain or (is_sure and order[best] == "cp1252")
 
