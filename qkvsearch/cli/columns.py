@@ -76,7 +76,7 @@ def event_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 "--layout",
                 type=click.Choice(["rows", "lists", "matrix"]),
                 help="Of the log: a row for each interaction, lines of a user and items, or a "
-                "matrix of users by items.  [default: rows]",
+                "matrix of users by items.  [default: that of the build, or rows]",
             ),
         ]
     ):
