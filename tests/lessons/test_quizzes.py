@@ -12,22 +12,22 @@ from qkvsearch.lessons.quizzes import Quiz, as_number
 
 # What a person may type for the questions of each lesson, in order.
 ANSWERS = {
-    "ask-match-mix": "viewer 2 | a | a | a | a",
+    "ask-match-mix": "viewer 2 | a | c | b | a",
     "embeddings": "0 | 0.29 | princess | 1.21",
     "dot-product": "0.76 | negative | Love story | 12",
-    "recommender": "3.4 | up | Space race | 0.34 | a | a | a | 0.2",
+    "recommender": "3.4 | up | Space race | 0.34 | a | c | b | 0.2",
     "search": "5 | [0.75, 0.25, 0] | 1 | C | The user | Nearly 0",
     "softmax": "2 | 3 | 0.25 | 1.1 2.9 | 8",
-    "translation": "6 | 潮 | 1 | 24 | 0.48 | 1 | 20 | 1",
+    "translation": "6 | 潮 | c | 24 | 0.48 | b | 20 | 1",
     "self-attention": "12 | 2 | b",
     "masks": "6 | c D | 0.80 | a, b, c | 1 | 45",
     "mask-details": "D | 3 | 2",
-    "context": "0 | 3 | a, b, c, d | a | a",
-    "heads": "1 3 | 80 | 16 | 2 | b | a | 600 | a",
-    "block": "-1 1 | 1 | -1 | b | 0 | a | a | c",
-    "learning": "b | 3 × 3 | a | 2 | a",
-    "check": "a | b | a | a | a | a | a | a | a | a",
-    "appendix": "112 | 1, 3 | a",
+    "context": "0 | 3 | a, b, c, d | c | b",
+    "heads": "1 3 | 80 | 16 | 2 | b | a | 600 | c",
+    "block": "-1 1 | b | -1 | b | 0 | a | c | c",
+    "learning": "b | 3 × 3 | b | 2 | a",
+    "check": "b | b | a | c | b | a | c | b | a | c",
+    "appendix": "112 | 1, 3 | c",
 }
 NUMBER = Quiz("a.1", "?", 0.25, "")
 NUMBERS = Quiz("a.2", "?", (0.5, -1.0), "")

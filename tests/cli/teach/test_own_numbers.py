@@ -59,7 +59,8 @@ def test_what_cannot_be_is_a_sentence(qkv, own, args, said):
     [
         (NAME, "--all"), (NAME, "--list"), ("--all", "--list"), ("--step", "1"),
         ("--all", "--step", "1"), ("--plot", "a.svg"), (NAME, "--plot", "a.html"),
-        ("--input", "x.csv"), ("--all", "--mask", "both"), ("--answers", "a.csv", "--all"), ("--save", "a.csv"), ("check", "--save", "a.csv"),
+        ("--input", "x.csv"), ("--all", "--mask", "both"), ("--answers", "a.csv", "--all"),
+        ("--save", "a.csv"), ("check", "--save", "a.csv"),
         (NAME, "--format", "csv"), (NAME, "--format", "jsonl"), (NAME, "-o", "a.parquet"),
         ("--list", "--format", "html"), ("--format", "ipynb"), (NAME, "-o", "a.docx"),
         (NAME, "--step", "1", "--format", "ipynb"), (NAME, "--lang", "de"),

@@ -34,7 +34,7 @@ def test_at_a_terminal_it_waits_and_judges_and_shows_the_step_after_a_wrong_answ
     quizzes = taught.quizzes
     enters = [""] * pauses(at_a_terminal("teach", NAME, types=[""] * 99).stdout)
     assert len(enters) >= len(taught.steps)
-    answer = at_a_terminal("teach", NAME, types=[*enters, "zero", "11", "0", "2", "b", "1", "1"])
+    answer = at_a_terminal("teach", NAME, types=[*enters, "zero", "11", "0", "2", "b", "3", "2"])
     assert answer.code == 0
     assert pauses(answer.stdout) == len(enters)
     assert quizzes[0].worked in answer.stdout
@@ -104,7 +104,7 @@ def test_b_goes_back_and_a_lesson_goes_on_where_it_was_left(at_a_terminal):
 
 
 def test_answers_before_the_course_are_kept_for_the_teacher_without_a_hint(at_a_terminal, qkv):
-    typed = ["", "1", "9", "2", *["1"] * 8]  # 9 is no choice and is asked for again
+    typed = ["", "2", "9", *"213213213"]  # 9 is no choice and is asked for again
     answer = at_a_terminal("teach", "check", "--save", "before.csv", types=typed)
     assert ",9\n" not in Path("before.csv").read_text("utf-8")
     assert "Right" not in answer.stdout
