@@ -22,7 +22,6 @@ from qkvsearch.lessons.messages import shown
 from qkvsearch.lessons.parser import Block, Source
 from qkvsearch.lessons.parts import Code, Curve, Formula, Given, Matrix, Part, Step, Table, Text
 from qkvsearch.lessons.quizzes import Quiz
-from qkvsearch.lessons.workbench import Workbench
 
 LOADS = {"LOAD_NAME", "LOAD_GLOBAL"}
 STORES = {"STORE_NAME", "STORE_GLOBAL"}
@@ -237,12 +236,7 @@ class _Run:
         fields = self._fields(block)
         if block.kind == "paragraph":
             return [Text(fields["text"])]
-        if block.kind == "parts":
-            built = fields["parts"]
-            return list(built) if isinstance(built, list | tuple) else [built]
         if block.kind in DRAWINGS:
-            if "drawing" in fields:
-                return [replace(fields.pop("drawing"), name=block.name, **fields)]
             return [DRAWINGS[block.kind](name=block.name, **fields)]
         match block.kind:
             case "matrix":
@@ -254,9 +248,7 @@ class _Run:
                 values = np.asarray(fields["values"])
                 return [Curve(fields["caption"], fields["x"], values)]
             case "workbench":
-                if "bench" in fields:
-                    return [replace(fields.pop("bench"), name=block.name, **fields)]
-                return [Workbench(name=block.name, **fields)]
+                return [replace(fields.pop("bench"), name=block.name, **fields)]
         raise ValueError(f"there is no fence `{block.kind}`")
 
     def _question(self, block: Block) -> Quiz:

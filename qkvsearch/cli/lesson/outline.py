@@ -6,12 +6,9 @@ from typing import Any
 from rich.text import Text
 
 from qkvsearch.cli.lesson.view import INDENT, paragraph, prose
-from qkvsearch.cli.render import as_rich_table, rendered, terminal_width
+from qkvsearch.cli.render import rendered
 from qkvsearch.lessons import COURSE_LESSONS
 from qkvsearch.lessons.messages import say
-
-# Columns of a terminal in which the table's titles would have to break within words.
-NARROW = 60
 
 
 def outline_page(rows: Sequence[dict[str, Any]], following: str | None) -> str:
@@ -33,8 +30,8 @@ def outline_page(rows: Sequence[dict[str, Any]], following: str | None) -> str:
         last = say("Begin: {command}", command=command)
     page = say("As a page to try things on: {command}", command=PAGE)
     lines = [paragraph(last), paragraph(page)]
-    course = _entries(rows) if terminal_width() < NARROW else _lines(rows)
-    return f"{prose(about)}\n{course}\n{rendered(lines)}"
+    entries = [_entry(row, _noted(f"{row['name']}: {row['title']}", row)) for row in rows]
+    return f"{prose(about)}\n{rendered(entries)}\n{rendered(lines)}"
 
 
 PAGE = "`qkvsearch teach --all --format html -o course.html`"
@@ -57,21 +54,5 @@ def _noted(text: str, row: dict[str, Any]) -> str:
     return say("{text} ({n} min)", text=text, n=row["minutes"])
 
 
-def _entries(rows: Sequence[dict[str, Any]]) -> str:
-    """Yield a paragraph for each lesson."""
-    return rendered(_entry(row, _noted(f"{row['name']}: {row['title']}", row)) for row in rows)
-
-
 def _entry(row: dict[str, Any], text: str) -> Text:
     return paragraph(text, indent=INDENT, first=f"{row['number']:>2}  ")
-
-
-def _lines(rows: Sequence[dict[str, Any]]) -> str:
-    columns = [("", "right"), (say("lesson"), "left"), (say("title"), "wrap")]
-    columns += [(say("minutes"), "right"), ("", "left")]
-    cells = []
-    for row in rows:
-        done = say("done") if row["done"] else say("at step {n}", n=row["step"] or 1)
-        done = done if row["done"] or row["step"] else ""
-        cells.append([row["number"], row["name"], row["title"], row["minutes"], done])
-    return rendered([as_rich_table(columns, cells)])

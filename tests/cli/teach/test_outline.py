@@ -12,7 +12,8 @@ def test_alone_it_shows_the_course_how_long_it_takes_and_how_to_begin(qkv):
     answer = qkv("teach")
     assert (answer.code, answer.stderr) == (0, "")
     for line in outline():
-        assert re.search(rf"^ *{line.number}  {line.name} .* {line.minutes}$", answer.stdout, re.M)
+        entry = rf"^ *{line.number}  {line.name}: {re.escape(line.title)} \({line.minutes} min\)$"
+        assert re.search(entry, answer.stdout, re.M)
     hours = sum(line.minutes for line in outline()) / 60
     assert f"about {hours:.2g} hours" in answer.stdout
     assert f"Begin: qkvsearch teach {LESSONS[0]}\n" in answer.stdout
