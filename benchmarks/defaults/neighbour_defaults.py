@@ -40,7 +40,7 @@ def logs() -> Iterable[tuple[str, csr_matrix]]:
     yield "Steam purchases", split(read_purchases(), seed=16)[0]
     for name in ("ml-100k", "ml-latest-small"):
         users, items, ratings = read_ratings(name)
-        confidences = rating_confidences(ratings, len(ratings), infer_scale(ratings).scale)
+        confidences = rating_confidences(ratings, len(ratings), infer_scale(ratings))
         liked = confidences > 0
         matrix = csr_matrix((confidences[liked], (users[liked], items[liked])))
         yield name, split(matrix, seed=16)[0]
