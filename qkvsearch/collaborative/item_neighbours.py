@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 MAX_DENSE_ITEMS = 1 << 13
 # Of an item with more pairs of interactions with other items, a sample of the users is counted; so
 # of more interactions with its neighbours.
-MAX_PAIRS, MAX_NODES = 1 << 22, 1 << 21
+MAX_PAIRS, MAX_ENTRIES = 1 << 22, 1 << 21
 # Items that a thread takes at a time.
 BATCH = 64
 
@@ -176,12 +176,12 @@ class NeighbourRegression(CollaborativeModel):
         solved = Counter[str]()
 
         def worker() -> Callable[[np.ndarray], None]:
-            buffers = _buffers(*((0, 0, 0) if is_dense else (n_users, n_items, MAX_NODES)))
+            buffers = _buffers(*((0, 0, 0) if is_dense else (n_users, n_items, MAX_ENTRIES)))
 
             def solve(rows: np.ndarray) -> None:
                 solve_items(
                     rows, *by_item, *by_user, norms, self.reg_, self.dropout, MAX_PAIRS,
-                    MAX_NODES, gram, *buffers, neighbours, weights,
+                    MAX_ENTRIES, gram, *buffers, neighbours, weights,
                 )  # fmt: skip
                 solved["items"] += len(rows)
                 if self.callback is not None:
@@ -193,26 +193,24 @@ class NeighbourRegression(CollaborativeModel):
         return neighbours, weights
 
 
-def _buffers(n_users: int, n_items: int, n_nodes: int) -> tuple[np.ndarray, ...]:
+def _buffers(n_users: int, n_items: int, n_entries: int) -> tuple[np.ndarray, ...]:
     """Return the buffers of one thread, as `solve_items` has them."""
     return (
         np.zeros(n_items, np.float32),
         np.empty(n_items, np.int32),
-        np.full(n_users, -1, np.int32),
-        np.empty((3, n_nodes), np.int32),
-        np.empty(n_nodes, np.float32),
+        np.zeros(n_users, np.int32),
+        np.empty((2, n_entries), np.int32),
+        np.empty(n_entries, np.float32),
     )
 
 
 def _by_history_item(neighbours: np.ndarray, weights: np.ndarray) -> NeighbourWeights:
     """Return the weights by the item of a history, of the neighbours (n_items, k) of each item."""
-    n_items = len(neighbours)
-    targets, columns = np.nonzero(neighbours >= 0)
-    sources = neighbours[targets, columns]
-    order = np.argsort(sources, kind="stable")  # targets ascend already
-    counts = np.bincount(sources, minlength=n_items)
-    return NeighbourWeights(
-        np.concatenate([[0], np.cumsum(counts)]),
-        targets[order].astype(np.int32),
-        weights[targets, columns][order],
-    )
+    from scipy.sparse import csr_matrix
+
+    exists, n_items = neighbours >= 0, len(neighbours)
+    starts = np.concatenate([[0], np.cumsum(exists.sum(axis=1))])
+    by_target = csr_matrix((weights[exists], neighbours[exists], starts), shape=(n_items, n_items))
+    by_source = by_target.tocsc()  # targets ascend
+    targets = by_source.indices.astype(np.int32, copy=False)
+    return NeighbourWeights(by_source.indptr.astype(np.int64), targets, by_source.data)

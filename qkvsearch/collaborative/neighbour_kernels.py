@@ -66,27 +66,21 @@ def nearest(item: int, sums: Array, touched: Array, norms: Array, k: int) -> Arr
     """Return the items (≤ k,) with the highest cosine to an item, ascending; of equal ones those
     that come first.
     """
-    candidates = np.sort(touched)
-    cosines = np.empty(len(candidates), np.float32)
+    candidates = np.empty(len(touched), touched.dtype)
+    cosines = np.empty(len(touched), np.float32)
     n = 0
-    for other in candidates:
+    for other in touched:
         if other != item and norms[other] > 0:
             candidates[n] = other
             cosines[n] = sums[other] / norms[other]
             n += 1
+    candidates, cosines = candidates[:n], cosines[:n]
     if n <= k:
-        return candidates[:n].copy()
-    lowest = np.partition(cosines[:n], n - k)[n - k]
-    n_equal = k - np.sum(cosines[:n] > lowest)
-    chosen = np.empty(k, candidates.dtype)
-    n_chosen = 0
-    for c in range(n):
-        if cosines[c] > lowest or (cosines[c] == lowest and n_equal > 0):
-            if cosines[c] == lowest:
-                n_equal -= 1
-            chosen[n_chosen] = candidates[c]
-            n_chosen += 1
-    return chosen
+        return np.sort(candidates)
+    lowest = np.partition(cosines, n - k)[n - k]
+    higher = candidates[cosines > lowest]
+    equal = np.sort(candidates[cosines == lowest])
+    return np.sort(np.concatenate((higher, equal[: k - len(higher)])))
 
 
 @compiled
@@ -95,47 +89,54 @@ def sparse_gram(
     item_starts: Array,
     users: Array,
     item_values: Array,
-    max_nodes: int,
-    heads: Array,
-    nodes: Array,
-    node_values: Array,
+    max_entries: int,
+    ends: Array,
+    entries: Array,
+    entry_values: Array,
     gram: Array,
 ) -> float:
     """Write the Gram matrix of some columns of X to `gram` (k, k). If the columns have more than
-    `max_nodes` entries, a sample of the users is counted. Return the share of users in it.
+    `max_entries` entries, a sample of the users is counted. Return the share of users in it.
 
-    heads (n_users,): −1, also afterwards. nodes (3, max_nodes) and node_values (max_nodes,):
-    buffers. The entries of each user are a linked list, whose pairs are added up.
+    ends (n_users,): zeros, also afterwards. entries (2, max_entries) and entry_values
+    (max_entries,): buffers. The entries are sorted by user, and the pairs of each user added up.
     """
     k, n_entries = len(columns), 0
     for column in columns:
         n_entries += item_starts[column + 1] - item_starts[column]
     # A little less than fits, since a sample varies.
-    share = 1.0 if n_entries <= max_nodes else 0.9 * max_nodes / n_entries
+    share = 1.0 if n_entries <= max_entries else 0.9 * max_entries / n_entries
     gram[:k, :k] = 0
-    n_nodes = n_users = 0
+    seen, rows = entries
+    n = n_users = 0
+    for column in columns:
+        for p in range(item_starts[column], item_starts[column + 1]):
+            user = users[p]
+            if n < max_entries and is_sampled(user, share):
+                if ends[user] == 0:
+                    seen[n_users] = user
+                    n_users += 1
+                ends[user] += 1
+                n += 1
+    begin = 0
+    for user in seen[:n_users]:
+        begin, ends[user] = begin + ends[user], begin
+    n = 0
     for a in range(k):
         for p in range(item_starts[columns[a]], item_starts[columns[a] + 1]):
             user = users[p]
-            if n_nodes == max_nodes or not is_sampled(user, share):
-                continue
-            if heads[user] < 0:
-                nodes[2, n_users] = user
-                n_users += 1
-            nodes[0, n_nodes], nodes[1, n_nodes] = heads[user], a
-            node_values[n_nodes] = item_values[p]
-            heads[user] = n_nodes
-            n_nodes += 1
-    for u in range(n_users):
-        node = heads[nodes[2, u]]
-        heads[nodes[2, u]] = -1
-        while node >= 0:
-            row, value = nodes[1, node], node_values[node]
-            other = node
-            while other >= 0:  # columns descend along a list: the lower triangle
-                gram[row, nodes[1, other]] += value * node_values[other]
-                other = nodes[0, other]
-            node = nodes[0, node]
+            if n < max_entries and is_sampled(user, share):
+                end = ends[user]
+                rows[end], entry_values[end] = a, item_values[p]
+                ends[user] = end + 1
+                n += 1
+    begin = 0
+    for user in seen[:n_users]:
+        for first in range(begin, ends[user]):
+            row, value = gram[rows[first]], entry_values[first]
+            for second in range(begin, first + 1):  # rows ascend: the lower triangle
+                row[rows[second]] += value * entry_values[second]
+        begin, ends[user] = ends[user], 0
     return share
 
 
@@ -199,21 +200,21 @@ def solve_items(
     penalty: float,
     dropout: float,
     max_pairs: int,
-    max_nodes: int,
+    max_entries: int,
     whole_gram: Array,
     sums: Array,
     touched: Array,
-    heads: Array,
-    nodes: Array,
-    node_values: Array,
+    ends: Array,
+    entries: Array,
+    entry_values: Array,
     neighbours: Array,
     weights: Array,
 ) -> None:
     """Write the neighbours (n_items, k) of some items and their weights (n_items, k); neighbours
     that do not exist stay −1.
 
-    max_pairs, max_nodes: as in `add_cooccurrences` and `sparse_gram`. whole_gram: the Gram matrix
-    of all items, or (0, 0). All from `sums` to `node_values` are buffers.
+    max_pairs, max_entries: as in `add_cooccurrences` and `sparse_gram`. whole_gram: the Gram matrix
+    of all items, or (0, 0). All from `sums` to `entry_values` are buffers.
     """
     k = neighbours.shape[1]
     gram = np.zeros((k + 1, k + 1))
@@ -242,8 +243,8 @@ def solve_items(
                     gram[a, b] = whole_gram[columns[a], columns[b]]
         else:
             share = sparse_gram(
-                columns[: n + 1], item_starts, users, item_values, max_nodes,
-                heads, nodes, node_values, gram,
+                columns[: n + 1], item_starts, users, item_values, max_entries,
+                ends, entries, entry_values, gram,
             )  # fmt: skip
         neighbours[item, :n] = near
         weights[item, :n] = solve(gram, n + 1, penalty * share, dropout)

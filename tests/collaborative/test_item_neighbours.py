@@ -89,7 +89,7 @@ def test_bounds_leave_out_heavy_users_and_sample_popular_items(log, monkeypatch)
     assert np.abs(model.weights_.matrix().toarray() - whole).max() < 1e-3
     many = csr_matrix(np.tile(log.toarray(), (40, 1)))
     exact = ItemNeighbours(10).fit(many).weights_.matrix().toarray()
-    monkeypatch.setattr(item_neighbours, "MAX_NODES", 4_000)
+    monkeypatch.setattr(item_neighbours, "MAX_ENTRIES", 4_000)
     sampled = ItemNeighbours(10).fit(many).weights_.matrix().toarray()
     assert np.corrcoef(exact.ravel(), sampled.ravel())[0, 1] > 0.9
 
