@@ -27,8 +27,10 @@ if TYPE_CHECKING:
 # Column weights are reported if they differ from equal weights by this share.
 MIN_DIFFERENCE = 0.1
 # Memory of a build in bytes: libraries; an item with its keys, a character of its texts; a row of
-# the log, each of its optional columns; a user. docs/scale.md explains the numbers.
+# the log, each of its optional columns; a user; an item's embedding and neighbours. docs/scale.md
+# explains the numbers.
 PROCESS, ITEM, CHARACTER, ROW, COLUMN, USER = 350e6, 6_600, 20, 29, 24, 932
+LEARNED_ITEM = 3_800
 MAX_SHARE = 0.8  # of the machine's memory
 FILE = click.Path(path_type=str)  # a Path would change the address of a database
 
@@ -252,6 +254,7 @@ def memory_advice(dataset: Dataset, available: float | None) -> str:
     if isinstance(log, Interactions):  # otherwise Spark holds the log
         n_columns = sum(column is not None for column in (log.ratings, log.weights, log.times))
         of_log += (ROW + COLUMN * n_columns) * len(log) + USER * log.n_users
+        of_log += LEARNED_ITEM * len(catalog)
     needed = max(of_items, of_log)
     line = f"Memory: about {needed / 1e9:.1f} GB at most"
     if available is None:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qkvsearch._utils.callbacks import Progress
-from qkvsearch.collaborative.factors import ImplicitFactors
-from qkvsearch.collaborative.preferences import Preferences, head_settings
+from qkvsearch.collaborative.preferences import head_settings
 from qkvsearch.data.ids import Ids
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.index.interaction_log import LogComponent
@@ -20,17 +19,11 @@ from qkvsearch.storage.array_files import ArrayFile
 if TYPE_CHECKING:
     from qkvsearch.engines.spark.spark_log import SparkLog
 
-# Up to this many interactions are copied to this machine, where neighbours are learned.
+# About this many interactions are copied to this machine, where neighbours and ratings are learned.
 MAX_PAIRS = 5_000_000
-NO_NEIGHBOURS = (
-    "Left out: neighbours of items; they are learned on one machine, which takes up to {most:,} of "
-    "an engine's interactions, and the log has {n:,}: recommendations are by embeddings alone"
-)
-# Up to this many ratings are copied to this machine, where the model of ratings learns.
-MAX_RATINGS = 5_000_000
-NO_RATINGS = (
-    "Left out: predicted ratings; they are learned on one machine, which takes up to {most:,} of "
-    "an engine's ratings, and the log has {n:,}"
+SAMPLED = (
+    "Neighbours of items, and predicted ratings, are learned on one machine, from users drawn at "
+    "random: {n:,} of {total:,} interactions. Embeddings are learned from all of them"
 )
 DTYPES = {"items": np.int32, "ratings": np.float32, "times": np.int64, "weights": np.float32}
 
@@ -40,14 +33,16 @@ def learn_from_spark(
 ) -> list[str]:
     """Add a log to a build, and the preferences and predicted ratings that are learned from it.
 
-    folder: for temporary files, in the file system of the build. Return notes about what was left
-    out.
+    folder: for temporary files, in the file system of the build. Return a note if neighbours and
+    ratings are those of a sample of users.
     """
     _store_log(contents, log, folder, progress)
     settings, _ = head_settings(contents.facts.get(TUNED, {}).get("settings", {}))
     factors = log.learn(settings, progress)
+    local = _local_log(contents, log)
+    confidences = local.matrix(log.feedback.confidences(local.items, local.ratings, local.weights))
     component = PreferencesComponent()
-    preferences, notes = _with_neighbours(contents, factors, log, progress)
+    preferences = component.learned(contents, confidences, progress, factors)
     component.put_learned(contents, preferences, log.blocks.counts.pairs, log.blocks.counts.likes)
     name = component.name_of(USERS)
     shape = log.n_users, factors.item_embeddings.shape[1]
@@ -57,32 +52,29 @@ def learn_from_spark(
             file.append(directions)
     progress("placing users", log.n_users, log.n_users)
     contents.shared[f"{name}.npy"] = file.stored
-    return [*notes, *_learn_ratings(contents, log, progress)]
-
-
-def _with_neighbours(
-    contents: BuildContents, factors: ImplicitFactors, log: SparkLog, progress: Progress
-) -> tuple[Preferences, list[str]]:
-    """Learn neighbours here, beside embeddings of the engine. Return notes on what was left out."""
-    if len(log) > MAX_PAIRS:
-        return Preferences(factors), [NO_NEIGHBOURS.format(n=len(log), most=MAX_PAIRS)]
-    local = _local_log(contents, log)
-    confidences = local.matrix(log.feedback.confidences(local.items, local.ratings, local.weights))
-    component = PreferencesComponent()
-    learned = component.learned(contents, confidences, progress, factors)
-    return learned, []
+    RatingsComponent().learn(contents, local, progress)
+    is_whole = len(local) == len(log)
+    return [] if is_whole else [SAMPLED.format(n=len(local), total=len(log))]
 
 
 def _local_log(contents: BuildContents, log: SparkLog) -> Interactions:
-    """Return the stored log, with the numbers of users as their ids."""
+    """Return the stored log, or that of a sample of its users, with numbers as their ids."""
     stored: dict[str, Any] = {
         name: LogComponent().pending(contents, name)
         for name in ("indptr", "items", *log.facts.arrays)
     }
-    lengths = np.diff(stored.pop("indptr"))
+    starts = stored.pop("indptr")
+    lengths = np.diff(starts)
+    if len(log) > MAX_PAIRS:
+        is_drawn = np.random.default_rng(0).random(log.n_users) < MAX_PAIRS / len(log)
+        users = np.flatnonzero(is_drawn)
+        lengths = lengths[users]
+        first_rows = np.cumsum(lengths) - lengths
+        rows = np.repeat(starts[users] - first_rows, lengths) + np.arange(lengths.sum())
+        stored = {name: values[rows] for name, values in stored.items()}
     return Interactions(
         users=np.repeat(np.arange(len(lengths), dtype=np.int32), lengths),
-        user_ids=Ids(map(str, range(log.n_users)), integer=True),
+        user_ids=Ids(map(str, range(len(lengths))), integer=True),
         item_ids=log.item_ids,
         scale=log.feedback.scale,
         **stored,
@@ -115,15 +107,3 @@ def _store_log(contents: BuildContents, log: SparkLog, folder: Path, progress: P
         contents.shared[f"{component.name_of(name)}.npy"] = file.stored
     contents.shared[f"{component.name_of('indptr')}.npy"] = ends.stored
     component.put(contents, usual_weights=log.feedback.usual_weights)
-
-
-def _learn_ratings(contents: BuildContents, log: SparkLog, progress: Progress) -> list[str]:
-    """Learn predicted ratings on this machine. Return notes about what was left out."""
-    component = RatingsComponent()
-    component.drop(contents)
-    if "ratings" not in log.facts.arrays:
-        return []
-    if len(log) > MAX_RATINGS:
-        return [NO_RATINGS.format(n=len(log), most=MAX_RATINGS)]
-    component.learn(contents, _local_log(contents, log), progress)
-    return []

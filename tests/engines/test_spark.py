@@ -12,6 +12,7 @@ import pytest
 
 import qkvsearch as qkv
 from qkvsearch.errors import DataError, QkvError
+from qkvsearch.index import spark_build
 
 pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("spark")]
 CLOSE = 1e-3
@@ -195,6 +196,20 @@ def test_users_that_are_sent_give_the_same(tmp_path, engine, monkeypatch):
     monkeypatch.setenv("QKVSEARCH_SPARK_BROADCAST", "0")
     there = qkv.build(tmp_path / "spark", **given, **options("rated"), engine=engine)
     assert_alike(here, there)
+
+
+def test_neighbours_and_ratings_of_a_long_log_are_learned_from_a_sample_of_users(
+    tmp_path, engine, monkeypatch
+):
+    monkeypatch.setattr(spark_build, "MAX_PAIRS", 1000)
+    given = {"items": write_items(tmp_path), "interactions": write_rated(tmp_path)}
+    there = qkv.build(tmp_path / "spark", **given, **options("rated"), engine=engine)
+    (note,) = (row for row in there.snapshot.facts["rows"] if "drawn at random" in row)
+    n, total = (int(number.replace(",", "")) for number in re.findall(r"[\d,]*\d", note))
+    assert 500 < n < 1500 < total == there.snapshot.facts["n_interactions"]
+    hit = there.recommend(user=there.users.list(k=1)[0]["id"], heads="neighbours")[0]
+    assert hit.score > 0
+    assert 1 <= hit.predicted_rating <= 5
 
 
 def test_all_users_go_to_a_folder(both, engine, tmp_path):
