@@ -53,7 +53,8 @@ figure of a task is **bold**.
 """
 
 CLAIMS = (
-    Section("implicit_feedback", "Recommending from interactions", {"shapes": "by task"}),
+    Section("implicit_feedback", "Recommending from interactions", {"logs": "by task"}),
+    Section("removal_curve", "Reasons that a removal confirms"),
     Section("rating_prediction", "Predicting ratings"),
     Section("next_item", "What comes next"),
     Section("text_search", "Searching texts"),
@@ -150,12 +151,13 @@ PICKS = (
     Pick(
         "implicit_feedback",
         "MovieLens-1M as positives, 80/20, 64 components",
-        ("qkvsearch `ImplicitALS`, defaults", "`implicit`, defaults"),
+        ("qkvsearch `recommend`, defaults", "EASE^R, λ = 400", "`implicit`, defaults"),
+        has_time=False,
     ),
     Pick(
         "implicit_feedback",
-        "Steam purchases",
-        ("qkvsearch `ImplicitALS`, defaults", "EASE^R, λ = 400"),
+        "Steam, purchases",
+        ("qkvsearch `recommend`, defaults", "EASE^R, the best λ", "`implicit`, defaults"),
         has_time=False,
     ),
     Pick(

@@ -22,6 +22,7 @@ from qkvsearch.evaluation.systems import EASE, Fused, ItemKNN, Popularity
 Predict = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 EASE_REG = 400.0
+N_NEIGHBOURS = 100
 
 
 # --- positives ---
@@ -73,6 +74,32 @@ def irspack(name: str, d: int, **settings: Any) -> list[System]:
         return train.astype(np.float64)
 
     return [System(f"`irspack`, {name}", fit, prepared)] if installed("irspack") else []
+
+
+def implicit_cosine() -> list[System]:
+    """The nearest items by cosine, as many as ours."""
+
+    def fit(train: csr_matrix) -> Score:
+        from implicit.nearest_neighbours import CosineRecommender
+
+        model = CosineRecommender(K=N_NEIGHBOURS, num_threads=CORES)
+        model.fit(train.astype(np.float64), show_progress=False)
+        return lambda rows: (train[rows] @ model.similarity).toarray()
+
+    return [System("`implicit` `CosineRecommender`", fit)] if installed("implicit") else []
+
+
+def irspack_graph() -> list[System]:
+    def fit(train: csr_matrix) -> Score:
+        from irspack import RP3betaRecommender
+
+        model = RP3betaRecommender(train, n_threads=CORES).learn()
+        return lambda rows: np.asarray((train[rows] @ model.W).toarray())
+
+    def prepared(train: csr_matrix) -> csr_matrix:
+        return train.astype(np.float64)
+
+    return [System("`irspack` `RP3beta`", fit, prepared)] if installed("irspack") else []
 
 
 def baselines() -> list[System]:
