@@ -157,7 +157,7 @@ PICKS = (
     Pick(
         "implicit_feedback",
         "Steam, purchases",
-        ("qkvsearch `recommend`, defaults", "EASE^R, the best λ", "`implicit`, defaults"),
+        ("qkvsearch `recommend`, defaults", "EASE^R, the best λ"),
         has_time=False,
     ),
     Pick(
