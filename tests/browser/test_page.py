@@ -36,7 +36,7 @@ def write(section, control, value):
     field.press("Enter")
 
 
-@pytest.mark.parametrize("name", LESSONS)
+@pytest.mark.parametrize("name", [n for n in LESSONS if n not in ("mask-details", "check")])
 def test_whatever_is_edited_is_computed_as_the_engine_does(
     name, visit, lesson_file, workbenches, matrices
 ):

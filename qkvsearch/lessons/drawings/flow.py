@@ -319,7 +319,7 @@ def _one_query(part: Flow, place: str) -> Html:
     weights, visible = steps["weights"][0].tolist(), part.visible()[0]
     y = [34 + (j + 0.5) * LINE for j in range(len(columns))]
     middle, end = 34 + LINE * len(columns) / 2, 48 + LINE * len(columns)
-    strips = _ends(columns, steps["values"], y, (WIDE * 2, VALUES), "value")
+    strips = _ends([""] * len(y), steps["values"], y, (VALUES, VALUES), "value")
     room = BARS - KEYS - 2
     lines, cells, labels = [], [], []
     for j, (at, weight) in enumerate(zip(y, np.nan_to_num(weights).tolist(), strict=True)):
