@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -40,36 +41,25 @@ NO_TABLES = {
 }
 
 
-def read_table(
-    source: str | Path,
-    *,
-    delimiter: str | None = None,
-    names: Sequence[str] | None = None,
-    encoding: str | None = None,
-) -> tuple[pd.DataFrame, ReadReport]:
+def read_table(source: str | Path, **options: Any) -> tuple[pd.DataFrame, ReadReport]:
     """Read a table as text, so that the id 007 stays 007; blank cells are missing. The index is the
     number of the row in the file, counted from 1 with the header.
 
     source: a path; "-", standard input; `archive.zip#orders.csv`, `book.xlsx#Sheet2`,
     `shop.db#orders` or `shop.db#SELECT …`; or the address of a database, with `#` and a table or a
-    SELECT. delimiter, encoding: detected by default. names: the columns of a file without a header.
+    SELECT. options: delimiter and encoding, detected by default; and names, the columns of a file
+    without a header.
     Lists inside cells become `a|b|c`. Raises `DataError` that names the file.
     """
     encoder = TableEncoder()
-    report = read_into(encoder, source, ROWS, delimiter, names, encoding)
+    report = read_into(encoder, source, ROWS, **options)
     return encoder.table().frame(), report
 
 
-def read_encoded(
-    source: str | Path,
-    *,
-    delimiter: str | None = None,
-    names: Sequence[str] | None = None,
-    encoding: str | None = None,
-) -> tuple[EncodedTable, ReadReport]:
+def read_encoded(source: str | Path, **options: Any) -> tuple[EncodedTable, ReadReport]:
     """Read a table that may be larger than memory."""
     encoder = TableEncoder()
-    report = read_into(encoder, source, LOG_ROWS, delimiter, names, encoding)
+    report = read_into(encoder, source, LOG_ROWS, **options)
     return encoder.table(), report
 
 
