@@ -107,9 +107,7 @@ class Evaluation:
         )
 
     def advice(self, name: str) -> str:
-        """Return what to try where a baseline is ahead by a metric of which more is better; empty
-        where none is.
-        """
+        """Return what to try where a baseline has more of a metric; empty where none has."""
         if name not in self.differences or self.differences[name].difference >= 0:
             return ""
         ideas = ["qkvsearch tune searches settings of both heads for this log"]
