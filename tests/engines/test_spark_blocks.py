@@ -86,7 +86,8 @@ def alternated(log, feedback, few, n_iterations=3):
     starts = als.starts_of(rng, about, D, 0.1)
     items = solving.Start(rng.bit_generator.state, D, 0.1).embeddings(counts.likes)
     cuts = als.cuts_of(counts.likes, 4)
-    users = list(solving.make_users(feedback, starts, cuts)(iter(batches)))
+    make_users = blocks.mapped(solving.make_users, solving.USERS_SCHEMA, feedback, starts, cuts)
+    users = list(make_users(iter(batches)))
     likes = pa.Table.from_batches(solving.send_likes(feedback, about.firsts, cuts)(iter(batches)))
     make_items = solving.make_items(cuts)
     by_item = [make_items(of_block(likes, block)) for block in range(len(cuts) - 1)]
@@ -117,7 +118,8 @@ def solve_items(step, users, by_item, items, cuts, few):
     if few:
         x = [np.frombuffer(batch.column("x")[0].as_py(), np.float32) for batch in users]
         everyone = np.concatenate(x).reshape(-1, D) @ step.turn
-        solve = solving.solve_items(step, lambda: items, cuts, lambda: everyone)
+        arguments = step, lambda: items, cuts, lambda: everyone
+        solve = blocks.mapped(solving.solve_items, solving.SOLVED_SCHEMA, *arguments)
         solved = [pa.Table.from_batches(solve(iter(block.to_batches()))) for block in by_item]
     else:
         sent = pa.Table.from_batches(solving.send_users(step.turn)(iter(users)))

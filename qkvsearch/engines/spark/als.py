@@ -33,11 +33,13 @@ from qkvsearch.collaborative.implicit_als import (
 from qkvsearch.engines.spark import solving
 from qkvsearch.engines.spark.blocks import (
     ARRAY,
+    ARRAY_SCHEMA,
     HISTORIES_SCHEMA,
     PairCounts,
     array_of,
     as_batch,
     count_pairs,
+    mapped,
     n_blocks_of,
     persisted,
     summed,
@@ -85,7 +87,7 @@ class LogBlocks:
 
     @cached_property
     def counts(self) -> PairCounts:
-        count = count_pairs(self.feedback, self.n_items)
+        count = mapped(count_pairs, ARRAY_SCHEMA, self.feedback, self.n_items)
         array = summed(self.frame.mapInArrow(count, ARRAY), len(self.sizes))
         return PairCounts.of(array)
 
@@ -211,7 +213,8 @@ class _Run:
         if self.few_users:
             users = np.concatenate(_embeddings_of(self.user_blocks)).reshape(-1, d)
             turned = self._broadcast(self._turned(users, self.turn))
-            solve = solving.solve_items(step, items, self.cuts, turned)
+            arguments = step, items, self.cuts, turned
+            solve = mapped(solving.solve_items, solving.SOLVED_SCHEMA, *arguments)
             self._put(self.item_blocks.mapInArrow(solve, solving.SOLVED))
         else:
             send = solving.send_users(self.turn.astype(np.float32))
@@ -237,7 +240,8 @@ class _Run:
 
     def _users(self, done: int) -> DataFrame:
         """Return the blocks of users, with the embeddings of the start or of a kept iteration."""
-        make = solving.make_users(self.log.feedback, self.starts, self.cuts)
+        arguments = self.log.feedback, self.starts, self.cuts
+        make = mapped(solving.make_users, USERS_SCHEMA, *arguments)
         blocks = self.log.frame.mapInArrow(make, solving.USERS)
         if done and self.checkpoint is not None:
             stored = self.checkpoint.read_table(f"{USER_TABLE}-{done}")

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 Batches = Iterator[pa.RecordBatch]
+Row = dict[str, Any]
 
 # A block has pairs enough to be worth a task, and few enough for its memory: some 30 bytes each.
 MIN_PAIRS, MAX_PAIRS = 1 << 17, 1 << 22
@@ -54,6 +55,18 @@ def each_row(batches: Batches) -> Iterator[dict[str, Any]]:
 
 def _view(cell: Any) -> Any:
     return cell.as_buffer() if isinstance(cell, pa.BinaryScalar) and cell.is_valid else cell.as_py()
+
+
+def mapped(
+    function: Callable[..., Mapping[str, Any]], schema: pa.Schema, *arguments: Any
+) -> Callable[[Batches], Batches]:
+    """Return what an executor runs: it makes of each row the row `function(row, *arguments)`."""
+
+    def run(batches: Batches) -> Batches:
+        for row in each_row(batches):
+            yield as_batch([function(row, *arguments)], schema)
+
+    return run
 
 
 def as_batch(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
@@ -237,21 +250,16 @@ class PairCounts(NamedTuple):
         return cls(pairs, likes, int(n_users), n_likes, float(total) / max(n_likes, 1))
 
 
-def count_pairs(feedback: Feedback, n_items: int) -> Callable[[Batches], Batches]:
+def count_pairs(row: Row, feedback: Feedback, n_items: int) -> Row:
     """Count pairs and likes of items, users with likes, sum confidences: (2 · n_items + 2,)."""
-
-    def count(batches: Batches) -> Batches:
-        for row in each_row(batches):
-            history = BlockHistory.of(row)
-            confidences = history.confidences(feedback)
-            likes = confidences > 0
-            before = np.concatenate([[0], np.cumsum(likes)])[history.indptr]
-            n_pairs = np.bincount(history.items, minlength=n_items)
-            n_likes = np.bincount(history.items[likes], minlength=n_items)
-            totals = np.count_nonzero(np.diff(before)), confidences.sum(dtype=np.float64)
-            yield as_batch([{"array": np.concatenate([n_pairs, n_likes, totals])}], ARRAY_SCHEMA)
-
-    return count
+    history = BlockHistory.of(row)
+    confidences = history.confidences(feedback)
+    likes = confidences > 0
+    before = np.concatenate([[0], np.cumsum(likes)])[history.indptr]
+    n_pairs = np.bincount(history.items, minlength=n_items)
+    n_likes = np.bincount(history.items[likes], minlength=n_items)
+    totals = np.count_nonzero(np.diff(before)), confidences.sum(dtype=np.float64)
+    return {"array": np.concatenate([n_pairs, n_likes, totals])}
 
 
 def usual_weights(blocks: DataFrame, n_blocks: int, n_items: int) -> tuple[float, np.ndarray]:
@@ -261,65 +269,47 @@ def usual_weights(blocks: DataFrame, n_blocks: int, n_items: int) -> tuple[float
     bits of the median, and then those of the lower 16 bits the median itself.
     """
     weights = blocks.select("items", "weights")
-    sums = summed(weights.mapInArrow(sum_weights(n_items), ARRAY), n_blocks)
+    sums = summed(weights.mapInArrow(mapped(sum_weights, ARRAY_SCHEMA, n_items), ARRAY), n_blocks)
     uppers, counts, logs = np.split(sums, [1 << HALF, (1 << HALF) + n_items])
     n = int(uppers.sum())
     middle = []
     for rank in {(n - 1) // 2, n // 2} if n else ():
         upper = int(np.searchsorted(np.cumsum(uppers), rank, side="right"))
-        lowers = summed(weights.mapInArrow(count_lower_bits(upper), ARRAY), n_blocks)
+        count = mapped(count_lower_bits, ARRAY_SCHEMA, upper)
+        lowers = summed(weights.mapInArrow(count, ARRAY), n_blocks)
         lower = np.searchsorted(np.cumsum(lowers), rank - uppers[:upper].sum(), side="right")
         bits = np.array([(upper << HALF) | int(lower)], dtype=np.uint32)
         middle.append(np.log(bits.view(np.float32).astype(np.float64))[0])
     return usual_by_sums(float(np.mean(middle)) if n else None, counts, logs)
 
 
-def sum_weights(n_items: int) -> Callable[[Batches], Batches]:
+def sum_weights(row: Row, n_items: int) -> Row:
     """Count the upper 16 bits of the weights above 0, and for each item these weights; and sum the
     logarithms of the latter: float64 (2¹⁶ + 2 · n_items,).
     """
-
-    def weigh(batches: Batches) -> Batches:
-        for row in each_row(batches):
-            items, weights = array_of(row["items"], np.int32), array_of(row["weights"], np.float32)
-            items, weights = items[weights > 0], weights[weights > 0]
-            uppers = np.bincount(weights.view(np.uint32) >> HALF, minlength=1 << HALF)
-            logs = np.bincount(items, np.log(weights.astype(np.float64)), n_items)
-            sums = np.concatenate([uppers, np.bincount(items, minlength=n_items), logs])
-            yield as_batch([{"array": sums}], ARRAY_SCHEMA)
-
-    return weigh
+    items, weights = array_of(row["items"], np.int32), array_of(row["weights"], np.float32)
+    items, weights = items[weights > 0], weights[weights > 0]
+    uppers = np.bincount(weights.view(np.uint32) >> HALF, minlength=1 << HALF)
+    logs = np.bincount(items, np.log(weights.astype(np.float64)), n_items)
+    return {"array": np.concatenate([uppers, np.bincount(items, minlength=n_items), logs])}
 
 
-def count_lower_bits(upper: int) -> Callable[[Batches], Batches]:
+def count_lower_bits(row: Row, upper: int) -> Row:
     """Count the lower 16 bits of the weights above 0 that have these upper ones."""
-
-    def count(batches: Batches) -> Batches:
-        for row in each_row(batches):
-            weights = array_of(row["weights"], np.float32)
-            bits = weights[weights > 0].view(np.uint32)
-            lower = bits[bits >> HALF == upper] & ((1 << HALF) - 1)
-            counts = np.bincount(lower, minlength=1 << HALF).astype(np.float64)
-            yield as_batch([{"array": counts}], ARRAY_SCHEMA)
-
-    return count
+    weights = array_of(row["weights"], np.float32)
+    bits = weights[weights > 0].view(np.uint32)
+    lower = bits[bits >> HALF == upper] & ((1 << HALF) - 1)
+    return {"array": np.bincount(lower, minlength=1 << HALF).astype(np.float64)}
 
 
-def place_users(
-    factors: Callable[[], ImplicitFactors], feedback: Feedback
-) -> Callable[[Batches], Batches]:
+def place_users(row: Row, factors: Callable[[], ImplicitFactors], feedback: Feedback) -> Row:
     """Solve the users' embeddings exactly, at length 1: float32 (n_users, d)."""
+    from scipy.sparse import csr_matrix
 
-    def place(batches: Batches) -> Batches:
-        from scipy.sparse import csr_matrix
+    from qkvsearch.text.labelled import unit_rows
 
-        from qkvsearch.text.labelled import unit_rows
-
-        for row in each_row(batches):
-            history = BlockHistory.of(row)
-            shape = (len(history.indptr) - 1, len(factors().item_embeddings))
-            arrays = (history.confidences(feedback), history.items, history.indptr)
-            embeddings = factors().fold_in_many(csr_matrix(arrays, shape=shape))
-            yield as_batch([{"array": unit_rows(embeddings).astype(np.float32)}], ARRAY_SCHEMA)
-
-    return place
+    history = BlockHistory.of(row)
+    shape = (len(history.indptr) - 1, len(factors().item_embeddings))
+    arrays = (history.confidences(feedback), history.items, history.indptr)
+    embeddings = factors().fold_in_many(csr_matrix(arrays, shape=shape))
+    return {"array": unit_rows(embeddings).astype(np.float32)}

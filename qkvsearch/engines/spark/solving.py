@@ -20,6 +20,7 @@ from qkvsearch.collaborative.solver import LANES, blocks, solve_rows
 from qkvsearch.engines.spark.blocks import (
     Batches,
     BlockHistory,
+    Row,
     array_of,
     arrow_schema,
     as_batch,
@@ -79,11 +80,11 @@ class HalfStep:
     nu: float
     cg_steps: int
 
-    def embeddings_of(self, row: dict[str, Any]) -> np.ndarray:
+    def embeddings_of(self, row: Row) -> np.ndarray:
         """Return the embeddings (n, d) in a row of a block."""
         return array_of(row["x"], np.float32).reshape(-1, len(self.spectrum))
 
-    def solve(self, block: dict[str, Any], rows: np.ndarray, others: np.ndarray) -> np.ndarray:
+    def solve(self, block: Row, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
         """Return new embeddings (n, d) of the rows of a block; `others` (m, d) are turned."""
         d = len(self.spectrum)
         n_blocks, width = blocks(d)
@@ -117,7 +118,7 @@ def _padded(rows: np.ndarray, n: int) -> np.ndarray:
 # --- the two sides ---
 
 
-def likes_of(row: dict[str, Any], feedback: Feedback) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def likes_of(row: Row, feedback: Feedback) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the pairs of a block that have a confidence above 0: indptr, items, confidences."""
     history = BlockHistory.of(row)
     confidences = history.confidences(feedback)
@@ -131,28 +132,20 @@ def shared(confidences: np.ndarray) -> np.ndarray:
     return np.ones(1, np.float32) if (confidences == 1).all() else confidences
 
 
-def make_users(
-    feedback: Feedback, starts: dict[int, Start], cuts: np.ndarray
-) -> Callable[[Batches], Batches]:
-    """Make blocks of users of a log's blocks. cuts: where blocks of items begin, and the end."""
-
-    def make(batches: Batches) -> Batches:
-        for row in each_row(batches):
-            indptr, items, confidences = likes_of(row, feedback)
-            n, users = len(indptr) - 1, np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
-            needed = np.unique((np.searchsorted(cuts, items, side="right") - 1) * n + users)
-            block = {
-                "block": row["block"],
-                "indptr": indptr,
-                "columns": items,
-                "confidences": shared(confidences),
-                "x": starts[row["block"]].embeddings(np.diff(indptr)),
-                "needed": (needed % n).astype(np.int32),
-                "ends": np.searchsorted(needed, n * np.arange(len(cuts))),
-            }
-            yield as_batch([block], USERS_SCHEMA)
-
-    return make
+def make_users(row: Row, feedback: Feedback, starts: dict[int, Start], cuts: np.ndarray) -> Row:
+    """Make a block of users of a log's block. cuts: where blocks of items begin, and the end."""
+    indptr, items, confidences = likes_of(row, feedback)
+    n, users = len(indptr) - 1, np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    needed = np.unique((np.searchsorted(cuts, items, side="right") - 1) * n + users)
+    return {
+        "block": row["block"],
+        "indptr": indptr,
+        "columns": items,
+        "confidences": shared(confidences),
+        "x": starts[row["block"]].embeddings(np.diff(indptr)),
+        "needed": (needed % n).astype(np.int32),
+        "ends": np.searchsorted(needed, n * np.arange(len(cuts))),
+    }
 
 
 def send_likes(
@@ -215,20 +208,16 @@ def solve_users(step: HalfStep, items: Callable[[], np.ndarray]) -> Callable[[Ba
 
 
 def solve_items(
+    row: Row,
     step: HalfStep,
     items: Callable[[], np.ndarray],
     cuts: np.ndarray,
     users: Callable[[], np.ndarray],
-) -> Callable[[Batches], Batches]:
-    """Solve blocks of items by the embeddings of all users, which are few."""
-
-    def solve(batches: Batches) -> Batches:
-        for row in each_row(batches):
-            rows = items()[slice(*cuts[row["block"] :][:2])]
-            x = step.solve(row, rows, users()[array_of(row["users"], np.int32)])
-            yield as_batch([{"block": row["block"], "x": x}], SOLVED_SCHEMA)
-
-    return solve
+) -> Row:
+    """Solve a block of items by the embeddings of all users, which are few."""
+    rows = items()[slice(*cuts[row["block"] :][:2])]
+    x = step.solve(row, rows, users()[array_of(row["users"], np.int32)])
+    return {"block": row["block"], "x": x}
 
 
 def solve_items_with_sent(

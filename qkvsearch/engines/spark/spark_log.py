@@ -33,10 +33,12 @@ from qkvsearch.data.report import ReadReport
 from qkvsearch.engines.spark.als import LogBlocks, fit
 from qkvsearch.engines.spark.blocks import (
     ARRAY,
+    ARRAY_SCHEMA,
     HISTORIES,
     BlockHistory,
     array_of,
     make_histories,
+    mapped,
     n_blocks_of,
     persisted,
     place_users,
@@ -149,7 +151,7 @@ class SparkLog:
     def directions(self, factors: ImplicitFactors) -> Iterator[np.ndarray]:
         """Iterate over the users' embeddings (n, d) at length 1, block by block."""
         sent, d = self.spark.sparkContext.broadcast(factors), factors.item_embeddings.shape[1]
-        place = place_users(lambda: sent.value, self.feedback)
+        place = mapped(place_users, ARRAY_SCHEMA, lambda: sent.value, self.feedback)
         for row in self.rows(lambda frame: frame.mapInArrow(place, ARRAY), bytes_per_user=4 * d):
             yield array_of(row["array"], np.float32).reshape(-1, d)
         sent.destroy()
