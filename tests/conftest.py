@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from threading import Lock
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -28,7 +27,7 @@ import qkvsearch
 from qkvsearch.cli import main
 from qkvsearch.data.samples import sample
 from qkvsearch.engine import Engine
-from qkvsearch.storage import BuildEntry, Workspace
+from qkvsearch.storage import Workspace
 
 # A slow machine is no failure; other runs draw other examples.
 settings.register_profile(
@@ -43,7 +42,7 @@ settings.load_profile("qkvsearch")
 _parse, _parsing = ast.parse, Lock()
 
 
-def _one_at_a_time(*args: Any, **options: Any) -> Any:
+def _one_at_a_time(*args, **options):
     with _parsing:
         return _parse(*args, **options)
 
@@ -99,21 +98,21 @@ def assert_adds_up():
 
 
 @pytest.fixture(scope="session")
-def videos_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def videos_path(tmp_path_factory):
     path = tmp_path_factory.mktemp("videos") / "ws"
     qkvsearch.build(path, "sample:videos", encoder="corpus")
     return path
 
 
 @pytest.fixture(scope="session")
-def movies_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def movies_path(tmp_path_factory):
     path = tmp_path_factory.mktemp("movies") / "ws"
     qkvsearch.build(path, "sample:movies", encoder="corpus")
     return path
 
 
 @pytest.fixture(scope="session")
-def things_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def things_path(tmp_path_factory):
     """The videos alone, without who watched them."""
     path = tmp_path_factory.mktemp("things") / "ws"
     qkvsearch.build(path, items=sample("videos").path("videos.csv"), encoder="corpus")
@@ -121,22 +120,22 @@ def things_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def things(things_path: Path) -> Engine:
+def things(things_path):
     return Engine(things_path)
 
 
 @pytest.fixture(scope="session")
-def videos(videos_path: Path) -> Engine:
+def videos(videos_path):
     return Engine(videos_path)
 
 
 @pytest.fixture(scope="session")
-def movies(movies_path: Path) -> Engine:
+def movies(movies_path):
     return Engine(movies_path)
 
 
 @pytest.fixture(scope="session")
-def shop_items() -> pd.DataFrame:
+def shop_items():
     """Integer ids, two equal titles, one item without words, one that nobody met (9)."""
     rows = [
         (1, "red apple", 2001),
@@ -154,7 +153,7 @@ def shop_items() -> pd.DataFrame:
 
 
 @pytest.fixture(scope="session")
-def shop_log() -> pd.DataFrame:
+def shop_log():
     """Cooks 101 to 103 and builders 201 to 203; 300 rated everything the lowest."""
     rows = [(user, item, 5) for user in (101, 102, 103) for item in (1, 2, 3)]
     rows += [(user, item, 5) for user in (201, 202, 203) for item in (4, 5, 6)]
@@ -165,25 +164,25 @@ def shop_log() -> pd.DataFrame:
 
 
 @pytest.fixture(scope="session")
-def shop_path(tmp_path_factory, shop_items, shop_log) -> Path:
+def shop_path(tmp_path_factory, shop_items, shop_log):
     path = tmp_path_factory.mktemp("shop") / "ws"
     qkvsearch.build(path, items=shop_items, interactions=shop_log, encoder="corpus")
     return path
 
 
 @pytest.fixture(scope="session")
-def shop(shop_path: Path) -> Engine:
+def shop(shop_path):
     return Engine(shop_path)
 
 
 @pytest.fixture
-def former_builds_stay(monkeypatch) -> None:
+def former_builds_stay(monkeypatch):
     """After every publication all builds are what they were: they share files by hard links, and to
     write into one of them would change others.
     """
     publish = Workspace.publish
 
-    def checked(self: Workspace, *args: Any, **kwargs: Any) -> BuildEntry:
+    def checked(self, *args, **kwargs):
         entry = publish(self, *args, **kwargs)
         assert self.damaged_files() == []
         return entry
@@ -195,14 +194,14 @@ def former_builds_stay(monkeypatch) -> None:
 
 
 @pytest.fixture
-def checkerboard() -> csr_matrix:
+def checkerboard():
     """Even users meet even items and odd users odd ones, but for the pairs on the diagonal."""
     users, items = np.indices((12, 10))
     return csr_matrix(((users + items) % 2 == 0) & (users != items), dtype=np.float32)
 
 
 @pytest.fixture
-def scattered() -> csr_matrix:
+def scattered():
     """40 users × 30 items with confidences; user 3 and item 5 have no interactions."""
     rng = np.random.default_rng(0)
     matrix = random_array((40, 30), density=0.2, rng=rng, data_sampler=rng.random).tolil()
@@ -214,7 +213,7 @@ def scattered() -> csr_matrix:
 
 
 @pytest.fixture
-def planted() -> tuple[csr_matrix, csr_matrix]:
+def planted():
     """Ratings = 3 + biases + two tastes, little noise; four fifths to train on, one to test."""
     rng = np.random.default_rng(1)
     tastes = rng.normal(size=(120, 2)) @ rng.normal(size=(2, 80)) * 0.7
@@ -240,13 +239,13 @@ class Answer:
 
 
 @pytest.fixture(scope="session")
-def home(tmp_path_factory) -> Path:
+def home(tmp_path_factory):
     """A home of our own, so that the samples are built into it once and nothing outside changes."""
     return tmp_path_factory.mktemp("home")
 
 
 @pytest.fixture
-def surroundings(home, tmp_path, monkeypatch) -> None:
+def surroundings(home, tmp_path, monkeypatch):
     """An empty folder to work in and a terminal of 80 columns."""
     monkeypatch.chdir(tmp_path)
     for name in ("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "APPDATA", "LOCALAPPDATA"):

@@ -1,14 +1,10 @@
 """Commands on a pseudo-terminal."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 
 
-def on_a_terminal(
-    command: list[str], *streams: str, typed: str = "", **environment: str
-) -> tuple[int, str]:
+def on_a_terminal(command, *streams, typed="", **environment):
     """Run a command with these streams on a terminal of 80 columns: its exit code, and what the
     terminal shows. The other streams lead nowhere.
     """

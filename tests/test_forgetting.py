@@ -1,9 +1,5 @@
 """A person is forgotten, wherever the workspace has them, and nothing else is."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pandas as pd
 import pytest
 
@@ -17,11 +13,11 @@ from qkvsearch.storage.records import RecordsDatabase
 ITEMS = pd.DataFrame({"id": ["a", "b", "c"], "title": ["red fox", "blue sea", "green tea"]})
 
 
-def log_of(*users: str) -> pd.DataFrame:
+def log_of(*users):
     return pd.DataFrame([(user, item) for user in users for item in "abc"], columns=["user", "id"])
 
 
-def having(path: Path, text: str) -> list[str]:
+def having(path, text):
     files = (file for file in path.rglob("*") if file.is_file())
     return [file.name for file in files if text.encode().lower() in file.read_bytes().lower()]
 
@@ -57,7 +53,7 @@ def test_to_forget_goes_on_where_it_was_interrupted(tmp_path, monkeypatch, owner
     engine = build(tmp_path, items=ITEMS, interactions=people, encoder="corpus")
     engine.record("secretperson", "a")
 
-    def killed(*_: object, **__: object) -> None:
+    def killed(*_, **__):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:

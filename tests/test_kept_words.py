@@ -1,7 +1,5 @@
 """What is kept of words: bounded, forgotten by copies, and the same for all threads."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +10,7 @@ import pytest
 import qkvsearch as qkv
 from qkvsearch._utils.caching import MAX_LENGTH, cached_by_word
 from qkvsearch.embeddings import ContrastiveEncoder, CorpusEncoder
-from qkvsearch.retrieval import LexicalKeys, TermKeys
+from qkvsearch.retrieval import LexicalKeys
 from qkvsearch.text.analysis import Analyzer
 from qkvsearch.text.pretrained.subwords import sum_rows
 from qkvsearch.text.vocabulary import count_terms
@@ -30,7 +28,7 @@ def test_an_encoder_that_answered_is_copied_and_pickled(encoder):
 
 
 def test_copied_keys_answer_without_the_ones_that_they_are_of():
-    keys: TermKeys = LexicalKeys.from_counts(*count_terms(TEXTS, Analyzer().key_terms))
+    keys = LexicalKeys.from_counts(*count_terms(TEXTS, Analyzer().key_terms))
     words = Analyzer().tokens("red sea")
     expected = keys.head(words).scores
     other = copy.copy(keys)

@@ -1,9 +1,6 @@
 """Items join and leave: words as of a fresh build, tastes as they were, and no revision lost."""
 
-from __future__ import annotations
-
 import shutil
-from pathlib import Path
 from threading import Barrier, Thread
 
 import numpy as np
@@ -37,15 +34,15 @@ def path(shop_path, tmp_path):
     return shutil.copytree(shop_path, tmp_path / "shop")
 
 
-def add_items(path: Path, *args, **kwargs) -> add.Revision:
+def add_items(path, *args, **kwargs):
     return add.add_items(Workspace(path), *args, **kwargs)
 
 
-def remove_items(path: Path, *args, **kwargs) -> add.Revision:
+def remove_items(path, *args, **kwargs):
     return add.remove_items(Workspace(path), *args, **kwargs)
 
 
-def stored_arrays(engine: Engine, group: str = "") -> dict[str, np.ndarray]:
+def stored_arrays(engine, group=""):
     """Of all segments, as they would be merged."""
     contents = merged_contents(StoredModels(engine.snapshot), silent)
     shared = contents.shared.items()
@@ -54,18 +51,18 @@ def stored_arrays(engine: Engine, group: str = "") -> dict[str, np.ndarray]:
     return {name: array for name, array in found.items() if name.startswith(group)}
 
 
-def assert_same_arrays(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> None:
+def assert_same_arrays(one, other):
     assert set(one) == set(other)
     for name, array in one.items():
         assert array.dtype == other[name].dtype, name
         np.testing.assert_array_equal(array, other[name], err_msg=name)
 
 
-def ids_of(engine: Engine) -> list:
+def ids_of(engine):
     return list(engine.catalog.ids("items"))
 
 
-def histories(engine: Engine) -> dict:
+def histories(engine):
     """What each user met, by ids: {user: {item: rating}}."""
     ids = engine.catalog.ids("items").texts
     found = {}
@@ -76,7 +73,7 @@ def histories(engine: Engine) -> dict:
     return found
 
 
-def state(path: Path) -> tuple:
+def state(path):
     """The current build's folder, whether it is whole, and its items."""
     with Engine(path) as engine:
         return engine.snapshot.name, engine.snapshot.damaged(), ids_of(engine)
@@ -278,7 +275,7 @@ def test_what_search_does_not_read_is_not_encoded_again(path, monkeypatch):
 # --- crashes, and others at work ---
 
 
-def item(number: int) -> pd.DataFrame:
+def item(number):
     return pd.DataFrame({"id": [number], "title": [f"thing {number}"], "made": [2000]})
 
 

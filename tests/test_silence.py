@@ -1,12 +1,8 @@
 """A query that nothing in the catalog answers has no hits, and says so."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -18,18 +14,16 @@ from qkvsearch.cli import group
 from qkvsearch.errors import DamagedError
 from qkvsearch.index import StoredModels
 from qkvsearch.index.merge import merged_contents
-from qkvsearch.retrieval import Scores
 from qkvsearch.retrieval.answerability import FACT
 from qkvsearch.search.answerable import (
     NEAREST,
     NOTHING,
     UNKNOWN,
-    Answerable,
     answerable,
     matches,
     title_terms,
 )
-from qkvsearch.storage import BuildContents, Workspace
+from qkvsearch.storage import Workspace
 from qkvsearch.text.analysis import Token
 from qkvsearch.text.languages import stop_words
 from qkvsearch.text.pretrained.static import find_package
@@ -54,7 +48,7 @@ COLUMNS = qkv.Columns(id="id", title="title", text=["title", "body"])
 
 
 @pytest.fixture(scope="module")
-def path(tmp_path_factory) -> Path:
+def path(tmp_path_factory):
     path = tmp_path_factory.mktemp("silence") / "ws"
     qkv.build(path, items=ITEMS, columns=COLUMNS, encoder="corpus").close()
     return path
@@ -66,17 +60,17 @@ def engine(path):
         yield engine
 
 
-def heads_of(engine: qkv.Engine, text: str) -> dict[str, Scores | None]:
+def heads_of(engine, text):
     return {name: engine.head(name, text) for name in engine.models.head_weights}
 
 
-def asked(engine: qkv.Engine, text: str, *names: str) -> Answerable:
+def asked(engine, text, *names):
     found = heads_of(engine, text)
     chosen = {name: found[name] for name in names or found}
     return answerable(engine.models, engine.texts.reader.read(text).tokens, chosen)
 
 
-def republished(path: Path, change: Callable[[BuildContents], object]) -> None:
+def republished(path, change):
     workspace = Workspace(path)
     with closing(workspace.open()) as build:
         contents = merged_contents(StoredModels(build), lambda *step: None)
@@ -249,7 +243,7 @@ def test_facts_that_no_build_writes_are_damage(tmp_path, wrong):
 
 
 def test_the_command_says_so_and_shows_the_nearest_on_request(path):
-    def run(*words: str) -> tuple[str, str]:
+    def run(*words):
         found = CliRunner().invoke(group, ["-w", str(path), "search", *words])
         assert found.exit_code == 0, found.stderr
         return found.stdout, found.stderr

@@ -1,12 +1,9 @@
 """An engine over a workspace that changes, is rolled back, or is damaged."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -38,7 +35,7 @@ QUESTIONS = {
 
 
 @pytest.fixture(scope="module")
-def answers(shop) -> dict:
+def answers(shop):
     return {name: ask(shop) for name, ask in QUESTIONS.items()}
 
 
@@ -51,7 +48,7 @@ def never_merged_by_itself():
 
 
 @pytest.fixture
-def path(shop_path, tmp_path) -> Path:
+def path(shop_path, tmp_path):
     return shutil.copytree(shop_path, tmp_path / "shop")
 
 
@@ -155,13 +152,13 @@ def test_to_forget_can_be_tried_first(path):
 # --- damage ---
 
 
-def names(path: Path) -> list[str]:
+def names(path):
     """The files of a workspace, with the places of builds by their order."""
     return sorted(str(file.relative_to(path)) for file in path.rglob("*") if file.is_file())
 
 
 @pytest.fixture(scope="module")
-def recorded_path(shop_path, tmp_path_factory) -> Path:
+def recorded_path(shop_path, tmp_path_factory):
     """The shop with a segment and with records, so that there is every kind of file."""
     path = shutil.copytree(shop_path, tmp_path_factory.mktemp("recorded") / "shop")
     with Engine(path) as engine:
@@ -172,18 +169,18 @@ def recorded_path(shop_path, tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def sound(recorded_path) -> dict:
+def sound(recorded_path):
     with Engine(recorded_path) as engine:
         return {name: ask(engine) for name, ask in QUESTIONS.items()}
 
 
-def still_working(message: str) -> list[str]:
+def still_working(message):
     """The questions that a message says work without the file."""
     found = re.search("what still works: (.*?); run", message)
     return re.split(r", (?=[a-z]+(?: with|,|$))", found[1]) if found else []
 
 
-def ask_as_told(engine: Engine, told: str):
+def ask_as_told(engine, told):
     heads = re.fullmatch("search with `heads` (.*)", told)
     if heads:
         return engine.search("red apple", heads=heads[1].split(",")).to_records()
@@ -213,11 +210,11 @@ def test_each_damaged_file_is_named_and_what_is_said_to_work_without_it_works(
     }
 
 
-def headed(heads: str) -> str:
+def headed(heads):
     return f"search with `heads` {heads}"
 
 
-def asked_of_damaged(path: Path, name: str, sound: dict, alone: dict) -> set[str]:
+def asked_of_damaged(path, name, sound, alone):
     """What was said to work without the damaged file."""
     expected = sound | {headed(heads): answer for heads, answer in alone.items()}
     told = set()
@@ -238,7 +235,7 @@ def asked_of_damaged(path: Path, name: str, sound: dict, alone: dict) -> set[str
     return told
 
 
-def answered(ask, engine: Engine):
+def answered(ask, engine):
     """The answer, or that something is damaged."""
     try:
         return ask(engine)

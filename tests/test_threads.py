@@ -1,7 +1,5 @@
 """Threads: as many as BLAS has, given back afterwards, and safe to call from several at once."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys
@@ -24,12 +22,12 @@ from qkvsearch.index.learn import learn_preferences
 from qkvsearch.storage import Workspace
 
 
-def tensors(dtype: str, lead: tuple[int, ...]) -> tuple[np.ndarray, ...]:
+def tensors(dtype, lead):
     rng = np.random.default_rng(0)
     return tuple(rng.normal(size=(*lead, n, 8)).astype(dtype) for n in (300, 600, 600))
 
 
-def blas_threads() -> list[int]:
+def blas_threads():
     return [library["num_threads"] for library in threadpool_info()]
 
 
@@ -47,7 +45,7 @@ def test_calls_from_several_threads_at_once_agree():
     given = tensors("float32", lead=(4,))
     expected = attention(*given)
     before = blas_threads()
-    outputs: list[np.ndarray] = []
+    outputs = []
     callers = [threading.Thread(target=lambda: outputs.append(attention(*given))) for _ in range(6)]
     for caller in callers:
         caller.start()
@@ -66,7 +64,7 @@ def test_whichever_thread_asks_has_one_blas_thread():
         with one_blas_thread():
             found.extend(x["num_threads"] for x in threadpool_info() if x["user_api"] == "blas")
 
-    found: list[int] = []
+    found = []
     with threadpool_limits(2, user_api="blas"):
         for _ in range(2):
             ask()
@@ -76,13 +74,13 @@ def test_whichever_thread_asks_has_one_blas_thread():
     assert set(found) == {1}
 
 
-def shared_blas_threads() -> set[int]:
+def shared_blas_threads():
     """Of the libraries that have one number for all threads: with OpenMP, each has its own."""
     blas = [x for x in threadpool_info() if x["user_api"] == "blas"]
     return {x["num_threads"] for x in blas if x["threading_layer"] != "openmp"}
 
 
-def in_another_thread(function) -> None:
+def in_another_thread(function):
     other = threading.Thread(target=function)
     other.start()
     other.join()
@@ -121,7 +119,7 @@ def test_two_callers_have_no_idle_cores():
         with one_blas_thread(), idle_cores():
             found.update(shared_blas_threads())
 
-    found: set[int] = set()
+    found = set()
     with one_blas_thread():
         in_another_thread(beside)
     assert found == {1}
@@ -169,7 +167,7 @@ def test_where_the_system_does_not_say_no_core_is_idle(monkeypatch):
 def test_a_score_may_itself_attend():
     x = np.random.default_rng(0).normal(size=(300, 4))
 
-    def attentive(query: np.ndarray, key: np.ndarray, scale: float | None) -> np.ndarray:
+    def attentive(query, key, scale):
         return dot_score(attention(query, x, x, block_size=50), key, scale)
 
     got = attention(x, x, x, score=attentive, block_size=100)

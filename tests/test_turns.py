@@ -1,7 +1,5 @@
 """Turns: one thread at a time, first come, first served, whatever happens in one."""
 
-from __future__ import annotations
-
 import threading
 import time
 
@@ -74,7 +72,7 @@ def test_others_have_their_turn_where_one_lets_go_of_it():
             found.append("short")
         is_done.set()
 
-    found: list[str] = []
+    found = []
     run_all([long, short])
     assert found == ["short", "long"]
 
@@ -102,7 +100,7 @@ def test_who_waits_has_its_turn_between_two_steps_of_long_work():
 
 
 def test_who_comes_first_is_served_first():
-    found: list[int] = []
+    found = []
 
     def ask(number):
         with query_lock():

@@ -160,9 +160,7 @@ class Ids(Sequence[Id]):
         return self._position.get(self.key(value), -1)
 
     def find_text(self, text: str, original: Any) -> int:
-        """Return the row number of an id by its text, or else by its original value; −1 if both are
-        unknown.
-        """
+        """Return the row of an id by its text, or else by its original value; −1 if unknown."""
         row = -1 if self.fold else self._position.get(text, -1)
         return row if row >= 0 else self.find(text if text in self else original)
 

@@ -240,14 +240,14 @@ def words(text: str) -> list[str]:
     return RUNS.findall(fold(text))
 
 
-def _tokenize(text: str, language: str) -> list[Token]:
+def _tokenize(text: str, language: str) -> tuple[Token, ...]:
     tokens: list[Token] = []
     for run in CODED.findall(normalizer(language)(text)):
         if not run.isascii() and IS_CJK(run):
             tokens += [Token(pair, pair) for pair in _pairs(run)]
         else:
             tokens.append(_word(run, language))
-    return tokens
+    return tuple(tokens)
 
 
 def _split(run: str, language: str) -> list[tuple[int, int, Token]]:
@@ -332,15 +332,9 @@ def _normalize_piece(piece: str, normalize: Callable[[str], str]) -> str:
 
 
 # A build analyzes each text several times.
-@lru_cache(maxsize=1 << 15)
-def _cached_tokens(text: str, language: str) -> tuple[Token, ...]:
-    return tuple(_tokenize(text, language))
-
-
+_cached_tokens = lru_cache(maxsize=1 << 15)(_tokenize)
 # Each head analyzes a long query, and each encoder takes its words without stop words and numbers.
-@lru_cache(maxsize=64)
-def _recent_tokens(text: str, language: str) -> tuple[Token, ...]:
-    return tuple(_tokenize(text, language))
+_recent_tokens = lru_cache(maxsize=64)(_tokenize)
 
 
 @lru_cache(maxsize=64)

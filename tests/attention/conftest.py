@@ -1,14 +1,10 @@
 """Attention as its definition says it: every score at once, in float64, by none of our own code."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 
 
-def definition(query: Any, key: Any, value: Any, bias: Any = None, **options: Any) -> np.ndarray:
+def definition(query, key, value, bias=None, **options):
     """softmax(QKᵀ·scale + bias, hidden where told)·V, with the options of `attention`."""
     q, k, v = (np.asarray(x, np.float64) for x in (query, key, value))
     if min(q.ndim, k.ndim) > 2 and k.shape[-3] not in (1, q.shape[-3]):

@@ -1,9 +1,5 @@
 """Arrays, layers and gradients that tests of attention compute with."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 
 from qkvsearch.attention.layers.state_dict import state
@@ -11,11 +7,11 @@ from qkvsearch.attention.layers.state_dict import state
 STEP = 1e-5
 
 
-def random(*shape: int, seed: int = 0, dtype: Any = np.float64) -> np.ndarray:
+def random(*shape, seed=0, dtype=np.float64):
     return np.random.default_rng([seed, *shape]).normal(size=shape).astype(dtype)
 
 
-def made(kind: Any, *sizes: int, **options: Any) -> Any:
+def made(kind, *sizes, **options):
     """A layer without a weight that is 0 or 1, so that each one shows."""
     layer = kind.create(*sizes, **{"rng": 0, "dtype": np.float64, **options})
     for i, weight in enumerate(state(layer).values()):
@@ -23,7 +19,7 @@ def made(kind: Any, *sizes: int, **options: Any) -> Any:
     return layer
 
 
-def numeric(function: Any, array: np.ndarray) -> np.ndarray:
+def numeric(function, array):
     """The gradient of function(), a number, by every entry of an array that it reads."""
     gradient = np.zeros_like(array)
     for place in np.ndindex(array.shape):

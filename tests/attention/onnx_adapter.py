@@ -27,24 +27,24 @@ class Outputs(NamedTuple):
 
 
 def onnx_attention(
-    Q: Array,
-    K: Array,
-    V: Array,
-    attn_mask: Array | None = None,
-    past_key: Array | None = None,
-    past_value: Array | None = None,
-    nonpad_kv_seqlen: Array | None = None,
+    Q,
+    K,
+    V,
+    attn_mask=None,
+    past_key=None,
+    past_value=None,
+    nonpad_kv_seqlen=None,
     *,
-    q_num_heads: int | None = None,
-    kv_num_heads: int | None = None,
-    scale: float | None = None,
-    softcap: float = 0.0,
-    is_causal: int = 0,
-    left_window_size: int = -1,
-    right_window_size: int = -1,
-    qk_matmul_output_mode: int = 0,
-    softmax_precision: int | None = None,
-) -> Outputs:
+    q_num_heads=None,
+    kv_num_heads=None,
+    scale=None,
+    softcap=0.0,
+    is_causal=0,
+    left_window_size=-1,
+    right_window_size=-1,
+    qk_matmul_output_mode=0,
+    softmax_precision=None,
+):
     """The operator's inputs and attributes, by its own names -> all of its outputs.
 
     Q (n, Hq, L, d), K (n, Hk, S, d), V (n, Hk, S, dv), or 3-D with the heads side by side.
@@ -70,30 +70,30 @@ def onnx_attention(
     return Outputs(output if Q.ndim == 4 else join_heads(output), key, value, shown)
 
 
-def split_heads(x: Array, n_heads: int | None) -> Array:
+def split_heads(x, n_heads):
     """(n, tokens, heads · d) -> (n, heads, tokens, d); in 4-D the heads have their axis already."""
     if x.ndim == 4:
         return x
     return x.reshape(*x.shape[:2], n_heads, -1).swapaxes(1, 2)
 
 
-def join_heads(x: Array) -> Array:
+def join_heads(x):
     """(n, heads, tokens, d) -> (n, tokens, heads · d)."""
     n, heads, tokens, d = x.shape
     return x.swapaxes(1, 2).reshape(n, tokens, heads * d)
 
 
-def after(past: Array | None, tokens: Array) -> Array:
+def after(past, tokens):
     """The cached tokens, where there are any, and then the new ones."""
     return tokens if past is None else np.concatenate([past, tokens], axis=2)
 
 
-def side(window_size: int) -> int | None:
+def side(window_size):
     """A window's side; ONNX's −1 is without limit."""
     return None if window_size == -1 else window_size
 
 
-def mask_and_bias(attn_mask: Array | None, size: int) -> tuple[Array | None, Array | None]:
+def mask_and_bias(attn_mask, size):
     """A boolean attn_mask is a mask, any other a bias; keys beyond its end are hidden."""
     if attn_mask is None:
         return None, None
@@ -103,9 +103,7 @@ def mask_and_bias(attn_mask: Array | None, size: int) -> tuple[Array | None, Arr
     return (padded, None) if boolean else (None, padded)
 
 
-def each_to_its_length(
-    options: AttentionOptions, lengths: Array, L: int, S: int
-) -> AttentionOptions:
+def each_to_its_length(options, lengths, L, S):
     """The options for caches of unequal length, each of which ends with its L queries.
 
     Every sequence has a causal offset of its own, so what it sees is a mask (n, 1, L, S).

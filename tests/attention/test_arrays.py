@@ -1,10 +1,5 @@
 """Arrays of other libraries, and dtypes that NumPy borrows: the same numbers, in their own kind."""
 
-from __future__ import annotations
-
-from types import ModuleType
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -16,7 +11,7 @@ SOME = np.random.default_rng(9).random((5, 7)) < 0.5
 SOME[2] = False
 ADDITIVE = [np.random.default_rng(i).normal(size=s) for i, s in enumerate([(8, 3), (8, 3), (3,)])]
 
-OPTIONS: dict[str, dict[str, Any]] = {
+OPTIONS = {
     "plain": {},
     "causal": {"is_causal": True},
     "offset": {"is_causal": True, "causal_offset": -2},
@@ -34,16 +29,16 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-def library(name: str) -> ModuleType:
+def library(name):
     return pytest.importorskip(name, reason=f"needs {name}")
 
 
 @pytest.fixture(params=["array_api_strict", "torch"])
-def xp(request: pytest.FixtureRequest) -> ModuleType:
+def xp(request):
     return library(request.param)
 
 
-def as_numpy(x: Any) -> np.ndarray:
+def as_numpy(x):
     return np.asarray(x.detach() if hasattr(x, "detach") else x)
 
 
@@ -106,7 +101,7 @@ def test_a_mask_of_numbers_is_refused_in_any_library(xp):
 # --- PyTorch's own kernel ---
 
 
-def fused_calls(monkeypatch: pytest.MonkeyPatch, **options: Any) -> int:
+def fused_calls(monkeypatch, **options):
     torch = library("torch")
     calls = []
     kernel = torch.nn.functional.scaled_dot_product_attention

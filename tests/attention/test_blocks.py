@@ -1,15 +1,11 @@
 """Block by block: the dense result, in little memory, from files, and with threads well kept."""
 
-from __future__ import annotations
-
 import tracemalloc
-from typing import Any
 
 import numpy as np
 import pytest
 
 from qkvsearch.attention import (
-    Partial,
     attention,
     blockwise,
     dot_score,
@@ -24,7 +20,7 @@ MANY = blockwise.FEW_SCORES + 1
 SMALL_MASK = np.random.default_rng(7).random((700, 1, 10, 10)) < 0.7
 
 
-def tensors(dtype: str, lead=(), L=500, S=600, d=8, dv=5, heads=None) -> tuple[np.ndarray, ...]:
+def tensors(dtype, lead=(), L=500, S=600, d=8, dv=5, heads=None):
     """Large enough for the block-wise path, with blocks that do not divide the tokens."""
     q = random(*lead, *([heads[0]] if heads else []), L, d, dtype=dtype)
     k = random(*lead, *([heads[1]] if heads else []), S, d, dtype=dtype, seed=1)
@@ -34,7 +30,7 @@ def tensors(dtype: str, lead=(), L=500, S=600, d=8, dv=5, heads=None) -> tuple[n
     return q, k, v
 
 
-OPTIONS: list[dict[str, Any]] = [
+OPTIONS = [
     {},
     {"is_causal": True},
     {"is_causal": True, "causal_offset": 100},
@@ -213,12 +209,12 @@ def test_a_term_above_0_whose_share_is_0_takes_nothing_in_whatever_blocks(block_
 
 
 @pytest.fixture
-def compiled_parts(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+def compiled_parts(monkeypatch):
     """For every part computed in compiled code, whether it could be used."""
-    parts: list[bool] = []
+    parts = []
     original = blockwise._in_compiled_code
 
-    def spy(*args: Any) -> Partial:
+    def spy(*args):
         part = original(*args)
         parts.append(bool(np.isfinite(part.mixed).all()))
         return part
@@ -264,11 +260,11 @@ def test_many_small_matrices_are_computed_together(
     np.testing.assert_allclose(got, dense(q, k, v, **options), atol=1e-5)
 
 
-def blocks_scored(**options: Any) -> list[tuple[int, int]]:
+def blocks_scored(**options):
     """The queries and keys of each block that is scored, under a custom score."""
     seen = []
 
-    def spy(query: np.ndarray, key: np.ndarray, scale: float | None) -> np.ndarray:
+    def spy(query, key, scale):
         seen.append((query.shape[-2], key.shape[-2]))
         return dot_score(query, key, scale)
 

@@ -1,9 +1,5 @@
 """Contributions: sums over the tokens that are the encoder's own output, whatever its layers."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -15,12 +11,12 @@ from tests.attention import numbers
 LENGTH, D = 6, 8
 
 
-def made(n_layers: int = 3, **options: Any) -> Encoder:
+def made(n_layers=3, **options):
     return numbers.made(Encoder, n_layers, D, 4, 16, **options)
 
 
 @pytest.fixture
-def x() -> np.ndarray:
+def x():
     return np.random.default_rng(0).normal(size=(LENGTH, D))
 
 

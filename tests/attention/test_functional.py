@@ -33,14 +33,14 @@ INF = np.inf
 NAN = np.nan
 
 
-def attend(*args: Any, **options: Any) -> Any:
+def attend(*args, **options):
     """`attention`, where any warning and any floating-point error is a failure."""
     with np.errstate(all="raise"), warnings.catch_warnings():
         warnings.simplefilter("error")
         return attention(*args, **options)
 
 
-def weights_of(*args: Any, **options: Any) -> Any:
+def weights_of(*args, **options):
     return attend(*args, return_weights=True, **options)[1]
 
 
@@ -91,7 +91,7 @@ class Case:
 
 
 @st.composite
-def cases(draw: st.DrawFn) -> Case:
+def cases(draw):
     size = st.integers(1, 4)
     batch, key_heads, group, L, S, d, dv = (draw(size) for _ in range(7))
     heads = key_heads * group

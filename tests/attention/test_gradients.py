@@ -1,9 +1,5 @@
 """Gradients: every entry of every input and weight against central differences in float64."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -30,7 +26,7 @@ from qkvsearch.attention.training import cross_entropy, mean_squared_error
 from tests.attention.numbers import numeric, random
 
 
-def assert_gradients(function: Any, gradients: dict[str, Any], arrays: dict[str, Any]) -> None:
+def assert_gradients(function, gradients, arrays):
     """function() is a number; gradients are named as the arrays that it reads."""
     assert gradients.keys() == arrays.keys()
     for name, array in arrays.items():
@@ -42,7 +38,7 @@ def assert_gradients(function: Any, gradients: dict[str, Any], arrays: dict[str,
         assert gradients[name].shape == array.shape
 
 
-def assert_layer_gradients(layer: Any, *inputs: Any, **options: Any) -> None:
+def assert_layer_gradients(layer, *inputs, **options):
     """Of every input and every weight, from a random direction in the output."""
     for name, weight in state(layer).items():
         weight += 0.3 * random(*weight.shape, seed=len(name))  # no bias of zeros, no norm of ones
@@ -70,7 +66,7 @@ def assert_layer_gradients(layer: Any, *inputs: Any, **options: Any) -> None:
     ],
     ids=["softmax", "temperature", "cap", "no cap", "standardize"],
 )
-def test_the_pull_of_a_function_is_its_gradient(function: Any) -> None:
+def test_the_pull_of_a_function_is_its_gradient(function):
     x = 2 * random(2, 3, 5)
     output, pull = function(x)
     direction = random(*output.shape, seed=1)
@@ -82,7 +78,7 @@ def test_the_pull_of_a_function_is_its_gradient(function: Any) -> None:
 ADDITIVE = AdditiveScore(w_query=random(4, 3), w_key=random(4, 3, seed=1), w=random(3))
 PADDED = padding_mask([3, 5], size=5)[:, None, None, :]
 
-ATTENTIONS: dict[str, dict[str, Any]] = {
+ATTENTIONS = {
     "plain": {},
     "scale": {"scale": 0.9},
     "mask": {"mask": PADDED},
@@ -103,7 +99,7 @@ ATTENTIONS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("options", ATTENTIONS.values(), ids=ATTENTIONS)
-def test_attention_gives_gradients_to_all_it_reads(dense: Any, options: dict[str, Any]) -> None:
+def test_attention_gives_gradients_to_all_it_reads(dense, options):
     arrays = {
         "query": random(2, 2, 3, 4),
         "key": random(2, 2, 5, 4, seed=1),
@@ -127,9 +123,7 @@ def test_attention_gives_gradients_to_all_it_reads(dense: Any, options: dict[str
     ids=["matrices", "grouped", "own groups", "keys lead", "query leads", "values lead", "bias"],
 )
 @pytest.mark.parametrize("score", ["dot", "cosine", ADDITIVE], ids=["dot", "cosine", "additive"])
-def test_what_is_shared_by_broadcasting_gets_the_sum(
-    dense: Any, shapes: list[Any], score: Any
-) -> None:
+def test_what_is_shared_by_broadcasting_gets_the_sum(dense, shapes, score):
     names = ("query", "key", "value", "bias")
     assert_attention_gradients(
         dense,
@@ -138,7 +132,7 @@ def test_what_is_shared_by_broadcasting_gets_the_sum(
     )
 
 
-def assert_attention_gradients(dense: Any, arrays: dict[str, np.ndarray], **options: Any) -> None:
+def assert_attention_gradients(dense, arrays, **options):
     """Those of the definition, which is no code of ours, by central differences."""
     output, pull = attention_vjp(**arrays, **options)
     np.testing.assert_array_equal(output, attention(**arrays, **options))
@@ -154,7 +148,7 @@ def assert_attention_gradients(dense: Any, arrays: dict[str, np.ndarray], **opti
     )
 
 
-def test_a_bias_that_hides_gets_no_gradient_and_spoils_none() -> None:
+def test_a_bias_that_hides_gets_no_gradient_and_spoils_none():
     bias = np.array([0.5, -np.inf, 0.1])
     _, pull = attention_vjp(random(2, 4), random(3, 4), random(3, 2), bias=bias)
     found = pull(np.ones((2, 2)))
@@ -163,12 +157,12 @@ def test_a_bias_that_hides_gets_no_gradient_and_spoils_none() -> None:
     assert np.isfinite(found.query).all()
 
 
-def test_a_zero_vector_has_no_direction_to_turn() -> None:
+def test_a_zero_vector_has_no_direction_to_turn():
     _, pull = attention_vjp(np.zeros((1, 2)), random(3, 2), random(3, 2), score="cosine")
     assert not pull(np.ones((1, 2))).query.any()
 
 
-def test_a_score_of_unknown_gradient_is_refused() -> None:
+def test_a_score_of_unknown_gradient_is_refused():
     with pytest.raises(TypeError, match="no gradient is known for the score"):
         attention_vjp(random(1, 2), random(3, 2), random(3, 2), score=lambda q, k, scale: q @ k.T)
 
@@ -176,7 +170,7 @@ def test_a_score_of_unknown_gradient_is_refused() -> None:
 # --- losses ---
 
 
-def test_cross_entropy_gives_its_gradient() -> None:
+def test_cross_entropy_gives_its_gradient():
     logits, targets = random(2, 3, 4), np.array([[0, 2, 3], [2, 1, 0]])
     _, gradient = cross_entropy(logits, targets)
     assert_gradients(
@@ -186,7 +180,7 @@ def test_cross_entropy_gives_its_gradient() -> None:
     )
 
 
-def test_mean_squared_error_gives_its_gradient() -> None:
+def test_mean_squared_error_gives_its_gradient():
     output, targets = random(2, 3), random(2, 3, seed=1)
     _, gradient = mean_squared_error(output, targets)
     assert_gradients(
@@ -194,7 +188,7 @@ def test_mean_squared_error_gives_its_gradient() -> None:
     )
 
 
-def test_cross_entropy_of_huge_logits_is_exact() -> None:
+def test_cross_entropy_of_huge_logits_is_exact():
     assert cross_entropy(np.array([[1e4, 0.0]]), [1])[0] == 1e4
 
 
@@ -207,16 +201,14 @@ def test_cross_entropy_of_huge_logits_is_exact() -> None:
         ([0], ValueError, r"\(2, 3\) do not fit targets"),
     ],
 )
-def test_cross_entropy_refuses_targets_that_name_no_class(
-    targets: Any, error: type[Exception], message: str
-) -> None:
+def test_cross_entropy_refuses_targets_that_name_no_class(targets, error, message):
     with pytest.raises(error, match=message):
         cross_entropy(random(2, 3), targets)
 
 
 # --- layers ---
 
-HOW: dict[str, Any] = {"rng": 0, "dtype": np.float64}
+HOW = {"rng": 0, "dtype": np.float64}
 
 
 @pytest.mark.parametrize(
@@ -234,7 +226,7 @@ HOW: dict[str, Any] = {"rng": 0, "dtype": np.float64}
     ],
     ids="linear,no bias,layer norm,relu,gelu,gelu_tanh,embedding,positions".split(","),
 )
-def test_a_layer_gives_gradients(layer: Any, inputs: Any, options: Any) -> None:
+def test_a_layer_gives_gradients(layer, inputs, options):
     assert_layer_gradients(layer, *inputs, **options)
 
 
@@ -254,14 +246,14 @@ MASK = padding_mask([2, 3])[:, None, :]
     ],
     ids="mask,options,memory,shared memory,shared heads,cosine,additive".split(","),
 )
-def test_multi_head_attention_gives_gradients(create: Any, memory: Any, options: Any) -> None:
+def test_multi_head_attention_gives_gradients(create, memory, options):
     layer = MultiHeadAttention.create(4, 2, **create, **HOW)
     assert_layer_gradients(layer, random(2, 3, 4), *memory, **options)
 
 
 @pytest.mark.parametrize("norm_first", [False, True], ids=["norm last", "norm first"])
 @pytest.mark.parametrize("kind", [EncoderLayer, DecoderLayer, Encoder, Decoder])
-def test_encoders_and_decoders_give_gradients(kind: Any, norm_first: bool) -> None:
+def test_encoders_and_decoders_give_gradients(kind, norm_first):
     n_layers = [2] if kind in (Encoder, Decoder) else []
     how = HOW | {"norm_first": norm_first, "activation": "gelu"}
     layer = kind.create(*n_layers, 4, 2, 3, **how)
@@ -272,6 +264,6 @@ def test_encoders_and_decoders_give_gradients(kind: Any, norm_first: bool) -> No
     assert_layer_gradients(layer, *inputs, **options)
 
 
-def test_a_layer_without_a_gradient_is_named() -> None:
+def test_a_layer_without_a_gradient_is_named():
     with pytest.raises(TypeError, match="no gradient is known for AdditiveScore"):
         vjp(ADDITIVE, random(1, 4))

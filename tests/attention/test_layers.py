@@ -1,10 +1,5 @@
 """Layers: what they compute, what they refuse, and their weights by name."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -25,7 +20,7 @@ from tests.attention.numbers import made, random
 STACKS = [Encoder, Decoder]
 
 
-def inputs_of(kind: Any, d: int = 8, dtype: Any = np.float64) -> list[np.ndarray]:
+def inputs_of(kind, d=8, dtype=np.float64):
     x, memory = random(2, 5, d, dtype=dtype), random(2, 3, d, seed=1, dtype=dtype)
     return [x, memory] if kind is Decoder else [x]
 
@@ -33,13 +28,13 @@ def inputs_of(kind: Any, d: int = 8, dtype: Any = np.float64) -> list[np.ndarray
 # --- what a layer computes ---
 
 
-def test_one_head_with_identity_projections_is_attention_itself() -> None:
+def test_one_head_with_identity_projections_is_attention_itself():
     same, x = Linear(np.eye(4)), random(2, 5, 4)
     layer = MultiHeadAttention(same, same, same, same, n_heads=1)
     np.testing.assert_allclose(layer(x), attention(x, x, x), rtol=1e-12)
 
 
-def test_a_layer_mixes_tokens_then_works_on_each_and_a_text_may_be_its_own_memory() -> None:
+def test_a_layer_mixes_tokens_then_works_on_each_and_a_text_may_be_its_own_memory():
     layer, x = made(EncoderLayer, 8, 2, 16), random(5, 8)
     mixed = layer.attention_norm(x + layer.attention(x))
     np.testing.assert_array_equal(
@@ -59,40 +54,40 @@ def test_a_layer_mixes_tokens_then_works_on_each_and_a_text_may_be_its_own_memor
     ],
     ids=["row", "matrix", "batch", "own heads"],
 )
-def test_a_mask_serves_every_head_unless_it_has_heads(mask: Any, same_as: Any) -> None:
+def test_a_mask_serves_every_head_unless_it_has_heads(mask, same_as):
     layer, x = made(MultiHeadAttention, 8, 4), random(2, 5, 8)
     _, weights = layer(x, mask=mask, return_weights=True)
     np.testing.assert_array_equal(weights > 0, same_as(mask))
 
 
-def test_a_single_text_takes_a_mask_with_heads() -> None:
+def test_a_single_text_takes_a_mask_with_heads():
     mask = random(4, 5, 5) > -1
     _, weights = made(MultiHeadAttention, 8, 4)(random(5, 8), mask=mask, return_weights=True)
     np.testing.assert_array_equal(weights > 0, mask)
 
 
 @pytest.mark.parametrize("kind", STACKS)
-def test_padding_changes_nothing_for_the_tokens_before_it(kind: Any) -> None:
+def test_padding_changes_nothing_for_the_tokens_before_it(kind):
     stack, (x, *memory) = made(kind, 2, 8, 2, 16), inputs_of(kind)
     kept = padding_mask([3, 3], size=5)[:, None, :]
     padded = stack(x, *memory, mask=kept)[:, :3]
     np.testing.assert_allclose(padded, stack(x[:, :3], *memory), atol=1e-12)
 
 
-def test_a_decoder_sees_no_padding_of_its_memory() -> None:
+def test_a_decoder_sees_no_padding_of_its_memory():
     decoder, (x, memory) = made(Decoder, 2, 8, 2, 16), inputs_of(Decoder)
     kept = padding_mask([2, 2], size=3)[:, None, :]
     hidden = decoder(x, memory, memory_mask=kept)
     np.testing.assert_allclose(hidden, decoder(x, memory[:, :2]), atol=1e-12)
 
 
-def test_a_decoder_does_not_look_ahead() -> None:
+def test_a_decoder_does_not_look_ahead():
     decoder, (x, memory) = made(Decoder, 2, 8, 2, 16), inputs_of(Decoder)
     np.testing.assert_allclose(decoder(x, memory)[:, :2], decoder(x[:, :2], memory), atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", STACKS)
-def test_a_stack_shows_what_every_layer_gave(kind: Any) -> None:
+def test_a_stack_shows_what_every_layer_gave(kind):
     stack, (x, *memory) = made(kind, 3, 8, 2, 16, norm_first=True), inputs_of(kind)
     output, layers = stack(x, *memory, return_layers=True)
     np.testing.assert_allclose(output, stack(x, *memory), rtol=1e-12)
@@ -105,7 +100,7 @@ def test_a_stack_shows_what_every_layer_gave(kind: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", STACKS)
-def test_float32_stays_float32(kind: Any) -> None:
+def test_float32_stays_float32(kind):
     stack = kind.create(2, 8, 2, 16, rng=0, activation="gelu", norm_first=True)
     output, pull = vjp(stack, *inputs_of(kind, dtype=np.float32))
     by_inputs, by_weights = pull(output)
@@ -129,13 +124,13 @@ def test_float32_stays_float32(kind: Any) -> None:
         (lambda: Embedding(np.eye(3))([-1]), ValueError, "0 … 2, got -1"),
     ],
 )
-def test_what_does_not_fit_is_refused_by_name(act: Any, error: Any, message: str) -> None:
+def test_what_does_not_fit_is_refused_by_name(act, error, message):
     with pytest.raises(error, match=message):
         act()
 
 
 @pytest.mark.parametrize("kind", STACKS)
-def test_a_seed_makes_the_same_layer_again(kind: Any) -> None:
+def test_a_seed_makes_the_same_layer_again(kind):
     one, two, other = (state(kind.create(1, 4, 2, 8, rng=seed)) for seed in (3, 3, 4))
     np.testing.assert_equal(one, two)
     name = "layers.0.attention.key.weight"
@@ -146,7 +141,7 @@ def test_a_seed_makes_the_same_layer_again(kind: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", STACKS)
-def test_loaded_weights_make_the_same_layer(kind: Any) -> None:
+def test_loaded_weights_make_the_same_layer(kind):
     source, target = made(kind, 2, 8, 2, 16), kind.create(2, 8, 2, 16, rng=1)
     inputs = inputs_of(kind)
     before = target(*inputs)
@@ -154,7 +149,7 @@ def test_loaded_weights_make_the_same_layer(kind: Any) -> None:
     np.testing.assert_array_equal(target(*inputs), before)
 
 
-def test_weights_come_back_from_a_safetensors_file(tmp_path: Path) -> None:
+def test_weights_come_back_from_a_safetensors_file(tmp_path):
     files = pytest.importorskip("safetensors.numpy", reason="needs safetensors")
     source, x = made(Encoder, 2, 8, 2, 16, epsilon=1e-12), inputs_of(Encoder)[0]
     files.save_file(state(source), tmp_path / "encoder.safetensors")
@@ -172,13 +167,13 @@ def test_weights_come_back_from_a_safetensors_file(tmp_path: Path) -> None:
         ({"bias": None, "beta": np.ones(2)}, "missing: bias; unknown: beta"),
     ],
 )
-def test_weights_that_are_not_the_layers_are_refused_by_name(change: Any, message: str) -> None:
+def test_weights_that_are_not_the_layers_are_refused_by_name(change, message):
     weights = state(Linear.create(4, 2, rng=0)) | change
     with pytest.raises(ValueError, match=message):
         load(Linear.create(4, 2, rng=0), {k: w for k, w in weights.items() if w is not None})
 
 
-def test_the_weights_of_a_score_are_the_layers_too() -> None:
+def test_the_weights_of_a_score_are_the_layers_too():
     score = AdditiveScore(random(2, 3), random(2, 3, seed=1), random(3))
     layer = MultiHeadAttention.create(4, 2, rng=0, score=score)
     assert {"score.w_query", "score.w_key", "score.w"} < state(layer).keys()

@@ -1,9 +1,6 @@
 """The packed forward gives what the plain encoder gives, whatever the layers' options."""
 
-from __future__ import annotations
-
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +16,7 @@ LENGTHS = np.array([3, 0, 7, 3, 1, 12, 7, 7])
 D = 12
 
 
-def encoder_of(norm_first: bool, activation: str, bias: bool = True, **options: Any) -> Encoder:
+def encoder_of(norm_first, activation, bias=True, **options):
     """Three random layers whose norms and biases are random too."""
     options |= {"norm_first": norm_first, "activation": activation, "bias": bias}
     encoder = Encoder.create(3, D, 3, 20, rng=0, **options)
@@ -35,13 +32,13 @@ def encoder_of(norm_first: bool, activation: str, bias: bool = True, **options: 
     return encoder
 
 
-def sequences() -> list[np.ndarray]:
+def sequences():
     rng = np.random.default_rng(2)
     return [rng.normal(size=(n, D)).astype(np.float32) for n in LENGTHS]
 
 
-def packed(encoder: Encoder, inputs: list[np.ndarray], **options: Any) -> dict[int, np.ndarray]:
-    found: dict[int, np.ndarray] = {}
+def packed(encoder, inputs, **options):
+    found = {}
     encode_packed(
         encoder,
         np.array([len(x) for x in inputs]),

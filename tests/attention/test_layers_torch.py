@@ -1,9 +1,6 @@
 """Layers beside PyTorch's: the same outputs, and the same gradients of every input and weight."""
 
-from __future__ import annotations
-
 import re
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +15,7 @@ torch = pytest.importorskip("torch", reason="needs torch")
 
 D, HEADS, D_FEEDFORWARD = 8, 2, 16
 KEPT, MEMORY_KEPT = padding_mask([5, 3]), padding_mask([1, 3])
-TORCH: dict[str, Any] = {"dropout": 0, "batch_first": True, "dtype": torch.float64}
+TORCH = {"dropout": 0, "batch_first": True, "dtype": torch.float64}
 AHEAD = torch.ones(5, 5, dtype=torch.bool).triu(1)
 
 # PyTorch's names of the parts of our layers.
@@ -33,7 +30,7 @@ RENAMED = {
 }
 
 
-def torch_names(weights: dict[str, Any]) -> dict[str, Any]:
+def torch_names(weights):
     """Our weights, or their gradients, under PyTorch's names: query, key, value in one, in_proj."""
     renamed = RENAMED | {
         "feed_forward_norm": "norm3" if any("memory_norm" in n for n in weights) else "norm2"
@@ -51,17 +48,11 @@ def torch_names(weights: dict[str, Any]) -> dict[str, Any]:
     return names
 
 
-def tensors(arrays: list[np.ndarray]) -> list[Any]:
+def tensors(arrays):
     return [torch.tensor(array, requires_grad=True) for array in arrays]
 
 
-def assert_same(
-    ours: Any,
-    theirs: Any,
-    inputs: list[np.ndarray],
-    options: dict[str, Any] | None = None,
-    call: Any = lambda layer, *inputs: layer(*inputs),
-) -> None:
+def assert_same(ours, theirs, inputs, options=None, call=lambda layer, *inputs: layer(*inputs)):
     """Output, and gradients by every input and weight, of both layers at the same weights."""
     theirs.load_state_dict({k: torch.tensor(w) for k, w in torch_names(state(ours)).items()})
     found = tensors(inputs)
@@ -82,7 +73,7 @@ def assert_same(
 
 
 @pytest.mark.parametrize("cross", [False, True], ids=["self", "cross"])
-def test_multi_head_attention(cross: bool) -> None:
+def test_multi_head_attention(cross):
     kept = MEMORY_KEPT if cross else KEPT
     theirs = torch.nn.MultiheadAttention(D, HEADS, batch_first=True, dtype=torch.float64)
     assert_same(
@@ -98,8 +89,8 @@ def test_multi_head_attention(cross: bool) -> None:
 
 @pytest.mark.parametrize("norm_first", [False, True], ids=["norm last", "norm first"])
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
-def test_encoder_layer(norm_first: bool, activation: str) -> None:
-    how: dict[str, Any] = {"norm_first": norm_first, "activation": activation}
+def test_encoder_layer(norm_first, activation):
+    how = {"norm_first": norm_first, "activation": activation}
     assert_same(
         made(EncoderLayer, D, HEADS, D_FEEDFORWARD, epsilon=1e-12, **how),
         torch.nn.TransformerEncoderLayer(
@@ -112,8 +103,8 @@ def test_encoder_layer(norm_first: bool, activation: str) -> None:
 
 
 @pytest.mark.parametrize("norm_first", [False, True], ids=["norm last", "norm first"])
-def test_decoder_layer(norm_first: bool) -> None:
-    how: dict[str, Any] = {"norm_first": norm_first, "activation": "gelu"}
+def test_decoder_layer(norm_first):
+    how = {"norm_first": norm_first, "activation": "gelu"}
     assert_same(
         made(DecoderLayer, D, HEADS, D_FEEDFORWARD, **how),
         torch.nn.TransformerDecoderLayer(D, HEADS, D_FEEDFORWARD, **how, **TORCH),

@@ -1,7 +1,5 @@
 """Partial results: attention over some of the keys, merged; keys and values in files."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import numpy as np
@@ -13,11 +11,11 @@ from tests.attention.numbers import random
 INF = np.inf
 
 
-def tensors(dtype: str) -> tuple[np.ndarray, ...]:
+def tensors(dtype):
     return tuple(random(n, d, dtype=dtype, seed=d) for n, d in ((500, 8), (600, 8), (600, 5)))
 
 
-def dense(*args: np.ndarray, **options: object) -> np.ndarray:
+def dense(*args, **options):
     """What `attention` gives where it must hold every weight."""
     return attention(*args, return_weights=True, **options)[0]
 

@@ -33,7 +33,7 @@ class Case(NamedTuple):
     expected: dict[str, np.ndarray]
 
 
-def case(test: Any) -> Case:
+def case(test):
     """ONNX's test as a Case; an input or output that is left out has an empty name there."""
     (node,) = test.model.graph.node
     ((inputs, outputs),) = test.data_sets
@@ -53,7 +53,7 @@ CASES = {
 HALVES = [name for name in CASES if CASES[name].inputs["Q"].dtype.name in ROUNDED_ONCE]
 
 
-def assert_close(got: np.ndarray, wanted: np.ndarray, rtol: float) -> None:
+def assert_close(got, wanted, rtol):
     """In float64, because NumPy would take the tolerance itself to float16."""
     np.testing.assert_allclose(got.astype(float), wanted.astype(float), rtol=rtol, atol=ATOL)
 

@@ -1,7 +1,5 @@
 """Positions: the sinusoidal table's figures, and the learned table's limits."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -9,7 +7,7 @@ from qkvsearch.attention.layers.basic import LearnedPositions, sinusoidal_positi
 
 
 @pytest.mark.parametrize("d", [1, 2, 5, 8])
-def test_every_entry_is_the_papers_formula(d: int) -> None:
+def test_every_entry_is_the_papers_formula(d):
     table = sinusoidal_positions(7, d, dtype=np.float64)
     for position in range(7):
         for column in range(d):
@@ -18,12 +16,12 @@ def test_every_entry_is_the_papers_formula(d: int) -> None:
             assert table[position, column] == pytest.approx(expected, abs=1e-12)
 
 
-def test_learned_positions_are_added_from_the_first_on() -> None:
+def test_learned_positions_are_added_from_the_first_on():
     layer = LearnedPositions.create(5, 2, rng=0, dtype=np.float64)
     np.testing.assert_array_equal(layer(np.zeros((3, 4, 2)))[2], layer.weight[:4])
 
 
-def test_a_text_longer_than_the_table_is_refused() -> None:
+def test_a_text_longer_than_the_table_is_refused():
     layer = LearnedPositions.create(5, 2, rng=0)
     with pytest.raises(ValueError, match="6 tokens is longer than the 5 positions"):
         layer(np.zeros((6, 2)))

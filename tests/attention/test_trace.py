@@ -1,9 +1,6 @@
 """The trace: the same numbers as `attention`, each step from the one before, in symbols too."""
 
-from __future__ import annotations
-
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +9,7 @@ from hypothesis import strategies as st
 
 from qkvsearch.attention import AdditiveScore, attention, dot_score
 from qkvsearch.attention.symbols import Expression
-from qkvsearch.attention.trace import Trace, TraceStep, trace, trace_self_attention
+from qkvsearch.attention.trace import trace, trace_self_attention
 from tests.attention.numbers import random
 
 X = np.array([[1, 0, 1, 0], [0, 2, 0, 2], [1, 1, 1, 1]])
@@ -21,11 +18,11 @@ W_QUERY = [[1, 0, 1], [1, 0, 0], [0, 0, 1], [0, 1, 1]]
 W_VALUE = [[0, 2, 0], [0, 3, 0], [1, 0, 3], [1, 1, 0]]
 
 
-def eight_steps(**options: Any) -> Trace:
+def eight_steps(**options):
     return trace_self_attention(X, W_QUERY, W_KEY, W_VALUE, **options)
 
 
-def written(step: TraceStep) -> list[Any]:
+def written(step):
     return [str(entry) for entry in step.symbols.flat]
 
 
@@ -33,7 +30,7 @@ def written(step: TraceStep) -> list[Any]:
 
 
 @st.composite
-def cases(draw: st.DrawFn) -> tuple[list[np.ndarray], dict[str, Any]]:
+def cases(draw):
     L, S, d, dv = (draw(st.integers(1, 4)) for _ in range(4))
     rng = np.random.default_rng(draw(st.integers(0, 2**31)))
     dtype = draw(st.sampled_from(["float64", "float32", "float16"]))

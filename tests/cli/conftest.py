@@ -1,14 +1,12 @@
 """Every test of a door starts in an empty folder."""
 
-from __future__ import annotations
-
 import pytest
 
 from qkvsearch.data.samples import SAMPLES, Sample
 
 
 @pytest.fixture(autouse=True)
-def in_an_empty_folder(surroundings) -> None:
+def in_an_empty_folder(surroundings):
     pass
 
 

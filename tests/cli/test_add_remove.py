@@ -1,7 +1,5 @@
 """`add` and `remove`: what they say, and that `search` and `record` know it at once."""
 
-from __future__ import annotations
-
 import json
 import shutil
 
@@ -14,7 +12,7 @@ def shop_here(surroundings, shop_path, monkeypatch):
     shutil.copytree(shop_path, ".qkvsearch")
 
 
-def ids(answer) -> list:
+def ids(answer):
     assert answer.code == 0, answer.stderr
     return [row["id"] for row in json.loads(answer.stdout)]
 

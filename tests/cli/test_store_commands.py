@@ -1,7 +1,5 @@
 """The commands of the store: who waits, what is asked first, what is undone, forgotten, mended."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -25,26 +23,26 @@ READERS = {
 
 
 @pytest.fixture
-def shop_here(surroundings, shop_path, monkeypatch) -> Path:
+def shop_here(surroundings, shop_path, monkeypatch):
     """The shop as the workspace of this folder."""
     monkeypatch.setattr(merging, "MAX_CHANGED_SHARE", 9)
     return Path(shutil.copytree(shop_path, ".qkvsearch"))
 
 
 @pytest.fixture
-def kettles(tmp_path) -> Path:
+def kettles(tmp_path):
     path = tmp_path / "kettles.csv"
     rows = "".join(f"{number},copper kettle,2020\n" for number in range(60, 75))
     path.write_text(f"id,title,made\n{rows}", encoding="utf-8")
     return path
 
 
-def rows(answer) -> list[dict]:
+def rows(answer):
     assert answer.code == 0, answer.stderr
     return json.loads(answer.stdout)
 
 
-def ids(qkv) -> set:
+def ids(qkv):
     return {row["id"] for row in rows(qkv("items", "-k", 100, "--format", "json"))}
 
 
@@ -110,7 +108,7 @@ def test_readers_and_records_wait_for_nobody(qkv, busy):
 # --- asking ---
 
 
-def answered(words: str, *args) -> tuple[int, str]:
+def answered(words, *args):
     """Exit code and stderr of a command on a terminal, on which a person types these words."""
     command = [sys.executable, "-c", "from qkvsearch.cli import main; main()", *map(str, args)]
     return on_a_terminal(command, "stdin", "stderr", typed=words, TERM="dumb")

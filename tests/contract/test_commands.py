@@ -2,8 +2,6 @@
 every format, a sentence and exit code 1 for what does not exist, and never a traceback.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -26,7 +24,7 @@ ESCAPE = "\x1b["
 COLOUR = re.compile(r"\x1b\[[\d;]*\b(3[0-8]|4[0-8]|9\d|10[0-7])\b[\d;]*m")
 
 
-def leaves(command: click.Command, *path: str) -> dict[str, click.Command]:
+def leaves(command, *path):
     """Commands that do something, by their full names: `data list`, not `data`."""
     if not isinstance(command, click.Group):
         return {" ".join(path): command}
@@ -172,7 +170,7 @@ class TestEveryCall:
         assert "--nonsense" in answer.stderr
 
 
-def rows_of_markdown(text: str) -> list[dict[str, str]]:
+def rows_of_markdown(text):
     lines = [re.split(r"(?<!\\) \| ", line[2:-2]) for line in text.splitlines()]
     assert set(lines[1]) == {"---"}
     return [dict(zip(lines[0], line, strict=True)) for line in lines[2:]]
@@ -254,7 +252,7 @@ for number, args in enumerate(json.loads(sys.argv[1])):
 """
 
 
-def parts_of(text: str) -> list[str]:
+def parts_of(text):
     return re.split(r"^== \d+\r?\n", text, flags=re.MULTILINE)[1:]
 
 

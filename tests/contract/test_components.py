@@ -3,16 +3,12 @@ the base that they merge into, and as a fresh build where nothing is learned; no
 parts, and none is read that does not go with the others.
 """
 
-from __future__ import annotations
-
 import errno
 import shutil
-from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -28,7 +24,6 @@ from qkvsearch.errors import DamagedError
 from qkvsearch.index import StoredModels, learned_models, tokens
 from qkvsearch.index import merge as merging
 from qkvsearch.index.add import add_items, remove_items
-from qkvsearch.index.component import IndexComponent
 from qkvsearch.index.dense import DenseComponent
 from qkvsearch.index.interaction_log import LogComponent
 from qkvsearch.index.learn import learn_preferences
@@ -40,7 +35,7 @@ from qkvsearch.index.tokens import TokensComponent
 from qkvsearch.retrieval import DenseKeys, LexicalKeys
 from qkvsearch.retrieval import late_interaction as late
 from qkvsearch.retrieval.word_index import WordIndex, WordSequences
-from qkvsearch.storage import BuildContents, Workspace
+from qkvsearch.storage import Workspace
 from qkvsearch.storage.catalog.file import CATALOG
 from qkvsearch.text.analysis import Analyzer, Token
 from qkvsearch.text.labelled import unit_rows
@@ -81,11 +76,11 @@ LOG = pd.DataFrame(
 )
 
 
-def nothing(stage: str, done: int, total: int) -> None:
+def nothing(stage, done, total):
     """For whoever must be told how far it is."""
 
 
-def republished(path: Path, change: Callable[[BuildContents], None]) -> None:
+def republished(path, change):
     """The current build once more, with what `change` does to it."""
     workspace = Workspace(path)
     with closing(workspace.open()) as build:
@@ -94,7 +89,7 @@ def republished(path: Path, change: Callable[[BuildContents], None]) -> None:
         workspace.publish(contents, "test")
 
 
-def vectors_of_words(encoder: Any, fields: Any, *_: Any) -> list:
+def vectors_of_words(encoder, fields, *_):
     """In place of `item_tokens`, whose vectors a random transformer makes all alike."""
     rows = [[np.frombuffer(f"{word:_<24}".encode(), np.int8) for word in text.split()]
             for text in fields[0]]  # fmt: skip
@@ -102,12 +97,12 @@ def vectors_of_words(encoder: Any, fields: Any, *_: Any) -> list:
 
 
 @pytest.fixture(scope="module")
-def whole_path(tmp_path_factory, tiny_bert) -> Path:
+def whole_path(tmp_path_factory, tiny_bert):
     """A workspace with every part: by a transformer, with ratings, times and a next-item model."""
     path = tmp_path_factory.mktemp("whole") / "ws"
     qkv.build(path, items=ITEMS, interactions=LOG, columns=COLUMNS, encoder=str(tiny_bert)).close()
 
-    def complete(contents: BuildContents) -> None:
+    def complete(contents):
         NextItemComponent().store(contents, NextItemModel.create(len(ITEMS), 8, 2, 2, 10, rng=0))
         found = vectors_of_words(None, [ITEMS.sort_values("id")["title"].tolist()])
         TokensComponent("transformer").store(contents, late.token_keys(found))
@@ -117,17 +112,17 @@ def whole_path(tmp_path_factory, tiny_bert) -> Path:
 
 
 @pytest.fixture
-def path(whole_path, tmp_path) -> Path:
+def path(whole_path, tmp_path):
     return Path(shutil.copytree(whole_path, tmp_path / "ws"))
 
 
 @pytest.fixture
-def whole(whole_path) -> Iterator[StoredModels]:
+def whole(whole_path):
     with qkv.open(whole_path) as engine:
         yield engine.models
 
 
-def kinds(build: StoredModels) -> set[type[IndexComponent]]:
+def kinds(build):
     return {type(part) for part in components_of(build)}
 
 
@@ -135,7 +130,7 @@ def kinds(build: StoredModels) -> set[type[IndexComponent]]:
 
 
 @pytest.fixture(params=["whole", "movies", "videos", "static"])
-def built(request, tmp_path_factory) -> Iterator[StoredModels]:
+def built(request, tmp_path_factory):
     if request.param == "static":
         if find_package() is None:
             pytest.skip("needs wordllama")
@@ -179,13 +174,11 @@ def test_an_array_of_no_part_is_an_error(path):
 class Case:
     """A fitted model: what `store` is given, what `load` is to be like, and what to ask of both."""
 
-    def __init__(
-        self, part: IndexComponent, given: tuple, like: Any, ask: Callable[[Any], list]
-    ) -> None:
+    def __init__(self, part, given, like, ask):
         self.part, self.given, self.like, self.ask = part, given, like, ask
 
 
-def lexical(whole: StoredModels) -> Case:
+def lexical(whole):
     analyzer = Analyzer()
     counted = count_terms(ITEMS["title"], analyzer.key_terms)
     return Case(
@@ -199,24 +192,24 @@ def lexical(whole: StoredModels) -> Case:
     )
 
 
-def codes(whole: StoredModels) -> Case:
+def codes(whole):
     """Each id is found alone, and weighs 2.2 times the idf of a word that one item has."""
     catalog = read_dataset(ITEMS, None).catalog
     alone = np.float32(2.2 * np.log1p((len(catalog) - 0.5) / 1.5)) * np.eye(len(catalog))
     like = SimpleNamespace(head=lambda tokens: row_of(tokens[0].term))
 
-    def row_of(term: str) -> SimpleNamespace | None:
+    def row_of(term):
         rows = [row for row, id_ in enumerate(catalog.ids.texts) if id_ == term]
         return SimpleNamespace(scores=np.float32(alone[rows[0]])) if rows else None
 
-    def ask(keys: Any) -> list:
+    def ask(keys):
         found = [keys.head([Token(term, term)]) for term in ("x1", "-5", "17", "nowhere")]
         return [None if head is None else head.scores for head in found]
 
     return Case(CodesComponent(), (catalog,), like, ask)
 
 
-def words(whole: StoredModels) -> Case:
+def words(whole):
     """Phrases and beginnings of words."""
     fields = [read_dataset(ITEMS, None, COLUMNS).catalog.fields()[0]]
     index = WordIndex([(WordSequences.of_fields(fields), np.arange(len(ITEMS)))], len(ITEMS))
@@ -234,8 +227,8 @@ def words(whole: StoredModels) -> Case:
     )
 
 
-def dense(head: str) -> Callable[[StoredModels], Case]:
-    def case(whole: StoredModels) -> Case:
+def dense(head):
+    def case(whole):
         encoder = whole.encoder(head)
         made = encode_items(head, encoder, [ITEMS["title"].tolist()], nothing)
         return Case(
@@ -251,7 +244,7 @@ def dense(head: str) -> Callable[[StoredModels], Case]:
     return case
 
 
-def token_vectors(whole: StoredModels) -> Case:
+def token_vectors(whole):
     keys, query = whole.token_keys, whole.encoder(whole.main_head).encode("deep sea").vectors
     return Case(
         TokensComponent(whole.main_head),
@@ -261,7 +254,7 @@ def token_vectors(whole: StoredModels) -> Case:
     )
 
 
-def preferred(whole: StoredModels) -> Case:
+def preferred(whole):
     log = whole.log()
     factors = ImplicitALS(n_components=4, random_state=0).fit(log.matrix()).factors_
     counts = np.bincount(log.items, minlength=len(ITEMS))
@@ -291,7 +284,7 @@ def preferred(whole: StoredModels) -> Case:
     )
 
 
-def ratings(whole: StoredModels) -> Case:
+def ratings(whole):
     factors = BiasedMF(random_state=0).fit(whole.log()).factors_
     bias, embedding = factors.fold_in([0, 3], [5.0, 1.0])
     return Case(
@@ -305,7 +298,7 @@ def ratings(whole: StoredModels) -> Case:
     )
 
 
-def next_item(whole: StoredModels) -> Case:
+def next_item(whole):
     model = NextItemModel.create(len(ITEMS), 8, 2, 2, 10, rng=1)
     history = np.array([3, 1, 4])
     return Case(
@@ -316,10 +309,10 @@ def next_item(whole: StoredModels) -> Case:
     )
 
 
-def log(whole: StoredModels) -> Case:
+def log(whole):
     given = whole.log()
 
-    def history(user: int) -> SimpleNamespace:
+    def history(user):
         rows = given.users == user
         return SimpleNamespace(positions=given.items[rows], ratings=given.ratings[rows],
                                times=given.times[rows])  # fmt: skip
@@ -371,7 +364,7 @@ def test_what_is_stored_answers_as_what_was_fitted(name, whole, path):
 # --- base and segments ---
 
 
-def changed(items: pd.DataFrame, rng: np.random.Generator) -> tuple[pd.DataFrame, list[str]]:
+def changed(items, rng):
     """What one random update adds (some with an id that is there, some of these with its text), and
     what the next one removes.
     """
@@ -391,13 +384,13 @@ def changed(items: pd.DataFrame, rng: np.random.Generator) -> tuple[pd.DataFrame
     return added, leaving.tolist()
 
 
-def after(items: pd.DataFrame, added: pd.DataFrame) -> pd.DataFrame:
+def after(items, added):
     """The catalog by text ids, titles as a build shows them."""
     there = pd.concat([items[~items["id"].isin(added["id"])], added])
     return there.sort_values("id").reset_index(drop=True)
 
 
-def everything(models: StoredModels, terms: list[str]) -> dict[str, list[Any]]:
+def everything(models, terms):
     """What each part answers with, as arrays."""
     log, tokens, liked = (
         models.load(LogComponent()),
@@ -433,7 +426,7 @@ def everything(models: StoredModels, terms: list[str]) -> dict[str, list[Any]]:
     }
 
 
-def answers(engine: Any) -> list[Any]:
+def answers(engine):
     some_item = engine.snapshot.catalog.ids("items").texts[5]
     rankings = [
         *(engine.search(query, k=99) for query in (*QUERIES, "sku-507", "squid zanzibar")),
@@ -443,14 +436,14 @@ def answers(engine: Any) -> list[Any]:
     return [([(hit.id, hit.score) for hit in found], found.notes) for found in rankings]
 
 
-def assert_equal(one: dict[str, list[Any]], other: dict[str, list[Any]], where: str) -> None:
+def assert_equal(one, other, where):
     assert one.keys() == other.keys()
     for name in one:
         for i, (array, like) in enumerate(zip(one[name], other[name], strict=True)):
             np.testing.assert_array_equal(array, like, err_msg=f"{where}: {name} {i}")
 
 
-def assert_as_afresh(models: StoredModels, whole: StoredModels, items: pd.DataFrame) -> None:
+def assert_as_afresh(models, whole, items):
     """What is not learned is as in a build of these items."""
     snapshot, titles = models.snapshot, items["title"].tolist()
     assert [str(i) for i in snapshot.catalog.ids("items").texts] == items["id"].tolist()
@@ -480,9 +473,7 @@ def assert_as_afresh(models: StoredModels, whole: StoredModels, items: pd.DataFr
         np.testing.assert_array_equal(span, like)
 
 
-def assert_what_was_learned_stays(
-    models: StoredModels, whole: StoredModels, items: pd.DataFrame, had: set[str]
-) -> None:
+def assert_what_was_learned_stays(models, whole, items, had):
     """Items that were always there, replaced or not, keep what was learned of them."""
     before = {str(i): row for row, i in enumerate(whole.snapshot.catalog.ids("items").texts)}
     rows = [before[i] if i in had else -1 for i in items["id"]]
@@ -607,7 +598,7 @@ def test_text_ids_among_whole_numbers_put_every_row_in_another_place(tmp_path):
 
 
 def test_tokens_that_the_disk_has_no_room_for_are_none_at_all_and_that_is_said(path, monkeypatch):
-    def full(encoder: Any, fields: Any, *_: Any) -> Iterator[np.ndarray]:
+    def full(encoder, fields, *_):
         yield vectors_of_words(encoder, fields)[0]
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -644,13 +635,13 @@ def test_texts_that_were_cut_are_counted_as_items_join_and_leave(path, monkeypat
     monkeypatch.setattr(tokens, "item_tokens", vectors_of_words)
     workspace, long = Workspace(path), "deep " * 20
 
-    def told(*updates: Callable[[], Any]) -> Iterator[str]:
+    def told(*updates):
         for update in updates:
             update()
             with qkv.open(path) as engine:
                 yield engine.snapshot.facts.get("texts_cut", "").partition(" texts")[0]
 
-    def add(*titles: str) -> Callable[[], Any]:
+    def add(*titles):
         frame = pd.DataFrame({"id": ["4", "77"][: len(titles)], "title": titles, "sku": None})
         return lambda: add_items(workspace, frame)
 
@@ -668,7 +659,7 @@ def test_the_scale_of_ratings_stays_the_one_that_was_learned_on(path, whole):
 # --- what does not go together ---
 
 
-def spoiled(array: np.ndarray, form: Any) -> Iterator[np.ndarray]:
+def spoiled(array, form):
     """Of another type, of another shape, of another length, and with numbers that lead nowhere."""
     yield np.zeros(array.shape, np.int8 if form.kinds == "S" else "S9")
     yield array[..., None]
@@ -683,7 +674,7 @@ def spoiled(array: np.ndarray, form: Any) -> Iterator[np.ndarray]:
         yield np.where(np.arange(len(array)) == len(array) // 2, 10**6, array).astype(array.dtype)
 
 
-def use(part: IndexComponent, models: StoredModels) -> None:
+def use(part, models):
     """All that the part gives."""
     part.read(models.snapshot)
     loaded = models.load(part)
@@ -727,7 +718,7 @@ def test_an_array_that_does_not_go_with_the_others_is_named(group, name, path, w
     array = np.array(whole.snapshot.array(f"{group}.{name}"))
     for values in spoiled(array, part.arrays[name]):
 
-        def spoil(contents: BuildContents, values: np.ndarray = values) -> None:
+        def spoil(contents, values=values):
             part.put(contents, **{name: values})
 
         republished(path, spoil)
@@ -775,7 +766,7 @@ def test_a_log_without_ratings_leaves_nothing_of_those_that_were_there(leaving, 
     with qkv.open(path) as engine:
         log = replace(engine.models.log(), ratings=None, times=None, weights=None, scale=None)
 
-    def learn(contents: BuildContents) -> None:
+    def learn(contents):
         for part in (LogComponent(), PreferencesComponent(), RatingsComponent()):
             part.learn(contents, log, nothing)
 

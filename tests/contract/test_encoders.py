@@ -1,7 +1,5 @@
 """Every text encoder keeps the one protocol: what it can do needs not be asked of its class."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -15,7 +13,7 @@ from qkvsearch.text.learned.corpus_encoders import CorpusEncoder
 from qkvsearch.text.pretrained import static, transformer_encoder
 from qkvsearch.text.pretrained.static import StaticEncoder
 from qkvsearch.text.pretrained.transformer_encoder import TransformerEncoder
-from qkvsearch.text.text_encoder import EncodedItems, TextEncoder, encode_items
+from qkvsearch.text.text_encoder import EncodedItems, encode_items
 
 tokenizers = pytest.importorskip("tokenizers", reason="needs tokenizers: qkvsearch[encoders]")
 
@@ -27,7 +25,7 @@ VANISHING = ["\u0301", "\u0301\u0301"]
 words = st.lists(st.sampled_from(WORDS), max_size=8).map(" ".join)
 
 
-def static_encoder() -> StaticEncoder:
+def static_encoder():
     pieces = ["[UNK]", "deep", "sea", "red", "water", "注", "意", ".", "a", "the"]
     vocabulary = {piece: i for i, piece in enumerate(pieces)}
     tokenizer = tokenizers.Tokenizer(tokenizers.models.WordPiece(vocabulary, unk_token="[UNK]"))
@@ -38,7 +36,7 @@ def static_encoder() -> StaticEncoder:
 
 
 @pytest.fixture(scope="module", params=["corpus", "static", "transformer"])
-def encoder(request, tiny_bert) -> TextEncoder:
+def encoder(request, tiny_bert):
     if request.param == "transformer":
         return TransformerEncoder.from_folder(tiny_bert)
     if request.param == "static":
@@ -46,7 +44,7 @@ def encoder(request, tiny_bert) -> TextEncoder:
     return CorpusEncoder(n_components=D).fit(["deep sea", "red water", "water sea 注意"]).encoder_
 
 
-def size(encoder) -> int:
+def size(encoder):
     return encoder.encode_many([]).shape[1]
 
 
@@ -91,7 +89,7 @@ def test_texts_beyond_a_batch_are_as_one_by_one(encoder, monkeypatch):
     for module in (static, transformer_encoder):
         monkeypatch.setattr(module, "BATCH", 3)
     texts = [*TEXTS, "deep " * 30, *TEXTS, "sea " * 30]
-    steps: list[tuple[str, int, int]] = []
+    steps = []
     found = encoder.encode_texts(texts, lambda *step: steps.append(step))
     for text, embedding in zip(texts, found.embeddings, strict=True):
         np.testing.assert_allclose(encoder.encode(text).vectors.sum(axis=0), embedding, atol=3e-6)
@@ -108,7 +106,7 @@ def test_one_reading_of_many_texts_gives_embeddings_and_tokens(encoder, monkeypa
     for module in (static, transformer_encoder):
         monkeypatch.setattr(module, "BATCH", 3)
     texts = [*TEXTS, "deep " * 30, *TEXTS, "sea " * 30]
-    steps: list[tuple[str, int, int]] = []
+    steps = []
     batches = list(encoder.encode_with_tokens(texts, 2, lambda *step: steps.append(step)))
     expected = encoder.encode_texts(texts)
     embeddings = np.concatenate([found.embeddings for found, _ in batches])
@@ -175,7 +173,7 @@ def test_what_is_beyond_the_limit_is_counted(encoder):
 
 def test_items_say_how_many_of_their_texts_were_cut(encoder):
     fields = [["deep sea", "deep " * 30], ["red", "sea " * 30]]
-    steps: list[tuple[str, int, int]] = []
+    steps = []
     columns, cut = encode_items("NAME", encoder, fields, lambda *step: steps.append(step))
     total = sum(encoder.encode_many(column) for column in fields)
     np.testing.assert_allclose(EncodedItems(columns, cut).keys(), unit_rows(total), atol=3e-6)

@@ -1,10 +1,7 @@
 """What every estimator promises: the rules of scikit-learn, the same bits, the obvious answer."""
 
-from __future__ import annotations
-
 import copy
 import inspect
-from typing import Any
 
 import numpy as np
 import pytest
@@ -34,16 +31,16 @@ ESTIMATORS = [*COLLABORATIVE, ItemNeighbours, *TEXT, NextItem]
 SIZES = {ItemNeighbours: "n_neighbours"}
 
 
-def size(estimator: Any) -> str:
+def size(estimator):
     return SIZES.get(type(estimator), "n_components")
 
 
-def named(model: type) -> str:
+def named(model):
     return model.__name__
 
 
 @pytest.fixture(params=ESTIMATORS, ids=named)
-def estimator(request: pytest.FixtureRequest) -> Any:
+def estimator(request):
     if request.param is NextItem:
         pytest.importorskip("torch", reason="NextItem learns with torch")
     if request.param is ItemNeighbours:
@@ -52,12 +49,12 @@ def estimator(request: pytest.FixtureRequest) -> Any:
 
 
 @pytest.fixture(params=COLLABORATIVE, ids=named)
-def model(request: pytest.FixtureRequest) -> Any:
+def model(request):
     return request.param(n_components=4, random_state=0)
 
 
 @pytest.fixture
-def data(estimator: Any, scattered: csr_matrix) -> Any:
+def data(estimator, scattered):
     """Something that it learns from, enough for the work to be shared among threads."""
     rng = np.random.default_rng(0)
     if isinstance(estimator, NextItem):
@@ -68,19 +65,19 @@ def data(estimator: Any, scattered: csr_matrix) -> Any:
     return [" ".join(f"w{word}" for word in rng.zipf(1.3, 12) if word < 900) for _ in range(900)]
 
 
-def part_of(data: Any) -> Any:
+def part_of(data):
     if isinstance(data, Interactions):
         return data.take(data.users < 20)
     return data[: len(data) // 2] if isinstance(data, list) else data[:20]
 
 
-def arrays_of(data: Any) -> list[np.ndarray]:
+def arrays_of(data):
     if isinstance(data, Interactions):
         return [data.users, data.items, data.times]
     return [] if isinstance(data, list) else [data.data, data.indices, data.indptr]
 
 
-def learned(fitted: Any) -> dict[str, bytes]:
+def learned(fitted):
     """Every array that was learned, bit for bit."""
     arrays = {name: value for name, value in vars(fitted).items() if isinstance(value, np.ndarray)}
     if isinstance(fitted, ItemNeighbours):
@@ -256,7 +253,7 @@ class TestEveryCollaborativeModel:
             model.fit(csr_matrix((3, 3)))
 
     def test_callback_hears_of_every_iteration(self, model, scattered):
-        heard: list[tuple[int, int]] = []
+        heard = []
         model.set_params(max_iter=3, callback=lambda *turn: heard.append(turn)).fit(scattered)
         assert heard == [(1, 3), (2, 3), (3, 3)]
 
@@ -283,7 +280,7 @@ class TestQuality:
         train, test = planted
         pairs = test.tocoo()
 
-        def rmse(**parameters: float) -> float:
+        def rmse(**parameters):
             model = BiasedMF(max_iter=150, reg=0.02, random_state=0, **parameters).fit(train)
             errors = model.predict(pairs.row, pairs.col) - pairs.data
             return float(np.sqrt(np.mean(errors**2)))
@@ -305,7 +302,7 @@ class TestQuality:
         assert np.mean(subjects[cosines.argmax(axis=1)] == subjects) > 0.95
 
 
-def auc(scores: np.ndarray, train: csr_matrix, test: csr_matrix) -> float:
+def auc(scores, train, test):
     """How often a liked item of the test part stands before one that nobody said to be liked."""
     liked, known = test.toarray().astype(bool), train.toarray().astype(bool)
     found = [
@@ -316,7 +313,7 @@ def auc(scores: np.ndarray, train: csr_matrix, test: csr_matrix) -> float:
     return float(np.mean(found))
 
 
-def graded(like: np.ndarray) -> csr_matrix:
+def graded(like):
     """5 where `like`, else 1; the diagonal is left unrated."""
     users, items = np.nonzero(~np.eye(*like.shape, dtype=bool))
     return csr_matrix((np.where(like, 5.0, 1.0)[users, items], (users, items)), shape=like.shape)

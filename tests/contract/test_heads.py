@@ -1,15 +1,10 @@
 """What every retrieval head promises: parts that add up, finite scores, silence on the unknown."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pytest
 
-from qkvsearch.engine import Engine
 from qkvsearch.recommend.similar import WEIGHTS as SIMILAR_WEIGHTS
 from qkvsearch.retrieval import DenseKeys, Scores, fuse, rank
 from qkvsearch.text.labelled import LabelledVectors
@@ -21,11 +16,11 @@ SEARCHED = ("lexical", "lsa", "contrastive")
 HISTORIES = [[0], [3, 50, 90], list(range(0, 60, 2))]
 
 
-def searching(name: str) -> Callable[[Engine, str], Scores | None]:
+def searching(name):
     return lambda engine, query: engine.head(name, query)
 
 
-def semantic(engine: Engine, query: str) -> Scores | None:
+def semantic(engine, query):
     """As `similar` has it, under a name for whatever the encoder is."""
     main = engine.models.main_head
     query_vectors = engine.models.encoder(main).encode(query)
@@ -33,7 +28,7 @@ def semantic(engine: Engine, query: str) -> Scores | None:
     return engine.models.dense_keys(main).head("semantic", query_vectors, pieces_of)
 
 
-def collaborative(engine: Engine, history: list[int]) -> Scores | None:
+def collaborative(engine, history):
     factors = engine.models.implicit
     vectors = factors.history_vectors(np.array(history, dtype=np.int64))
     ids, _ = engine.catalog.names(history)
@@ -41,20 +36,20 @@ def collaborative(engine: Engine, history: list[int]) -> Scores | None:
     return keys.head("collaborative", LabelledVectors(ids, vectors))
 
 
-def fused(engine: Engine, query: str) -> Scores | None:
+def fused(engine, query):
     return engine.texts.fused(query)
 
 
-def fused_by_rank(engine: Engine, query: str) -> Scores | None:
+def fused_by_rank(engine, query):
     return engine.texts.fused(query, fusion="ranks")
 
 
-def personal(engine: Engine, query: str) -> Scores | None:
+def personal(engine, query):
     """A search by someone whose history is known."""
     return engine.texts.fused(query, preferences=lambda: collaborative(engine, HISTORIES[1]))
 
 
-def fused_with_taste(engine: Engine, query: str) -> Scores | None:
+def fused_with_taste(engine, query):
     """A text and a person at once: heads that measure in units of their own."""
     if (words := semantic(engine, query)) is None:
         return None
@@ -62,7 +57,7 @@ def fused_with_taste(engine: Engine, query: str) -> Scores | None:
 
 
 # Each head with questions that it can answer and one that it cannot.
-HEADS: dict[str, tuple[Any, list[Any], Any]] = {
+HEADS = {
     **{name: (searching(name), QUERIES, UNKNOWN) for name in SEARCHED},
     "semantic": (semantic, QUERIES, UNKNOWN),
     "collaborative": (collaborative, HISTORIES, []),
@@ -75,7 +70,7 @@ CASES = [(name, question) for name, (_, questions, _) in HEADS.items() for quest
 
 
 @pytest.fixture(params=CASES, ids=lambda case: f"{case[0]}: {str(case[1])[:20]}")
-def head(request: pytest.FixtureRequest, movies: Engine) -> Scores:
+def head(request, movies):
     name, question = request.param
     found = HEADS[name][0](movies, question)
     assert found is not None

@@ -3,21 +3,17 @@
 The content is two films with awkward titles, watched by two people, and a row that nobody can use.
 """
 
-from __future__ import annotations
-
 import csv
 import json
-from pathlib import Path
 
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qkvsearch.data.dataset import Dataset, read_dataset
+from qkvsearch.data.dataset import read_dataset
 from qkvsearch.data.files.frames import as_text
 from qkvsearch.data.files.tables import read_table
-from qkvsearch.data.report import ReadReport
 from qkvsearch.data.samples import SAMPLES, sample
 from qkvsearch.data.sources import GENRES, read_source
 
@@ -33,8 +29,8 @@ RATINGS = [
 UNKNOWN = "with an item that is not in the catalog"
 
 
-def delimited(delimiter: str, suffix: str, encoding: str = "utf-8"):
-    def write(folder: Path) -> Dataset:
+def delimited(delimiter, suffix, encoding="utf-8"):
+    def write(folder):
         paths = []
         for name, rows in (("items", FILMS), ("log", RATINGS)):
             paths.append(folder / f"{name}{suffix}")
@@ -47,45 +43,45 @@ def delimited(delimiter: str, suffix: str, encoding: str = "utf-8"):
     return write
 
 
-def json_lines(folder: Path) -> Dataset:
+def json_lines(folder):
     for name, rows in (("items", FILMS), ("log", RATINGS)):
         lines = [json.dumps(row, ensure_ascii=False) for row in rows]
         (folder / f"{name}.jsonl").write_text("\n".join(lines), encoding="utf-8")
     return read_dataset(folder / "items.jsonl", folder / "log.jsonl")
 
 
-def json_arrays(folder: Path) -> Dataset:
+def json_arrays(folder):
     (folder / "items.json").write_text(json.dumps(FILMS), encoding="utf-8")
     (folder / "log.json").write_text(json.dumps(RATINGS, indent=2), encoding="utf-8")
     return read_dataset(folder / "items.json", folder / "log.json")
 
 
-def parquet(folder: Path) -> Dataset:
+def parquet(folder):
     pytest.importorskip("pyarrow", reason="Parquet needs the extra [parquet]")
     pd.DataFrame(FILMS).to_parquet(folder / "items.parquet")
     pd.DataFrame(RATINGS).to_parquet(folder / "log.parquet")
     return read_dataset(folder / "items.parquet", folder / "log.parquet")
 
 
-def frames(folder: Path) -> Dataset:
+def frames(folder):
     return read_dataset(pd.DataFrame(FILMS), pd.DataFrame(RATINGS))
 
 
-def movielens_csv(folder: Path) -> Dataset:
+def movielens_csv(folder):
     delimited(",", ".csv")(folder)
     (folder / "items.csv").rename(folder / "movies.csv")
     (folder / "log.csv").rename(folder / "ratings.csv")
     return read_source(folder)
 
 
-def movielens_dat(folder: Path) -> Dataset:
+def movielens_dat(folder):
     for name, rows in (("movies.dat", FILMS), ("ratings.dat", RATINGS)):
         lines = ["::".join(map(str, row.values())) for row in rows]
         (folder / name).write_text("\n".join(lines) + "\n", encoding="latin-1")
     return read_source(folder)
 
 
-def movielens_100k(folder: Path) -> Dataset:
+def movielens_100k(folder):
     films = []
     for film in FILMS:
         flags = ["1" if genre in film["genres"].split("|") else "0" for genre in GENRES]
@@ -96,7 +92,7 @@ def movielens_100k(folder: Path) -> Dataset:
     return read_source(folder)
 
 
-def movielens_ranked(folder: Path) -> Dataset:
+def movielens_ranked(folder):
     """`::` for the films, and a CSV that ranks each user's ratings in place of times."""
     movielens_dat(folder)
     (folder / "ratings.dat").unlink()
@@ -126,7 +122,7 @@ SOURCES = {
 
 
 @pytest.fixture(params=SOURCES)
-def dataset(request: pytest.FixtureRequest, tmp_path: Path) -> Dataset:
+def dataset(request, tmp_path):
     return SOURCES[request.param](tmp_path)
 
 
@@ -224,10 +220,10 @@ def test_the_counts_of_any_messy_log_add_up(rows):
     assert report.merged == len(usable) - len({(u.strip(), i.strip()) for u, i, _ in usable})
 
 
-def is_usable(user: str, item: str, rating: str) -> bool:
+def is_usable(user, item, rating):
     return bool(user.strip()) and item.strip() in ("1", "2") and rating in ("1", "5", "-2", "nan")
 
 
-def assert_accounted_for(report: ReadReport) -> None:
+def assert_accounted_for(report):
     assert report.kept >= 0
     assert report.read == report.kept + report.merged + report.skipped.total()

@@ -1,7 +1,5 @@
 """Whatever stands in a catalog, no command lets it steer the terminal, or hide on it."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -146,11 +144,11 @@ def ugly(surroundings, tmp_path, monkeypatch):
     monkeypatch.setenv("QKVSEARCH_WORKSPACE", "ws")
 
 
-def asked(calls: list[list[str]]) -> list[str]:
+def asked(calls):
     return [sys.executable, "-c", ONE_BY_ONE, json.dumps(calls)]
 
 
-def raw(text: str) -> list[str]:
+def raw(text):
     """What of a text should not be there, each with what stands around it."""
     text = OURS.sub("", text.replace("\r\n", "\n")).replace("\r", "")
     return [text[max(found.start() - 80, 0) : found.end() + 20] for found in UNSAFE.finditer(text)]
@@ -161,7 +159,7 @@ def test_every_command_is_asked():
     assert asked == set(COMMANDS) - {"serve"}  # which is not done by itself
 
 
-def check_codes() -> None:
+def check_codes():
     """What should be done was done, and what should be refused was refused."""
     codes = dict(zip(map(str, ALL), json.loads(Path("codes.json").read_text()), strict=True))
     wrong = [call for call, code in codes.items() if (code > 0) != (call in map(str, REFUSED))]

@@ -1,7 +1,5 @@
 """Workspaces in trouble: newer, damaged, read-only, on a full disk, or interrupted."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal
@@ -30,16 +28,16 @@ QUESTIONS = [
 
 
 @pytest.fixture
-def shop_copy(shop_path, tmp_path) -> Path:
+def shop_copy(shop_path, tmp_path):
     return Path(shutil.copytree(shop_path, tmp_path / "ws"))
 
 
-def build_of(workspace: Path) -> Path:
+def build_of(workspace):
     (folder,) = (workspace / "builds").iterdir()
     return folder
 
 
-def assert_each_answers_or_names(qkv, workspace: Path, *names: str) -> None:
+def assert_each_answers_or_names(qkv, workspace, *names):
     """Each question is answered, or fails in a sentence with one of `names`; one does fail."""
     codes = []
     for args in QUESTIONS:

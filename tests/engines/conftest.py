@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import importlib.util
 import os
 import shutil
@@ -12,7 +10,7 @@ import pytest
 sys.path.append(str(Path(__file__).parents[2]))
 
 
-def missing() -> str:
+def missing():
     """Why no cluster can be started here; "" where one can."""
     if importlib.util.find_spec("pyspark") is None:
         return "pyspark is not installed"

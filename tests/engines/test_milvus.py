@@ -1,7 +1,5 @@
 """A build with its keys in Milvus answers as one with its keys here, and changes as it does."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys
@@ -47,7 +45,7 @@ WORDS = """sourdough bread starter guitar chords lesson garden tools red planet 
 learn beginner easy history of the sea whales film music""".split()
 
 
-def catalog(n: int = 160, seed: int = 0) -> pd.DataFrame:
+def catalog(n=160, seed=0):
     """Made titles and tags, with blanks in the other columns."""
     rng = np.random.default_rng(seed)
     titles = [" ".join(rng.choice(WORDS, 4)) for _ in range(n)]
@@ -69,7 +67,7 @@ def few():
         yield
 
 
-def built(folder, keys: bool) -> qkv.Engine:
+def built(folder, keys):
     place = f"milvus:{folder}/keys.db" if keys else None
     name = folder / ("milvus" if keys else "local")
     columns = qkv.Columns(text=["title", "tags"])
@@ -83,7 +81,7 @@ def both(tmp_path_factory):
         yield local, there
 
 
-def same(local, there, weights: float = 0.5) -> None:
+def same(local, there, weights=0.5):
     """The same hits with the same scores; weights are estimated, and near."""
     assert [hit.id for hit in local] == [hit.id for hit in there]
     for one, other in zip(local, there, strict=True):
@@ -312,7 +310,7 @@ def test_a_collection_that_is_there_stays(both):
 # --- changes ---
 
 
-def collections(engine: qkv.Engine) -> set[str]:
+def collections(engine):
     from qkvsearch.engines.milvus.connection import connect
 
     place = RemoteCollection.of(engine.snapshot.facts)
@@ -325,7 +323,7 @@ def own(tmp_path):
         yield local, there
 
 
-def answers_are_same(local: qkv.Engine, there: qkv.Engine) -> None:
+def answers_are_same(local, there):
     for query in QUERIES[:4]:
         same(local.search(query), there.search(query))
     same(local.similar("v0005"), there.similar("v0005"))

@@ -3,8 +3,6 @@
 python -m tests.faults [--seed N] [--share .01] [--only PART[:TRIAL]]
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys
@@ -14,7 +12,7 @@ from tests.faults.parts import PARTS, prepared
 from tests.faults.runner import Outcome, run_part
 
 
-def main() -> int:
+def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=0, help="another one draws other faults")
     parser.add_argument("--share", type=float, default=1.0, help="of a full run, such as .01")
@@ -43,7 +41,7 @@ def main() -> int:
     return 1 if any(outcome.faults for outcome in outcomes) else 0
 
 
-def summary(outcome: Outcome) -> str:
+def summary(outcome):
     counted = ", ".join(f"{n:,} {name}" for name, n in sorted(outcome.counts.items()))
     skipped = "; ".join(sorted(outcome.skipped))
     return (

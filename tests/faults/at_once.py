@@ -1,18 +1,13 @@
 """Two writers, a recorder and two readers at once, for minutes; now and then a writer is killed."""
 
-from __future__ import annotations
-
 import json
 import os
 import random
 import time
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import qkvsearch
 from tests.faults import children, world
-from tests.faults.runner import Fault, Trial, die_with_parent
+from tests.faults.runner import Fault, die_with_parent
 from tests.faults.world import QUESTIONS, copied, verify
 
 # Items of one `add` come together or not at all.
@@ -26,16 +21,16 @@ KILLED_EVERY = 15
 class Worker:
     """One of those at once, in a process of its own; what it says goes to a file, a line each."""
 
-    def __init__(self, number: int, path: Path, folder: Path, seed: float, until: float) -> None:
+    def __init__(self, number, path, folder, seed, until):
         self.number, self.path, self.folder, self.until = number, path, folder, until
         self.chance = random.Random(f"{seed} {number}")
         self.said = folder / f"said-{number}.jsonl"
 
-    def say(self, **what: Any) -> None:
+    def say(self, **what):
         with self.said.open("a") as file:
             file.write(json.dumps(what) + "\n")
 
-    def run(self, turn: Callable[[int], None]) -> int:
+    def run(self, turn):
         """A forked process that takes turns until the time is over."""
         pid = os.fork()
         if pid == 0:
@@ -53,7 +48,7 @@ class Worker:
                 os._exit(code)
         return pid
 
-    def command(self, *arguments: object, may_be_killed: bool = False) -> bool:
+    def command(self, *arguments, may_be_killed=False):
         """Whether it was done; False where it was killed. Raises `Fault` where it failed."""
         words = [str(word) for word in arguments]
         after = None
@@ -73,7 +68,7 @@ class Worker:
 
     # --- what each of them does in a turn ---
 
-    def write(self, number: int) -> None:
+    def write(self, number):
         """Items join, the writer's own leave again; now and then all is merged or learned anew."""
         first = FIRST + self.number * 1_000_000 + number * BATCH
         table = self.folder / f"new-{self.number}.csv"
@@ -96,24 +91,24 @@ class Worker:
         elif roll < 0.31:
             self.command("learn", may_be_killed=True)
 
-    def _all_there(self, ids: list[int]) -> bool:
+    def _all_there(self, ids):
         with qkvsearch.open(self.path) as engine:
             return all(item in engine.items for item in ids)
 
-    def record(self, number: int) -> None:
+    def record(self, number):
         """One more interaction of somebody new."""
         user = f"recorder{self.number}-{number}"
         if self.command("record", user, 30 + self.chance.randrange(50), 4, may_be_killed=True):
             self.say(recorded=user)
         time.sleep(self.chance.random() * 0.2)
 
-    def read(self, number: int) -> None:
+    def read(self, number):
         """A build that is opened answers the same as long as it is open; batches are whole."""
         with qkvsearch.open(self.path) as engine:
             until = min(self.until, time.time() + self.chance.choice([0, 0.2, 2, 15]))
             names = [name for name in QUESTIONS if name not in OF_RECORDS]
             first = {name: world.ask(engine, name) for name in names}
-            counted: dict[int, int] = {}
+            counted = {}
             ids = [int(one) for one in engine.items.to_frame().reset_index()["id"]]
             for item in ids:
                 if item >= FIRST:
@@ -134,7 +129,7 @@ class Worker:
             self.command("info", "--verify")
 
 
-def at_once(trial: Trial) -> None:
+def at_once(trial):
     seconds = float(os.environ["FAULTS_MINUTES"]) * 60
     path = copied("segments", trial.folder)
     seed, until = trial.chance.random(), time.time() + seconds
@@ -158,7 +153,7 @@ def at_once(trial: Trial) -> None:
     nothing_lost(path, [line for lines in said for line in lines])
 
 
-def nothing_lost(path: Path, said: list[dict]) -> None:
+def nothing_lost(path, said):
     """What was said to be done is there, and what was not may be."""
     with qkvsearch.open(path) as engine:
         ids = {int(one) for one in engine.items.to_frame().reset_index()["id"]}
@@ -181,5 +176,5 @@ def nothing_lost(path: Path, said: list[dict]) -> None:
         raise Fault(f"{len(lost)} of {len(recorded)} recorded users lost: {sorted(lost)[:3]}")
 
 
-def _lines(file: Path) -> list[dict]:
+def _lines(file):
     return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []

@@ -10,10 +10,8 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import qkvsearch
 from tests.faults.runner import die_with_parent
@@ -38,23 +36,16 @@ class Ran:
     stdout: str = ""
 
     @property
-    def last_line(self) -> str:
+    def last_line(self):
         return (self.stderr.strip().splitlines() or ["(nothing on stderr)"])[-1][:300]
 
 
-def command(
-    workspace: Path,
-    args: Sequence[str],
-    *,
-    kill_after: float | None = None,
-    kill_at_event: int | None = None,
-    set_up: Callable[[], None] | None = None,
-) -> Ran:
+def command(workspace, args, *, kill_after=None, kill_at_event=None, set_up=None):
     """A command of the command line in a forked child; killed after some seconds, or where it does
     something with a file for the n-th time. `set_up` runs in the child before.
     """
 
-    def run() -> None:
+    def run():
         from qkvsearch.cli import main
 
         main(["-q", "-w", str(workspace), *map(str, args)])
@@ -62,12 +53,7 @@ def command(
     return forked(run, kill_after, kill_at_event, set_up)
 
 
-def forked(
-    run: Callable[[], None],
-    kill_after: float | None = None,
-    kill_at_event: int | None = None,
-    set_up: Callable[[], None] | None = None,
-) -> Ran:
+def forked(run, kill_after=None, kill_at_event=None, set_up=None):
     """`run` in a forked child. What it says comes through pipes, which are no files: they are not
     limited where files are.
     """
@@ -89,23 +75,18 @@ def forked(
     return Ran(os.waitstatus_to_exitcode(status), err, seconds, int(events or 0), out)
 
 
-def _pipe() -> tuple[int, int]:
+def _pipe():
     reading, writing = os.pipe()
     fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, PIPE)
     return reading, writing
 
 
-def _all_of(pipe: int) -> str:
+def _all_of(pipe):
     with open(pipe, "rb") as file:
         return file.read().decode("utf-8", "replace")
 
 
-def _child(
-    run: Callable[[], None],
-    pipes: list[int],
-    kill_at_event: int | None,
-    set_up: Callable[[], None] | None,
-) -> None:
+def _child(run, pipes, kill_at_event, set_up):
     """Never returns."""
     code = 70
     count = lambda: 0  # noqa: E731
@@ -135,11 +116,11 @@ def _child(
         os._exit(code)
 
 
-def _count_events(kill_at: int | None) -> Callable[[], int]:
+def _count_events(kill_at):
     """How many events there were; at the one with this number the process is killed."""
     count = 0
 
-    def happened(event: str = "", _: tuple = ()) -> None:
+    def happened(event="", _=()):
         nonlocal count
         if event.startswith(EVENTS):
             count += 1  # first: to kill is an event, too
@@ -151,17 +132,17 @@ def _count_events(kill_at: int | None) -> Callable[[], int]:
     return lambda: count
 
 
-def _tell_of_syncs(happened: Callable[[], None]) -> None:
+def _tell_of_syncs(happened):
     """What is written to a disk, and what SQLite is told, Python tells of to no hook."""
     fsync, connect = os.fsync, sqlite3.connect
 
-    def told(descriptor: int) -> None:
+    def told(descriptor):
         happened()
         fsync(descriptor)
         happened()
 
     class Telling(sqlite3.Connection):
-        def execute(self, *given: Any) -> sqlite3.Cursor:
+        def execute(self, *given):
             happened()
             return super().execute(*given)
 
@@ -169,7 +150,7 @@ def _tell_of_syncs(happened: Callable[[], None]) -> None:
     sqlite3.connect = lambda *given, **named: connect(*given, **{"factory": Telling, **named})
 
 
-def process(workspace: Path, args: Sequence[str], *, kill_after: float | None = None) -> Ran:
+def process(workspace, args, *, kill_after=None):
     """The same as a process of its own, as a person starts it."""
     began = time.monotonic()
     words = [sys.executable, "-m", "qkvsearch", "-q", "-w", str(workspace), *map(str, args)]

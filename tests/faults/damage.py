@@ -1,10 +1,6 @@
 """Files of a workspace damaged: each is named, no answer is another, nothing makes it pass."""
 
-from __future__ import annotations
-
-import random
 import shutil
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -12,7 +8,7 @@ import qkvsearch
 from qkvsearch.errors import QkvError
 from tests.faults import children, world
 from tests.faults.operations import OPERATIONS, cases, effect
-from tests.faults.runner import Fault, Trial
+from tests.faults.runner import Fault
 from tests.faults.world import QUESTIONS, copied, made
 
 WORLD_NAMES = ("segments", "base")
@@ -25,7 +21,7 @@ INFORMATIONAL = (".lock",)
 
 
 @cache
-def damageable(world_name: str) -> list[str]:
+def damageable(world_name):
     """Files in a workspace, by their paths in it."""
     path = made(world_name)
     return sorted(str(file.relative_to(path)) for file in path.rglob("*") if file.is_file())
@@ -34,7 +30,7 @@ def damageable(world_name: str) -> list[str]:
 # --- kinds of damage: of a file, and of others in the same workspace ---
 
 
-def flip(file: Path, chance: random.Random, _: list[Path]) -> int:
+def flip(file, chance, _):
     """One to three bits in bytes of their own."""
     content = bytearray(file.read_bytes())
     n = min(chance.randint(1, 3), len(content))
@@ -44,7 +40,7 @@ def flip(file: Path, chance: random.Random, _: list[Path]) -> int:
     return n
 
 
-def truncate(file: Path, chance: random.Random, _: list[Path]) -> int:
+def truncate(file, chance, _):
     size = file.stat().st_size
     if not size:
         return lengthen(file, chance, _)
@@ -54,14 +50,14 @@ def truncate(file: Path, chance: random.Random, _: list[Path]) -> int:
     return size - left
 
 
-def lengthen(file: Path, chance: random.Random, _: list[Path]) -> int:
+def lengthen(file, chance, _):
     n = chance.randint(1, 4096)
     with file.open("ab") as opened:
         opened.write(chance.choice([bytes(n), chance.randbytes(n)]))
     return n
 
 
-def overwrite(file: Path, chance: random.Random, _: list[Path]) -> int:
+def overwrite(file, chance, _):
     """A run of bytes becomes zeros, or what was elsewhere: a block that was not written."""
     content = bytearray(file.read_bytes())
     n = min(len(content), chance.choice([8, 64, 512, 4096]))
@@ -74,7 +70,7 @@ def overwrite(file: Path, chance: random.Random, _: list[Path]) -> int:
     return n
 
 
-def swap(file: Path, chance: random.Random, others: list[Path]) -> int:
+def swap(file, chance, others):
     """Its content and another file's, if they differ."""
     alike = [one for one in others if one.suffix == file.suffix and one != file]
     alike = [one for one in alike if one.read_bytes() != file.read_bytes()]
@@ -87,13 +83,13 @@ def swap(file: Path, chance: random.Random, others: list[Path]) -> int:
     return len(content)
 
 
-def delete(file: Path, chance: random.Random, _: list[Path]) -> int:
+def delete(file, chance, _):
     size = file.stat().st_size
     file.unlink()
     return max(1, size)
 
 
-def replace(file: Path, chance: random.Random, _: list[Path]) -> int:
+def replace(file, chance, _):
     """A folder, or a link to something outside, stands in its place."""
     size = file.stat().st_size
     outside = file.parents[len(file.parents) // 2]
@@ -105,13 +101,13 @@ def replace(file: Path, chance: random.Random, _: list[Path]) -> int:
     return max(1, size)
 
 
-KINDS: list[tuple[Callable[[Path, random.Random, list[Path]], int], float]] = [
+KINDS = [
     (flip, 0.5), (overwrite, 0.15), (truncate, 0.1), (lengthen, 0.05), (swap, 0.1),
     (delete, 0.06), (replace, 0.04),
 ]  # fmt: skip
 
 
-def damage(trial: Trial) -> None:
+def damage(trial):
     """A file is damaged; then the workspace is verified, asked, written to and repaired."""
     chance = trial.chance
     world_name = chance.choice(WORLD_NAMES)
@@ -142,11 +138,11 @@ def damage(trial: Trial) -> None:
         repaired(trial, chance.choice([path, work]), world_name, said)
 
 
-def _same(one: Path, other: Path) -> bool:
+def _same(one, other):
     return one.is_file() and not one.is_symlink() and one.read_bytes() == other.read_bytes()
 
 
-def complains(path: Path, named: set[str] | None, said: str) -> None:
+def complains(path, named, said):
     """`info --verify` names the file."""
     found = world.verify(path)
     if named is None and found:
@@ -157,7 +153,7 @@ def complains(path: Path, named: set[str] | None, said: str) -> None:
         raise Fault(f"{said}: verify does not name it: {found}")
 
 
-def asked(trial: Trial, path: Path, world_name: str, named: set[str] | None, said: str) -> None:
+def asked(trial, path, world_name, named, said):
     """Each question has the same answer as ever, or an error that names the file."""
     expected = dict(effect_before(world_name).answers)
     try:
@@ -182,20 +178,18 @@ def asked(trial: Trial, path: Path, world_name: str, named: set[str] | None, sai
                 )
 
 
-def _names(error: Exception, named: set[str] | None, said: str) -> None:
+def _names(error, named, said):
     if named is None or not any(one in str(error) for one in named):
         raise Fault(f"{said}: the error names no file: {type(error).__name__}: {error}")
 
 
-def effect_before(world_name: str) -> world.Observed:
+def effect_before(world_name):
     found = effect(world_name, "record")
     assert found
     return found.before
 
 
-def written(
-    trial: Trial, path: Path, world_name: str, name: str, named: set[str] | None, said: str
-) -> None:
+def written(trial, path, world_name, name, named, said):
     """A command that writes refuses, or does what it does in a sound workspace; what is damaged
     stays so, or goes.
     """
@@ -229,13 +223,13 @@ def written(
         raise Fault(f"{said}: not as in a sound workspace: {seen.differs(expected.after)}")
 
 
-def _still_there(path: Path, world_name: str, name: str) -> bool:
+def _still_there(path, world_name, name):
     """Whether the file is still the damaged one, and not gone or written anew."""
     file = path / name
     return file.is_file() and name.startswith("builds") and not _same(file, made(world_name) / name)
 
 
-def repaired(trial: Trial, path: Path, world_name: str, said: str) -> None:
+def repaired(trial, path, world_name, said):
     """`repair` says what it cannot do, or verify is clean afterwards; what it does not name as lost
     or learned again is as it was.
     """
@@ -265,7 +259,7 @@ def repaired(trial: Trial, path: Path, world_name: str, said: str) -> None:
         raise Fault(f"{told}; done, yet add: {again.last_line}")
 
 
-def items_before_and_after(world_name: str) -> list[tuple[str, ...]]:
+def items_before_and_after(world_name):
     """Of each command that may have come before the repair."""
     found = [effect(world_name, name) for name in WRITES if (world_name, name) in cases()]
     return [items for one in found if one for items in (one.before.items, one.after.items)]

@@ -1,18 +1,15 @@
 """Disks that are full: files may not grow past a limit, or a small disk has no room left."""
 
-from __future__ import annotations
-
 import resource
 import shutil
 import subprocess
 import sys
 from functools import cache
-from pathlib import Path
 
 from tests.faults import children, world
 from tests.faults.kills import check
 from tests.faults.operations import OPERATIONS, Effect, cases, effect
-from tests.faults.runner import Fault, Trial
+from tests.faults.runner import Fault
 from tests.faults.world import copied
 
 # Of so many trials one takes a small disk of its own, where the system allows to mount one.
@@ -35,7 +32,7 @@ cp -r "$DISK/$NAME" "$OUT/$NAME"
 
 
 @cache
-def may_mount() -> bool:
+def may_mount():
     """Whether this system lets us mount a disk that lives in memory, in a namespace of our own."""
     if shutil.which("unshare") is None:
         return False
@@ -43,7 +40,7 @@ def may_mount() -> bool:
     return subprocess.run(words, capture_output=True).returncode == 0
 
 
-def full_disk(trial: Trial) -> None:
+def full_disk(trial):
     known = cases()
     world_name, operation = known[trial.number % len(known)]
     found = effect(world_name, operation)
@@ -61,12 +58,12 @@ def full_disk(trial: Trial) -> None:
     judge(trial, path, found, ran, said)
 
 
-def _limit(size: int) -> None:
+def _limit(size):
     """A write past this size of a file is an error. What the process says of it goes to a pipe."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 
 
-def small_disk(trial: Trial, path: Path, world_name: str, operation: str, found: Effect) -> None:
+def small_disk(trial, path, world_name, operation, found):
     size = sum(-(-file.stat().st_size // 4096) * 4096 for file in path.rglob("*"))
     spare = trial.chance.choice([0, 4096, trial.chance.randrange(1 << 20)])
     disk, out = trial.folder / "disk", trial.folder / "out"
@@ -93,7 +90,7 @@ def small_disk(trial: Trial, path: Path, world_name: str, operation: str, found:
         raise Fault(f"{said}: cannot be searched: {(out / 'asked').read_text()[-300:]}")
 
 
-def judge(trial: Trial, path: Path, found: Effect, ran: children.Ran, said: str) -> None:
+def judge(trial, path, found, ran, said):
     """The command did all, or says that it did not, and nothing has changed."""
     trial.counts["writes without room"] += 1
     if ran.code not in (0, 1) or "Traceback" in ran.stderr:

@@ -1,15 +1,12 @@
 """SIGKILL in the middle of every command that writes: the workspace is as before or as after."""
 
-from __future__ import annotations
-
 import os
-from pathlib import Path
 
 import qkvsearch
 from qkvsearch.errors import QkvError
 from tests.faults import children, world
-from tests.faults.operations import OPERATIONS, Effect, cases, effect
-from tests.faults.runner import Fault, Trial
+from tests.faults.operations import OPERATIONS, cases, effect
+from tests.faults.runner import Fault
 from tests.faults.world import copied, observe
 
 # Of so many kills one hits a process of its own, started as a person starts it.
@@ -17,7 +14,7 @@ PROCESS_EVERY = 12
 STARTING = 0.6
 
 
-def kill(trial: Trial) -> None:
+def kill(trial):
     """A command is killed at a random moment, or where it does something with a file."""
     known = cases()
     world_name, operation = known[trial.number % len(known)]
@@ -37,7 +34,7 @@ def kill(trial: Trial) -> None:
     write_again(path, said)
 
 
-def _killed(trial: Trial, path: Path, arguments: list, found: Effect) -> tuple[str, children.Ran]:
+def _killed(trial, path, arguments, found):
     chance = trial.chance
     if trial.number % PROCESS_EVERY == 0:
         after = chance.uniform(STARTING / 3, STARTING + found.seconds)
@@ -51,7 +48,7 @@ def _killed(trial: Trial, path: Path, arguments: list, found: Effect) -> tuple[s
     return f"at event {event}", children.command(path, arguments, kill_at_event=event)
 
 
-def check(path: Path, found: Effect, said: str, acknowledged: bool) -> None:
+def check(path, found, said, acknowledged):
     """As before or as after; after for certain where the command had said so."""
     if complaint := world.verify(path):
         raise Fault(f"{said}: does not verify: {complaint}")
@@ -67,7 +64,7 @@ def check(path: Path, found: Effect, said: str, acknowledged: bool) -> None:
     )
 
 
-def write_again(path: Path, said: str) -> None:
+def write_again(path, said):
     """The next command works, and removes what the killed one left."""
     empty = world.is_empty(path)
     first = ["build", "--items"] if empty else ["add"]
@@ -85,11 +82,11 @@ def write_again(path: Path, said: str) -> None:
             raise Fault(f"{said}: left after the next add: {sorted(strange)}")
 
 
-def wanted(path: Path) -> set[str]:
+def wanted(path):
     """Folders that the listed builds are made of."""
     import json
 
-    names: set[str] = set()
+    names = set()
     for manifest in (path / "builds").glob("*/manifest.json"):
         content = json.loads(manifest.read_text())
         content = content.get("content", content)
@@ -97,14 +94,14 @@ def wanted(path: Path) -> set[str]:
     return names
 
 
-def stream(trial: Trial, world_name: str) -> None:
+def stream(trial, world_name):
     """One record after another, each told of when it is on disk: of those told of none is lost."""
     path = copied(world_name, trial.folder)
     before = observe(path).records
     reading, writing = os.pipe()
     ids = range(30, 130)
 
-    def record() -> None:
+    def record():
         with qkvsearch.open(path) as engine:
             for number in ids:
                 engine.record("killed", number, 4)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,7 +13,7 @@ from tests.faults.runner import Fault
 from tests.faults.world import Observed, copied, files, observe
 
 # By name, the words of each: the tables that they name are written when they are first asked for.
-OPERATIONS: dict[str, Callable[[], list]] = {
+OPERATIONS = {
     "add": lambda: ["add", files().new],
     "add changed": lambda: ["add", files().changed],
     "remove": lambda: ["remove", "--yes", "--where", "year >= 2012"],
@@ -45,7 +44,7 @@ class Effect:
 
 
 @cache
-def effect(world_name: str, operation: str) -> Effect | None:
+def effect(world_name, operation):
     """None where the command has nothing to do in that workspace, and says so."""
     folder = Path(tempfile.mkdtemp(prefix="faults-effect-"))
     arguments = OPERATIONS[operation]()
@@ -62,11 +61,11 @@ def effect(world_name: str, operation: str) -> Effect | None:
 
 
 # Commands that do not even work in a sound workspace, and how they fail.
-broken: list[str] = []
+broken = []
 
 
 @cache
-def cases() -> list[tuple[str, str]]:
+def cases():
     """Every command with every workspace that it does something to."""
     warm_up()
     found = []
@@ -81,7 +80,7 @@ def cases() -> list[tuple[str, str]]:
 
 
 @cache
-def warm_up() -> None:
+def warm_up():
     """Import and compile what commands need before processes are forked."""
     import contextlib
     import io

@@ -1,7 +1,5 @@
 """The parts of a full run, by name, and how many trials each has."""
 
-from __future__ import annotations
-
 from tests.faults import operations, world
 from tests.faults.at_once import at_once
 from tests.faults.damage import damage
@@ -15,7 +13,7 @@ from tests.faults.kills import kill
 from tests.faults.runner import Part
 
 
-def prepared() -> None:
+def prepared():
     """What processes share is made before they are forked."""
     for name in world.WORLDS:
         world.made(name)

@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import wait
 from pathlib import Path
 
 # A trial that takes longer than this many seconds for one of its inputs counts as one that hangs.
@@ -63,7 +63,7 @@ class Outcome:
     faults: list[str] = field(default_factory=list)
     skipped: set[str] = field(default_factory=set)
 
-    def add(self, counts: Counter[str], fault: str) -> None:
+    def add(self, counts, fault):
         """Add a trial; counts that begin with "skipped: " are kept as texts."""
         self.trials += 1
         self.skipped.update(name for name in counts if name.startswith("skipped: "))
@@ -73,7 +73,7 @@ class Outcome:
             print("  FAULT", fault, flush=True)
 
 
-def run_part(part: Part, numbers: list[int], seed: int, most_faults: int) -> Outcome:
+def run_part(part, numbers, seed, most_faults):
     """Run trials of a part, each in a process of its own, `part.workers` at a time."""
     began, outcome = time.monotonic(), Outcome(part.name)
     waiting, running = list(numbers), list[_Running]()
@@ -91,7 +91,7 @@ def run_part(part: Part, numbers: list[int], seed: int, most_faults: int) -> Out
 class _Running:
     """A forked process that runs one trial, and sends the input it has come to and its result."""
 
-    def __init__(self, part: Part, number: int, seed: int) -> None:
+    def __init__(self, part, number, seed):
         self.name, self.place, self.since = f"{part.name}:{number}", 0, time.monotonic()
         self.messages, sending = FORK.Pipe(duplex=False)
         arguments = (part, number, seed, sending)
@@ -99,7 +99,7 @@ class _Running:
         self.process.start()
         sending.close()
 
-    def is_over(self, outcome: Outcome) -> bool:
+    def is_over(self, outcome):
         """Whether it sent its result, or ended without one or hangs, which is a fault."""
         is_alive = self.process.is_alive()
         with suppress(EOFError):
@@ -118,28 +118,26 @@ class _Running:
         outcome.add(Counter(), f"{self.name} input {self.place}: {how}")
         return True
 
-    def stop(self) -> None:
+    def stop(self):
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.join()
 
 
-def _run_alone(part: Part, number: int, seed: int, messages: Connection) -> None:
+def _run_alone(part, number, seed, messages):
     os.setpgid(0, 0)
     die_with_parent()
     messages.send(run_trial(part, number, seed, messages.send))
 
 
-def die_with_parent() -> None:
+def die_with_parent():
     """This process is killed when the one that forked it ends, so that none is left behind."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def run_trial(
-    part: Part, number: int, seed: int, at: Callable[[int], None]
-) -> tuple[Counter[str], str]:
+def run_trial(part, number, seed, at):
     """Return what a trial counted, and its fault or an empty text."""
-    counts: Counter[str] = Counter()
+    counts = Counter()
     folder = Path(tempfile.mkdtemp(prefix=f"{part.name}-{number}-"))
     chance = random.Random(f"{seed} {part.name} {number}")
     fault = ""

@@ -6,16 +6,13 @@ import json
 import random
 import shutil
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 import qkvsearch
-from qkvsearch.engine import Engine
 from qkvsearch.errors import QkvError
 
 WORDS = (
@@ -25,7 +22,7 @@ WORDS = (
 N_ITEMS, N_USERS, N_LOG = 240, 50, 1500
 
 
-def items(first: int, n: int, seed: int = 0) -> pd.DataFrame:
+def items(first, n, seed=0):
     """Rows with id, title, year and tags."""
     chance = random.Random(f"items {first} {n} {seed}")
     rows = [
@@ -40,7 +37,7 @@ def items(first: int, n: int, seed: int = 0) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["id", "title", "year", "tags"])
 
 
-def log(n: int, seed: int = 0) -> pd.DataFrame:
+def log(n, seed=0):
     chance = random.Random(f"log {n} {seed}")
     rows = [
         (
@@ -69,7 +66,7 @@ class Files:
 
 
 @cache
-def files() -> Files:
+def files():
     """Written once, before processes are forked."""
     folder = Path(tempfile.mkdtemp(prefix="faults-tables-"))
     changed = pd.concat([items(3, 6, seed=1), items(700, 4)])
@@ -91,7 +88,7 @@ def files() -> Files:
 # --- the workspaces ---
 
 
-def _base(path: Path) -> None:
+def _base(path):
     """A build beside the one before it, and a few records."""
     given = files()
     qkvsearch.build(path, items=given.other_items, encoder="corpus").close()
@@ -101,7 +98,7 @@ def _base(path: Path) -> None:
     engine.close()
 
 
-def _segments(path: Path) -> None:
+def _segments(path):
     """The same with items that joined, changed and left since, and more records."""
     _base(path)
     with qkvsearch.open(path) as engine:
@@ -113,30 +110,30 @@ def _segments(path: Path) -> None:
         engine.record("u1", 8, 1)
 
 
-def _plain(path: Path) -> None:
+def _plain(path):
     """Items alone."""
     qkvsearch.build(path, items=files().items, encoder="corpus").close()
 
 
-def _nothing(path: Path) -> None:
+def _nothing(path):
     """A folder in which nobody has built yet."""
     path.mkdir(parents=True)
 
 
-WORLDS: dict[str, Callable[[Path], None]] = {
+WORLDS = {
     "base": _base, "segments": _segments, "plain": _plain, "nothing": _nothing,
 }  # fmt: skip
 
 
 @cache
-def made(name: str) -> Path:
+def made(name):
     """A workspace to copy from; nobody changes it."""
     path = Path(tempfile.mkdtemp(prefix=f"faults-{name}-")) / name
     WORLDS[name](path)
     return path
 
 
-def copied(name: str, folder: Path, called: str = "") -> Path:
+def copied(name, folder, called=""):
     """A copy of one, under a name that no other has: what a process knows of files, it knows by
     their paths.
     """
@@ -147,7 +144,7 @@ def copied(name: str, folder: Path, called: str = "") -> Path:
 
 # --- what is seen of one ---
 
-QUESTIONS: dict[str, Callable[[Engine], Any]] = {
+QUESTIONS = {
     "search": lambda e: e.search("rain river", k=20),
     "search explained": lambda e: e.search("guitar music garden", explain=True),
     "search where": lambda e: e.search("winter bread", where="year > 2000", fields=["tags"]),
@@ -170,7 +167,7 @@ class Observed:
     records: tuple[str, ...]
     answers: tuple[tuple[str, str], ...]
 
-    def differs(self, other: Observed) -> str:
+    def differs(self, other):
         """Where two differ, in short."""
         parts = []
         for name in ("items", "users", "records"):
@@ -186,7 +183,7 @@ class Observed:
 NOTHING = Observed((), (), (), ())
 
 
-def ask(engine: Engine, name: str) -> str:
+def ask(engine, name):
     """One question's answer as text; what cannot be asked of a workspace is an answer, too."""
     try:
         return as_text(QUESTIONS[name](engine))
@@ -196,7 +193,7 @@ def ask(engine: Engine, name: str) -> str:
         raise
 
 
-def as_text(answer: Any) -> str:
+def as_text(answer):
     """Without when something was recorded: that differs from run to run."""
     rows = answer.to_records() if hasattr(answer, "to_records") else [answer]
     notes = list(getattr(answer, "notes", ()))
@@ -206,7 +203,7 @@ def as_text(answer: Any) -> str:
     return json.dumps([rows, notes], ensure_ascii=False, default=str)
 
 
-def observe(path: Path) -> Observed:
+def observe(path):
     """A workspace as it is now, `NOTHING` where there is none yet. Raises `QkvError`."""
     if is_empty(path):
         return NOTHING
@@ -214,7 +211,7 @@ def observe(path: Path) -> Observed:
         return observe_engine(engine)
 
 
-def is_empty(path: Path) -> bool:
+def is_empty(path):
     """Whether nothing was ever made the current build: there is no root, and nothing opens."""
     if (path / "root.json").exists() or not path.name.startswith("nothing"):
         return False
@@ -225,20 +222,20 @@ def is_empty(path: Path) -> bool:
     return False
 
 
-def observe_engine(engine: Engine) -> Observed:
+def observe_engine(engine):
     answers = tuple((name, ask(engine, name)) for name in QUESTIONS)
     # Users are listed by when they came, which differs from run to run.
     users = tuple(sorted(line.partition(" ")[2] for line in lines(engine.users.to_frame())))
     return Observed(lines(engine.items.to_frame()), users, records_of(engine), answers)
 
 
-def lines(table: pd.DataFrame) -> tuple[str, ...]:
+def lines(table):
     """A line a row, without times."""
     table = table[[name for name in table if "time" not in str(name)]].reset_index()
     return tuple(map(" ".join, table.astype(str).itertuples(index=False, name=None)))
 
 
-def records_of(engine: Engine) -> tuple[str, ...]:
+def records_of(engine):
     """What was recorded, in its order, without the times."""
     rows = [
         {name: row[name] for name in ("user", "item", "rating", "weight") if name in row}
@@ -247,7 +244,7 @@ def records_of(engine: Engine) -> tuple[str, ...]:
     return tuple(json.dumps(row, default=str) for row in rows)
 
 
-def verify(path: Path) -> str:
+def verify(path):
     """Nothing where every file is as written, else the error."""
     if is_empty(path):
         return ""

@@ -1,7 +1,5 @@
 """What a build learns of queries that it cannot answer: evidence, texts that tell, a curve."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -29,20 +27,20 @@ WEIGHTS = {"lexical": 0.5, "lsa": 0.5}
 FOREIGN = {name: texts for name, texts in unrelated_texts().items() if name != "English"}
 
 
-def keys_of(texts: list[str]) -> LexicalKeys:
+def keys_of(texts):
     return LexicalKeys.from_counts(*count_terms(texts, Analyzer().key_terms))
 
 
-def evidence(text: str, texts: list[str] = TITLES, **best: float) -> Evidence:
+def evidence(text, texts=TITLES, **best):
     return Evidence.of(keys_of(texts), Analyzer().query_tokens(text), best)
 
 
 @pytest.fixture(scope="module")
-def known() -> Answerability:
+def known():
     return calibrated(TITLES * 3)
 
 
-def calibrated(titles: list[str], **given) -> Answerability:
+def calibrated(titles, **given):
     encoders = {"lsa": fitted_encoder("lsa", [titles])}
     vectors = {"lsa": item_keys(encoders["lsa"].encode_many, [titles])}
     keys = keys_of(titles)
@@ -138,7 +136,7 @@ def test_the_curve_is_even_in_its_middle():
 def test_what_the_catalog_has_is_likelier_than_what_it_cannot_have(known):
     keys = keys_of(TITLES * 3)
 
-    def value(text: str, lsa: float) -> float:
+    def value(text, lsa):
         tokens = Analyzer().query_tokens(text)
         best = {"lexical": float(lexical_scores(keys, [text], Analyzer()).max()), "lsa": lsa}
         return known.probability(known.strength(Evidence.of(keys, tokens, best), WEIGHTS))

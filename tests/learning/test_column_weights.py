@@ -1,7 +1,5 @@
 """Column weights: by lengths, by made and by judged queries; keys that are sums by them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -23,7 +21,7 @@ def random_units(rng, *shape):
     return unit_rows(rng.normal(size=shape)).astype(np.float32)
 
 
-def column_scores(seed: int = 0, n: int = 40, d: int = 6) -> ColumnScores:
+def column_scores(seed=0, n=40, d=6):
     """Queries that a third column tells of, and the two others do not."""
     rng = np.random.default_rng(seed)
     queries = random_units(rng, n, d)
@@ -99,11 +97,11 @@ def test_columns_of_which_nothing_is_told_keep_their_share():
     np.testing.assert_allclose(likeliest([nothing], given), given)
 
 
-def planted(telling: int) -> list[list[str]]:
+def planted(telling):
     """Two columns of 60 words. In the telling one they are the item's few, so that a passage is
     much like the rest; in the other they are of all words there are."""
     rng = np.random.default_rng(0)
-    columns: list[list[str]] = [[], []]
+    columns = [[], []]
     half = N_WORDS // 2
     for _ in range(N_ITEMS):
         columns[telling].append(" ".join(rng.choice(rng.choice(WORDS[:half], 4), 60)))
@@ -129,7 +127,7 @@ def test_without_queries_the_lengths_decide():
     np.testing.assert_array_equal(found.columns["lsa"], length_weights(fields))
 
 
-def judged_case(n_queries: int):
+def judged_case(n_queries):
     """Every item has a word in each column; who asks for a word means the second column's."""
     rng = np.random.default_rng(0)
     words = np.stack([rng.integers(N_WORDS, size=N_ITEMS), np.arange(N_ITEMS) % N_WORDS])

@@ -1,7 +1,5 @@
 """A build's column weights: kept among its facts, and gone by in whatever makes keys later."""
 
-from __future__ import annotations
-
 from contextlib import closing
 
 import numpy as np
@@ -22,7 +20,7 @@ HEADS = ("lsa", "contrastive")
 WEIGHTS = {"title": 0.2, "body": 0.8}
 
 
-def frame(n: int = 24, first: int = 0) -> pd.DataFrame:
+def frame(n=24, first=0):
     rng = np.random.default_rng(first)
     rows = []
     for i in range(first, first + n):
@@ -39,7 +37,7 @@ def path(tmp_path):
     return tmp_path / "ws"
 
 
-def set_weights(path, weights) -> None:
+def set_weights(path, weights):
     """The current build's facts with other column weights, or without any."""
     workspace = Workspace(path)
     with workspace.writing("test"), closing(workspace.open()) as build:
@@ -57,7 +55,7 @@ def set_weights(path, weights) -> None:
         workspace.publish(contents, "test")
 
 
-def expected(engine, head: str, items: pd.DataFrame, weights) -> np.ndarray:
+def expected(engine, head, items, weights):
     encode = engine.models.encoder(head).encode_many
     return item_keys(encode, [items["title"].tolist(), items["body"].tolist()], weights)
 

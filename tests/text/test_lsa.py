@@ -1,7 +1,5 @@
 """The corpus encoder: keys are what `encode` gives, subjects are near, tiny data is no crash."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
@@ -23,7 +21,7 @@ SUBJECTS = [
 
 
 @pytest.fixture(scope="module")
-def fitted() -> CorpusEncoder:
+def fitted():
     return CorpusEncoder(n_components=2).fit(SUBJECTS)
 
 

@@ -1,7 +1,5 @@
 """The token encoder: labelled vectors that add up, in the order and with the words of the text."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -16,7 +14,7 @@ TERMS = ["bird", "cat", "dog", "no", "run", "void"]
 
 
 @pytest.fixture(scope="module")
-def encoder() -> TokenEncoder:
+def encoder():
     vectors = np.random.default_rng(0).normal(size=(len(TERMS), 4)).astype(np.float32)
     vectors[TERMS.index("void")] = 0
     weights = np.linspace(1, 2, len(TERMS), dtype=np.float32)

@@ -1,7 +1,5 @@
 """The transformer encoder: exact sums, the same by one and by many, the peer's own numbers."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys
@@ -69,7 +67,7 @@ def tensors():
     return {name: array.astype(np.float32) for name, array in made.items()}
 
 
-def write_folder(folder: Path) -> Path:
+def write_folder(folder):
     (folder / "1_Pooling").mkdir(parents=True)
     (folder / "config.json").write_text(json.dumps(CONFIG))
     (folder / "1_Pooling" / "config.json").write_text('{"pooling_mode_mean_tokens": true}')

@@ -1,8 +1,8 @@
 """Weights of a layer by name, such as "layers.0.attention.query.weight": get and set them.
 
-A layer is any dataclass. Its arrays are its weights; dataclasses, and lists, tuples and dicts of
-them, are the layers inside it. Everything else, and any field that its `__init__` does not take, is
-a setting. So a layer needs no further code to be saved or trained.
+A layer is any dataclass. Its arrays are its weights; dataclasses, and lists of them, are the layers
+inside it. Everything else, and any field that its `__init__` does not take, is a setting. So a
+layer needs no further code to be saved or trained.
 """
 
 from collections.abc import Iterator, Mapping
@@ -69,11 +69,9 @@ def _is_layer(value: Any) -> bool:
 
 
 def _inside(value: Any) -> dict[Any, Any]:
-    """Return what a layer, list, tuple or dict contains, by field, index or key."""
-    if isinstance(value, list | tuple):
+    """Return what a layer or a list contains, by field or index."""
+    if isinstance(value, list):
         return dict(enumerate(value))
-    if isinstance(value, dict):
-        return value
     if _is_layer(value):
         return {field.name: getattr(value, field.name) for field in fields(value) if field.init}
     return {}
@@ -94,11 +92,7 @@ def _filled(name: str, value: Any, weights: Mapping[str, Array]) -> Any:
     if next(_weights(name, value), None) is None:
         return value
     inside = {key: _filled(_dotted(name, key), x, weights) for key, x in _inside(value).items()}
-    if isinstance(value, list | tuple):
-        return getattr(value, "_make", type(value))(inside.values())  # _make: a named tuple's
-    if isinstance(value, dict):
-        return inside
-    return replace(value, **inside)
+    return list(inside.values()) if isinstance(value, list) else replace(value, **inside)
 
 
 def _check(expected: Mapping[str, Array], arrays: Mapping[str, Array]) -> None:

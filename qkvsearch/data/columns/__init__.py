@@ -139,9 +139,7 @@ def find_column(role: str, requested: str | None, names: Sequence[str], file: st
 def require_column(
     role: str, requested: str | None, names: Sequence[str], file: str, listed: Sequence[str] = ()
 ) -> str:
-    """Return the column that plays `role`. Raises `DataError` that lists the columns, or those of
-    `listed`, where there is none.
-    """
+    """Return the column that plays `role`. Raises `DataError` that lists the columns."""
     column = find_column(role, requested, names, file)
     if column is None:
         raise DataError(

@@ -87,9 +87,7 @@ def _trimmed(entries: Iterable[object]) -> list[str]:
 
 
 def _arrays(texts: pd.Series) -> pd.Series | None:
-    """Parse lists as JSON or Python writes them, missing where a cell is none; None where fewer
-    than half of the cells look like one.
-    """
+    """Parse lists in JSON or Python; None where fewer than half of the cells are one."""
     looks = texts.str.fullmatch(r"\s*\[.*\]\s*", flags=re.DOTALL).astype(bool)
     if looks.mean() < 0.5:
         return None

@@ -68,9 +68,7 @@ def holds_codes(cells: pd.Series) -> bool:
 
 
 def entries_of(column: pd.Series) -> pd.Series:
-    """Return the entries of the cells as text, under the row numbers of their cells. Whole numbers
-    in a float column have no point.
-    """
+    """Return the cells' entries as text, under their rows; whole numbers have no point."""
     cells = column.dropna()
     if cells.dtype.kind == "f":
         return cells.map(id_text).astype(object)

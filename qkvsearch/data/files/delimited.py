@@ -45,9 +45,7 @@ NOTHING = "not a table: no line has anything in it"
 
 
 class Layout(NamedTuple):
-    """The columns of a text. above: the lines above the header. width: the number of columns.
-    others: delimiters that fit as well.
-    """
+    """A text's columns. above: lines above the header. others: delimiters that fit as well."""
 
     delimiter: str
     above: Sequence[str]

@@ -28,9 +28,7 @@ MAX_WAITING = 1 << 22
 
 
 class Coded(NamedTuple):
-    """Cells by number: codes int32 (n,), −1 where a cell is empty, and the distinct texts (m,), a
-    Series of objects.
-    """
+    """Cells by number: codes int32 (n,), −1 for empty, and the distinct texts (m,), a Series."""
 
     codes: np.ndarray
     texts: pd.Series
@@ -286,9 +284,7 @@ class ColumnEncoder:
         self._n_empty = n_empty  # before the first cell that is not empty
 
     def add_texts(self, codes: np.ndarray, texts: list[str]) -> None:
-        """Add cells by number: codes (n,), −1 where a cell is empty, and the texts of the numbers,
-        which may be repeated.
-        """
+        """Add cells: codes (n,), −1 for empty, and the texts of the numbers, perhaps repeated."""
         if not texts:
             self.add_empty(len(codes))
         elif self._codes is None and are_integers(texts):

@@ -28,9 +28,7 @@ Struct = dict[int, Any]
 
 
 class Page(NamedTuple):
-    """A page, of cells or of the texts of a dictionary. start, packed_size: where it is in the
-    file. size: its bytes, unpacked.
-    """
+    """A page of cells or of a dictionary. start, packed_size: in the file. size: unpacked bytes."""
 
     is_dictionary: bool
     start: int
@@ -41,9 +39,7 @@ class Page(NamedTuple):
 
 
 def column_chunks(file: BinaryIO) -> list[list[Struct]]:
-    """Return the metadata of the columns of each row group. Raises `ValueError` or `LookupError`,
-    as the other functions do.
-    """
+    """Return the columns' metadata by row group. Raises `ValueError` or `LookupError`."""
     file.seek(-8, 2)
     length = int.from_bytes(file.read(4), "little")
     file.seek(-8 - length, 2)
@@ -94,9 +90,7 @@ def shared_size(file: BinaryIO, chunk: Struct, pages: Sequence[Page]) -> int:
 
 
 def _longest_text(file: BinaryIO, chunk: Struct, page: Page) -> int:
-    """Return the length of the longest text of a dictionary; of one that cannot be unpacked here,
-    its size.
-    """
+    """Return the longest text's length of a dictionary, or its size if it cannot be unpacked."""
     import pyarrow as pa
 
     file.seek(page.start)

@@ -1,19 +1,15 @@
 """What all fuzzing shares: strange texts and values, and what a function may do when given them."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import random
 import tempfile
 import traceback
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from qkvsearch.errors import QkvError
-from tests.faults.runner import Fault, Trial
+from tests.faults.runner import Fault
 from tests.faults.world import WORDS
 
 # Inputs of one trial.
@@ -31,7 +27,7 @@ STRANGE = [
 ]  # fmt: skip
 
 
-def text(chance: random.Random, most: int = 6) -> str:
+def text(chance, most=6):
     """Words and strange signs."""
     parts = [
         chance.choice(STRANGE) if chance.random() < 0.5 else chance.choice(WORDS)
@@ -40,7 +36,7 @@ def text(chance: random.Random, most: int = 6) -> str:
     return chance.choice(["", " ", " "]).join(parts)
 
 
-def changed_bytes(content: bytes, chance: random.Random) -> bytes:
+def changed_bytes(content, chance):
     """A few changes: flips, cuts, runs put in, taken out, repeated or moved."""
     found = bytearray(content)
     for _ in range(chance.choice([1, 1, 2, 4, 8])):
@@ -63,7 +59,7 @@ def changed_bytes(content: bytes, chance: random.Random) -> bytes:
     return bytes(found)
 
 
-def changed_json(content: Any, chance: random.Random) -> Any:
+def changed_json(content, chance):
     """A copy in which one value is another one, is gone, or is there twice."""
     if isinstance(content, dict) and content and chance.random() < 0.85:
         name = chance.choice(list(content))
@@ -88,22 +84,22 @@ def changed_json(content: Any, chance: random.Random) -> Any:
 
 
 @cache
-def canary() -> Path:
+def canary():
     """What a pickle that is planted in files would make, if anybody unpickled it."""
     return Path(tempfile.gettempdir()) / f"faults-code-was-run-{os.getpid()}"
 
 
 class _Payload:
-    def __reduce__(self) -> tuple:
+    def __reduce__(self):
         return os.system, (f"touch {canary()}",)
 
 
 @cache
-def pickled() -> bytes:
+def pickled():
     return pickle.dumps(_Payload())
 
 
-def clear_error(error: QkvError, said: str) -> None:
+def clear_error(error, said):
     """A message of one line that is no copy of another library's error."""
     message = str(error)
     if not message.strip():
@@ -112,17 +108,11 @@ def clear_error(error: QkvError, said: str) -> None:
         raise Fault(f"{said}: a traceback in a message")
 
 
-def shown(given: Any, most: int = 300) -> str:
+def shown(given, most=300):
     return ascii(given)[:most]
 
 
-def inputs(
-    trial: Trial,
-    make: Callable[[random.Random], Any],
-    use: Callable[[Any], Any],
-    n: int = INPUTS,
-    most: int = 300,
-) -> None:
+def inputs(trial, make, use, n=INPUTS, most=300):
     """`use` of so many made inputs ends well or in a `QkvError`. Raises `Fault`, which names the
     first input that does not.
     """
@@ -145,7 +135,7 @@ def inputs(
                 raise Fault(f"{said}: code was run")
 
 
-def place_of(error: BaseException) -> str:
+def place_of(error):
     """The innermost lines of our own that an error came through."""
     frames = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in frames if "qkvsearch" in frame.filename] or frames

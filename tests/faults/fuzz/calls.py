@@ -1,11 +1,8 @@
 """Whole command lines."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os
-import random
 import sys
 
 import click
@@ -14,7 +11,7 @@ from qkvsearch.cli import COMMANDS, group, main
 from qkvsearch.errors import QkvError
 from tests.faults import fuzz, world
 from tests.faults.fuzz.where import expression
-from tests.faults.runner import Fault, Trial
+from tests.faults.runner import Fault
 
 GOOD = {
     "query": "rain river", "user": "u5", "item": 33, "likes": [3], "k": 3, "where": "year > 2000",
@@ -33,11 +30,11 @@ CHANGING = ["record", "remove", "rollback", "forget", "add"]
 WRITING = {"-o", "--to", "--plot", "--all"}
 
 
-def command_line(chance: random.Random, commands: list[str]) -> list[str]:
+def command_line(chance, commands):
     name = chance.choice(commands)
     command = group.get_command(click.Context(group), name)
     assert command
-    words: list[str] = []
+    words = []
     for parameter in command.params:
         if isinstance(parameter, click.Argument):
             words += [
@@ -57,7 +54,7 @@ def command_line(chance: random.Random, commands: list[str]) -> list[str]:
     return [name, *words]
 
 
-def _word(chance: random.Random, name: str) -> str:
+def _word(chance, name):
     roll = chance.random()
     if roll < 0.35:
         return str(GOOD.get(name, chance.choice(["3", "u5", "rain river", "json", "year"])))
@@ -69,19 +66,19 @@ def _word(chance: random.Random, name: str) -> str:
     return fuzz.text(chance).replace("\0", "0").encode("utf-8", "replace").decode()[:4000]
 
 
-def fuzz_commands(trial: Trial) -> None:
+def fuzz_commands(trial):
     """Exit code 0, 1 or 2, no traceback, and nothing on stderr that steers a terminal."""
     path = world.copied("segments", trial.folder)
     there = [name for name in [*READING, *READING, *CHANGING] if name in COMMANDS]
     os.chdir(trial.folder)
 
-    def use(words: list[str]) -> None:
+    def use(words):
         out, err = (
             io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="replace") for _ in "12"
         )
         former = sys.stdin
         sys.stdin = io.TextIOWrapper(io.BytesIO(b""), encoding="utf-8")
-        code: object = 0
+        code = 0
         try:
             with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
                 main(["-w", str(path), *words])
@@ -104,7 +101,7 @@ def fuzz_commands(trial: Trial) -> None:
     os.chdir("/")
 
 
-def _steers(sign: str) -> bool:
+def _steers(sign):
     number = ord(sign)
     return (
         (number < 32 and sign not in "\n\t") or 127 <= number < 160 or sign in "\u202e\u2066\u202d"

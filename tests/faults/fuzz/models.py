@@ -1,9 +1,6 @@
 """Folders of models with files changed: an encoder that reads, or an error that names the file."""
 
-from __future__ import annotations
-
 import json
-import random
 import shutil
 from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
@@ -11,11 +8,10 @@ from pathlib import Path
 
 from qkvsearch.text.encoders import pretrained
 from tests.faults import fuzz
-from tests.faults.runner import Trial
 
 
 @cache
-def model() -> Path:
+def model():
     """The folder of a random transformer of two layers that reads twelve tokens."""
     import tempfile
 
@@ -28,14 +24,14 @@ def model() -> Path:
     return Path(module.write_folder(Path(tempfile.mkdtemp(prefix="faults-model-")) / "bert"))
 
 
-def fuzz_models(trial: Trial) -> None:
+def fuzz_models(trial):
     given = model()
     names = [str(file.relative_to(given)) for file in given.rglob("*") if file.is_file()]
 
-    def make(chance: random.Random) -> tuple[str, random.Random]:
+    def make(chance):
         return chance.choice(names), chance
 
-    def use(made: tuple[str, random.Random]) -> None:
+    def use(made):
         name, chance = made
         path = Path(shutil.copytree(given, trial.folder / f"m{trial.counts['inputs']}"))
         try:
@@ -49,7 +45,7 @@ def fuzz_models(trial: Trial) -> None:
     fuzz.inputs(trial, make, use, n=50)
 
 
-def change(file: Path, chance: random.Random) -> None:
+def change(file, chance):
     content = file.read_bytes()
     if chance.random() < 0.05:
         return file.unlink()

@@ -1,11 +1,8 @@
 """Files of a workspace changed with new checksums, so that more than checksums is tried."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json
-import random
 import shutil
 import sqlite3
 from pathlib import Path
@@ -18,14 +15,13 @@ from qkvsearch.storage.array_files import file_entry
 from qkvsearch.storage.checksums import read_checksummed, write_checksummed
 from tests.faults import fuzz, world
 from tests.faults.damage import damageable
-from tests.faults.runner import Trial
 
 SIGNED = "content"
 
 
-def signed_again(path: Path) -> None:
+def signed_again(path):
     """Manifests and root say what the files are now; a manifest's own content stays as it is."""
-    checksums: dict[str, str] = {}
+    checksums = {}
     root_file = path / "root.json"
     root = json.loads(root_file.read_text())[SIGNED]
     folders = sorted(path.glob("builds/*/manifest.json"))
@@ -49,7 +45,7 @@ def signed_again(path: Path) -> None:
 # --- arrays ---
 
 
-def changed_array(file: Path, chance: random.Random) -> bytes:
+def changed_array(file, chance):
     """Other numbers, another shape or type, a pickle, or another header."""
     array = np.load(file)
     roll = chance.random()
@@ -69,13 +65,13 @@ def changed_array(file: Path, chance: random.Random) -> bytes:
     return fuzz.changed_bytes(header, chance) + content[len(header) :]
 
 
-def _saved(array: np.ndarray) -> bytes:
+def _saved(array):
     made = io.BytesIO()
     np.save(made, array, allow_pickle=False)
     return made.getvalue()
 
 
-def _other_numbers(array: np.ndarray, chance: random.Random) -> np.ndarray:
+def _other_numbers(array, chance):
     found = array.copy()
     flat = found.reshape(-1)
     places = [chance.randrange(flat.size) for _ in range(chance.choice([1, 1, 3, flat.size]))]
@@ -89,7 +85,7 @@ def _other_numbers(array: np.ndarray, chance: random.Random) -> np.ndarray:
     return found
 
 
-def _other_type(array: np.ndarray, chance: random.Random) -> np.ndarray:
+def _other_type(array, chance):
     names = ["<f8", "<f4", "<f2", "<i8", "<i4", "|u1", "|b1", "<U3", "|S2", "<c16", "<M8[s]", ">f4"]
     with contextlib.suppress(ValueError, TypeError, OverflowError), np.errstate(all="ignore"):
         return array.astype(chance.choice(names))
@@ -99,7 +95,7 @@ def _other_type(array: np.ndarray, chance: random.Random) -> np.ndarray:
 # --- catalogs and records ---
 
 
-def changed_database(file: Path, chance: random.Random) -> bytes:
+def changed_database(file, chance):
     """Other cells, other tables, or bytes that SQLite may stumble over."""
     if chance.random() < 0.4:
         content = bytearray(file.read_bytes())
@@ -130,7 +126,7 @@ def changed_database(file: Path, chance: random.Random) -> bytes:
     return db.serialize()
 
 
-def change(path: Path, name: str, chance: random.Random) -> None:
+def change(path, name, chance):
     """A file of a workspace, by its path in it, becomes another one, and is signed."""
     file = path / name
     if name.endswith(".json"):
@@ -149,33 +145,33 @@ def change(path: Path, name: str, chance: random.Random) -> None:
     signed_again(path)
 
 
-def linked(folder: Path, called: str) -> Path:
+def linked(folder, called):
     """A copy whose files are the same ones, to be replaced and never written into."""
     return Path(
         shutil.copytree(world.made("segments"), folder / called, copy_function=_link, symlinks=True)
     )
 
 
-def _link(source: str, target: str) -> None:
+def _link(source, target):
     if source.endswith((".npy", "items.db")):
         Path(target).hardlink_to(source)
     else:
         shutil.copy2(source, target)
 
 
-def fuzz_stored(trial: Trial) -> None:
+def fuzz_stored(trial):
     """What opens answers, or says that it cannot; no process comes to its end by it."""
     files = [name for name in damageable("segments") if name.endswith((".json", ".npy", ".db"))]
     current = [name for name in files if "/" not in name or _is_current(name)]
 
-    def make(chance: random.Random) -> tuple[str, random.Random]:
+    def make(chance):
         return chance.choice(current if chance.random() < 0.8 else files), chance
 
-    def use(given: tuple[str, random.Random]) -> None:
+    def use(given):
         name, chance = given
         path = linked(trial.folder, f"segments-{trial.folder.name}-{trial.counts['inputs']}")
         change(path, name, chance)
-        refused: list[QkvError] = []
+        refused = []
         try:
             with qkvsearch.open(path) as engine:
                 for question in world.QUESTIONS:
@@ -194,7 +190,7 @@ def fuzz_stored(trial: Trial) -> None:
     fuzz.inputs(trial, make, use, n=20)
 
 
-def _is_current(name: str) -> bool:
+def _is_current(name):
     with qkvsearch.open(world.made("segments")) as engine:
         names = {segment.name for segment in engine.snapshot.segments}
     return Path(name).parent.name in names

@@ -1,16 +1,13 @@
 """Tables of every kind that is read, messy and hostile ones, many with changed bytes."""
 
-from __future__ import annotations
-
 import os
-import random
 import resource
 
 from qkvsearch.data.columns import Columns
 from qkvsearch.data.sources import read_source
 from tests.data.messy import HEADERS, messy_table
 from tests.faults import fuzz
-from tests.faults.runner import Fault, Trial
+from tests.faults.runner import Fault
 
 # Bytes that reading a table may take, beside what a process has anyway.
 MEMORY = 3 << 30
@@ -19,12 +16,12 @@ ROLES = ("id", "title", "user", "item", "rating", "time")
 EVALUATED = ("<class", "mappingproxy")
 
 
-def table(chance: random.Random) -> tuple[str, bytes, Columns]:
+def table(chance):
     """The name of a file, its bytes, and what else a build is told."""
     name, content = messy_table(chance.randrange(1 << 32))
     if chance.random() < 0.35:
         content = fuzz.changed_bytes(content, chance)
-    told: dict[str, str] = {}
+    told = {}
     if chance.random() < 0.2:
         told[chance.choice(ROLES)] = chance.choice(chance.choice(HEADERS).split(" "))
     if chance.random() < 0.1:
@@ -32,12 +29,12 @@ def table(chance: random.Random) -> tuple[str, bytes, Columns]:
     return name, content, Columns(**told)  # type: ignore[arg-type]
 
 
-def fuzz_tables(trial: Trial) -> None:
+def fuzz_tables(trial):
     """A file is read whole, or refused by an error that says what and where."""
     os.environ |= {"QKVSEARCH_MAX_QUERY_SECONDS": "2", "QKVSEARCH_MAX_UNPACKED": "20_000_000"}
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
-    def use(made: tuple[str, bytes, Columns]) -> None:
+    def use(made):
         name, content, columns = made
         (trial.folder / name).write_bytes(content)
         dataset = read_source(trial.folder / name, columns=columns)

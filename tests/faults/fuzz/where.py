@@ -1,14 +1,9 @@
 """Conditions of `--where`: made by a grammar of SQL, then changed."""
 
-from __future__ import annotations
-
-import random
 from functools import cache
 
 import qkvsearch
-from qkvsearch.engine import Engine
 from tests.faults import fuzz, world
-from tests.faults.runner import Trial
 
 COLUMNS = ["id", "title", "year", "tags", "ID", '"title"', "[year]", "yaer", "rowid", "_row"]
 OPERATORS = (
@@ -28,7 +23,7 @@ STATEMENTS = [
 ]  # fmt: skip
 
 
-def expression(chance: random.Random, depth: int = 4) -> str:
+def expression(chance, depth=4):
     kind = chance.randrange(11)
     if depth <= 0 or kind <= 2:
         return chance.choice(
@@ -53,7 +48,7 @@ def expression(chance: random.Random, depth: int = 4) -> str:
     return chance.choice(STATEMENTS)
 
 
-def condition(chance: random.Random) -> str:
+def condition(chance):
     made = expression(chance, chance.randint(0, 5))
     roll = chance.random()
     if roll < 0.25:
@@ -70,14 +65,14 @@ def condition(chance: random.Random) -> str:
 
 
 @cache
-def engine() -> Engine:
+def engine():
     return qkvsearch.open(world.made("segments"))
 
 
-def fuzz_where(trial: Trial) -> None:
+def fuzz_where(trial):
     opened = engine()
 
-    def use(where: str) -> None:
+    def use(where):
         # A listing that is asked for one row costs little beside the condition.
         opened.recommend(likes=[3], k=1, where=where)
 
