@@ -71,13 +71,6 @@ def test_parts_of_every_search_score_add_up(videos, assert_adds_up, query, heads
         assert set(hit.heads) <= set(videos.texts.requested(heads, personal=False))
 
 
-def test_a_last_hit_is_explained_as_exactly_as_a_first(videos, assert_adds_up):
-    ranking = videos.search("deep learning", k=videos.n_items, anyway=True)
-    assert len(ranking) == videos.n_items
-    for i in (84, 168, 169):
-        assert_adds_up([part.value for part in ranking.explain(i)], ranking[i].score)
-
-
 def test_the_order_of_heads_and_naming_one_twice_change_nothing(videos):
     expected = answers(videos.search("attention", heads=["lexical", "semantic"]))
     assert answers(videos.search("attention", heads=["semantic", "lexical", "lexical"])) == expected

@@ -90,12 +90,6 @@ def test_an_option_after_the_command_is_told_its_place(qkv):
     assert "It comes before the command: qkvsearch -w" in answer.stderr
 
 
-def test_more_words_than_anyone_reads_are_refused(qkv, videos_path):
-    answer = qkv("-w", videos_path, "attend", "-", stdin="guitar " * 600)
-    assert answer.code == 1
-    assert "600 words are too many to show; 512 at most" in answer.stderr
-
-
 def test_verbose_says_the_workspace_and_the_time(qkv, videos_path):
     answer = qkv("-v", "-w", videos_path, "search", "bread")
     assert f"Workspace: {videos_path}" in answer.stderr

@@ -137,22 +137,6 @@ def test_a_listing_of_nothing_still_has_its_header(qkv, videos_path, tmp_path):
     assert list(pd.read_parquet(tmp_path / "a.parquet").columns) == [*FIELDS, "heads"]
 
 
-def test_explain_adds_parts_that_sum_to_the_score(qkv, videos_path, assert_adds_up):
-    answer = qkv("-w", videos_path, *QUESTION, "--explain", "--format", "json")
-    for row in json.loads(answer.stdout):
-        assert_adds_up([part["value"] for part in row["parts"]], row["score"])
-
-
-def test_recommend_explains_with_the_history(qkv, movies_path, assert_adds_up):
-    answer = qkv(
-        "-w", movies_path, "recommend", "--user", "u001", "-k", 2, "--explain", "--format", "json"
-    )
-    for row in json.loads(answer.stdout):
-        assert list(row)[:5] == FIELDS
-        assert 1 <= row["predicted_rating"] <= 5
-        assert_adds_up([reason["contribution"] for reason in row["because"]], row["score"])
-
-
 @pytest.mark.parametrize(
     "question",
     [

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from qkvsearch.cli.evaluate import SHOWN_TRIALS, _live_table, tune
+from qkvsearch.cli.evaluate import SHOWN_TRIALS, _live_table
 from qkvsearch.engine import Engine
 from qkvsearch.evaluation import tuning
-from qkvsearch.evaluation.splits import PROTOCOLS
 from qkvsearch.evaluation.tuning import Trial, Tuning
 from qkvsearch.index.add import remove_items
 from qkvsearch.index.learn import learn_preferences
@@ -224,8 +223,3 @@ def test_a_workspace_must_be_named_and_have_interactions(qkv, things_path):
         answer = qkv("-w", things_path, "tune", *extra)
         assert (answer.code, answer.stdout) == (1, "")
         assert "build with --interactions FILE" in answer.stderr
-
-
-def test_the_protocols_offered_are_the_ones_there_are():
-    (option,) = [option for option in tune.params if option.name == "protocol"]
-    assert list(option.type.choices) == list(PROTOCOLS)

@@ -7,7 +7,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from qkvsearch.retrieval import topk
-from qkvsearch.retrieval.topk import search_dense, top_k
+from qkvsearch.retrieval.topk import search_dense
 
 
 def whole(rng, shape):
@@ -90,18 +90,3 @@ def test_a_memory_map_is_read_in_little_memory_and_threads_agree(tmp_path):
         alone = search_dense(queries, keys, 10)
     assert np.array_equal(several[0], alone[0])
     assert np.array_equal(several[1], alone[1])
-
-
-@pytest.mark.parametrize("values", ["distinct", "tied", "all tied", "rising", "-inf"])
-@pytest.mark.parametrize("share", [None, 0.001, 0.5, 0.99])
-def test_top_k_of_many_is_the_beginning_of_a_full_sort(values, share):
-    rng = np.random.default_rng(1)
-    scores = {
-        "distinct": rng.permutation(50_001),
-        "tied": rng.integers(0, 300, 50_001),
-        "all tied": np.ones(50_001),
-        "rising": np.arange(50_001),
-        "-inf": np.where(rng.random(50_001) < 0.9999, -np.inf, 1),
-    }[values].astype(np.float32)
-    mask = None if share is None else rng.random(50_001) < share
-    assert top_k(scores, 10, mask).tolist() == by_sorting(scores, 10, mask).tolist()

@@ -318,17 +318,3 @@ def test_a_folder_that_cannot_be_written_to_is_named(workspace, make_contents):
         assert workspace.open().facts["n_items"] == 5
     finally:
         workspace.path.chmod(0o700)
-
-
-def test_another_format_says_so(workspace, monkeypatch):
-    found = read_root(workspace.path)
-    monkeypatch.setattr(root, "FORMAT_VERSION", 99)
-    root.write_root(workspace.path, found)
-    monkeypatch.undo()
-    with pytest.raises(WorkspaceError, match=r"format 99.*build it again"):
-        workspace.open()
-
-
-def test_a_folder_without_a_workspace_says_how_to_make_one(tmp_path):
-    with pytest.raises(WorkspaceError, match="no workspace here; build one with qkvsearch"):
-        Workspace(tmp_path).open()

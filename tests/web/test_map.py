@@ -107,12 +107,6 @@ def test_what_cannot_be_asked(asked, asks, status, says):
     assert says in asked(status, **asks)["detail"]
 
 
-def test_nothing_known_of_a_query_is_said(asked):
-    found = asked(query="qwxyz", items="false")
-    assert found["point"] is None
-    assert found["notes"] == ["lsa knows nothing about it."]
-
-
 @pytest.fixture(scope="module")
 def hostile(asking, tmp_path_factory):
     """Titles of markup and of a megabyte, cells of all kinds, some blank, ids that are numbers."""
