@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,8 @@ from qkvsearch.engine.export_embeddings import dense_head
 from qkvsearch.errors import QkvError
 from qkvsearch.recommend.recommend import Recommender
 from qkvsearch.retrieval import DenseKeys, Ranking
-from qkvsearch.retrieval.approximate import Filter, ItemKeys, score_candidates
+from qkvsearch.retrieval.approximate import Filter, score_candidates
+from qkvsearch.retrieval.dense_keys import ItemKeys
 from qkvsearch.retrieval.remote_keys import RemoteRows
 from qkvsearch.search.candidates import ranked
 from qkvsearch.search.text_search import TextSearch
@@ -89,7 +91,7 @@ def item_map(recommender: Recommender, head: str | None) -> ItemMap:
     return ItemMap(name, rows, positions, explained, notes, center, axes)
 
 
-def _keys(recommender: Recommender, head: str) -> ItemKeys:
+def _keys(recommender: Recommender, head: str) -> ItemKeys[Any]:
     if head == COLLABORATIVE:
         return DenseKeys(recommender.factors.item_embeddings)
     return recommender.models.dense_keys(head)
@@ -156,7 +158,7 @@ def _with_point(
     base: ItemMap,
     texts: TextSearch,
     parts: LabelledVectors,
-    keys: ItemKeys,
+    keys: ItemKeys[Any],
     k: int,
 ) -> ItemMap:
     if not parts.vectors.any():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from qkvsearch._utils.callbacks import Progress
 from qkvsearch.errors import DamagedError, QkvError, WorkspaceError
 from qkvsearch.index.component import Addition, ArraySpec, IndexComponent, main_head
 from qkvsearch.retrieval import DenseKeys
-from qkvsearch.retrieval.approximate import ItemKeys
+from qkvsearch.retrieval.dense_keys import ItemKeys
 from qkvsearch.retrieval.remote_keys import BLOCK, DRAWN, RemoteKeys, RemoteRows, Rows
 from qkvsearch.storage import BuildContents, Snapshot
 from qkvsearch.storage.remote_collections import SUM, RemoteCollection, filter_of
@@ -52,7 +52,7 @@ class StoredHead:
         self._component, self._snapshot, self._analyzer = component, snapshot, analyzer
 
     @cached_property
-    def keys(self) -> ItemKeys:
+    def keys(self) -> ItemKeys[Any]:
         """The items' keys."""
         rows = self._component.keys_of(self._snapshot)
         if isinstance(rows, RemoteRows):

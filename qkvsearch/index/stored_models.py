@@ -15,7 +15,7 @@ from qkvsearch.index.lexical import CodesComponent, LexicalComponent, WordsCompo
 from qkvsearch.index.tokens import TokensComponent
 from qkvsearch.retrieval import TermKeys
 from qkvsearch.retrieval.answerability import Answerability
-from qkvsearch.retrieval.approximate import ItemKeys
+from qkvsearch.retrieval.dense_keys import ItemKeys
 from qkvsearch.retrieval.late_interaction import TokenKeys
 from qkvsearch.retrieval.remote_keys import RemoteKeys
 from qkvsearch.retrieval.word_index import WordIndex
@@ -143,7 +143,7 @@ class StoredModels:
         """Return the encoder of a dense head. Raises as `StoredHead.encoder` does."""
         return self.load(DenseComponent(head)).encoder
 
-    def dense_keys(self, head: str) -> ItemKeys:
+    def dense_keys(self, head: str) -> ItemKeys[Any]:
         """Return the items' keys of a dense head."""
         return self.load(DenseComponent(head)).keys
 

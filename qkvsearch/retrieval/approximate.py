@@ -5,13 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 
 from qkvsearch.retrieval.fusion import Scores
 from qkvsearch.retrieval.topk import best_of_groups, top_k
-from qkvsearch.text.labelled import LabelledVectors
 
 # Candidates that each head names, per hit.
 SPARE = 2
@@ -60,29 +59,6 @@ class ApproximateQuery(ABC):
     @abstractmethod
     def scores(self, candidates: np.ndarray) -> Scores:
         """Return scores of all items, exact for the candidates, int64 (n,)."""
-
-
-class ItemKeys(Protocol):
-    """The keys of all items in a dense head."""
-
-    @property
-    def vectors(self) -> Any:
-        """An array, or the like, (n_items, d)."""
-
-    def head(
-        self,
-        name: str,
-        query: LabelledVectors,
-        pieces_of: Callable[[int], LabelledVectors] | None = None,
-    ) -> Scores | ApproximateQuery | None:
-        """Return the scores of all items, or the query to be scored with other heads; None for an
-        empty query.
-
-        pieces_of(position): an item's key as a sum of labelled vectors, to explain a score.
-        """
-
-    def above(self, query: LabelledVectors, threshold: float) -> np.ndarray:
-        """Return the items whose exact score is above a threshold, bool (n_items,)."""
 
 
 def fuse_candidates(

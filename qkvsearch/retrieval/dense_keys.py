@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -17,38 +18,51 @@ from qkvsearch.text.labelled import LabelledVectors
 MAX_PAIRS, WHOLE_TEXT = 100_000, "…"
 
 
-@dataclass(frozen=True)
-class DenseKeys:
-    """One vector for each item, float32 (n_items, d). A score is query · key."""
+S = TypeVar("S")
 
-    vectors: np.ndarray
+
+class ItemKeys(ABC, Generic[S]):
+    """The keys of all items in a dense head. vectors: an array or the like, (n_items, d)."""
+
+    vectors: Any
 
     def head(
         self,
         name: str,
         query: LabelledVectors,
         pieces_of: Callable[[int], LabelledVectors] | None = None,
-    ) -> Scores | None:
-        """Return the scores of all items; None for an empty query.
+    ) -> S | None:
+        """Return what `scored` returns, which can explain each score; None for an empty query.
 
         pieces_of(position): an item's key as a sum of labelled vectors; by default the key is one
         piece without a label. The parts of a score are the products of the labelled vectors.
         """
         if not len(query):
             return None
-        scores = self.vectors @ query.total.astype(self.vectors.dtype)
-        return Scores(
-            name, scores, product_parts(name, query, pieces_of or whole_keys(self.vectors))
-        )
+        pieces = pieces_of or (lambda row: LabelledVectors([None], self.vectors[[row]]))
+        vector = query.total.astype(self.vectors.dtype)
+        return self.scored(name, vector, product_parts(name, query, pieces))
+
+    @abstractmethod
+    def scored(self, name: str, vector: np.ndarray, parts: PartsOf) -> S:
+        """Return the scores of all items, or the query (d,) to be scored with other heads."""
+
+    @abstractmethod
+    def above(self, query: LabelledVectors, threshold: float) -> np.ndarray:
+        """Return the items whose exact score is above a threshold, bool (n_items,)."""
+
+
+@dataclass(frozen=True)
+class DenseKeys(ItemKeys[Scores]):
+    """One vector for each item, float32 (n_items, d). A score is query · key."""
+
+    vectors: np.ndarray
+
+    def scored(self, name: str, vector: np.ndarray, parts: PartsOf) -> Scores:
+        return Scores(name, self.vectors @ vector, parts)
 
     def above(self, query: LabelledVectors, threshold: float) -> np.ndarray:
-        """Return the items whose score is above a threshold, bool (n_items,)."""
         return self.vectors @ query.total.astype(self.vectors.dtype) > threshold
-
-
-def whole_keys(vectors: Any) -> Callable[[int], LabelledVectors]:
-    """Return the function that gives an item's key as one piece without a label."""
-    return lambda position: LabelledVectors([None], vectors[[position]])
 
 
 def product_parts(

@@ -10,7 +10,7 @@ import numpy as np
 from qkvsearch._utils.compiled import compiled_for_any
 from qkvsearch._utils.threads import available_cores, run_in_threads
 from qkvsearch.retrieval.approximate import ApproximateQuery, Filter
-from qkvsearch.retrieval.dense_keys import product_parts, whole_keys
+from qkvsearch.retrieval.dense_keys import ItemKeys
 from qkvsearch.retrieval.fusion import Scores
 from qkvsearch.retrieval.score_components import PartsOf
 from qkvsearch.retrieval.topk import MAX_KEYS, top_k
@@ -49,27 +49,17 @@ def quantize(keys: np.ndarray, n_rows: int = 2**14) -> dict[str, np.ndarray]:
 
 
 @dataclass(frozen=True)
-class QuantizedKeys:
+class QuantizedKeys(ItemKeys["QuantizedQuery"]):
     """Dense keys, float32 (N, d), with int8 copies. codes, scales: as from `quantize`."""
 
     vectors: np.ndarray
     codes: np.ndarray
     scales: np.ndarray
 
-    def head(
-        self,
-        name: str,
-        query: LabelledVectors,
-        pieces_of: Callable[[int], LabelledVectors] | None = None,
-    ) -> QuantizedQuery | None:
-        """Return the query, to be scored with other heads; None where it is empty."""
-        if not len(query):
-            return None
-        parts = product_parts(name, query, pieces_of or whole_keys(self.vectors))
-        return QuantizedQuery(name, self, query.total.astype(np.float32), parts)
+    def scored(self, name: str, vector: np.ndarray, parts: PartsOf) -> QuantizedQuery:
+        return QuantizedQuery(name, self, vector, parts)
 
     def above(self, query: LabelledVectors, threshold: float) -> np.ndarray:
-        """Return the items whose exact score is above a threshold, bool (N,)."""
         vector = query.total.astype(np.float32)
         products = self.products(vector)
         is_above = products > threshold

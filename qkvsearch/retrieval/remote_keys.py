@@ -9,7 +9,6 @@ So fusion and softmax need not know that the keys are remote.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -17,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from qkvsearch.retrieval.approximate import ApproximateQuery, Filter
-from qkvsearch.retrieval.dense_keys import product_parts, whole_keys
+from qkvsearch.retrieval.dense_keys import ItemKeys
 from qkvsearch.retrieval.fusion import Scores
 from qkvsearch.retrieval.score_components import PartsOf
 from qkvsearch.text.labelled import LabelledVectors
@@ -65,7 +64,7 @@ Rows: TypeAlias = np.ndarray | RemoteRows
 
 
 @dataclass(frozen=True)
-class RemoteKeys:
+class RemoteKeys(ItemKeys["RemoteQuery"]):
     """Remote keys of a dense head.
 
     mean, covariance: of the keys of all items, float64 (d,) and (d, d). drawn: the rows of the
@@ -82,20 +81,10 @@ class RemoteKeys:
         """The keys of the sample, read once."""
         return self.vectors[self.drawn]
 
-    def head(
-        self,
-        name: str,
-        query: LabelledVectors,
-        pieces_of: Callable[[int], LabelledVectors] | None = None,
-    ) -> RemoteQuery | None:
-        """Return the query, to be scored with other heads; None where it is empty."""
-        if not len(query):
-            return None
-        parts = product_parts(name, query, pieces_of or whole_keys(self.vectors))
-        return RemoteQuery(name, self, query.total.astype(np.float32), parts)
+    def scored(self, name: str, vector: np.ndarray, parts: PartsOf) -> RemoteQuery:
+        return RemoteQuery(name, self, vector, parts)
 
     def above(self, query: LabelledVectors, threshold: float) -> np.ndarray:
-        """Return the items whose score is above a threshold, bool (n_items,)."""
         is_above = np.zeros(len(self.vectors), dtype=bool)
         vector = query.total.astype(np.float32)
         is_above[self.vectors.store.above(self.vectors.head, vector, threshold)] = True
