@@ -246,7 +246,8 @@ class OpenBuild:
             from qkvsearch.search.facets import facets as count_values
 
             is_match = self.texts.matching(read_query, names, mask, ranking)
-            ranking = ranking.with_facets(count_values(self.catalog, facet_columns, is_match))
+            counts = count_values(self.catalog, facet_columns, is_match)
+            ranking = replace(ranking, facets=counts)
         ranking = self.texts.with_snippets(ranking, read_query) if snippet else ranking
         return self.texts.with_matches(ranking, read_query) if explain else ranking
 

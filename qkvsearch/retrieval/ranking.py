@@ -151,10 +151,6 @@ class Ranking(Sequence[Hit]):
         """Return the ranking with more notes in front."""
         return replace(self, notes=[*notes, *self.notes]) if notes else self
 
-    def with_facets(self, facets: Mapping[str, Mapping[str, int]]) -> Ranking:
-        """Return the ranking with these counts."""
-        return replace(self, facets=facets)
-
     def envelope(self, hits: Sequence[dict[str, Any]] | None = None) -> dict[str, Any]:
         """Return query, notes and hits as one object; hits: by default those of `to_records`."""
         return {

@@ -133,6 +133,33 @@ class TextEncoder(ABC):
             yield from tokens
 
 
+class TableEncoder(TextEncoder):
+    """An encoder with one vector for each token in any context. vectors: (n_terms, d)."""
+
+    vectors: np.ndarray
+    limit = None
+
+    @property
+    def n_components(self) -> int:
+        """The size d of an embedding."""
+        return int(self.vectors.shape[1])
+
+    @property
+    def table(self) -> np.ndarray:
+        """The vectors of the tokens."""
+        return self.vectors
+
+    @abstractmethod
+    def sequence(self, text: str) -> LabelledVectors:
+        """Return the unweighted vectors of the known words in reading order, with repetitions."""
+
+    def attend(self, text: str, mask: str = "none") -> EncodedText:
+        """Apply attention without parameters to `sequence`: see `TextEncoder`."""
+        from qkvsearch.text.encoded_text import attend_without_layers
+
+        return attend_without_layers(self.sequence(text), mask, self.unread(text), self.kind)
+
+
 # --- items ---
 
 

@@ -13,17 +13,15 @@ import numpy as np
 from qkvsearch._utils.callbacks import Progress
 from qkvsearch.text.analysis import NUMBER, Analyzer, Token, resolve_code
 from qkvsearch.text.labelled import NEGLIGIBLE, LabelledVectors
-from qkvsearch.text.text_encoder import NONE_CUT, PADDING, EncodedQuery, EncodedTexts, TextEncoder
+from qkvsearch.text.text_encoder import NONE_CUT, PADDING, EncodedQuery, EncodedTexts, TableEncoder
 from qkvsearch.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-    from qkvsearch.text.encoded_text import EncodedText
-
 
 @dataclass(frozen=True)
-class TokenEncoder(TextEncoder):
+class TokenEncoder(TableEncoder):
     """A `TextEncoder`: the weighted sum of a text's term vectors, scaled to length 1.
 
     vectors: float32 (n_terms, d). weights: float32 (n_terms,), the inverse document frequencies.
@@ -42,17 +40,6 @@ class TokenEncoder(TextEncoder):
 
     kind: ClassVar[str] = "corpus"
     is_pretrained: ClassVar[bool] = False
-    limit = None
-
-    @property
-    def n_components(self) -> int:
-        """The size d of an embedding."""
-        return int(self.vectors.shape[1])
-
-    @property
-    def table(self) -> np.ndarray:
-        """The vectors of the terms, in any context."""
-        return self.vectors
 
     def learned_arrays(self) -> dict[str, np.ndarray]:
         """Return the terms, vectors and weights."""
@@ -96,12 +83,6 @@ class TokenEncoder(TextEncoder):
         shares = np.sqrt(np.asarray(counts.multiply(counts).sum(axis=1)))
         return embeddings / np.where(norms > NEGLIGIBLE * shares, norms, np.float32(np.inf))
 
-    def attend(self, text: str, mask: str = "none") -> EncodedText:
-        """Apply attention without parameters to `sequence`: see `TextEncoder`."""
-        from qkvsearch.text.encoded_text import attend_without_layers
-
-        return attend_without_layers(self.sequence(text), mask, self.unknown(text), self.kind)
-
     def sequence(self, text: str) -> LabelledVectors:
         """Return the unweighted vectors of all known words in reading order, with repetitions.
 
@@ -120,7 +101,7 @@ class TokenEncoder(TextEncoder):
             vectors.append(self.vectors[rows[rows >= 0]])
         return LabelledVectors(labels, np.concatenate(vectors))
 
-    def unknown(self, text: str) -> list[str]:
+    def unread(self, text: str) -> list[str]:
         """Return the words that `sequence` leaves out: stop words, numbers, unknown terms."""
         encoded = set(self.sequence(text).labels)
         words = self.analyzer.tokens(re.sub(PADDING, " ", text, flags=re.IGNORECASE))
@@ -139,10 +120,6 @@ class TokenEncoder(TextEncoder):
     def terms(self, text: str) -> list[str]:
         """Return the terms of `meaningful_tokens`."""
         return [token.term for token in self.meaningful_tokens(text)]
-
-    def unread(self, text: str) -> list[str]:
-        """Return `unknown`, since there is no limit: see `TextEncoder`."""
-        return self.unknown(text)
 
     def _rows(self, tokens: Sequence[Token]) -> list[int]:
         """Return the row of each token's term, −1 for unknown ones."""

@@ -225,7 +225,7 @@ def test_the_words_add_up_to_what_was_trained():
     for text, row in zip(texts, many, strict=True):
         np.testing.assert_allclose(encoder.encode(text).total, row, atol=1e-6)
     assert encoder.encode(texts[-1]).labels == ["title1w1", "tag1w1"]
-    assert encoder.unknown(texts[-1]) == ["unknown"]
+    assert encoder.unread(texts[-1]) == ["unknown"]
     assert encoder.sequence(texts[-1]).labels == ["title1w1", "title1w1", "tag1w1"]
 
 

@@ -58,7 +58,7 @@ def test_padding_is_a_token_of_zeros_in_its_place(encoder, text):
     sequence = encoder.sequence(text)
     assert list(sequence.labels) == ["cat", PADDING, "dog"]
     assert not sequence.vectors[1].any()
-    assert encoder.unknown(text) == []
+    assert encoder.unread(text) == []
 
 
 @pytest.mark.parametrize(
@@ -71,8 +71,8 @@ def test_padding_alone_and_nothing_known_are_sequences_too(encoder, text, labels
 
 
 def test_unknown_lists_what_sequence_leaves_out_once_each(encoder):
-    assert encoder.unknown("the zzqx cat zzqx") == ["the", "zzqx"]
-    assert encoder.unknown("cat") == []
+    assert encoder.unread("the zzqx cat zzqx") == ["the", "zzqx"]
+    assert encoder.unread("cat") == []
 
 
 @given(words)
@@ -80,5 +80,5 @@ def test_every_word_is_either_in_the_sequence_or_listed_as_unknown(encoder, text
     text = " ".join(text)
     every = {token.text for token in Analyzer().tokens(text)}
     used = set(encoder.sequence(text).labels)
-    assert used | set(encoder.unknown(text)) == every
-    assert not used & set(encoder.unknown(text))
+    assert used | set(encoder.unread(text)) == every
+    assert not used & set(encoder.unread(text))

@@ -19,13 +19,10 @@ from qkvsearch.text.labelled import NEGLIGIBLE, LabelledVectors, unit_rows
 from qkvsearch.text.pretrained.model_files import open_tensors
 from qkvsearch.text.pretrained.subword_file import SubwordFile
 from qkvsearch.text.pretrained.subwords import is_blank, join_pieces, sum_rows, whole
-from qkvsearch.text.text_encoder import NONE_CUT, EncodedQuery, EncodedTexts, TextEncoder
+from qkvsearch.text.text_encoder import NONE_CUT, EncodedQuery, EncodedTexts, TableEncoder
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
-
-    from qkvsearch.text.encoded_text import EncodedText
-
 
 PACKAGE = "wordllama"
 TABLE = "weights/l2_supercat_256.safetensors"
@@ -62,7 +59,7 @@ class CutTexts:
 
 
 @dataclass(frozen=True, eq=False)
-class StaticEncoder(TextEncoder):
+class StaticEncoder(TableEncoder):
     """A `TextEncoder`: the weighted sum of a text's subword vectors, scaled to length 1.
 
     tokenizer: a `tokenizers.Tokenizer`. vectors: float32 or float16 (n_tokens, d), perhaps
@@ -79,12 +76,6 @@ class StaticEncoder(TextEncoder):
 
     kind: ClassVar[str] = "static"
     is_pretrained: ClassVar[bool] = True
-    limit = None
-
-    @property
-    def table(self) -> np.ndarray:
-        """The vectors of the subwords, in any context."""
-        return self.vectors
 
     def learned_arrays(self) -> dict[str, np.ndarray]:
         """Return the weights of the tokens in the catalog; the table is not stored."""
@@ -108,11 +99,6 @@ class StaticEncoder(TextEncoder):
         Raises `QkvError` that names the file that is missing, damaged, or of another kind.
         """
         return cls(SubwordFile(Path(tokenizer)), read_table(Path(table)))
-
-    @property
-    def n_components(self) -> int:
-        """The size d of an embedding."""
-        return int(self.vectors.shape[1])
 
     def weighted(self, weights: np.ndarray) -> StaticEncoder:
         """Return the encoder with other weights, (n_tokens,). Raises `QkvError` for another n."""
@@ -139,16 +125,8 @@ class StaticEncoder(TextEncoder):
             if progress is not None:
                 progress("encoding", done, len(texts))
 
-    def attend(self, text: str, mask: str = "none") -> EncodedText:
-        """Apply attention without parameters to `sequence`: see `TextEncoder`. No word is unknown,
-        since each consists of pieces, of single bytes if need be.
-        """
-        from qkvsearch.text.encoded_text import attend_without_layers
-
-        return attend_without_layers(self.sequence(text), mask, [], self.kind)
-
     def unread(self, text: str) -> list[str]:
-        """Return no words, since each consists of known pieces."""
+        """Return no words, since each consists of known pieces, of single bytes if need be."""
         return []
 
     def sequence(self, text: str) -> LabelledVectors:
