@@ -12,10 +12,9 @@ from qkvsearch._utils.limits import ATTENDED
 from qkvsearch.attention import attention, look_ahead_mask
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.text.analysis import fold
-from qkvsearch.text.labelled import LabelledVectors
+from qkvsearch.text.labelled import PADDING, LabelledVectors
 from qkvsearch.text.languages import stop_words
 from qkvsearch.text.pretrained.subwords import sum_rows
-from qkvsearch.text.text_encoder import PADDING
 
 if TYPE_CHECKING:
     import pandas as pd

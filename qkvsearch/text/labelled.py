@@ -10,6 +10,8 @@ import numpy as np
 
 from qkvsearch._utils.caching import cached_property
 
+# Padding in a text.
+PADDING = "<PAD>"
 # A length, or a difference of numbers of about 1, below this is rounding error.
 NEGLIGIBLE = 1e-5
 # The largest number of int8 whose negative is an int8 too.

@@ -18,8 +18,6 @@ from qkvsearch.text.labelled import NEGLIGIBLE, LabelledVectors, unit_rows
 if TYPE_CHECKING:
     from qkvsearch.text.encoded_text import EncodedText
 
-# Padding in a text.
-PADDING = "<PAD>"
 # The number of items whose token vectors, and whose embeddings of columns, are in memory at a time.
 ITEMS_PER_BATCH, ROWS_PER_BATCH = 4096, 1 << 16
 # The rows of texts that were cut, for an encoder without a limit.

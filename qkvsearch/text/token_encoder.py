@@ -12,8 +12,8 @@ import numpy as np
 
 from qkvsearch._utils.callbacks import Progress
 from qkvsearch.text.analysis import NUMBER, Analyzer, Token, resolve_code
-from qkvsearch.text.labelled import NEGLIGIBLE, LabelledVectors
-from qkvsearch.text.text_encoder import NONE_CUT, PADDING, EncodedQuery, EncodedTexts, TableEncoder
+from qkvsearch.text.labelled import NEGLIGIBLE, PADDING, LabelledVectors
+from qkvsearch.text.text_encoder import NONE_CUT, EncodedQuery, EncodedTexts, TableEncoder
 from qkvsearch.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:

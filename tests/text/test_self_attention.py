@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from qkvsearch.errors import QkvError
 from qkvsearch.text.encoded_text import COSINE_SCALE, MASKS, attend_without_layers
-from qkvsearch.text.labelled import LabelledVectors
-from qkvsearch.text.text_encoder import PADDING
+from qkvsearch.text.labelled import PADDING, LabelledVectors
 
 
 def text_of(labels):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qkvsearch.text.analysis import Analyzer
-from qkvsearch.text.encoded_text import PADDING
+from qkvsearch.text.labelled import PADDING
 from qkvsearch.text.token_encoder import TokenEncoder
 from qkvsearch.text.vocabulary import Vocabulary
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from qkvsearch.text.analysis import CJK, MARKS, TextPattern
-from qkvsearch.text.text_encoder import PADDING
+from qkvsearch.text.labelled import PADDING
 
 # A CJK character is a word: a run of them has no spaces to divide it.
 LETTER = rf"(?:(?![{CJK}_])[\w{MARKS}\u0300-\u036f])"

@@ -18,7 +18,7 @@ from qkvsearch.attention.layers.packed import Chunk, encode_one, encode_packed
 from qkvsearch.attention.layers.transformer import Encoder, LayerOutput
 from qkvsearch.errors import QkvError
 from qkvsearch.text.encoded_text import EncodedText, check_length, mask_of
-from qkvsearch.text.labelled import LabelledVectors, quantize_int8, unit_rows
+from qkvsearch.text.labelled import PADDING, LabelledVectors, quantize_int8, unit_rows
 from qkvsearch.text.pretrained.bert import TokenEmbedding, read_bert
 from qkvsearch.text.pretrained.subwords import (
     PAD_TOKEN,
@@ -31,7 +31,7 @@ from qkvsearch.text.pretrained.subwords import (
     words_beyond,
     words_of,
 )
-from qkvsearch.text.text_encoder import PADDING, EncodedQuery, EncodedTexts, TextEncoder
+from qkvsearch.text.text_encoder import EncodedQuery, EncodedTexts, TextEncoder
 
 # Texts that are tokenized at a time.
 BATCH = 4096
