@@ -198,9 +198,7 @@ def test_users_that_are_sent_give_the_same(tmp_path, engine, monkeypatch):
     assert_alike(here, there)
 
 
-def test_neighbours_and_ratings_of_a_long_log_are_learned_from_a_sample_of_users(
-    tmp_path, engine, monkeypatch
-):
+def test_a_long_log_has_neighbours_and_ratings_of_a_sample(tmp_path, engine, monkeypatch):
     monkeypatch.setattr(spark_build, "MAX_PAIRS", 1000)
     given = {"items": write_items(tmp_path), "interactions": write_rated(tmp_path)}
     there = qkv.build(tmp_path / "spark", **given, **options("rated"), engine=engine)
