@@ -152,7 +152,10 @@ def _classifier() -> Callable[[str], str]:
     """
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-    identifier = LanguageIdentifier.from_model_file(MODEL_FILE)
+    try:
+        identifier = LanguageIdentifier.from_model_file(MODEL_FILE)
+    except OSError as error:  # it is unpacked into the temporary folder
+        raise QkvError(f"cannot unpack the model of languages: {error}; set `language`") from None
     known = [*CODES, *WITHOUT_STEMMER]
     identifier.set_languages([code for code in known if code in identifier.nb_classes])
     return lambda text: {"nn": "no", "nb": "no"}.get(code := identifier.classify(text)[0], code)

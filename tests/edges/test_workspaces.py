@@ -122,7 +122,7 @@ def test_a_disk_that_is_full_ends_the_build_and_keeps_the_former(qkv_process, sh
     items = pd.DataFrame({"id": range(60), "title": [f"tool {i}" for i in range(60)]})
     items.assign(note="x" * 5000).to_csv(tmp_path / "items.csv", index=False)
     before = build_of(shop_copy)
-    build = ("-w", shop_copy, "build", tmp_path / "items.csv", "--text-columns", "title")
+    build = ("-w", shop_copy, "build", tmp_path / "items.csv", "--language", "en")
     answer = qkv_process(",".join(map(str, limits)), *build, code=LIMITED)
     assert answer.stdout == ""
     assert "Traceback" not in answer.stderr
