@@ -70,33 +70,5 @@ const attention = (() => {
     return { queries, keys, values, scores, scaled, masked, weights, outputs, visible };
   };
 
-  // One query against many keys, with neither kept but the scores: query · key · scale of each key,
-  // which is a row of `codes`, whole numbers in a typed array, with a scale of its own.
-  const products = (query, codes, scales) => {
-    const width = query.length;
-    const scores = new Float32Array(scales.length);
-    for (let row = 0, at = 0; row < scores.length; row++) {
-      // Four sums, of which none waits for another.
-      let a = 0;
-      let b = 0;
-      let c = 0;
-      let d = 0;
-      let i = 0;
-      for (; i + 3 < width; i += 4, at += 4) {
-        a += query[i] * codes[at];
-        b += query[i + 1] * codes[at + 1];
-        c += query[i + 2] * codes[at + 2];
-        d += query[i + 3] * codes[at + 3];
-      }
-      for (; i < width; i++, at++) a += query[i] * codes[at];
-      scores[row] = (a + b + c + d) * scales[row];
-    }
-    return scores;
-  };
-
-  // softmax(scores / temperature)
-  const weights = (scores, temperature) =>
-    normalizers.softmax(Array.from(scores, (score) => score / temperature));
-
-  return { steps, products, weights };
+  return { steps };
 })();

@@ -36,10 +36,9 @@ drawings.descent = (figure, say) => {
   // --- the walk: what was computed stays, until the rate changes what follows ---
 
   const walk = [];
-  const measured = (users, items) => ({ users, items, ...lossOf(users, items) });
-  const lossOf = (users, items) => {
+  const measured = (users, items) => {
     const gradient = descent.gradients(users, items, settings);
-    return { loss: gradient.loss, gradient };
+    return { users, items, loss: gradient.loss, gradient };
   };
   walk.push(measured(held(given.users), held(given.items)));
   const at = (step) => {

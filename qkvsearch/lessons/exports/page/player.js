@@ -32,22 +32,15 @@ const startPlayer = (figure, { moments, show, pause, stride = 1 }) => {
     if (place === moments() - 1) go(0);
     timer = setInterval(next, pause());
   };
-  const by = (steps) => {
+  const turnTo = (wanted) => {
     stop();
-    go(place + steps);
+    go(wanted);
   };
   button("play").addEventListener("click", () => (timer === null ? play() : stop()));
-  button("step").addEventListener("click", () => by(1));
-  button("back")?.addEventListener("click", () => by(-1));
-  button("restart").addEventListener("click", () => by(-Infinity));
-  return {
-    stop,
-    at: () => place,
-    go: (wanted) => {
-      stop();
-      go(wanted);
-    },
-  };
+  button("step").addEventListener("click", () => turnTo(place + 1));
+  button("back")?.addEventListener("click", () => turnTo(place - 1));
+  button("restart").addEventListener("click", () => turnTo(0));
+  return { stop, at: () => place, go: turnTo };
 };
 
 // The fields of a figure by their names; change(name, value) hears of each.
