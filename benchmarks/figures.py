@@ -55,6 +55,7 @@ figure of a task is **bold**.
 CLAIMS = (
     Section("implicit_feedback", "Recommending from interactions", {"logs": "by task"}),
     Section("removal_curve", "Reasons that a removal confirms"),
+    Section("heads_of_recommend", "The heads of recommend, and what they cost"),
     Section("rating_prediction", "Predicting ratings"),
     Section("next_item", "What comes next"),
     Section("text_search", "Searching texts"),

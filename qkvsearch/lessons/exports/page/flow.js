@@ -159,8 +159,8 @@ drawings.flow = (figure, say) => {
   let chosen = { i: null, j: null };
   const choose = ({ i, j }) => {
     chosen = { i, j };
-    if (i !== null) controls.row.value = i;
-    if (j !== null) controls.column.value = j;
+    controls.row.value = i ?? 0;
+    controls.column.value = j ?? 0;
   };
   const showMoment = (place) => {
     choose(moments[place]);
