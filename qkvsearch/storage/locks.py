@@ -13,7 +13,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from qkvsearch.errors import WorkspaceError
+from qkvsearch.errors import DamagedError, WorkspaceError
+from qkvsearch.storage.checksums import file_status
 
 if sys.platform == "win32":
     import portalocker as system
@@ -123,6 +124,7 @@ def _is_free(file: IO[Any], seconds: float) -> bool:
 
 def hold_build(manifest: Path) -> IO[Any]:
     """Return the open manifest of a build. Nobody removes the build while the file is open."""
+    file_status(manifest)  # opening a pipe would wait for a writer
     file = manifest.open("rb")
     lock(file, shared=True)  # `is_in_use` has it for a moment
     return file
@@ -131,9 +133,10 @@ def hold_build(manifest: Path) -> IO[Any]:
 def is_in_use(manifest: Path) -> bool:
     """Return whether a reader has the build of this manifest open."""
     try:
+        file_status(manifest)
         with manifest.open("rb") as file:
             return not lock(file, wait=False)
-    except OSError:  # it is gone, or no file
+    except (DamagedError, OSError):  # it is gone, or no file
         return False
 
 

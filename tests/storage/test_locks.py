@@ -1,6 +1,7 @@
 """Locks: one writer at a time, in turn; what a killed one held is free at once."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -9,7 +10,7 @@ import time
 
 import pytest
 
-from qkvsearch.errors import WorkspaceError
+from qkvsearch.errors import DamagedError, WorkspaceError
 from qkvsearch.storage.locks import hold_build, is_in_use, writer_lock
 
 HOLDER = """
@@ -88,6 +89,14 @@ def test_an_error_inside_lets_go(tmp_path):
         raise KeyError
     with writer_lock(tmp_path, "add", wait=0):
         pass
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="without named pipes")
+def test_a_pipe_in_place_of_a_manifest_is_damaged(tmp_path):
+    os.mkfifo(tmp_path / "manifest.json")
+    with pytest.raises(DamagedError, match="a link or a folder"):  # and does not wait for a writer
+        hold_build(tmp_path / "manifest.json")
+    assert not is_in_use(tmp_path / "manifest.json")
 
 
 def test_a_build_is_held_as_long_as_a_reader_has_it_open(tmp_path, holder):

@@ -223,6 +223,15 @@ def test_a_folder_in_place_of_a_file_is_damaged(path, name):
             ask()
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="without named pipes")
+def test_a_pipe_in_place_of_a_file_is_damaged(path):
+    for file in [*path.glob("records.json"), *path.glob("records.lock")]:
+        file.unlink()
+        os.mkfifo(file)
+        with pytest.raises(DamagedError, match="a link or a folder"):
+            rows(path)
+
+
 def test_a_process_that_has_checked_a_file_finds_what_is_damaged_later(path):
     reader = fresh(path)
     assert reader.rows("SELECT count(*) FROM recorded") == [(6,)]

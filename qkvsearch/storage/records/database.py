@@ -22,7 +22,7 @@ from weakref import WeakValueDictionary
 
 from qkvsearch.collaborative.user_history import NOW, readable_time
 from qkvsearch.errors import DamagedError, QkvError, WorkspaceError
-from qkvsearch.storage.checksums import checksum, read_checksummed, write_checksummed
+from qkvsearch.storage.checksums import checksum, file_status, read_checksummed, write_checksummed
 from qkvsearch.storage.locks import exclusive, lock
 from qkvsearch.storage.records.record_rows import (
     MOMENT,
@@ -340,10 +340,11 @@ class RecordsDatabase:
         """Return a value that changes with every change of the files."""
         state: bytes | None
         try:
+            file_status(self.state_file)
             state = self.state_file.read_bytes()
         except FileNotFoundError:
             state = b""
-        except OSError:  # a folder, say: `_check_state` raises the error
+        except (DamagedError, OSError):  # a folder, say: `_check_state` raises the error
             state = None
         status = self.path.stat() if self.size() else None
         version = status and (status.st_ino, status.st_mtime_ns, status.st_size)
@@ -383,6 +384,7 @@ class RecordsDatabase:
                 yield
             return
         try:
+            file_status(self._lock_file)
             file = self._lock_file.open("rb")
         except OSError:
             yield  # nobody has written here yet, or nobody can
