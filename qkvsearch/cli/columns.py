@@ -49,12 +49,13 @@ def _parse_weights(_: click.Context, __: click.Parameter, text: str | None) -> d
     weights: dict[str, float] = {}
     for entry in (text or "").split(",") if text else []:
         name, sign, number = entry.rpartition("=")
+        is_new = name.strip() not in weights
         try:
             weights[name.strip()] = float(number)
         except ValueError:
             sign = ""
-        if not sign or not name.strip() or not isfinite(weights[name.strip()]):
-            raise click.BadParameter(f"{entry!r}: write NAME=NUMBER, such as view=1,purchase=5")
+        if not (is_new and sign and name.strip() and isfinite(weights[name.strip()])):
+            raise click.BadParameter(f"{entry!r}: write each NAME=NUMBER once: view=1,purchase=5")
     return weights
 
 

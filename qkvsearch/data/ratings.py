@@ -53,9 +53,9 @@ def standing_apart(ratings: np.ndarray, counts: np.ndarray) -> dict[float, str]:
     """Return the ratings that may mean "not rated", and why.
 
     ratings, counts (n,): the distinct ones, ascending. Some are far from all others, like 99 among
-    −10 to 10, or one is the only negative one, or a 0 that is more common than each of four others
-    or more. They are whole numbers, and more than one cell has them, unless they are −1 or farther
-    than twice the range of the others. Rarer ones than `OUTLIERS` are input errors.
+    −10 to 10, or one is the only negative one, or a 0 is more common than each of four others or
+    more. A rating of one cell must be −1, or farther than twice the range of the others; fractions
+    farther than four times a range of 2 or more. Rarer ones than `OUTLIERS` are input errors.
 
     >>> standing_apart(np.array([-1., 1, 2, 3, 4, 99]), np.array([9, 5, 5, 5, 5, 9]))
     {99.0: 'far from all others', -1.0: 'the only negative one'}
@@ -68,12 +68,14 @@ def standing_apart(ratings: np.ndarray, counts: np.ndarray) -> dict[float, str]:
     fewer, others = sorted((low, high), key=len)
     is_once = counts[np.isin(ratings, fewer)].sum() < 2
     times = 10 if len(others) < 3 else 4 if len(fewer) > 1 else 2 if is_once else 1
-    if high[0] - low[-1] > times * max(np.ptp(low), np.ptp(high)):
+    gap, others_range = high[0] - low[-1], max(np.ptp(low), np.ptp(high))
+    if gap > times * others_range:
         is_apart, why = np.isin(ratings, fewer), "far from all others"
     elif len(ratings) > 3 and ratings[0] < 0 <= ratings[1] and (counts[0] > 1 or ratings[0] == -1):
         why = "the only negative one"
-    is_whole = not (ratings[is_apart] % 1).any()
-    if why and is_whole and counts[is_apart].sum() > OUTLIERS * counts.sum():
+    is_far = others_range >= 2 and gap > 4 * others_range and not is_once
+    is_sentinel = is_far or not (ratings[is_apart] % 1).any()
+    if why and is_sentinel and counts[is_apart].sum() > OUTLIERS * counts.sum():
         apart = dict.fromkeys(ratings[is_apart].tolist(), why)
         return apart | standing_apart(ratings[~is_apart], counts[~is_apart])
     if ratings[0] == 0 and len(ratings) > 4 and counts[0] > counts[1:].max() and ratings[-1] > 1:

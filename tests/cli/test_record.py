@@ -71,6 +71,12 @@ def test_what_names_nothing_to_record_is_wrong_usage(qkv, films, words):
     assert qkv(*films, "record", *words).code == 2
 
 
+def test_an_event_has_one_weight(qkv, films):
+    answer = qkv(*films, "record", "log.csv", "--event-weights", "view=1,view=2")
+    assert answer.code == 2
+    assert "write each NAME=NUMBER once" in answer.stderr
+
+
 def test_undo_says_what_it_took_back_and_the_history_is_as_before(qkv, films):
     before = history(qkv, films, "u001")
     assert qkv(*films, "record", "u001", "Alien", 4).code == 0

@@ -86,6 +86,9 @@ def test_events_count_their_weights_times_the_quantity():
         read(frame, event_weights={"view-item": 1, "purchase": 5, "refund": -5})
     _, report = read(frame, event="event", event_weights=weights | {"refnd": -1})
     assert "no row has refnd" in report.notes
+    for name, weight in (("view-item", np.nan), ("view-item", "1"), ("refund", -1e13), ("VIEW", 2)):
+        with pytest.raises(DataError, match=rf"`event_weights\['{name}'\]` must be"):
+            read(frame, event="event", event_weights={"view": 1} | weights | {name: weight})
     with pytest.raises(DataError, match="action has users in it, not events; use `ignore` action"):
         read(log(action=["u1", "view", "a@b.example"]))
     with pytest.raises(DataError, match="name it with `event_column`"):
@@ -161,6 +164,7 @@ def test_harmless_columns_are_listed():
 
 NOT_RATED = {
     "far away": ([99, -9.5, -4, 0, 3.5, 9], "99, far", "`rating_scale` -10..9 to"),
+    "a fraction": ([99.9, 0.5, 2, 3.5, 4, 5], "99.9, far", "`rating_scale` 0..5 to"),
     "one beside two": ([99, -1, 1], "99, far", "`rating_scale` -1..1 to"),
     "neighbors": ([99, 98, 1, 2, 3, 4, 5], "98, far .* and 99", "`rating_scale` 1..5 to"),
     "both ends": ([-1, 99, 1, 2, 3, 4, 5], "-1, the .* and 99", "`rating_scale` 1..5 to"),
@@ -176,8 +180,8 @@ def test_a_rating_that_stands_apart_stops_until_the_scale_leaves_it_out(case):
     with pytest.raises(DataError, match=value) as error:
         read(frame)
     assert advice in str(error.value)
-    interactions, report = read(frame, rating_scale=(-10 if cells[0] == 99 else 1, 10), strict=True)
-    assert report.skipped.total() == sum(~frame["rating"].between(-10 if cells[0] == 99 else 1, 10))
+    interactions, report = read(frame, rating_scale=(-10 if cells[0] > 9 else 1, 10), strict=True)
+    assert report.skipped.total() == sum(~frame["rating"].between(-10 if cells[0] > 9 else 1, 10))
     assert interactions.ratings.max() < 10
 
 

@@ -10,11 +10,13 @@ import numpy as np
 import pandas as pd
 
 from qkvsearch._utils.scratch import counts_of, filtered
+from qkvsearch._utils.validation import is_number, require
 from qkvsearch.data.columns import EMAIL, NAMES, Columns, folded, named, words_of
 from qkvsearch.data.columns.column_types import NO, YES
 from qkvsearch.data.columns.facts import are_missing
 from qkvsearch.data.columns.rating_cells import DISLIKES, LIKES, LOG_WORDS, out_of
 from qkvsearch.data.files.encoded import EncodedTable
+from qkvsearch.data.ratings import LARGEST
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError, listed_names
 from qkvsearch.terminal import shorten
@@ -53,7 +55,13 @@ def event_weights(
     for files that are recorded later as well. counts (m,): in how many usable rows each is. Raises
     `DataError` for an event without a weight.
     """
-    stated = {event_name(event): weight for event, weight in columns.event_weights.items()}
+    stated: dict[str, float] = {}
+    for event, weight in columns.event_weights.items():
+        is_usable = is_number(weight) and abs(weight) <= LARGEST
+        require(is_usable, f"event_weights[{event!r}]", weight, f"a number within ±{LARGEST:g}")
+        first = stated.setdefault(event_name(event), weight)
+        expected = f"{first:g}, the weight of its other spelling"
+        require(first == weight, f"event_weights[{event!r}]", weight, expected)
     weights = stated or COMMON_EVENTS
     cells = dict(zip(texts, counts.tolist(), strict=True))
     unknown = {text: n for text, n in cells.items() if n and event_name(text) not in weights}
