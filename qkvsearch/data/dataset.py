@@ -46,9 +46,7 @@ SAMPLE_ROWS = 100_000
 
 @dataclass
 class Dataset:
-    """Items, interactions (or None), and a report on each file. options: those of the log that hold
-    for files that are recorded later.
-    """
+    """Items, interactions (or None), reports on files, and options that recorded files share."""
 
     catalog: Catalog
     interactions: Interactions | SparkLog | None = None

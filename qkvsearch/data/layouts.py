@@ -87,6 +87,8 @@ def _lines(
                         "with `delimiter` (' ' if the other one belongs to ids)"
                     )
                 line = line[0].split(delimiter)
+            elif line:  # of a format with lists in cells, such as JSON
+                line = [line[0], *(item for cell in line[1:] for item in cell.split("|"))]
             if line:
                 yield number, line, frames.cells_size(line)
 
@@ -98,6 +100,8 @@ def _rows_of_matrix(table: EncodedTable, report: ReadReport, columns: Columns) -
     ignore = {name.strip().casefold() for name in columns.ignore}
     ignored = [name for name in table.columns if name.casefold() in ignore]
     names = [name for name in table.columns if name not in ignored]
+    if len(names) < 2:
+        raise DataError(f"{report.file}: a matrix has a column of users and one for each item")
     user = check_column(columns.user or names[0], names, report.file, "`user_column`")
     report.notes.append(f"a matrix of {len(table):,} users by {len(names) - 1:,} items")
     item, value = ("itemid", "stars") if ignore & {"item", "rating"} else ("item", "rating")

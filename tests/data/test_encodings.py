@@ -12,6 +12,7 @@ TEXTS = {
     "cp1252 cp850 mac_roman ": "L’été à la mer\nLe garçon et la forêt\nOù êtes-vous, mère ?\nÂge\n",
     "cp1250 cp852 iso8859_2 mac_latin2": "Zażółć gęślą jaźń\nŁódź\nKsiążka\nŻycie i śmierć\n",
     "cp1251 koi8_r mac_cyrillic": "Книга о вкусной пище\nВойна и мир\nПреступление и наказание\n",
+    "cp1251 koi8_u": "Тіні забутих предків\nЇжак і ґава\nЄдиний шлях\nЛісова пісня\n",
     "cp1254 cp857": "Şehir ve ışık\nGüneşin doğuşu\nKırmızı saçlı kadın\nÇocuk ve ağaç\n",
     "cp932 euc_jp": "吾輩は猫である\nノルウェイの森\n雪国\n坊っちゃん\nこころ\n",
     "gb18030": "红楼梦\n三国演义\n水浒传\n西游记\n",

@@ -48,6 +48,20 @@ def test_lines_of_a_user_and_items(text, delimiter, tmp_path):
     assert pairs(path, layout="lists", delimiter=" ")[0] == [("urn:1", "i:1"), ("urn:1", "i:2")]
 
 
+def test_lists_of_items_in_json_are_items(tmp_path):
+    path = tmp_path / "log.jsonl"
+    path.write_text('{"user": "a", "items": ["x", "y"]}\n{"user": "b", "items": ["x", null]}\n')
+    assert pairs(path, layout="lists")[0] == [("a", "x"), ("a", "y"), ("b", "x")]
+
+
+@pytest.mark.parametrize("ignore", [(), ("x",), ("user", "x")])
+def test_a_matrix_without_items_is_an_error(ignore, tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("user\na\n" if not ignore else "user,x\na,1\n")
+    with pytest.raises(DataError, match=r"log\.csv: a matrix has a column of users and one"):
+        pairs(path, layout="matrix", ignore=ignore)
+
+
 def test_a_matrix_of_users_by_items(tmp_path):
     matrix = pd.DataFrame({"": ["a", "b"], "x": [5, 0], "y": ["3", "NA"], "z": ["good", 4]})
     path = tmp_path / "log.csv"

@@ -194,6 +194,8 @@ def test_parquet_reads_as_the_frame_does(tmp_path):
         ("t.csv", b"PK\x03\x04abc", "cannot be unpacked"),
         ("t.csv", b"\xd0\xcf\x11\xe0abc", "a workbook of an old Excel; save it as"),
         ("t.csv", b"%PDF-1.7", "a PDF"),
+        ("t.xls", " <HTML>\n<table>\n<tr><td>id</td></tr>\n", "HTML or XML, not a table; save"),
+        ("t.csv", b'\xef\xbb\xbf<?xml version="1.0"?>\n<items/>\n', "HTML or XML, not a table"),
     ],
 )
 def test_what_is_no_table_is_an_error_naming_the_file(read, name, content, reason):
@@ -258,6 +260,14 @@ def test_a_quote_that_opens_a_title_swallows_no_lines_of_a_tsv(tmp_path):
 def test_an_object_in_a_cell_keeps_its_values(tmp_path):
     frame, _ = read_table(save(tmp_path / "ITEMS.JSONL", '{"id": 1, "by": {"author": "Bob"}}\n'))
     assert frame["by"].tolist() == ['{"author": "Bob"}']
+
+
+def test_nothing_in_a_list_is_no_entry(tmp_path):
+    lists = [["a", None], [None], [float("nan"), "b"]]
+    frame = pd.DataFrame({"id": [1, 2, 3], "tags": lists})
+    assert as_text(frame)["tags"].fillna("").tolist() == ["a", "", "b"]
+    text = '{"id": 1, "tags": ["a", null]}\n'
+    assert read_table(save(tmp_path / "t.jsonl", text))[0]["tags"].tolist() == ["a"]
 
 
 def save(path, text):

@@ -253,7 +253,7 @@ def _cell(value: Any) -> str:
     if isinstance(value, str) or not hasattr(value, "__iter__"):
         whole = isinstance(value, float) and value.is_integer()
         return _whole(str(int(value) if whole else value))
-    return "|".join(_cell(entry) for entry in value)
+    return "|".join(_cell(entry) for entry in value if pd.isna(entry) is not True)
 
 
 def _whole(text: str) -> str:

@@ -4,6 +4,7 @@ else the suffix.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -110,6 +111,8 @@ def _by_format(file: TableFile, start: bytes) -> Iterable[Piece] | None:
     for mark, what in NO_TABLES.items():
         if start.startswith(mark):
             raise DataError(f"{file.label}: {what}")
+    if re.match(rb"(?i)(\xef\xbb\xbf)?\s*<(!doctype|\?xml|html|table)\b", start):
+        raise DataError(f"{file.label}: HTML or XML, not a table; save it as .xlsx or CSV")
     if start.startswith(SQLITE):
         return read_sqlite(file)
     if start.startswith(ZIP):
