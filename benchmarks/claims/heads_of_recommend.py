@@ -65,7 +65,7 @@ def build(log: pd.DataFrame) -> qkv.Engine:
 
 
 def recommend(engine: qkv.Engine, heads: str | None, user: int) -> Any:
-    return engine.recommend(user, heads=heads)
+    return engine.recommend(user=user, heads=heads)
 
 
 def new_folder() -> Path:
