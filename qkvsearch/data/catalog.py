@@ -56,9 +56,7 @@ class Catalog:
         return ["\n".join(fields) for fields in zip(*self.fields(), strict=True)]
 
     def fields(self) -> list[list[str]]:
-        """Return the text columns as search reads them, with one text an item; a column of empty
-        texts where there is none.
-        """
+        """Return the text columns, one text an item; without any, a column of empty texts."""
         types = {column.stored or column.name: column.type for column in self.columns}
         fields = [
             [text_read(None if pd.isna(cell) else cell, types.get(name, "text")) for cell in cells]
@@ -132,6 +130,10 @@ def item_texts(
         raise DataError(f"{report.file}: its rows have no columns, or none that is not ignored")
     choice = choose_catalog_columns(frame, columns, report, log)
     if choice.id is None:
+        is_one = len(frame) == 1 and choice.title is None
+        if lists := [name for name in frame if is_one and "}|{" in str(frame[name].iloc[0])]:
+            what = f"one object, with a list of items in {listed_names(lists)}"
+            raise DataError(f"{report.file}: {what}: save that list as a file of its own")
         ids = pd.Series(range(1, len(frame) + 1), frame.index).astype(str)
     else:
         report.require_plain("id", choice.id)

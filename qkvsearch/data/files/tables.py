@@ -1,6 +1,4 @@
-"""Tables of any format to frames of text. The first bytes tell the format, or
-else the suffix.
-"""
+"""Tables of any format to frames of text, the format by the first bytes or else the suffix."""
 
 from __future__ import annotations
 
