@@ -4,7 +4,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -49,8 +48,8 @@ MIN_VOTES = 0.5
 # A catalog of this many texts has no language where the second has this share of them, and the
 # first two together this one: short titles of one language are taken for a dozen.
 MIN_TEXTS, MIXED, CLEAR = 20, 0.25, 0.75
-# A word; codes have one or two letters together.
-LETTERS = re.compile(r"[^\W\d_]{3}")
+# A word, in any script, with its marks; codes have one or two letters together.
+LETTERS = re.compile(r"[^\s\d\x00-@\[-`{-~…–—“”„‘’]{3}")
 # Languages without a stemmer that many texts are in.
 WITHOUT_STEMMER = ("bg", "he", "hr", "ja", "ko", "sk", "sl", "th", "uk", "vi", "zh")
 
@@ -123,8 +122,8 @@ def guess(texts: Sequence[str]) -> Language:
     >>> guess(["die Jacke und der Hut", "Schuhe aus Leder"])
     Language(name='german', why='guessed from 2 texts')
     """
-    step = max(1, len(texts) // MAX_TEXTS)
-    sample = [text[:MAX_CHARACTERS] for text in islice(texts[::step], MAX_TEXTS)]
+    step = max(1, -(-len(texts) // MAX_TEXTS))
+    sample = [text[:MAX_CHARACTERS] for text in texts[::step]]
     # Capitals look like another language.
     sample = [text.lower() if text.isupper() else text for text in sample if LETTERS.search(text)]
     n_texts = quantity(len(sample), "text")

@@ -190,6 +190,12 @@ def test_a_large_catalog_is_guessed_by_a_sample_of_all_of_it():
     texts = ["the sea and the boat"] * 3_000 + ["das Meer und die Boote sind für uns"] * 17_000
     found = guess(texts)
     assert found == ("german", "guessed from 500 texts")
+    texts = ["the sea and the boat"] * 500 + ["das Meer und die Boote sind für uns"] * 450
+    assert guess(texts) == ("none", "475 texts are in english and german")
+
+
+def test_marks_between_letters_are_letters():
+    assert guess(["हिन्दी में लिखा हुआ पाठ", "किताब की कहानी"]).name == "hindi"
 
 
 def test_a_language_that_is_asked_for_is_not_guessed():
