@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import islice, pairwise
+from itertools import islice
 
 from qkvsearch._utils.query_lock import pause
 from qkvsearch.query.language import MAX_OPERATORS
@@ -58,12 +58,13 @@ def _unsearched(unknown: Sequence[str], reader: QueryReader) -> dict[str, str]:
     ]
     for word in unknown:
         form = fold(word)
+        escaped = re.escape(form)
         for column in columns:
             pause()
             cells = reader.catalog.folded_cells(column.stored)
             if cells is None:
                 notes[word] = f"No searched text has “{word}”."
-            elif form in cells and _has_word(cells, form):
+            elif form in cells and re.search(rf"{escaped}(?<!\w{escaped})(?!\w)", cells):
                 operator = f"{column.name}:{word} asks for it, and " * column.name.isidentifier()
                 notes[word] = (
                     f"No searched text has “{word}”, but column {column.name}, which is not "
@@ -71,16 +72,6 @@ def _unsearched(unknown: Sequence[str], reader: QueryReader) -> dict[str, str]:
                 )
                 break
     return notes
-
-
-def _has_word(text: str, word: str) -> bool:
-    """Return whether a text has a word with no letter or digit on either side.
-
-    >>> _has_word("igf-1 seen", "igf-1"), _has_word("oversea", "sea")
-    (True, False)
-    """
-    around = pairwise(text.split(word))
-    return any(not left[-1:].isalnum() and not right[:1].isalnum() for left, right in around)
 
 
 def _unknown_words(query: Query, reader: QueryReader) -> list[str]:
