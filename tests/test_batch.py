@@ -25,6 +25,8 @@ OPTIONS = [
     {},
     {"k": 3, "where": "year >= 2000"},
     {"damping": 0.8},
+    {"damping": 0.8, "heads": "neighbours"},
+    {"heads": "collaborative"},
     {"recent": 4, "seen": True},
     {"k": 1000, "only": ["m001", "m002", "m003"]},
 ]

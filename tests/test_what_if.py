@@ -293,6 +293,12 @@ def test_because_is_said_where_a_removal_takes_the_addend(films):
 def test_an_unknown_head_and_heads_of_another_model_are_refused(films, tmp_path):
     with pytest.raises(QkvError, match="no 'neighbors'; did you mean neighbours"):
         films.recommend(likes="Heat", heads="neighbors")
+    with pytest.raises(QkvError, match="no 'neighbors'"):
+        films.recommend(user="nobody", heads="neighbors")
+    with pytest.raises(QkvError, match="no 'neighbors'"):
+        films.recommend_all("x.csv", heads="neighbors")
+    with pytest.raises(QkvError, match="`heads` must be a text, not 5"):
+        films.recommend(likes="Heat", heads=5)
     with pytest.raises(QkvError, match="`heads`"):
         films.recommend(likes="Heat", heads="neighbours", model="next-item")
     alone = qkvsearch.build(tmp_path / "alone", items=catalog(9))

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 # Options that do not go with --all-users.
 ONE_USER_ONLY = (
     "user", "strict_user", "likes", "ratings", "without", "exclude", "explain", "diversity",
-    "temperature", "offset", "min_weight", "distinct", "heads",
+    "temperature", "offset", "min_weight", "distinct",
 )  # fmt: skip
 SPELLED = {"likes": "like", "ratings": "rate"}
 # The id of a query, its hits as rows, and its ranking.

@@ -252,7 +252,7 @@ class OpenBuild:
         return self.texts.with_matches(ranking, read_query) if explain else ranking
 
     def head(self, name: str, query: str) -> Scores | None:
-        """Return a head's scores; None if it knows no word. Raises `QkvError` for no encoder."""
+        """Return a head's scores; None if it knows no word. Raises `QkvError` with no encoder."""
         return self.texts.head(name, check_text("query", query))
 
     @query_lock()
@@ -359,6 +359,7 @@ class OpenBuild:
         only: Iterable[Id] | None = None,
         seen: bool = False,
         model: str = "preferences",
+        heads: str | Iterable[str] | None = None,
         recent: int | None = None,
         damping: float = 0.0,
         fields: str | Iterable[str] = (),
@@ -387,8 +388,9 @@ class OpenBuild:
         recommender = self.recommender
         mask = candidates(self.catalog, self.n_items, where, only=only)
         batch = BatchRecommendations(
-            recommender, min(k, self.n_items), mask, seen, recent, damping, model, columns, raw
-        )
+            recommender, min(k, self.n_items), mask, seen, recent, damping, model, columns, raw,
+            head_names(heads),
+        )  # fmt: skip
         state = f"{self.snapshot.name} {self.catalog.records.state}"
         if engine is None:
             return batch.write(Path(path), format, state, progress)

@@ -41,6 +41,7 @@ def write_remotely(
     arguments = (
         str(workspace.resolve()), state, batch.k, np.packbits(batch.mask).tobytes(), batch.seen,
         batch.recent, batch.damping, batch.model, tuple(column.name for column in batch.columns),
+        batch.heads and tuple(batch.heads),
     )  # fmt: skip
     make: Callable[[int], Any] = partial(_block, arguments)
     blocks, users = batch.blocks, batch.recommender.histories
@@ -60,7 +61,7 @@ def _block(arguments: tuple[Any, ...], number: int) -> Any:
 @lru_cache(maxsize=1)
 def _opened_batch(
     path: str, state: str, k: int, packed_mask: bytes, seen: bool, recent: int | None,
-    damping: float, model: str, fields: tuple[str, ...],
+    damping: float, model: str, fields: tuple[str, ...], heads: Sequence[str] | None,
 ) -> BatchRecommendations:  # fmt: skip
     """Open the workspace on an executor, once in a process. Raises `QkvError`."""
     if not Path(path).is_dir():
@@ -72,8 +73,9 @@ def _opened_batch(
     mask = np.unpackbits(np.frombuffer(packed_mask, np.uint8), count=models.n_items) > 0
     columns = own_columns(catalog, list(fields))
     return BatchRecommendations(
-        Recommender(models, catalog), k, mask, seen, recent, damping, model, columns
-    )
+        Recommender(models, catalog), k, mask, seen, recent, damping, model, columns,
+        heads=heads,
+    )  # fmt: skip
 
 
 def encode_remotely(

@@ -59,7 +59,7 @@ class Exported(NamedTuple):
 class BatchRecommendations:
     """Recommendations for all users. mask: bool (n_items,), True = may be recommended.
 
-    `seen` items may be recommended again; `recent`, `damping` and `model` are those of `recommend`.
+    `seen` items may be recommended again; recent, damping, model, heads: as in `recommend`.
     columns: of the catalog, to be written as well. raw: CSV cells as they are, formulas and all.
     """
 
@@ -72,6 +72,7 @@ class BatchRecommendations:
     model: str = PREFERENCES
     columns: Sequence[StoredColumn] = ()
     raw: bool = False
+    heads: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         check(k=self.k, damping=self.damping)
@@ -79,6 +80,8 @@ class BatchRecommendations:
         if self.recent is not None and "interactions.times" not in self.recommender.models.snapshot:
             raise QkvError(NO_TIMES)
         _ = self._items  # raises where there is no such model
+        if self.heads is not None:
+            self.recommender.multipliers(self.heads, self.model)  # raises for unknown heads
 
     def write(
         self, path: Path, form: str | None, state: str, progress: Progress | None
@@ -90,6 +93,7 @@ class BatchRecommendations:
         users, blocks = self.recommender.histories, self.blocks
         columns = [column.stored for column in self.columns]
         options = [self.model, self.k, self.seen, self.recent, self.damping, columns, self.raw]
+        options.append(self.heads)
         allowed = hashlib.sha256(np.packbits(self.mask).tobytes()).hexdigest()
         state = f"{state} {options} {blocks[:1]} {blocks[-1:]} {allowed}"
         export = ExportFile(path, form, self.types, state, self.raw)
@@ -137,7 +141,7 @@ class BatchRecommendations:
         histories = [self.recommender.histories.at(row, self.recent) for row in range(start, stop)]
         embeddings, sums = self._embeddings(histories)
         if self.model == PREFERENCES:
-            embeddings = embeddings * self._multipliers[COLLABORATIVE]
+            embeddings = embeddings * self._multipliers.get(COLLABORATIVE, 0.0)
         knows = np.asarray(embeddings.any(axis=1))
         if sums is not None:
             knows |= np.diff(sums.indptr) > 0
@@ -198,6 +202,8 @@ class BatchRecommendations:
     @cached_property
     def _multipliers(self) -> dict[str, float]:
         """What the scores of each head are multiplied by."""
+        if self.heads is not None:
+            return self.recommender.multipliers(self.heads, self.model)
         return self.recommender.preferences.multipliers()
 
     @cached_property

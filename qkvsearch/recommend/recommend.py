@@ -161,8 +161,7 @@ class Recommender:
         """Return damped scores of all items; None where the model has no item of the history.
         names: of the heads of preferences, by default all.
         """
-        if names is not None and (model == NEXT_ITEM or self.models.implicit is None):
-            raise QkvError("`heads` are of preferences, which do not score here: leave it out")
+        factors = None if names is None else self.multipliers(names, model)
         if model == POPULAR:
             head = self._by_popularity()
         elif model == NEXT_ITEM:
@@ -170,7 +169,7 @@ class Recommender:
         elif self.models.implicit is None:
             head = self._by_text(history, allowed)
         else:
-            head = self._by_preferences(history, names)
+            head = self._by_preferences(history, factors or self.preferences.multipliers())
         if head is None or not damping:
             return head
         self.models.require_interactions("tell what is popular")
@@ -187,20 +186,19 @@ class Recommender:
         scores = counts.astype(np.float32)
         return Scores(POPULAR, scores, parts, covered=counts > 0) if counts.any() else None
 
-    def _by_preferences(
-        self, history: History, names: Sequence[str] | None = None
-    ) -> Scores | None:
-        """Score by the mean of embedding and neighbours, in the shares that the build learned, or
-        by one of them. Raises `QkvError` for an unknown head.
-        """
+    def multipliers(self, names: Sequence[str], model: str) -> dict[str, float]:
+        """Return what the scores of these heads are multiplied by. Raises `QkvError`."""
+        if model == NEXT_ITEM or self.models.implicit is None:
+            raise QkvError("`heads` are of preferences, which do not score here: leave it out")
         factors = self.preferences.multipliers()
-        if names is not None:
-            names = list(dict.fromkeys(names))
-            for name in names or [""]:
-                if name not in factors:
-                    hint = f"{suggest(name, [*factors])} (there are {' and '.join(factors)})"
-                    raise QkvError(f"`heads`: no {name!r}{hint}")
-            factors = {name: factors[name] if len(names) > 1 else 1.0 for name in names}
+        for name in names or [""]:
+            if name not in factors:
+                hint = f"{suggest(name, [*factors])} (there are {' and '.join(factors)})"
+                raise QkvError(f"`heads`: no {name!r}{hint}")
+        return {name: factors[name] if len({*names}) > 1 else 1.0 for name in names}
+
+    def _by_preferences(self, history: History, factors: Mapping[str, float]) -> Scores | None:
+        """Score by the sum of the heads, each multiplied by its factor."""
         heads = {COLLABORATIVE: self._by_embedding, NEIGHBOURS: self._by_neighbours}
         scored = {name: heads[name](history) for name, factor in factors.items() if factor}
         known = {name: head for name, head in scored.items() if head is not None}

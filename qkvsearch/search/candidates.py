@@ -104,7 +104,7 @@ def ranked(
 
 
 def groups_of(catalog: StoredCatalog, distinct: str | None) -> np.ndarray | None:
-    """Return `StoredCatalog.groups`; None for no column. Raises `QkvError` for an unknown one."""
+    """Return `StoredCatalog.groups`; None without a column. Raises `QkvError` if unknown."""
     if distinct is None:
         return None
     column = catalog.catalog_columns.find(check_text("distinct", distinct), "distinct")
@@ -145,7 +145,7 @@ def head_names(heads: str | Iterable[str] | None) -> list[str] | None:
     """Return the names of heads: of one, of several, or of a text with commas between them."""
     if isinstance(heads, str):
         return [name.strip() for name in heads.split(",")]
-    return None if heads is None else as_list(heads)
+    return None if heads is None else [check_text("heads", name) for name in as_list(heads)]
 
 
 def id_list(parameter: str, ids: Id | Iterable[Id]) -> list[Any]:
