@@ -140,7 +140,7 @@ class ItemRows(RowsById):
         )
 
     def facets(self, columns: str | Iterable[str], *, where: Where | None = None) -> Facets:
-        """Count the items for which `where` holds by values, as a search. Raises `QkvError`."""
+        """Count the values of columns among the items where `where` holds. Raises `QkvError`."""
         counted = own_columns(self.catalog, columns, "columns")
         return count_values(self.catalog, counted, candidates(self.catalog, self._n_items, where))
 

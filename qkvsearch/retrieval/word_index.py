@@ -197,7 +197,7 @@ class WordIndex:
         return self._items(matches, np.ones(self.n_items, dtype=bool))
 
     def items_starting_with(self, typed: Sequence[str], is_whole: bool = False) -> np.ndarray:
-        """Return the items that begin with, or `is_whole` are, these words, bool (n_items,)."""
+        """Return which items begin with these words, with `is_whole` have no others, (n_items,)."""
 
         def matches(words: WordSequences, rows: np.ndarray) -> np.ndarray:
             encoded = [word.encode(errors="replace") for word in typed] + [END] * is_whole

@@ -132,7 +132,7 @@ class TextSearch:
         return replace(fused, notes=notes if is_answered else [NEAREST, *notes])
 
     def head(self, name: str, text: str) -> Scores | None:
-        """Return a head's scores; None if it knows no word. Raises `QkvError` for no such head."""
+        """Return a head's scores; None if it knows no word. Raises `QkvError` if it is unknown."""
         names = list(self.models.head_weights)
         if name not in names:
             raise QkvError(f"no head {name!r}{suggest(name, names)} (there are {', '.join(names)})")

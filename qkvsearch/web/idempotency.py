@@ -80,7 +80,7 @@ class IdempotencyKeys:
         return result
 
     def _claim(self, key: str, request: str) -> int | None:
-        """Return a key's batch; None for a new key, taken now. Raises `Problem` for one in use."""
+        """Claim a new key, or return the batch of a used one. Raises `Problem` otherwise."""
         with self._transaction() as db:
             insert = "INSERT OR IGNORE INTO requests VALUES (?, ?, NULL)"
             if db.execute(insert, (key, request)).rowcount:

@@ -110,7 +110,7 @@ class Training:
         self.optimizer.step(state(self.model), gradients, terms)
 
     def pairs(self, items: Array) -> csr_matrix:
-        """Draw two texts of each item, or two halves of its only one: first ones, then others."""
+        """Draw two texts, or halves of the only one, of each item: rows i and n_items + i."""
         has_terms = self.items.lengths()[:, items] > 0
         order = np.argsort(np.where(has_terms, self.rng.random(has_terms.shape), 2), axis=0)
         is_alone = has_terms.sum(axis=0) == 1

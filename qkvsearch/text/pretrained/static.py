@@ -101,7 +101,7 @@ class StaticEncoder(TableEncoder):
         return cls(SubwordFile(Path(tokenizer)), read_table(Path(table)))
 
     def weighted(self, weights: np.ndarray) -> StaticEncoder:
-        """Return the encoder with other weights, (n_tokens,). Raises `QkvError` for another n."""
+        """Return the encoder with weights (n_tokens,). Raises `QkvError` for another shape."""
         if np.shape(weights) != (len(self.vectors),):
             raise QkvError(f"weights are {np.shape(weights)}, not ({len(self.vectors)},)")
         return replace(self, weights=np.asarray(weights, dtype=np.float32))
