@@ -15,8 +15,8 @@ from qkvsearch._utils.limits import LOG_ROWS, ROWS, Limit
 from qkvsearch._utils.validation import require
 from qkvsearch.data.catalog import Catalog, catalog_from_frame, catalog_of_ids
 from qkvsearch.data.columns import Columns, check_column, find_column, named
+from qkvsearch.data.columns.choice import LOG_TYPES
 from qkvsearch.data.columns.facts import ColumnFacts
-from qkvsearch.data.columns.log_choice import LOG_TYPES
 from qkvsearch.data.files.databases import is_url
 from qkvsearch.data.files.encoded import EncodedTable, TableEncoder, different_rows, encoded
 from qkvsearch.data.files.frames import (
@@ -107,8 +107,7 @@ def read_dataset(
 
 def _titles_in_log(table: EncodedTable, columns: Columns, file: str) -> Catalog | None:
     """Return the items of a log that has a column of their titles, or None."""
-    ignored = {name.strip().casefold() for name in columns.ignore}
-    names, item = [name for name in table.columns if name.casefold() not in ignored], None
+    names, item = columns.not_ignored(table.columns), None
     if columns.item is not None:  # it may be called title
         item = find_column("item", columns.item, names, file)
     title = find_column("title", columns.title, [name for name in names if name != item], file)

@@ -20,9 +20,9 @@ from qkvsearch._utils.scratch import (
     spread,
 )
 from qkvsearch.data.columns import Columns
+from qkvsearch.data.columns.choice import LogChoice, choose_log_columns
 from qkvsearch.data.columns.column_types import typed_distinct
 from qkvsearch.data.columns.dates import MISSING, WITHOUT_TIME, seconds_of, seconds_of_numbers
-from qkvsearch.data.columns.log_choice import LogChoice, choose_log_columns
 from qkvsearch.data.columns.rating_cells import ANSWERS, LOG_WORDS, read_ratings
 from qkvsearch.data.columns.row_meaning import are_users, event_weights
 from qkvsearch.data.files.encoded import Coded, EncodedColumn, EncodedTable, NumberColumn, unit_of

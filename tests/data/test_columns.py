@@ -4,8 +4,7 @@ import pandas as pd
 import pytest
 
 from qkvsearch.data.columns import Columns, find_column, require_column
-from qkvsearch.data.columns.catalog_choice import choose_catalog_columns
-from qkvsearch.data.columns.log_choice import choose_log_columns
+from qkvsearch.data.columns.choice import choose_catalog_columns, choose_log_columns
 from qkvsearch.data.dataset import read_dataset
 from qkvsearch.data.files.encoded import encoded
 from qkvsearch.data.ids import Ids

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -102,6 +102,11 @@ class Columns:
     event: str | None = None
     event_weights: Mapping[str, float] = field(default_factory=dict)
     layout: str | None = None
+
+    def not_ignored(self, names: Iterable[str]) -> list[str]:
+        """Return those columns of a file that are read; case does not matter."""
+        ignored = {name.strip().casefold() for name in self.ignore}
+        return [name for name in names if name.casefold() not in ignored]
 
     def options_of_log(self) -> dict[str, Any]:
         """Return what a build stores, because it holds for files that are recorded as well."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 import pandas as pd
@@ -14,12 +16,18 @@ from qkvsearch.data.columns import (
     Columns,
     check_column,
     named,
+    require_column,
 )
 from qkvsearch.data.columns.column_types import typed
+from qkvsearch.data.columns.dates import are_times
+from qkvsearch.data.columns.facts import ColumnFacts, ColumnType
+from qkvsearch.data.columns.row_meaning import check_meaning, named_as_taking_back, says_nothing
+from qkvsearch.data.columns.searched import holds_codes, why_unsearched
 from qkvsearch.data.files.encoded import EncodedTable
-from qkvsearch.data.ids import id_texts
+from qkvsearch.data.ids import Ids, id_texts
+from qkvsearch.data.layouts import layout_hint
 from qkvsearch.data.report import ReadReport
-from qkvsearch.errors import listed_names
+from qkvsearch.errors import DataError, listed_names
 
 # Number of cells, spread over the column, that are looked at.
 SAMPLE_CELLS = 1_000
@@ -35,8 +43,7 @@ class Choice:
 
     def __init__(self, table: Table, columns: Columns, report: ReadReport) -> None:
         self.table, self.columns, self.report = table, columns, report
-        ignored = {name.strip().casefold() for name in columns.ignore}
-        self.names = [name for name in table.columns if name.casefold() not in ignored]
+        self.names = columns.not_ignored(table.columns)
         self.roles: dict[str, str] = {}
         self.reasons: dict[str, str] = {}
 
@@ -145,3 +152,166 @@ def are_emails(cells: pd.Series) -> pd.Series:
 
 def are_among(ids: set[str], cells: pd.Series) -> pd.Series:
     return id_texts(cells).str.casefold().isin(ids)
+
+
+# --- the columns of a log ---
+
+
+LOG_TYPES: dict[str, ColumnType] = {
+    "user": "text", "item": "text", "rating": "number", "weight": "number", "event": "text",
+    "time": "date",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class LogChoice:
+    """The columns of a log. times_comparable: False if its times are ranks within each user."""
+
+    user: str
+    item: str
+    rating: str | None = None
+    weight: str | None = None
+    event: str | None = None
+    time: str | None = None
+    times_comparable: bool = True
+
+
+def choose_log_columns(
+    table: EncodedTable, columns: Columns, report: ReadReport, item_ids: Ids | None
+) -> LogChoice:
+    """Choose the columns of a log, and describe the choice in `report`.
+
+    item_ids: those of the catalog, among which an item has to be. Raises `DataError` where no
+    column can be the user or the item.
+    """
+    choice = Choice(table, columns, report)
+    in_catalog = None
+    if item_ids is not None:
+        in_catalog = partial(are_among, {text.casefold() for text in item_ids.texts})
+    choice.by_caller("user", "item", "rating", "weight", "event", "time")
+    choice.by_name("user")
+    choice.by_name("item", in_catalog, min_share=0)
+    choice.by_name("rating")
+    choice.by_name("weight", can_be_numbers)
+    choice.by_name("time", lambda cells: are_times(cells) | are_numbers(cells), min_share=0.499)
+    comparable = True
+    if "time" not in choice.roles and "time_rank_in_user" in choice.free():
+        choice.assign("time", "time_rank_in_user", BY_NAME)
+        comparable = False
+    choice.by_cells("user", are_emails)
+    if in_catalog is not None:
+        choice.by_cells("item", in_catalog)
+    for role in ("user", "item"):
+        if role not in choice.roles:  # an error, or a column of items that the catalog lacks
+            try:
+                column = require_column(role, None, choice.free(), report.file, choice.names)
+            except DataError as error:
+                raise DataError(f"{error}{layout_hint(table, report)}") from None
+            choice.assign(role, column, BY_NAME)
+    if re.fullmatch(EMAIL, choice.roles["user"].strip()):
+        raise DataError(
+            f"{report.file}: the first row has an e-mail address and is read as the names of the "
+            "columns: add a row of names above it"
+        )
+    choice.by_cells("time", lambda cells: are_times(cells) & (not named_as_taking_back(cells.name)))
+    ids = [choice.roles["item"]]
+    for name in named("event", choice.free()):
+        if "event" not in choice.roles and not says_nothing(table, name, ids):
+            choice.assign("event", name, BY_NAME)
+    if columns.event_weights and "event" not in choice.roles:
+        raise DataError(
+            f"{report.file}: `event_weights` is of events, and no column looks like any; name it "
+            "with `event_column`"
+        )
+    check_meaning(table, choice.free(), choice.roles, columns, report.file)
+    choice.describe(unused=listed_names(choice.free()))
+    report.columns.extend(
+        ColumnFacts(name, role, LOG_TYPES[role]).of(*table.filled(name))
+        for role, name in choice.roles.items()
+    )
+    return LogChoice(**choice.roles, times_comparable=comparable)
+
+
+# --- the columns of a catalog ---
+
+
+# What the name of a single column has where cells are separated by another sign than expected.
+DELIMITER = re.compile(r"[,;|\t:^~/]")
+# A short text with a word in it.
+LIKE_A_TITLE = re.compile(r"(?=.*[^\W\d_]{2}).{2,120}")
+BY_LOG = "by the items of the interactions"
+
+
+@dataclass(frozen=True)
+class CatalogChoice:
+    """The columns of a catalog. id: None where the numbers of the rows are the ids. title: the id,
+    None included, where no column is the title.
+    """
+
+    id: str | None
+    title: str | None
+
+
+def choose_catalog_columns(
+    frame: pd.DataFrame, columns: Columns, report: ReadReport, log: EncodedTable | None = None
+) -> CatalogChoice:
+    """Choose the columns of a catalog, and describe the choice in `report`.
+
+    log: the interactions with these items, if any. Raises `DataError` where no column can be the
+    id of the items of a log.
+    """
+    choice = Choice(frame, columns, report)
+    choice.by_caller("id", "title")
+    if log is not None and "id" not in choice.roles and (column := _id_in_log(choice, frame, log)):
+        choice.assign("id", column, BY_LOG)
+    choice.by_name("id")
+    choice.by_name("title")
+    if "id" not in choice.roles:
+        codes = [name for name in choice.free() if _are_ids(frame[name])]
+        if codes and len(choice.names) > 1:
+            choice.assign("id", codes[0], BY_CELLS)
+    is_one = len(choice.names) == 1 and DELIMITER.search(choice.names[0])
+    if "id" not in choice.roles and (log is not None or is_one):
+        require_column("id", None, choice.free(), report.file, choice.names)
+    if "title" not in choice.roles:
+        titles = [name for name in choice.free() if _are_titles(frame[name])]
+        if titles:
+            choice.assign("title", titles[0], BY_CELLS)
+    choice.warn_of_no_header()
+    id_ = choice.roles.get("id")
+    choice.describe(id="" if id_ else "the number of the row (`id_column` names a column)")
+    return CatalogChoice(id_, choice.roles.get("title", id_))
+
+
+def _id_in_log(choice: Choice, frame: pd.DataFrame, log: EncodedTable) -> str | None:
+    """Return the first column whose values a column of the log names items by, if there is one.
+
+    A catalog may have several ids, such as a SKU and an EAN. Columns named as ids come first.
+    """
+    item = choice.columns.item
+    items = [item] if item in log else named("item", list(log.columns))
+    samples = [sample(log, str(name)) for name in items]
+    ids = named("id", choice.free())
+    for name in [*ids, *(name for name in choice.free() if name not in ids)]:
+        values = set(id_texts(frame[name].dropna()).str.casefold())
+        if any(len(cells) and are_among(values, cells).mean() > MIN_SHARE for cells in samples):
+            return name
+    return None
+
+
+def _are_ids(column: pd.Series) -> bool:
+    """Return whether a column has a code of its own in every row."""
+    if len(column) < 2 or column.hasnans or not column.is_unique:
+        return False
+    cells = spread(column)
+    return not are_times(cells).any() and holds_codes(typed(cells).cells)
+
+
+def _are_titles(column: pd.Series) -> bool:
+    """Return whether a column has short texts that search reads, most of which differ."""
+    cells = spread(column.dropna())
+    if cells.empty or cells.nunique() <= MIN_SHARE * len(cells) or are_times(cells).any():
+        return False
+    texts = typed(cells)
+    is_title = cells.str.strip().str.fullmatch(LIKE_A_TITLE)
+    return texts.type == "text" and not why_unsearched(texts.cells) and is_title.mean() > MIN_SHARE

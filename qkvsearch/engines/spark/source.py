@@ -20,8 +20,8 @@ import pandas as pd
 import pyarrow as pa
 
 from qkvsearch.data.columns import Columns
+from qkvsearch.data.columns.choice import choose_log_columns
 from qkvsearch.data.columns.dates import MISSING, SERIAL_DAYS, UNITS, WITHOUT_TIME, note_units
-from qkvsearch.data.columns.log_choice import choose_log_columns
 from qkvsearch.data.columns.rating_cells import DISLIKES, LIKES
 from qkvsearch.data.columns.row_meaning import event_weights
 from qkvsearch.data.files.encoded import encoded
