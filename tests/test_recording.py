@@ -328,10 +328,13 @@ def test_a_value_of_another_kind_of_log_is_refused(request, log, value, message)
 
 def test_a_file_of_events_counts_by_the_weights_of_the_build(tmp_path):
     log = RATED.drop(columns="rating").assign(event=["view", "purchase", "view", "view", "view"])
-    columns = {"event": "event", "event_weights": {"view": 2, "purchase": 9, "refund": -7}}
+    columns = {
+        "event": "event",
+        "event_weights": {"view": 2, "purchase": 1234567, "refund": -7, ",": 1},
+    }
     engine = shop(tmp_path / "events", log, **columns)
     frame = pd.DataFrame({"user": "a", "item": ["x", "y"], "event": ["purchase", "refund"]})
-    assert [row["weight"] for row in engine.record_many(frame)] == [9, -7]
+    assert [row["weight"] for row in engine.record_many(frame)] == [1234567, -7]
     with pytest.raises(DataError, match="`event_weights` does not have: buy"):
         engine.record_many(frame.assign(event="buy"))
     with pytest.raises(DataError, match=r"column liked .* may say whether a row is a like"):

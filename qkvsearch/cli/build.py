@@ -160,13 +160,9 @@ def build(
     engine: str | None,
     checkpoint: str | None,
     plan: bool,
-    encoder: str,
-    language: str,
     queries: str | None,
     qrels: str | None,
     synonyms: str | None,
-    keys: str | None,
-    next_item: bool,
     **columns: Any,
 ) -> None:
     """Build a workspace from SOURCE: the folder of a MovieLens data set, `sample:videos`,
@@ -199,14 +195,8 @@ def build(
         raise click.UsageError("--checkpoint is for a build with --engine: give both")
     run = settings()
     path = run.writable_path()
-    options: dict[str, Any] = {
-        "encoder": encoder,
-        "language": language,
-        "judged": judged_by(queries, qrels),
-        "next_item": next_item,
-        "synonyms": as_synonyms(synonyms),
-        "keys": keys,
-    }
+    options = {name: columns.pop(name) for name in ("encoder", "language", "next_item", "keys")}
+    options |= {"judged": judged_by(queries, qrels), "synonyms": as_synonyms(synonyms)}
     folder = None if plan else checkpoint or path / CHECKPOINT
     files = list(items) or None, list(interactions) or None
     with reading(source, *files, columns_of(**columns), engine, folder) as dataset:

@@ -60,19 +60,7 @@ def confirm(question: str) -> None:
 @again_option
 @file_options
 @wait_option
-def add(
-    file: str | None,
-    id_column: str | None,
-    title_column: str | None,
-    text_columns: str | None,
-    interactions: str | None,
-    again: bool,
-    ignore: tuple[str, ...],
-    delimiter: str | None,
-    encoding: str | None,
-    layout: str | None,
-    **columns: Any,
-) -> None:
+def add(file: str | None, interactions: str | None, again: bool, **of_log: Any) -> None:
     """Add the items of FILE, or replace items with the same ids; or record the interactions of a
     LOG.
 
@@ -88,30 +76,24 @@ def add(
     """
     if file is None and interactions is None:
         raise click.UsageError("name a file of items, or a log: --interactions LOG")
-    if file is None and (id_column or title_column or text_columns):
+    of_items = {name: of_log.pop(name) for name in ("id_column", "title_column", "text_columns")}
+    of_files = {name: of_log.pop(name) for name in ("ignore", "delimiter", "encoding")}
+    if file is None and any(of_items.values()):
         raise click.UsageError("these columns belong to items: add FILE")
-    if interactions is None and (layout or again or any(columns.values())):
+    if interactions is None and (again or any(of_log.values())):
         raise click.UsageError("these options belong to a log: --interactions LOG")
     run = settings()
     engine = run.open_writable()
-    of_files: dict[str, Any] = {"ignore": ignore, "delimiter": delimiter, "encoding": encoding}
     if file is not None:
-        of_items = columns_of(
-            id_column=id_column,
-            title_column=title_column,
-            text_columns=text_columns,
-            **of_files,
-        )
         with run.progress() as progress:
-            done = engine.add(file, of_items, progress=progress)
+            done = engine.add(file, columns_of(**of_items, **of_files), progress=progress)
         run.notes(done.notes)
         run.message(
             f"{engine.workspace.path}: {done.added:,} added, {done.replaced:,} replaced; "
             f"{quantity(done.n_items, 'item')}."
         )
     if interactions is not None:
-        of_log = columns_of(**columns, **of_files, layout=layout)
-        recorded = engine.record_many(interactions, of_log, again=again)
+        recorded = engine.record_many(interactions, columns_of(**of_log, **of_files), again=again)
         run.notes(recorded.notes)
         run.message(f"Recorded {_summary(recorded)}.")
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from math import isfinite
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from qkvsearch.cli.context import Decorator, split_names
+from qkvsearch.cli.context import NUMBER, Decorator, joined, split_names
 from qkvsearch.cli.render import GAP, terminal_width, to_table
 
 if TYPE_CHECKING:
@@ -29,97 +28,79 @@ MIN_CHANGED = 12
 
 def item_columns(file: str, text_help: str) -> Decorator:
     """Add the options that name the columns of a file of items."""
-    return _column_options(file, id="the id", title="the title", texts=text_help)
+    return _column_options(
+        file, id_column="the id", title_column="the title", text_columns=text_help
+    )
 
 
 def log_columns(file: str) -> Decorator:
     """Add the options that name the columns of a file of interactions."""
     return _column_options(
         file,
-        user="the user's id",
-        item="the item's id",
-        rating="the rating",
-        weight="how much or how often",
-        time="the time",
+        user_column="the user's id",
+        item_column="the item's id",
+        rating_column="the rating",
+        weight_column="how much or how often",
+        time_column="the time",
     )
 
 
 def _parse_weights(_: click.Context, __: click.Parameter, text: str | None) -> dict[str, float]:
     """Parse `view=1,purchase=5,refund=-1`; a name may contain = itself."""
     weights: dict[str, float] = {}
-    for entry in (text or "").split(",") if text else []:
-        name, sign, number = entry.rpartition("=")
-        is_new = name.strip() not in weights
-        try:
-            weights[name.strip()] = float(number)
-        except ValueError:
-            sign = ""
-        if not (is_new and sign and name.strip() and isfinite(weights[name.strip()])):
+    for entry in text.split(",") if text else []:
+        name, number = (part.strip() for part in entry.rpartition("=")[::2])
+        if not name or name in weights or not NUMBER.fullmatch(number):
             raise click.BadParameter(f"{entry!r}: write each NAME=NUMBER once: view=1,purchase=5")
+        weights[name] = float(number)
     return weights
 
 
-def event_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say what the rows of a log mean."""
-    for option in reversed(
-        [
-            click.option(
-                "--event-column", metavar="NAME", help="In the log: what a row is, such as view."
-            ),
-            click.option(
-                "--event-weights",
-                metavar="NAME=W,...",
-                callback=_parse_weights,
-                help="What each event counts, such as view=1,purchase=5,refund=-1,remove=0; a "
-                "negative weight takes back, 0 is ignored.",
-            ),
-            click.option(
-                "--layout",
-                type=click.Choice(["rows", "lists", "matrix"]),
-                help="Of the log: a row for each interaction, lines of a user and items, or a "
-                "matrix of users by items.  [default: that of the build, or rows]",
-            ),
-        ]
-    ):
-        command = option(command)
-    return command
+# What the rows of a log mean.
+event_options = joined(
+    click.option("--event-column", metavar="NAME", help="In the log: what a row is, such as view."),
+    click.option(
+        "--event-weights",
+        metavar="NAME=W,...",
+        callback=_parse_weights,
+        help="What each event counts, such as view=1,purchase=5,refund=-1,remove=0; a negative "
+        "weight takes back, 0 is ignored.",
+    ),
+    click.option(
+        "--layout",
+        type=click.Choice(["rows", "lists", "matrix"]),
+        help="Of the log: a row for each interaction, lines of a user and items, or a matrix of "
+        "users by items.  [default: that of the build, or rows]",
+    ),
+)
+# How text files are read.
+file_options = joined(
+    click.option(
+        "--ignore", metavar="COLUMN", multiple=True, help="Do not read COLUMN; repeatable."
+    ),
+    click.option(
+        "--delimiter",
+        metavar="SIGN",
+        callback=lambda _, __, sign: "\t" if sign in ("tab", "\\t") else sign,
+        help="The character between the cells of a text file, such as ; or tab.  [default: "
+        "detected among , ; tab and |]",
+    ),
+    click.option(
+        "--encoding",
+        metavar="NAME",
+        help="The encoding of text files, such as cp850.  [default: detected]",
+    ),
+)
 
 
-def file_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options on how text files are read."""
-    for option in reversed(
-        [
-            click.option(
-                "--ignore", metavar="COLUMN", multiple=True, help="Do not read COLUMN; repeatable."
-            ),
-            click.option(
-                "--delimiter",
-                metavar="SIGN",
-                callback=lambda _, __, sign: "\t" if sign in ("tab", "\\t") else sign,
-                help="The character between the cells of a text file, such as ; or tab.  [default: "
-                "detected among , ; tab and |]",
-            ),
-            click.option(
-                "--encoding",
-                metavar="NAME",
-                help="The encoding of text files, such as cp850.  [default: detected]",
-            ),
-        ]
-    ):
-        command = option(command)
-    return command
+def _column_options(file: str, **contents: str) -> Decorator:
+    """Return an option for each name, such as `id_column`, of a column with these contents."""
 
+    def option(name: str, content: str) -> Decorator:
+        metavar = "NAMES" if name == "text_columns" else "NAME"
+        return click.option(f"--{name.replace('_', '-')}", metavar=metavar, help=content)
 
-def _column_options(file: str, **roles: str) -> Decorator:
-    def add_options(command: Callable[..., Any]) -> Callable[..., Any]:
-        for role, content in reversed(roles.items()):
-            name, metavar = f"--{role}-column", "NAME"
-            if role == "texts":
-                name, metavar = "--text-columns", "NAMES"
-            command = click.option(name, metavar=metavar, help=f"In {file}: {content}.")(command)
-        return command
-
-    return add_options
+    return joined(*(option(name, f"In {file}: {text}.") for name, text in contents.items()))
 
 
 def columns_of(text_columns: str | None = None, **options: Any) -> Columns:

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +41,11 @@ engine_option = click.option(
     help="Run on Spark: spark (all cores of this machine) or spark://HOST:PORT, a cluster (needs "
     "qkvsearch[spark]).  [default: in this process]",
 )
+
+
+def joined(*options: Decorator) -> Decorator:
+    """Return a decorator that adds several options, which `--help` lists in this order."""
+    return lambda command: reduce(lambda inner, option: option(inner), reversed(options), command)
 
 
 def stored_in_meta(key: str) -> Callable[[click.Context, click.Parameter, Any], None]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from qkvsearch.cli.context import Decorator, settings, stored_in_meta
+from qkvsearch.cli.context import Decorator, joined, settings, stored_in_meta
 from qkvsearch.cli.render import (
     GAP,
     Output,
@@ -123,21 +123,17 @@ def _condition(context: click.Context, _: click.Parameter, expression: str | Non
 where_option = where_options(OPTIONS["where"].help)
 
 
-def ranking_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that all rankings share, and the output options."""
-    options: list[Callable[..., Any]] = [
-        question_option("k", "-k", show_default=True),
-        offset_option,
-        question_option("distinct", metavar="COLUMN"),
-        question_option("min_weight", metavar="X", default=0.0),
-        where_option,
-        fields_option,
-        question_option("temperature"),
-        output_options,
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+# The options that all rankings share, and the output options.
+ranking_options = joined(
+    question_option("k", "-k", show_default=True),
+    offset_option,
+    question_option("distinct", metavar="COLUMN"),
+    question_option("min_weight", metavar="X", default=0.0),
+    where_option,
+    fields_option,
+    question_option("temperature"),
+    output_options,
+)
 
 
 def write_ranking(ranking: Ranking, output: Output, explain: str | None = None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from ast import literal_eval
@@ -19,8 +20,8 @@ from qkvsearch.data.columns.facts import are_missing
 from qkvsearch.data.columns.lists import MAX_PYTHON
 from qkvsearch.data.files import frames
 from qkvsearch.data.files.encoded import EncodedTable, TableEncoder
-from qkvsearch.data.report import ReadReport
-from qkvsearch.errors import DataError
+from qkvsearch.data.report import FILE_ROWS, ReadReport
+from qkvsearch.errors import DataError, listed_names
 
 Rows = tuple[EncodedTable, ReadReport]
 LINES = ("\x1f", ["line"])  # the delimiter and the names of a file that is read line by line
@@ -79,18 +80,35 @@ def _lines(
         for number, *cells in table.frame(rows=span).itertuples(name=None):
             line = [cell for cell in cells if cell == cell]
             if line and len(cells) == 1:
-                sign = re.search(r"(?<!\s)[:,;|]", line[0])
+                sign = re.search("[:,;|]", line[0])
                 if sign and delimiter is None:
                     raise DataError(
                         f"{report.file}: row {report.where(number)} has a {sign[0]} beside blanks: "
                         "put blanks between the user and all items, or name the sign between them "
                         "with `delimiter` (' ' if the other one belongs to ids)"
                     )
-                line = line[0].split(delimiter)
+                if delimiter is not None and len(delimiter) == 1:
+                    line = next(csv.reader(line, delimiter=delimiter, skipinitialspace=True))
+                else:
+                    line = line[0].split(delimiter)
             elif line:  # of a format with lists in cells, such as JSON
                 line = [line[0], *(item for cell in line[1:] for item in cell.split("|"))]
-            if line:
+            if line and not (number % FILE_ROWS == 1 and _is_header(line, report)):
                 yield number, line, frames.cells_size(line)
+
+
+def _is_header(line: Sequence[str], report: ReadReport) -> bool:
+    """Return whether a line names a user and items, and note that it is left out. Raises
+    `DataError` where it names more: the file has rows.
+    """
+    are_items = [bool(named("item", [folded(name).rstrip("s0123456789")])) for name in line[1:]]
+    if not named("user", line[:1]) or not any(are_items[:1]):
+        return False
+    if not all(are_items):
+        columns = listed_names(line)
+        raise DataError(f"{report.file}: it has columns {columns}, and no lists: use `layout` rows")
+    report.notes.append("the first line, which names a user and items, was left out")
+    return True
 
 
 def _rows_of_matrix(table: EncodedTable, report: ReadReport, columns: Columns) -> Rows:

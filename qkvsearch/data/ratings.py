@@ -11,6 +11,8 @@ Scale = tuple[float, float] | None
 
 # The largest share of the ratings, at either end, that may be input errors.
 OUTLIERS = 0.005
+# Ratings stand apart beyond a gap that stars from 1 to 5 cannot have; or times that of few others.
+MIN_GAP, TIMES = 4, 4
 # The usual ends of scales.
 USUAL_BOTTOMS = (0.0, 1.0)
 USUAL_TOPS = (1.0, 5.0, 10.0, 100.0)
@@ -52,35 +54,33 @@ def infer_scale(ratings: np.ndarray, counts: np.ndarray | None = None) -> Scale:
 def standing_apart(ratings: np.ndarray, counts: np.ndarray) -> dict[float, str]:
     """Return the ratings that may mean "not rated", and why.
 
-    ratings, counts (n,): the distinct ones, ascending. Some are far from all others, like 99 among
-    −10 to 10, or one is the only negative one, or a 0 is more common than each of four others or
-    more. A rating of one cell must be −1, or farther than twice the range of the others; fractions
-    farther than four times a range of 2 or more. Rarer ones than `OUTLIERS` are input errors.
+    ratings, counts (n,): the distinct ones, ascending. They are those beyond the widest gap if it
+    exceeds the range of the others (`TIMES` that of two, and for several) and `MIN_GAP`, and they
+    are not on the scale of the others; the only negative one of four or more; or a 0 that is more
+    common than each of four others or more. Rarer ones than `OUTLIERS` are input errors.
 
     >>> standing_apart(np.array([-1., 1, 2, 3, 4, 99]), np.array([9, 5, 5, 5, 5, 9]))
     {99.0: 'far from all others', -1.0: 'the only negative one'}
     """
     if len(ratings) < 3:
         return {}
-    is_apart, why = np.arange(len(ratings)) == 0, ""
     cut = int(np.diff(ratings).argmax()) + 1
-    low, high = ratings[:cut], ratings[cut:]
-    fewer, others = sorted((low, high), key=len)
-    is_once = counts[np.isin(ratings, fewer)].sum() < 2
-    times = 10 if len(others) < 3 else 4 if len(fewer) > 1 else 2 if is_once else 1
-    gap, others_range = high[0] - low[-1], max(np.ptp(low), np.ptp(high))
-    if gap > times * others_range:
-        is_apart, why = np.isin(ratings, fewer), "far from all others"
-    elif len(ratings) > 3 and ratings[0] < 0 <= ratings[1] and (counts[0] > 1 or ratings[0] == -1):
-        why = "the only negative one"
-    is_far = others_range >= 2 and gap > 4 * others_range and not is_once
-    is_sentinel = is_far or not (ratings[is_apart] % 1).any()
-    if why and is_sentinel and counts[is_apart].sum() > OUTLIERS * counts.sum():
-        apart = dict.fromkeys(ratings[is_apart].tolist(), why)
-        return apart | standing_apart(ratings[~is_apart], counts[~is_apart])
-    if ratings[0] == 0 and len(ratings) > 4 and counts[0] > counts[1:].max() and ratings[-1] > 1:
-        return {0.0: "the most common one"}
-    return {}
+    few, others = sorted((ratings[:cut], ratings[cut:]), key=len)
+    low, high = _from_ends(others[0], others[-1])
+    needed = np.ptp(others) * (1 if len(few) == 1 and len(others) > 2 else TIMES)
+    apart, why = few[(few < low) | (few > high)], "far from all others"
+    if ratings[cut] - ratings[cut - 1] <= max(needed, MIN_GAP) or not len(apart):
+        is_zero = len(ratings) > 4 and counts[0] > counts[1:].max() and ratings[-1] > 1
+        if len(ratings) > 3 and ratings[0] < 0 <= ratings[1]:
+            apart, why = ratings[:1], "the only negative one"
+        elif ratings[0] == 0 and is_zero:
+            apart, why = ratings[:1], "the most common one"
+        else:
+            return {}
+    is_apart = np.isin(ratings, apart)
+    is_common = counts[is_apart].sum() > OUTLIERS * counts.sum()
+    rest = standing_apart(ratings[~is_apart], counts[~is_apart])
+    return (dict.fromkeys(apart.tolist(), why) if is_common else {}) | rest
 
 
 def ends_of(ratings: np.ndarray) -> tuple[float, float]:

@@ -161,7 +161,12 @@ class ReadReport:
 
     def warning_lines(self) -> list[str]:
         """Return the warnings as messages show them."""
-        return [EMAIL.sub("(e-mail address)", f"Warning: {each}") for each in self.warnings]
+        return [self._without_users(f"Warning: {each}") for each in self.warnings]
+
+    def _without_users(self, text: str) -> str:
+        """Hide e-mail addresses, but for those in names of files."""
+        files = [report.file for report in (self, *self.files)]
+        return EMAIL.sub(lambda m: m[0] if m[0] in "\n".join(files) else "(e-mail address)", text)
 
     def _reasons(self) -> str:
         rows = self.first_rows
@@ -185,4 +190,4 @@ class ReadReport:
         if self.repaired:
             repaired += f" (lines that are not UTF-8, read as {self.encoding})"
         text = "; ".join([text, *[repaired] * (not self.files), *self.notes])
-        return EMAIL.sub("(e-mail address)", text)
+        return self._without_users(text)

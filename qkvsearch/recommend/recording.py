@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
@@ -335,9 +336,7 @@ def _with_columns_of_build(
         if name in names and getattr(columns, role, "") is None:
             columns = replace(columns, **{role: name})
             if role == "event" and fact["convention"] and not columns.event_weights:
-                parts = (event.rpartition("=") for event in fact["convention"].split(","))
-                weights = {event: float(weight) for event, _, weight in parts}
-                columns = replace(columns, event_weights=weights)
+                columns = replace(columns, event_weights=json.loads(fact["convention"]))
     return columns
 
 

@@ -34,10 +34,10 @@ def checksum(path: Path) -> str:
 
 
 def file_status(path: Path) -> os.stat_result:
-    """Return the status of a file. Raises `DamagedError` for a link or a folder, and `OSError`."""
+    """Return the status of a file. Raises `DamagedError` for a link or folder, and `OSError`."""
     status = path.lstat()
     if not stat.S_ISREG(status.st_mode):
-        raise DamagedError(path, "it is a link or a folder, and was written as a file")
+        raise DamagedError(path, "it is a link, a folder or a pipe, and was written as a file")
     return status
 
 

@@ -104,6 +104,20 @@ def test_bytes_that_are_no_utf_8_are_read_all_the_same(tmp_path):
         database.execute("CREATE TABLE t AS SELECT CAST(x'61FF' AS TEXT) AS a, x'62FF' AS b")
         database.commit()
     assert cells(tmp_path / "x.db") == [["a\ufffd", "b\ufffd"]]
+    warnings = read_table(tmp_path / "x.db")[1].warnings
+    assert warnings == [f"x.db: 1 cell of column {n} with bytes that are not UTF-8" for n in "ab"]
+
+
+def test_a_database_in_wal_mode_is_read_and_its_folder_stays_as_it_is(shop, tmp_path):
+    with closing(sqlite3.connect(shop)) as database:
+        database.execute("PRAGMA journal_mode = WAL")
+    before = sorted(tmp_path.iterdir())
+    assert cells(f"{shop}#products") == PRODUCTS
+    assert sorted(tmp_path.iterdir()) == before
+    with closing(sqlite3.connect(shop)) as database:  # what is not in the file itself yet
+        database.execute("UPDATE products SET name = 'pot' WHERE sku = '008'")
+        database.commit()
+        assert cells(f"{shop}#products")[1] == ["008", "pot", "3"]
 
 
 PASSWORD = "top-s3cret"

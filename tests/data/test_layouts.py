@@ -38,7 +38,7 @@ def test_lines_of_a_user_and_items(text, delimiter, tmp_path):
         pairs(path)
     with pytest.raises(DataError, match="`delimiter` says what is between"):
         pairs(path, layout="lists", delimiter="%")
-    for line in ("u1:i1 i2", "u1: i1", "u1 i1:5 i2:4", "u1, i1, i2", "u1|i1"):
+    for line in ("u1:i1 i2", "u1: i1", "u1 i1:5 i2:4", "u1, i1, i2", "u1|i1", "u1 i1 , i2"):
         path.write_text(f"a b\n{line}\n")
         with pytest.raises(
             DataError, match=r"log.txt: row 2 has a [:,|] beside blanks: put blanks"
@@ -46,6 +46,15 @@ def test_lines_of_a_user_and_items(text, delimiter, tmp_path):
             pairs(path, layout="lists")
     path.write_text("urn:1 i:1 i:2\n")
     assert pairs(path, layout="lists", delimiter=" ")[0] == [("urn:1", "i:1"), ("urn:1", "i:2")]
+    path.write_text('a, "x, y"\n')
+    assert pairs(path, layout="lists", delimiter=",")[0] == [("a", "x, y")]
+    path.write_text("user_id\titem1\titem2\nitem\titem\n")
+    rows, report = pairs(path, layout="lists")
+    assert rows == [("item", "item")]
+    assert "the first line, which names a user" in str(report)
+    path.write_text("user_id\titem_id\tstars\nu\ti\t5\n")
+    with pytest.raises(DataError, match="columns user_id, item_id, stars, and no lists: use `layo"):
+        pairs(path, layout="lists")
 
 
 def test_lists_of_items_in_json_are_items(tmp_path):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qkvsearch.data.ratings import ends_of, infer_scale
+from qkvsearch.data.ratings import ends_of, infer_scale, standing_apart
 
 N = 10_000
 halves = st.integers(2, 10).map(lambda value: value / 2)
@@ -99,3 +99,21 @@ def test_a_rare_minus_one_among_half_stars_does_not_move_the_scale():
     half_stars = np.tile(np.arange(0.5, 5.5, 0.5), 100)
     assert infer_scale(np.append(half_stars, -1.0)) == (0.5, 5.0)
     assert infer_scale(np.append(np.tile(np.arange(2.0, 11.0), 100), -1.0)) == (1.0, 10.0)
+
+
+@pytest.mark.parametrize(
+    ("ratings", "apart"),
+    [
+        ([-9.9, 0.5, 1, 2, 3.5, 5], [-9.9]), ([-9.9, -9.5, 0, 3, 9, 99], [99]), ([-1, 1, 99], [99]),
+        ([1, 2, 3, 4, 5, 98, 99], [98, 99]), ([-99, 1, 2, 3, 4, 5, 99], [-99, 99]),
+        ([-1, 1, 2, 3], [-1]), ([0, 8, 9, 10], [0]), ([1, 2, 3, 4, 5, 10], [10]),
+        ([1, 8, 9, 10], []), ([1, 5], []), ([1, 2, 5], []), ([1, 4, 5], []), ([1, 10], []),
+        ([0, 1], []), ([-1, 0, 1], []), ([1, 2, 9, 10], []), ([1, 2, 3, 9, 10], []),
+        ([-9.5, 0, 9], []), ([20, 40, 60, 80, 100], []), ([0.1, 0.4, 1.5, 4, 8, 14, 22], []),
+    ],
+)  # fmt: skip
+def test_which_ratings_stand_apart(ratings, apart):
+    shares = np.full(len(ratings), 7)
+    assert sorted(standing_apart(np.array(ratings, float), shares)) == apart
+    typo = [*ratings, 1e6]  # is too rare to hide them, and no reason to stop
+    assert sorted(standing_apart(np.array(typo, float), np.append(shares * 200, 1))) == apart

@@ -84,8 +84,11 @@ def test_a_title_above_named_columns_is_no_warning(tmp_path):
 
 
 def test_what_was_repaired_is_said():
-    report = ReadReport("x.csv", read=1, repaired=6911)
-    assert "6,911 repaired (lines that are not UTF-8, read as Windows-1252)" in str(report)
+    report = ReadReport("me@shop.com.csv", read=1, repaired=6911, notes=["of ann@shop.com"])
+    assert str(report) == (
+        "me@shop.com.csv: 1 row read = 1 kept + 0 merged + 0 skipped; 6,911 repaired (lines that "
+        "are not UTF-8, read as Windows-1252); of (e-mail address)"
+    )
 
 
 @pytest.mark.parametrize("kind", ["file", "frame"])

@@ -1,6 +1,7 @@
 """Tables of any make into frames of text; what is wrong with a file is said of that file."""
 
 import csv
+import pickle
 
 import pandas as pd
 import pytest
@@ -183,16 +184,14 @@ def test_parquet_reads_as_the_frame_does(tmp_path):
     [
         ("t.csv", "", "the file is empty"),
         ("t.csv", "\n\n", "no line has anything in it"),
-        (
-            "t.csv",
-            'id,title\n1,"a\n2,b\n',
-            "row 2, the header counted, opens a quote that is never",
-        ),
+        ("t.csv", 'id,title\n1,"a\n2,b\n', "row 2, the header counted, opens a quote that"),
         ("t.csv", '"' + "x" * 200_000, "not a table"),
         ("t.parquet", "no such thing", "not a Parquet file"),
         ("t.csv", b"\x1f\x8b\x08\x00abc", "damaged, or cut short"),
         ("t.csv", b"PK\x03\x04abc", "cannot be unpacked"),
         ("t.csv", b"\xd0\xcf\x11\xe0abc", "a workbook of an old Excel; save it as"),
+        ("t.arrow", b"ARROW1\0\0", "an Arrow or Feather file; save it as Parquet or CSV"),
+        ("t.pkl", pickle.dumps([{"id": 7}]), "a pickle; save it as Parquet or CSV"),
         ("t.csv", b"%PDF-1.7", "a PDF"),
         ("t.xls", " <HTML>\n<table>\n<tr><td>id</td></tr>\n", "HTML or XML, not a table; save"),
         ("t.csv", b'\xef\xbb\xbf<?xml version="1.0"?>\n<items/>\n', "HTML or XML, not a table"),

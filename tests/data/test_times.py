@@ -128,13 +128,15 @@ def test_a_missing_time_is_earlier_than_1950():
 def test_unreadable_cells_are_counted_with_a_row_and_do_not_stop_the_build():
     times, notes = seconds("2024-03-01", "soon", "2024-03-02")
     assert times == [MARCH_1, MISSING, MARCH_1 + 86_400]
-    assert "1 of 3 times could not be read; column 'when': row 1" in notes
+    assert "column 'when': 1 of 3 cells are not times, the first in row 1" in notes
     assert "soon" not in notes
 
 
 @pytest.mark.parametrize("bad", ["soon", "inf", "1e30"])
 def test_a_column_of_no_times_is_an_error_with_row_and_cell(bad):
-    with pytest.raises(DataError, match=r"log\.csv: column 'when': row 0 has no time; 2 of 3"):
+    with pytest.raises(
+        DataError, match=r"log\.csv: column 'when': 2 of 3 cells are not times, the first in row 0"
+    ):
         seconds(bad, bad, "2024-03-02")
 
 

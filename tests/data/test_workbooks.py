@@ -56,7 +56,12 @@ def test_formulas_without_a_stored_value_are_a_warning(book, tmp_path):
 
 
 def test_a_sheet_without_rows_is_no_table(book):
-    assert read_table(book(Empty=[], Items=ITEMS))[1].read == 2
+    path = book(Empty=[], Items=ITEMS)
+    assert read_table(path)[1].read == 2
+    charts = openpyxl.load_workbook(path)
+    charts.create_chartsheet("Charts")
+    charts.save(path)
+    assert read_table(path)[1].read == 2
 
 
 def test_of_several_sheets_one_is_asked_for_in_any_case(book):

@@ -219,7 +219,7 @@ def test_a_folder_in_place_of_a_file_is_damaged(path, name):
     (path / name).unlink()
     (path / name).mkdir()
     for ask in (lambda: rows(path), lambda: write(path, ["g"]), fresh(path).check, reader.check):
-        with pytest.raises(DamagedError, match="a link or a folder"):
+        with pytest.raises(DamagedError, match="a folder or a pipe"):
             ask()
 
 
@@ -228,7 +228,7 @@ def test_a_pipe_in_place_of_a_file_is_damaged(path):
     for file in [*path.glob("records.json"), *path.glob("records.lock")]:
         file.unlink()
         os.mkfifo(file)
-        with pytest.raises(DamagedError, match="a link or a folder"):
+        with pytest.raises(DamagedError, match="a folder or a pipe"):
             rows(path)
 
 

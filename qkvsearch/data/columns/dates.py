@@ -301,11 +301,10 @@ def note_units(in_unit: Mapping[str, int], n: int, name: object, report: ReadRep
 
 def _note_unreadable(bad: pd.Series, n_bad: int, n_filled: int, report: ReadReport) -> None:
     """Note cells that are no times. Raises `DataError` where they are more than half of them."""
-    where = f"column {bad.name!r}: row {report.where(int(bad.index[0]))}"
+    first = f"the first in row {report.where(int(bad.index[0]))}"
+    message = f"column {bad.name!r}: {n_bad:,} of {n_filled:,} cells are not times, {first}"
     if 2 * n_bad > n_filled:
-        raise DataError(
-            f"{report.file}: {where} has no time; {n_bad:,} of {n_filled:,} cells are none: "
-            f"name another column with `time_column`, or use `ignore` {quote(str(bad.name))}"
-        )
-    report.notes.append(f"{n_bad:,} of {n_filled:,} times could not be read; {where}")
+        advice = f"name another `time_column`, or use `ignore` {quote(str(bad.name))}"
+        raise DataError(f"{report.file}: {message}: {advice}")
+    report.notes.append(message)
     report.changed(bad.name, {"no time": n_bad})

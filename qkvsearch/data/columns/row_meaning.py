@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from shlex import quote
@@ -87,7 +88,7 @@ def event_weights(
     )
     absent = stated.keys() - {event for event, n in zip(events, counts, strict=True) if n}
     report.note(len(absent), "no row has {events}", events=listed_names(sorted(absent), LISTED))
-    convention = ",".join(f"{event}={weight:g}" for event, weight in stated.items())
+    convention = json.dumps(stated) if stated else ""
     report.columns = [
         replace(column, convention=convention) if column.role == "event" else column
         for column in report.columns

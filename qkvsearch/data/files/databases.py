@@ -32,7 +32,8 @@ READS = {
     getattr(sqlite3, name)
     for name in ("SQLITE_SELECT", "SQLITE_READ", "SQLITE_FUNCTION", "SQLITE_RECURSIVE")
 }
-SQLITE = b"SQLite format 3\0"
+# How files begin, and what those in WAL mode have from byte 18 on.
+SQLITE, WAL = b"SQLite format 3\0", b"\2\2"
 # Operations of SQLite's machine between two checks of the time.
 OPERATIONS = 1_000
 # Bytes of a pattern of LIKE: each may be compared with each byte of a text.
@@ -53,9 +54,11 @@ def read_sqlite(file: TableFile) -> Iterator[Piece]:
     A view, or a column that is computed, is a program of whoever made the file: it has limits of
     time and memory.
     """
-    watch, longest = _Watch(), MAX_LETTER_BYTES * CELL.value
+    end, longest = time.monotonic() + QUERY_SECONDS.value, MAX_LETTER_BYTES * CELL.value
     try:
         uri = f"{file.path.absolute().as_uri()}?mode=ro"
+        if file.start()[18:20] == WAL and not Path(f"{file.path}-wal").exists():
+            uri += "&immutable=1"  # or SQLite would leave two files beside it
         with closing(sqlite3.connect(uri, uri=True)) as database:
             query, is_stored = file.fragment, False
             if not QUERY.match(query):
@@ -69,7 +72,7 @@ def read_sqlite(file: TableFile) -> Iterator[Piece]:
             if is_stored:
                 _only_reading(database)
             else:
-                _limit(database, watch)
+                _limit(database, end)
                 steps = [step for _, step, *_ in database.execute(f"EXPLAIN {query}")]
                 # One function of long texts may take hours, and nothing can stop it.
                 if any(step.startswith(COMPUTING) for step in steps):
@@ -89,7 +92,7 @@ def read_sqlite(file: TableFile) -> Iterator[Piece]:
         if isinstance(error, DataError):
             raise
         reason = f"{error}"
-        if watch.is_late():
+        if time.monotonic() > end:
             reason = (
                 f"the query took more than {QUERY_SECONDS.value:,} seconds, and was stopped "
                 f"({QUERY_SECONDS.raised_by}=N in the environment allows more)"
@@ -113,16 +116,6 @@ def _is_stored(database: sqlite3.Connection, table: str) -> bool:
     return not n_generated
 
 
-class _Watch:
-    """The time limit of a query."""
-
-    def __init__(self) -> None:
-        self._end = time.monotonic() + QUERY_SECONDS.value
-
-    def is_late(self) -> bool:
-        return time.monotonic() > self._end
-
-
 def _only_reading(database: sqlite3.Connection) -> None:
     """Refuse all statements but those that read."""
     database.text_factory = lambda text: text.decode(errors="replace")
@@ -131,15 +124,15 @@ def _only_reading(database: sqlite3.Connection) -> None:
     )
 
 
-def _limit(database: sqlite3.Connection, watch: _Watch) -> None:
-    """Limit the time and the memory of a view or a query."""
+def _limit(database: sqlite3.Connection, end: float) -> None:
+    """Limit the time, up to `end`, and the memory of a view or a query."""
     database.set_authorizer(None)
     # The limit is one of all connections of this process. What is sorted stays in memory, or it
     # would fill the disk.
     database.execute(f"PRAGMA hard_heap_limit = {QUERY_MEMORY.value}")
     database.execute("PRAGMA temp_store = MEMORY")
     _only_reading(database)
-    database.set_progress_handler(watch.is_late, OPERATIONS)
+    database.set_progress_handler(lambda: time.monotonic() > end, OPERATIONS)
 
 
 def read_url(source: str) -> Iterator[Piece]:

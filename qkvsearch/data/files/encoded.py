@@ -14,10 +14,13 @@ import pandas as pd
 from qkvsearch._utils.scratch import GrowingArray, pieces_of, scratch_array
 from qkvsearch.data.files.frames import as_text
 from qkvsearch.data.ids import are_integers
-from qkvsearch.data.report import FILE_ROWS
+from qkvsearch.data.report import FILE_ROWS, ReadReport
+from qkvsearch.errors import quantity
 
 # The whole number of an empty cell, by the number of bytes.
 EMPTY = {4: int(np.iinfo(np.int32).min), 8: int(np.iinfo(np.int64).min)}
+# The sign that is read for bytes that are not UTF-8.
+LOST = "\ufffd"
 # Distinct numbers are looked up in a table if its length is at most this multiple of the rows.
 MAX_TABLE = 4
 # Distinct numbers that are collected before they are joined with those before them.
@@ -282,6 +285,7 @@ class ColumnEncoder:
         self._codes: GrowingArray | None = None
         self._code_of: dict[str, int] = {}
         self._n_empty = n_empty  # before the first cell that is not empty
+        self.n_lost = 0  # cells with `LOST`
 
     def add_texts(self, codes: np.ndarray, texts: list[str]) -> None:
         """Add cells: codes (n,), −1 for empty, and the texts of the numbers, perhaps repeated."""
@@ -345,6 +349,8 @@ class ColumnEncoder:
         code_of = self._code_of
         own = np.array([*(code_of.setdefault(t, len(code_of)) for t in texts), -1], np.int32)
         self._codes.append(own[codes])
+        if lost := [code for code, text in enumerate(texts) if LOST in text]:
+            self.n_lost += int(np.isin(codes, lost).sum())
 
     def _to_texts(self) -> None:
         """Change the column into one of texts."""
@@ -414,6 +420,14 @@ class TableEncoder:
         """Count the rows that follow as those of another file, from 1."""
         self._file += 1
         self.names = set()
+
+    def warn_of_lost(self, report: ReadReport) -> None:
+        """Warn of bytes of the file that are no text."""
+        for name, column in self._columns.items():
+            if column.n_lost:
+                cells = f"{quantity(column.n_lost, 'cell')} of column {name}"
+                report.warnings.append(f"{report.file}: {cells} with bytes that are not UTF-8")
+            column.n_lost = 0
 
     def table(self) -> EncodedTable:
         """Return the whole table; nothing can be added any more."""

@@ -52,11 +52,9 @@ class DecodedText(NamedTuple):
 def open_text(path: Path, start: bytes, encoding: str | None) -> DecodedText:
     """Open a text in the encoding that is named or that fits each line. Raises `DataError`."""
     if encoding := encoding or wide_encoding(start):
-        try:
-            io.TextIOWrapper(io.BytesIO(), encoding)
-        except (LookupError, ValueError):
-            close = suggest(encoding, [*aliases.values(), *aliases])
-            raise DataError(f"no encoding {encoding!r} (`encoding`){close}") from None
+        if not _is_encoding(encoding):
+            close = suggest(encoding, [*filter(_is_encoding, [*aliases.values(), *aliases])])
+            raise DataError(f"no encoding {encoding!r} (`encoding`){close}")
         return _copied(_blocks(path, encoding), encoding)
     try:
         for _ in _blocks(path, "utf-8", "strict"):
@@ -67,6 +65,14 @@ def open_text(path: Path, start: bytes, encoding: str | None) -> DecodedText:
     if is_torn and not all(text.isascii() for text in _blocks(path, "utf-8", "ignore")):
         return _copied(_blocks(path, "utf-8"), "UTF-8")
     return _by_line(path)
+
+
+def _is_encoding(name: str) -> bool:
+    """Return whether Python reads texts in an encoding of this name here: hex is of bytes."""
+    try:
+        return bool(io.TextIOWrapper(io.BytesIO(), name))
+    except (LookupError, ValueError):
+        return False
 
 
 def _blocks(path: Path, encoding: str, errors: str = "replace") -> Iterator[str]:
@@ -167,6 +173,7 @@ def detect(sample: bytes) -> tuple[str, bool]:
     order, fits, size = list(alphabets), [], max(1, len(sample))
     windows = Letters.of(sample.decode("cp1252", "replace"), alphabets["cp1252"], symbols=True)
     is_plain = not windows.usual and windows.share == 1
+    is_latin_9 = re.search("[¼½](?=u|il)|¤", windows.text, re.IGNORECASE) is not None  # œuvre, €
     matches = from_bytes(sample, steps=1, chunk_size=size, threshold=1.0, cp_isolation=order)
     lowest = min((match.chaos for match in matches), default=0)
     for match in matches:
@@ -191,7 +198,8 @@ def detect(sample: bytes) -> tuple[str, bool]:
         is_sure &= n_distinct >= MIN_DISTINCT or (n_distinct == 2 and n >= 3 * MANY)
         if is_sure and n >= MANY // 2 and n > MIN_RATIO * windows.n_usual:
             return order[best], True
-    return WINDOWS, is_plain or (is_sure and order[best] == "cp1252")
+    is_sure &= order[best] == "cp1252"
+    return WINDOWS, (is_plain or is_sure) and not is_latin_9
 
 
 def wide_encoding(start: bytes) -> str | None:

@@ -37,6 +37,9 @@ NO_TABLES = {
     b"\xff\xd8\xff": "a picture, not a table",
     b"7z\xbc\xaf": "a 7z archive; unpack it first",
     b"Rar!": "a rar archive; unpack it first",
+    b"ARROW1": "an Arrow or Feather file; save it as Parquet or CSV",
+    b"FEA1": "a Feather file; save it as Parquet or CSV",
+    **dict.fromkeys((b"\x80%c" % n for n in range(2, 6)), "a pickle; save it as Parquet or CSV"),
 }
 
 
@@ -72,13 +75,19 @@ def read_into(
 ) -> ReadReport:
     """Add a table to an encoder, batch by batch. Raises `DataError`."""
     if is_url(str(source)):
-        return _add(read_url(str(source)), limit, None, encoder)
-    with unpacked(source) as file:
-        start = file.start()
-        if start.startswith(MARK) or (start and file.suffix == ".parquet"):
-            return read_parquet(file, limit, encoder)
-        pieces = _by_format(file, start) or _read_text(file, start, delimiter, names, encoding)
-        return _add(pieces, limit, file, encoder)
+        report = _add(read_url(str(source)), limit, None, encoder)
+    else:
+        with unpacked(source) as file:
+            start = file.start()
+            if start.startswith(MARK) or (start and file.suffix == ".parquet"):
+                report = read_parquet(file, limit, encoder)
+            elif pieces := _by_format(file, start):
+                report = _add(pieces, limit, file, encoder)
+            else:
+                pieces = _read_text(file, start, delimiter, names, encoding)
+                return _add(pieces, limit, file, encoder)
+    encoder.warn_of_lost(report)
+    return report
 
 
 def _add(

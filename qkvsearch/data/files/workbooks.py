@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import datetime, time
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -38,17 +37,18 @@ UNCOMPUTED = re.compile(
 def read_workbook(file: TableFile) -> Piece:
     """Read the named sheet, or the only one that has rows. Raises `DataError`."""
     label = file.label
-    openpyxl = need("openpyxl", "xlsx", f"{label}: reading a spreadsheet", error=DataError)
+    library, task = "openpyxl.reader.excel", f"{label}: reading a spreadsheet"
+    excel = need(library, "xlsx", task, error=DataError)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about what openpyxl does not read, such as images
-            book = openpyxl.load_workbook(
-                file.path, read_only=True, data_only=True, keep_links=False
-            )
-            with closing(book):
+            reader = excel.ExcelReader(file.path, read_only=True, data_only=True, keep_links=False)
+            reader.read_chartsheet = lambda *_: None  # the library fails where one is empty
+            reader.read()
+            with closing(reader.wb) as book:
                 sheet = _pick_sheet(book, file)
                 rows = _rows(sheet, file)
-                n_uncomputed = _n_uncomputed(sheet, file)
+                n_uncomputed = _n_uncomputed(sheet, reader)
     except DataError:
         raise
     except Exception as error:  # a damaged file fails wherever the library first notices
@@ -127,14 +127,11 @@ def _rows(sheet: Any, file: TableFile) -> list[tuple[int, list[Any]]]:
     return rows
 
 
-def _n_uncomputed(sheet: Any, file: TableFile) -> int:
+def _n_uncomputed(sheet: Any, reader: Any) -> int:
     """Count the formulas of a sheet that have no stored value."""
     number, rest = 0, b""
-    reader = import_module("openpyxl.reader.excel").ExcelReader(file.path)
-    reader.read_manifest()
-    reader.read_workbook()
     targets = {entry.name: part.target for entry, part in reader.parser.find_sheets()}
-    with reader.archive as archive, archive.open(targets[sheet.title]) as part:
+    with reader.archive.open(targets[sheet.title]) as part:
         while chunk := part.read(1 << 20):
             buffer = rest + chunk
             end = buffer.rfind(b"<c ")

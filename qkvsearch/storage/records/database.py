@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-import stat
 import tempfile
 import threading
 import time
@@ -318,14 +317,13 @@ class RecordsDatabase:
         return DamagedError(file or self.path, reason, advice)
 
     def size(self) -> int:
-        """Return the size in bytes, 0 for no file. Raises `DamagedError` for a link or a folder."""
+        """Return the size in bytes, 0 for no file. Raises `DamagedError` for a link or folder."""
         try:
-            status = self.path.lstat()
+            return file_status(self.path).st_size
         except FileNotFoundError:
             return 0
-        if not stat.S_ISREG(status.st_mode):
-            raise self.damaged("it is a link or a folder, and was written as a file")
-        return status.st_size
+        except DamagedError as error:
+            raise self.damaged(error.what) from None
 
     def _remove_leftovers(self) -> None:
         """Remove the temporary files of killed writers."""
