@@ -57,11 +57,13 @@ def test_the_only_table_needs_no_name(tmp_path):
     assert cells(tmp_path / "one.db") == PRODUCTS
 
 
-def test_of_several_tables_one_is_asked_for(shop):
+def test_a_wrong_name_of_a_table_or_a_column_is_told(shop):
     with pytest.raises(DataError, match=r"2 tables are in it; say which, such as .*#orders"):
         read_table(shop)
     with pytest.raises(DataError, match=r"no table 'product' in it; did you mean products\?"):
         read_table(f"{shop}#product")
+    with pytest.raises(DataError, match="no such column: nope"):
+        read_table(f"{shop}#SELECT nope FROM orders")
 
 
 @pytest.mark.parametrize(
@@ -77,11 +79,6 @@ def test_nothing_but_reading_is_done(shop, statement):
         read_table(f"{shop}#{statement}")
     assert Path(shop).read_bytes() == before
     assert len(cells(f"{shop}#orders")) == 2
-
-
-def test_a_wrong_query_says_what_is_wrong(shop):
-    with pytest.raises(DataError, match="no such column: nope"):
-        read_table(f"{shop}#SELECT nope FROM orders")
 
 
 def test_a_query_of_many_words_is_no_path(shop):

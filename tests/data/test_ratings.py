@@ -87,9 +87,6 @@ def test_the_top_of_a_scale_of_stars_occurs(ratings):
 def test_without_any_rating_there_is_no_scale():
     assert infer_scale(np.array([])) is None
     assert infer_scale(np.array([np.nan, np.inf])) is None
-
-
-def test_the_ends_of_what_is_known_to_be_ratings_occur():
     assert ends_of(np.array([4.0, 5.0, np.nan])) == (4, 5)
     assert ends_of(np.append(some(range(1, 6)), 35.0)) == (1, 5)
 

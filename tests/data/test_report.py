@@ -29,9 +29,6 @@ def test_a_skipped_row_is_named_as_a_spreadsheet_numbers_it(read):
         "log.csv: 6 rows read = 1 kept + 0 merged + 5 skipped (2 with too many columns, first row "
         "7, 1 without a user, first row 3, 2 with an item that is not in the catalog, first row 4)"
     )
-
-
-def test_a_row_that_is_much_too_long_does_not_shift_the_numbers_of_others(read):
     assert "1 without a user, first row 4" in str(read("a,1\nb,2,x,y,z\n,2\n"))
 
 
@@ -42,14 +39,11 @@ def test_rows_that_are_too_long_are_counted_behind_all_others(read, monkeypatch,
     assert "4 rows read = 2 kept + 0 merged + 2 skipped (2 with too many" in str(report)
 
 
-def test_most_rows_skipped_is_a_warning(read):
+def test_more_than_a_tenth_of_the_rows_skipped_is_a_warning(read):
     report = read("ann,1\n" * 5 + "ann,77\n" * 95)
     (warning,) = report.warnings
     assert warning.startswith("log.csv: 95 of 100 rows were skipped: 95 with an item that is not")
     assert f"Warning: {warning}" in report.lines()
-
-
-def test_a_tenth_of_the_rows_skipped_is_no_warning(read):
     assert read("ann,1\n" * 90 + "ann,77\n" * 10).warnings == []
 
 

@@ -218,10 +218,7 @@ def test_a_frame_in_memory_becomes_text_without_rounding():
             "kind": pd.Categorical(["a", None]),
         }
     )
-    assert cells(as_text(frame))[1:] == [
-        [str(2**53 + 1), "7", None, "a"],
-        [None, None, "x", None],
-    ]
+    assert cells(as_text(frame))[1:] == [[str(2**53 + 1), "7", None, "a"], [None, None, "x", None]]
 
 
 def test_equal_column_names_in_memory_are_numbered():
