@@ -9,21 +9,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from qkvsearch.cli.context import NUMBER, Decorator, joined, split_names
-from qkvsearch.cli.render import GAP, terminal_width, to_table
+from qkvsearch.cli.render import to_table
+from qkvsearch.terminal import shorten
 
 if TYPE_CHECKING:
     from qkvsearch.data.columns import Columns
 
 Record = Mapping[str, Any]
 HEADINGS = ("role", "type", "empty", "example", "changed")
-LAYOUT = ("left", "left", "left", "right", "left", "left")
-VERBOSE_LAYOUT = ("wrap", "left", "left", "right", "wrap", "wrap")
+LAYOUT = ("wrap", "left", "left", "right", "wrap", "wrap")
 # This many columns of the catalog fit on a screen together with the other output of `build`.
 MAX_ROWS = 9
-CUT = "…"
-MAX_NAME, MAX_EXAMPLE = 18, 16
-# In less space than this the last column and the examples are left out.
-MIN_CHANGED = 12
+MAX_EXAMPLE = 30
 
 
 def item_columns(file: str, text_help: str) -> Decorator:
@@ -116,7 +113,7 @@ def columns_of(text_columns: str | None = None, **options: Any) -> Columns:
 
 def columns_text(items: Sequence[Record], log: Sequence[Record], verbose: bool = False) -> str:
     """Return a table of the items' columns and one of the interactions', as wide as the terminal
-    at most. Unless `verbose`, long cells are cut, and columns that do not fit are only counted.
+    at most. Unless `verbose`, examples are cut, and further columns are only counted.
     """
     return _table("items", items, verbose) + _table("interactions", log, verbose)
 
@@ -125,11 +122,8 @@ def _table(kind: str, columns: Sequence[Record], verbose: bool) -> str:
     if not columns:
         return ""
     displayed = columns if verbose else _most_important(columns)
-    rows, headings = [_row(column) for column in displayed], [kind, *HEADINGS]
-    if not verbose:
-        rows, headings = _cut(rows, headings)
-    layout = (VERBOSE_LAYOUT if verbose else LAYOUT)[: len(headings)]
-    table = to_table(list(zip(headings, layout, strict=True)), rows)
+    rows = [_row(column, MAX_EXAMPLE if not verbose else None) for column in displayed]
+    table = to_table(list(zip([kind, *HEADINGS], LAYOUT, strict=True)), rows)
     others = [column for column in columns if column not in displayed]
     if not others:
         return table
@@ -149,7 +143,7 @@ def _most_important(columns: Sequence[Record]) -> list[Record]:
     return [columns[index] for index in sorted(indices)]
 
 
-def _row(column: Record) -> list[str]:
+def _row(column: Record, max_example: int | None) -> list[str]:
     changes = sorted(
         column["changed"].items(), key=lambda change: (not _is_loss(change[0]), -change[1])
     )
@@ -158,7 +152,7 @@ def _row(column: Record) -> list[str]:
         column["role"],
         column["type"],
         _percent(column["empty"]),
-        column["example"],
+        shorten(column["example"], max_example or len(column["example"])),
         ", ".join(f"{what} {count:,}" for what, count in changes),
     ]
 
@@ -172,34 +166,3 @@ def _percent(share: float) -> str:
     if 0 < share < 0.01:
         return "<1%"
     return ">99%" if 0.99 < share < 1 else f"{share:.0%}"
-
-
-def _cut(rows: list[list[str]], headings: list[str]) -> tuple[list[list[str]], list[str]]:
-    """Cut long cells, leave out two columns in a narrow window, and say so in the headings."""
-    from rich.cells import cell_len
-
-    uncut = [*map(tuple, rows)]
-    for row in rows:
-        row[0], row[4] = _cut_cell(row[0], MAX_NAME), _cut_cell(row[4], MAX_EXAMPLE)
-    widths = [max(map(cell_len, cells)) for cells in zip(headings, *rows, strict=True)]
-    room = terminal_width() - sum(widths[:5]) - GAP * 5
-    if room < min(widths[5], MIN_CHANGED):
-        room = terminal_width() - sum(widths[1:4]) - GAP * 3
-        narrow = [[_cut_cell(row[0], max(room, 1)), *row[1:4]] for row in rows]
-        more = f"{headings[0]} (-v for more)"
-        return narrow, [more if len(more) <= room else headings[0], *headings[1:4]]
-    for row in rows:
-        row[5] = _cut_cell(row[5], room)
-    if [*map(tuple, rows)] != uncut:
-        headings[5] += " (-v in full)" if room >= len("changed (-v in full)") else " (-v)"
-    return rows, headings
-
-
-def _cut_cell(text: str, width: int) -> str:
-    """Return the text in one line, cut to the width."""
-    from rich.cells import cell_len, set_cell_size
-
-    text = " ".join(text.split())
-    if cell_len(text) <= width:
-        return text
-    return set_cell_size(text, width - 1).rstrip(" ,") + CUT

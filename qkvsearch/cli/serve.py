@@ -9,7 +9,7 @@ from qkvsearch.cli.context import settings
 from qkvsearch.errors import need
 
 # The modules of the extra [web].
-LIBRARIES = ("fastapi", "uvicorn", "jinja2", "prometheus_client")
+LIBRARIES = ("fastapi", "uvicorn", "jinja2", "prometheus_client", "fastapi_offline")
 
 
 @click.command(short_help="Serve web pages and an API over HTTP.")

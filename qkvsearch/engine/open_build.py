@@ -169,9 +169,9 @@ class OpenBuild:
         """Rank items for a text query.
 
         A query may have operators: an item must match "a phrase", -word, field:word and word*;
-        word^2 counts twice; other words only affect the order. Nothing is a syntax error. A word
-        that no item has is read as the word that it may be a misspelling of; `corrections` and
-        `notes` say so.
+        word^2 counts twice; other words only affect the order. Nothing is a syntax error. An empty
+        query lists all items, the most popular first. A word that no item has is read as the word
+        that it may be a misspelling of; `corrections` and `notes` say so.
 
         query: the text.
         k, offset: the number of hits, after the first `offset`.

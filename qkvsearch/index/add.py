@@ -122,8 +122,8 @@ def _plan_removal(
         mask = snapshot.catalog.mask(where)
     if mask.all():
         raise QkvError(
-            f"{snapshot.workspace}: that is every item, and a workspace has at least one; "
-            "build it again from other items, or delete the folder"
+            "that is every item, and a workspace has at least one: build it again from other "
+            "items, or delete its folder"
         )
     deleted = np.flatnonzero(mask)
     rows = snapshot.catalog.cells(deleted, ["id", "title"])

@@ -35,6 +35,7 @@ from qkvsearch.retrieval.reasons import BECAUSE, KINDS, TOGETHER_WITH, KindsOfIt
 from qkvsearch.retrieval.score_components import OTHERS, Source
 from qkvsearch.search.candidates import positions_of
 from qkvsearch.search.options import NEXT_ITEM, PREFERENCES
+from qkvsearch.search.text_search import POPULAR, popularity
 from qkvsearch.storage import StoredCatalog, Workspace
 from qkvsearch.text.labelled import LabelledVectors
 
@@ -44,8 +45,7 @@ if TYPE_CHECKING:
     from qkvsearch.collaborative.next_item_model import NextItemModel
     from qkvsearch.collaborative.preferences import Preferences
 
-# The head for an unknown user, and its notes.
-POPULAR = "popular"
+# The notes for an unknown user.
 MOST_POPULAR = "these are the most popular items."
 NO_INTERACTIONS = "and nobody's interactions: record some, or build with `interactions`."
 # Components of a score that belong to no item.
@@ -179,12 +179,7 @@ class Recommender:
         """Score by the number of users of an item: in the log, or without one in the records."""
         has_log = self.models.implicit is not None
         counts = self.models.item_counts if has_log else self.histories.user_counts
-
-        def parts(position: int) -> Components:
-            return Components.of([ScoreComponent(POPULAR, None, None, float(counts[position]))])
-
-        scores = counts.astype(np.float32)
-        return Scores(POPULAR, scores, parts, covered=counts > 0) if counts.any() else None
+        return replace(popularity(counts), covered=counts > 0) if counts.any() else None
 
     def multipliers(self, names: Sequence[str], model: str) -> dict[str, float]:
         """Return what the scores of these heads are multiplied by. Raises `QkvError`."""

@@ -12,7 +12,7 @@ from qkvsearch._utils.query_lock import pause
 from qkvsearch.data.columns.facts import text_read
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.index import StoredModels
-from qkvsearch.retrieval import Components, Ranking, Scores, fuse, fuse_ranks
+from qkvsearch.retrieval import Components, Ranking, ScoreComponent, Scores, fuse, fuse_ranks
 from qkvsearch.retrieval.approximate import (
     ALL_ITEMS,
     ApproximateQuery,
@@ -46,6 +46,9 @@ FUSIONS: Mapping[str, Callable[..., Scores]] = {"scores": fuse, "ranks": fuse_ra
 LEXICAL, PERSONAL = "lexical", "collaborative"
 # The head of a query that consists of conditions alone: all items have the same score.
 CONDITIONS = "conditions"
+POPULAR = "popular"
+BY_POPULARITY = "An empty query: the most popular items come first."
+BY_ID = "An empty query: items are in the order of their ids."
 # While the user types, an item whose title begins so is most likely meant, whatever its meaning.
 BEGINNING, PREFIX_BONUS = "beginning", 5.0
 # The weight of a user's preferences beside the query's heads, whose weights add up to 1.
@@ -283,11 +286,16 @@ class TextSearch:
         return self.models.words.items_with_prefix(words) if words else None
 
     def _by_conditions(self, query: Query) -> Scores | None:
-        """Return the same score for all items where a query has conditions alone."""
-        if query.conditions.mask is None:
+        """Return the same score for all items where a query has conditions alone, and for an empty
+        one their popularity.
+        """
+        if query.conditions.mask is None and query.typed.strip():
             return None
+        is_empty = not query.typed.strip()
+        if is_empty and self.models.implicit is not None:
+            return replace(popularity(self.models.item_counts), notes=[BY_POPULARITY])
         scores, parts = np.zeros(self.models.n_items, np.float32), Components.of([])
-        return Scores(CONDITIONS, scores, lambda position: parts)
+        return Scores(CONDITIONS, scores, lambda position: parts, notes=[BY_ID] * is_empty)
 
     def _notes(self, vectors: QueryVectors) -> list[str]:
         """Say how much of the text was too long for the main head to read."""
@@ -315,3 +323,12 @@ class TextSearch:
             best = int((vectors @ query_vectors.total).argmax()) if len(query_vectors) else 0
             return cut(text, *spans[best])
         return cut(text, 0, 0)
+
+
+def popularity(counts: np.ndarray) -> Scores:
+    """Return the number of users of each item as its score."""
+
+    def parts(position: int) -> Components:
+        return Components.of([ScoreComponent(POPULAR, None, None, float(counts[position]))])
+
+    return Scores(POPULAR, counts.astype(np.float32), parts)

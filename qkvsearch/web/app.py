@@ -59,11 +59,16 @@ def _end_with(parent: BaseProcess) -> None:
 
 
 class App(FastAPI):
-    """An application whose OpenAPI document describes errors once."""
+    """An application whose OpenAPI document describes errors once, and its token if it has one."""
 
     def openapi(self) -> dict[str, Any]:
         document = super().openapi()
         document["components"]["responses"] = ERROR_RESPONSES
+        if self.state.service.token is not None:
+            document["components"]["securitySchemes"] = {
+                "token": {"type": "http", "scheme": "bearer"}
+            }
+            document["security"] = [{"token": []}]
         return document
 
 
@@ -82,7 +87,7 @@ def make_app(settings: Settings) -> FastAPI:
         version="1",
         description=DESCRIPTION,
         generate_unique_id_function=lambda route: route.name,
-        docs_url=None,  # its page would load scripts from elsewhere; /docs is one of ours
+        docs_url=None,  # its page would load scripts from elsewhere, and start them inline
         redoc_url=None,
         redirect_slashes=False,
         routes=[*pages.routes(service), *lesson_pages.routes(service)],

@@ -51,8 +51,9 @@ def routes(service: Service) -> list[BaseRoute]:
 
         return Route(path, page, name=name)
 
+    swagger = Mount("/static/swagger", StaticFiles(packages=[("fastapi_offline", "static")]))
     files = Mount("/static", StaticFiles(directory=FILES), name="static")
-    return [files, *(route(path, name) for path, name in PAGES.items())]
+    return [swagger, files, *(route(path, name) for path, name in PAGES.items())]
 
 
 def facts_of(service: Service, name: str) -> dict[str, Any]:
@@ -70,8 +71,6 @@ def facts_of(service: Service, name: str) -> dict[str, Any]:
         return {"encoders": [*installed, main]}
     if name == "learn":
         return {"lessons": list(LESSONS)}
-    if name == "docs":
-        return {"hasToken": service.token is not None}
     return {}
 
 

@@ -1,12 +1,10 @@
 """Counts and times of requests of all worker processes, in the format of Prometheus."""
 
 import os
-import re
-from pathlib import Path
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client import generate_latest as text_of
-from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+from prometheus_client.multiprocess import MultiProcessCollector
 
 from qkvsearch.web.settings import METRICS
 
@@ -55,27 +53,6 @@ class Metrics:
         """Return the metrics of all workers, where they share a folder."""
         if METRICS not in os.environ:
             return text_of(self._registry)
-        _forget_ended(Path(os.environ[METRICS]))
         together = CollectorRegistry()
         MultiProcessCollector(together)
         return text_of(together)
-
-
-def _forget_ended(folder: Path) -> None:
-    """Remove the running requests of workers that were killed."""
-    for path in folder.glob("gauge_live*.db"):
-        number = re.search(r"_(\d+)\.db$", path.name)
-        if number and not _is_running(int(number[1])):
-            mark_process_dead(int(number[1]), str(folder))
-
-
-def _is_running(process: int) -> bool:
-    if os.name == "nt":  # where asking would stop it
-        return True
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass
-    return True

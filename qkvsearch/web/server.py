@@ -182,6 +182,10 @@ class Workers(Multiprocess):
 
 
 def _log_end(number: int | None, how: str) -> None:
+    """Log how a worker ended, and count its requests as running no more."""
+    from prometheus_client.multiprocess import mark_process_dead  # reads the settings at import
+
+    mark_process_dead(number)
     log.error("worker process %s %s; another one starts", number, how)
 
 

@@ -1,5 +1,6 @@
 """Every route answers as OpenAPI describes it, whatever it is asked (Schemathesis)."""
 
+import shutil
 from collections import Counter
 
 import pytest
@@ -20,9 +21,10 @@ LEFT_OUT = [checks.positive_data_acceptance]
 
 
 @pytest.fixture(scope="module")
-def described(request, shop_path):
+def described(request, shop_path, tmp_path_factory):
     """The API of a workspace with items and users, all that may change it included."""
-    app = make_app(request.getfixturevalue("settings")(shop_path))
+    path = shutil.copytree(shop_path, tmp_path_factory.mktemp("openapi") / "ws")
+    app = make_app(request.getfixturevalue("settings")(path))
     config = schemathesis.Config.from_dict(CONFIG)
     return schemathesis.openapi.from_asgi("/openapi.json", asked_by_address(app), config=config)
 

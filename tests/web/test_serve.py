@@ -17,7 +17,6 @@ from types import SimpleNamespace
 import pytest
 
 import qkvsearch
-from qkvsearch.web import prometheus
 from qkvsearch.web.server import shared_folder
 from qkvsearch.web.slow_clients import MAX_WAITING, MIN_READ_RATE, SECONDS, BoundedProtocol
 
@@ -242,10 +241,20 @@ def is_running(number):
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="asks Linux for processes")
 class TestWorkers:
     def test_one_that_ends_is_reported_and_replaced(self, serving, videos_path):
-        with serving(videos_path, "--workers", "2") as server:
-            os.kill(workers_of(server)[0], signal.SIGBUS)
-            until(lambda: "was ended by SIGBUS" in server.written())
+        running = "qkvsearch_requests_running"
+        with (
+            serving(videos_path, "--workers", "2") as server,
+            socket.create_connection(("127.0.0.1", server.port)) as half_sent,
+        ):
+            half_sent.sendall(
+                b"POST /api/v1/search HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\n"
+            )
+            until(lambda: counted(server, running) > 1)
+            for worker in workers_of(server):
+                os.kill(worker, signal.SIGBUS)
+            until(lambda: server.written().count("was ended by SIGBUS") == 2)
             assert server.get("/api/v1/search?q=bread")[0] == 200
+            until(lambda: counted(server, running) == 1)  # the question itself
             assert "Traceback" not in server.stop()[1]
 
     def test_they_end_with_the_process_that_started_them(self, serving, videos_path):
@@ -263,16 +272,6 @@ class TestWorkers:
             assert server.process.wait(WITHIN) == 1
             assert "items.db: damaged" in server.written()
             assert "Traceback" not in server.written()
-
-
-def test_requests_of_a_killed_worker_are_running_no_more(tmp_path):
-    ended = subprocess.Popen([sys.executable, "-c", ""])
-    ended.wait()
-    files = [tmp_path / f"gauge_livesum_{pid}.db" for pid in (ended.pid, os.getpid())]
-    for file in files:
-        file.touch()
-    prometheus._forget_ended(tmp_path)
-    assert [file.exists() for file in files] == [False, True]
 
 
 def test_answers_on_their_way_finish_before_it_stops(serving, videos_path):

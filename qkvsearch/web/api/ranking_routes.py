@@ -23,7 +23,6 @@ from qkvsearch.web.api.request_parameters import (
     Parameters,
     RankingParameters,
     Text,
-    example_of,
     option,
 )
 from qkvsearch.web.api.responses import (
@@ -49,9 +48,8 @@ class SearchParameters(RankingParameters):
     q: Annotated[
         Text,
         Field(
-            description='Words; "a phrase", -word, field:word and word* must match.',
+            description='Words; "a phrase", -word, field:word and word* must match. "" browses.',
             examples=["sourdough bread"],
-            json_schema_extra=example_of("items.title"),
             exclude=True,
         ),
     ]
@@ -167,7 +165,7 @@ class RecommendParameters(RecommendOptions):
     """For whom, and from which of their interactions."""
 
     user: Text | None = option("user")
-    likes: Names = option("likes", json_schema_extra=example_of("items.id"))
+    likes: Names = option("likes")
     rate: Annotated[
         tuple[Rating, ...],
         NAMES,
@@ -184,7 +182,7 @@ class RecommendBody(RecommendOptions):
     """The same as JSON, where ids may be numbers, and ratings are an object."""
 
     user: AnyId | None = option("user")
-    likes: AnyIds = option("likes", json_schema_extra=example_of("items.id"))
+    likes: AnyIds = option("likes")
     ratings: Annotated[
         dict[Name, StrictFloat],
         LimitedSize,
@@ -269,7 +267,7 @@ class SimilarParameters(RankingParameters):
         Field(
             min_length=1,
             description="To these; repeatable.",
-            json_schema_extra=example_of("items.id"),
+            examples=[["v001"]],
         ),
     ]
     exclude: Names = option("exclude")

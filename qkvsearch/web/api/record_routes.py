@@ -1,20 +1,84 @@
-"""`record` and undo interactions, and erase a user: the routes that change the workspace."""
+"""Put and delete items, record and undo interactions, erase a user: what changes the workspace."""
 
 from dataclasses import asdict
 from typing import Annotated, Any
 
+import pandas as pd
 from fastapi import APIRouter, Body, Header, Path
-from pydantic import BaseModel, Discriminator, Field, StrictFloat, Tag
+from pydantic import BaseModel, Discriminator, Field, FiniteFloat, StrictFloat, StrictInt, Tag
 from starlette.responses import Response
 
+from qkvsearch.data.columns import Columns
 from qkvsearch.engine import Engine
+from qkvsearch.index.add import Revision
 from qkvsearch.recommend.recording import Recording
 from qkvsearch.search.listing import Listing
-from qkvsearch.web.api.request_parameters import BATCH, AnyId, Parameters, UserPath
+from qkvsearch.web.api.request_parameters import (
+    BATCH,
+    NAMES,
+    AnyId,
+    ItemPath,
+    LimitedSize,
+    Parameters,
+    UserPath,
+)
 from qkvsearch.web.api.responses import RequestService, Rows, as_json, described_by, listing_fields
 from qkvsearch.web.idempotency import IdempotencyKeys
+from qkvsearch.web.problems import Problem
 
-router = APIRouter(tags=["record"])
+router = APIRouter()
+Cell = str | bool | StrictInt | FiniteFloat | None
+Item = Annotated[dict[str, Cell | list[Cell]], LimitedSize]
+EXAMPLE = [{"id": "d9", "title": "Lemon tart"}]
+
+
+@router.put(
+    "/items", tags=["items"], responses=described_by(Revision), summary="Add or replace items"
+)
+async def put_items(
+    service: RequestService,
+    items: Annotated[list[Item], NAMES, Field(min_length=1), Body(examples=[EXAMPLE])],
+) -> Response:
+    """Each is an object: its cells by the names of columns, or `id` and `title`. An item whose id
+    exists is replaced as a whole and keeps its interactions. All are stored when this answers.
+    """
+
+    def add(engine: Engine) -> Response:
+        id_name = engine.catalog.catalog_columns[0].name
+        frame = pd.DataFrame(_by_column(engine, items, id_name), dtype=object)
+        return as_json(asdict(engine.add(frame, Columns(id=id_name))))
+
+    return await service.ask(add, is_slow=True)
+
+
+def _by_column(engine: Engine, items: list[Item], id_name: str) -> list[dict[str, Any]]:
+    """Return the cells of items by the owner's names of columns. Raises `Problem` for an item
+    without an id, and for an id or a column that is named twice.
+    """
+    columns = engine.catalog.catalog_columns
+    names = {column.stored.casefold(): column.name for column in columns}
+    names |= {column.name.casefold(): column.name for column in columns}
+    rows: dict[str, dict[str, Any]] = {}
+    for number, item in enumerate(items, 1):
+        row = {names.get(name.strip().casefold(), name): cell for name, cell in item.items()}
+        if len(row) < len(item):
+            raise Problem(422, f"`items`: item {number} names a column twice")
+        id_ = row.get(id_name)
+        if not isinstance(id_, str | int) or isinstance(id_, bool) or not str(id_).strip():
+            raise Problem(422, f"`items`: item {number} has no id: give its `{id_name}` or `id`")
+        if rows.setdefault(str(id_).strip(), row) is not row:
+            raise Problem(422, f"`items`: the id {str(id_).strip()!r} is there twice")
+    return list(rows.values())
+
+
+@router.delete(
+    "/items/{item:path}", tags=["items"], responses=described_by(Revision), summary="Delete an item"
+)
+async def delete_item(service: RequestService, item: ItemPath) -> Response:
+    """With its interactions. What was recorded stays, and counts again if the item comes back."""
+    return await service.ask(lambda engine: as_json(asdict(engine.remove([item]))), is_slow=True)
+
+
 Key = Annotated[
     str | None,
     Header(
@@ -75,7 +139,9 @@ class Erased(BaseModel):
     notes: list[str]
 
 
-@router.post("/record", responses=described_by(Recorded), summary="Record that a user met items")
+@router.post(
+    "/record", tags=["record"], responses=described_by(Recorded), summary="Record interactions"
+)
 async def record(
     service: RequestService, body: RecordBody, idempotency_key: Key = None
 ) -> Response:
@@ -96,7 +162,9 @@ async def record(
     return as_json(await service.ask(do))
 
 
-@router.delete("/record/{batch}", responses=described_by(Recorded), summary="Undo a record")
+@router.delete(
+    "/record/{batch}", tags=["record"], responses=described_by(Recorded), summary="Undo a record"
+)
 async def undo(
     service: RequestService,
     batch: Annotated[int, Path(ge=1, lt=2**63, description="As `record` answered it.")],
@@ -119,7 +187,12 @@ def _fields(listing: Listing) -> dict[str, Any]:
     return {**listing_fields(listing), "batch": listing[0]["batch"]}
 
 
-@router.delete("/users/{user:path}", responses=described_by(Erased), summary="Delete a user")
+@router.delete(
+    "/users/{user:path}",
+    tags=["users"],
+    responses=described_by(Erased),
+    summary="Erase a user's data",
+)
 async def forget(service: RequestService, user: UserPath) -> Response:
     """Their part of the log, what was recorded of them, and every former build; the notes say what
     stays.

@@ -42,17 +42,8 @@ Where = Annotated[Text | None, option("where")]
 Fields = Annotated[Text, option("fields", "")]
 
 
-def example_of(column: str) -> dict[str, str]:
-    """Say in OpenAPI where the catalog has an example of a parameter: "items.id" is the column `id`
-    of the listing at `items`. /docs asks for it there.
-    """
-    return {"x-example-of": column}
-
-
-ItemPath = Annotated[
-    str, Path(description="An id or a title.", json_schema_extra=example_of("items.id"))
-]
-# An id of the sample: no route lists those of the workspace.
+# The examples are ids of a sample.
+ItemPath = Annotated[str, Path(description="An id or a title.", examples=["v001"])]
 UserPath = Annotated[str, Path(description="A user of the log.", examples=["w001"])]
 
 

@@ -27,6 +27,9 @@ function keep(typed) {
   }
 }
 
+/** The token that was typed in this tab; null for none. */
+export const storedToken = () => given;
+
 /** The headers, with what shows that one may ask. */
 const authorized = (headers) => (given === null ? headers : { ...headers, Authorization: `Bearer ${given}` });
 

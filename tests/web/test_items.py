@@ -1,0 +1,110 @@
+"""Items over HTTP: added, replaced and deleted at once, all or none."""
+
+import shutil
+
+import pandas as pd
+import pytest
+
+import qkvsearch
+
+DISHES = pd.DataFrame(
+    {
+        "SKU": ["a1", "a2", "a3"],
+        "Dish": ["Pancakes", "Tomato soup", "Banana bread"],
+        "Ingredients": ["eggs|flour|milk", "tomatoes|basil", "bananas|flour"],
+        "Minutes": [20, 35, 60],
+    }
+)
+LOG = pd.DataFrame({"user": ["u", "u", "v", "v"], "item": ["a1", "a2", "a3", "a2"]})
+
+
+@pytest.fixture(scope="module")
+def dishes_path(tmp_path_factory):
+    path = tmp_path_factory.mktemp("dishes") / "ws"
+    columns = qkvsearch.Columns(id="SKU", title="Dish")
+    qkvsearch.build(path, items=DISHES, interactions=LOG, columns=columns, encoder="corpus")
+    return path
+
+
+@pytest.fixture
+def dishes(asking, dishes_path, tmp_path):
+    with asking(shutil.copytree(dishes_path, tmp_path / "ws")) as client:
+        yield client
+
+
+def put(client, *items):
+    return client.put("/api/v1/items", json=list(items))
+
+
+def found(client, q):
+    return [hit["id"] for hit in client.get("/api/v1/search", params={"q": q}).json()["hits"]]
+
+
+def test_items_are_added_and_replaced_by_the_owners_names_or_by_roles(dishes):
+    tart = {"SKU": "a9", "dish": "Lemon tart", "Ingredients": ["lemons", "sugar"], "Minutes": 45}
+    answer = put(dishes, tart, {"id": "a2", "title": "Gazpacho", "Minutes": None})
+    assert answer.status_code == 200
+    assert [answer.json()[name] for name in ("added", "replaced", "n_items")] == [1, 1, 4]
+    assert found(dishes, "lemons")[0] == "a9"
+    item = dishes.get("/api/v1/items/a9").json()
+    assert (item["Ingredients"], item["Minutes"]) == ("lemons|sugar", 45)
+    replaced = dishes.get("/api/v1/items/a2").json()
+    assert (replaced["title"], replaced["Ingredients"], replaced["users"]) == ("Gazpacho", None, 2)
+    other = put(dishes, {**tart, "Colour": "yellow"}).json()
+    assert any("Colour" in note for note in other["notes"])
+
+
+@pytest.mark.parametrize(
+    ("items", "detail"),
+    [
+        ([{"id": "a8", "title": "x"}, {"title": "no id"}], "item 2 has no id"),
+        ([{"id": " ", "title": "x"}], "item 1 has no id"),
+        ([{"id": True, "title": "x"}], "item 1 has no id"),
+        ([{"id": "a8", "SKU": "a8", "title": "x"}], "names a column twice"),
+        ([{"id": "a8", "title": "x"}, {"id": "a8 ", "title": "y"}], "'a8' is there twice"),
+        ([], "at least 1"),
+        ({"id": "a8"}, "list"),
+        ([{"id": "a8", "title": {"en": "x"}}], "title"),
+        ([{"id": str(n), "title": "x"} for n in range(1001)], "at most 1000"),
+    ],
+)
+def test_one_item_that_cannot_be_taken_refuses_all(dishes, items, detail):
+    answer = dishes.put("/api/v1/items", json=items)
+    assert (answer.status_code, detail in answer.json()["detail"]) == (422, True), answer.text
+    assert dishes.get("/api/v1/items").json()["total"] == 3
+
+
+def test_a_deleted_item_is_gone_with_its_interactions_and_the_last_one_stays(dishes):
+    assert dishes.delete("/api/v1/items/a2").json()["interactions_removed"] == 2
+    assert dishes.get("/api/v1/items/a2").status_code == 404
+    assert dishes.delete("/api/v1/items/a2").status_code == 404
+    assert found(dishes, "tomatoes") == []
+    assert dishes.delete("/api/v1/items/a1").status_code == 200
+    last = dishes.delete("/api/v1/items/a3")
+    assert (last.status_code, "at least one" in last.json()["detail"]) == (400, True)
+    assert "/" not in last.json()["detail"]
+
+
+def test_ids_that_are_row_numbers_can_be_named(asking, tmp_path):
+    qkvsearch.build(tmp_path / "ws", items=DISHES.drop(columns="SKU"), encoder="corpus")
+    with asking(tmp_path / "ws") as client:
+        assert put(client, {"id": 3, "Dish": "Bread", "Ingredients": "flour"}).json()["replaced"]
+
+
+def test_the_same_rights_as_record(asking, dishes_path, dishes, tmp_path):
+    foreign = {"Origin": "https://shop.example"}
+    for method, path in (("PUT", "/api/v1/items"), ("DELETE", "/api/v1/items/a1")):
+        json = [{"id": "a1", "title": "x"}] if method == "PUT" else None
+        assert dishes.request(method, path, json=json, headers=foreign).status_code == 403
+        with asking(dishes_path, read_only=True) as client:
+            assert client.request(method, path, json=json).status_code == 405
+        (tmp_path / "token").write_text("0123456789abcdef\n")
+        with asking(dishes_path, token_file=tmp_path / "token") as client:
+            assert client.request(method, path, json=json).status_code == 401
+
+
+def test_an_empty_query_browses_by_popularity(dishes):
+    answer = dishes.get("/api/v1/search?q=&facets=Minutes&where=Minutes<60").json()
+    assert [(hit["id"], hit["score"]) for hit in answer["hits"]] == [("a2", 2), ("a1", 1)]
+    assert sum(answer["facets"]["Minutes"].values()) == 2
+    assert answer["notes"] == ["An empty query: the most popular items come first."]
