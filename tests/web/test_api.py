@@ -1,7 +1,5 @@
 """The API gives what the engine gives, in the command line's fields."""
 
-import time
-
 import pytest
 from pydantic import ValidationError
 
@@ -85,23 +83,6 @@ def test_ids_that_are_numbers_stay_numbers(asking, shop_path, shop):
         assert [hit["id"] for hit in hits] == [hit.id for hit in shop.search("hammer")]
         assert client.get("/api/v1/recommend?user=101").json()["hits"]
         assert client.get("/api/v1/similar?items=4").json()["hits"]
-
-
-def test_it_answers_from_what_is_published_meanwhile(asking, tmp_path):
-    import pandas as pd
-
-    import qkvsearch
-
-    items = pd.DataFrame({"id": ["a", "b"], "title": ["red kite", "blue kite"]})
-    engine = qkvsearch.build(tmp_path / "ws", items=items, encoder="corpus")
-    with asking(tmp_path / "ws") as client:
-        assert client.get("/api/v1/health").json()["items"] == 2
-        engine.add(pd.DataFrame({"id": ["c"], "title": ["green kite"]}))
-        end = time.monotonic() + 60
-        while client.get("/api/v1/health").json()["items"] != 3:
-            assert time.monotonic() < end
-            time.sleep(0.05)
-        assert "c" in {hit["id"] for hit in client.get("/api/v1/search?q=kite").json()["hits"]}
 
 
 @pytest.mark.parametrize(
