@@ -39,22 +39,11 @@ def expected(videos):
     return videos.search("attention", k=5).to_records()
 
 
-@pytest.mark.parametrize("name", PARSERS)
-def test_every_format_holds_the_same_hits_with_the_documented_fields_in_order(
-    qkv, videos_path, expected, name
-):
-    answer = qkv("-w", videos_path, *QUESTION, "--format", name)
-    rows = PARSERS[name](answer.stdout)
-    assert answer.code == 0
-    assert [row["id"] for row in rows] == [row["id"] for row in expected]
-    assert [row["title"] for row in rows] == [row["title"] for row in expected]
-    assert all(list(row)[:5] == FIELDS for row in rows)
-
-
 @pytest.mark.parametrize("name", ["json", "jsonl"])
 def test_json_numbers_are_unrounded(qkv, videos_path, expected, name):
     answer = qkv("-w", videos_path, *QUESTION, "--format", name)
     assert PARSERS[name](answer.stdout) == expected
+    assert all(list(row)[:5] == FIELDS for row in PARSERS[name](answer.stdout))
 
 
 def test_csv_numbers_are_unrounded(qkv, videos_path, expected):

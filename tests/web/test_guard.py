@@ -57,17 +57,6 @@ def test_a_bug_is_told_as_one_and_logged(asking, videos_path, monkeypatch, caplo
     assert json.loads(caplog.messages[-1])["status"] == 500
 
 
-def test_a_damaged_workspace_names_no_file(asking, videos_path, monkeypatch):
-    from qkvsearch.errors import DamagedError
-
-    def damaged(*_, **__):
-        raise DamagedError("/home/somebody/ws/keys.npy", "cut short")
-
-    with asking(videos_path) as client:
-        monkeypatch.setattr(client.app.state.service.engine, "search", damaged, raising=False)
-        assert "somebody" not in is_problem(client.get("/api/v1/search?q=a"), 503)
-
-
 def test_what_is_too_large_is_refused(client):
     assert "at most" in is_problem(client.get("/api/v1/search", params={"q": "x" * 50_000}), 414)
     assert "`q`" in is_problem(client.get("/api/v1/search", params={"q": "x" * 5000}), 422)

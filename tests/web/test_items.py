@@ -91,16 +91,24 @@ def test_ids_that_are_row_numbers_can_be_named(asking, tmp_path):
         assert put(client, {"id": 3, "Dish": "Bread", "Ingredients": "flour"}).json()["replaced"]
 
 
-def test_the_same_rights_as_record(asking, dishes_path, dishes, tmp_path):
-    foreign = {"Origin": "https://shop.example"}
-    for method, path in (("PUT", "/api/v1/items"), ("DELETE", "/api/v1/items/a1")):
-        json = [{"id": "a1", "title": "x"}] if method == "PUT" else None
-        assert dishes.request(method, path, json=json, headers=foreign).status_code == 403
-        with asking(dishes_path, read_only=True) as client:
-            assert client.request(method, path, json=json).status_code == 405
-        (tmp_path / "token").write_text("0123456789abcdef\n")
-        with asking(dishes_path, token_file=tmp_path / "token") as client:
-            assert client.request(method, path, json=json).status_code == 401
+@pytest.mark.parametrize(
+    ("method", "path", "json"),
+    [
+        ("PUT", "items", [{"id": "a1", "title": "x"}]),
+        ("DELETE", "items/a1", None),
+        ("POST", "record", {"user": "u", "item": "a1"}),
+        ("DELETE", "users/u", None),
+    ],
+)
+def test_changes_have_the_same_rights(asking, dishes_path, dishes, tmp_path, method, path, json):
+    (tmp_path / "token").write_text("0123456789abcdef\n")
+    asked = {"method": method, "url": f"/api/v1/{path}", "json": json}
+    assert dishes.request(**asked, headers={"Origin": "https://shop.example"}).status_code == 403
+    with asking(dishes_path, read_only=True) as client:
+        assert client.request(**asked).status_code in (404, 405)
+        assert "/api/v1/record" not in client.get("/openapi.json").json()["paths"]
+    with asking(dishes_path, token_file=tmp_path / "token") as client:
+        assert client.request(**asked).status_code == 401
 
 
 def test_an_empty_query_browses_by_popularity(dishes):

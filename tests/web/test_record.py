@@ -143,13 +143,6 @@ def test_a_user_of_the_log_is_deleted_and_what_stays_is_said(own):
     assert own.get("/api/v1/recommend?user=u001&strict_user=true").status_code == 404
 
 
-def test_read_only_servers_change_nothing(asking, movies_path):
-    with asking(movies_path, read_only=True) as client:
-        assert record(client, {"user": "new", "item": "m001"}).status_code == 404
-        assert client.delete("/api/v1/users/u001").status_code in (404, 405)
-        assert "/api/v1/record" not in client.get("/openapi.json").json()["paths"]
-
-
 def test_two_tabs_that_record_at_once_are_both_kept(asking, own_path):
     with asking(own_path) as one, asking(own_path) as other:
         start = Barrier(2)
