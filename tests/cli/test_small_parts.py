@@ -8,7 +8,6 @@ import pytest
 
 from qkvsearch.cli.lesson import reading
 from qkvsearch.cli.lesson.view import _curve
-from qkvsearch.data.writers import to_jsonl
 from qkvsearch.lessons.parts import Curve
 
 
@@ -30,7 +29,3 @@ def test_a_curve_is_as_high_as_its_values(monkeypatch):
     assert (len(columns), heights[0], heights[24], heights[-1]) == (48, 6, 3, 0)
     assert columns[24] == (" ", " ", " ", "█", "█", "█")  # half as high as the first
     assert "3 values over steps" in "".join(str(ends.plain if hasattr(ends, "plain") else ends))
-
-
-def test_json_lines_are_read_by_people_too():
-    assert to_jsonl([{"title": "注意力 été"}]) == '{"title": "注意力 été"}\n'

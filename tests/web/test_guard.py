@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from qkvsearch.errors import QkvError
+from qkvsearch.errors import DamagedError, QkvError
 from qkvsearch.web.settings import BearerToken, Settings, origin_of
 
 TOKEN = "0123456789abcdef0123456789abcdef"
@@ -44,17 +44,23 @@ def test_errors_say_what_to_do_and_nothing_of_the_machine(client, videos_path):
     assert str(videos_path) not in client.get("/api/v1/info").text
 
 
-def test_a_bug_is_told_as_one_and_logged(asking, videos_path, monkeypatch, caplog):
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [(RuntimeError("secret /etc/passwd"), 500), (DamagedError("/secret/keys.npy", "cut"), 503)],
+)
+def test_bugs_and_damage_are_logged_and_tell_nothing(
+    asking, videos_path, monkeypatch, caplog, error, status
+):
     def broken(*_, **__):
-        raise RuntimeError("secret /etc/passwd")
+        raise error
 
     with asking(videos_path) as client, caplog.at_level(logging.INFO, "qkvsearch.access"):
         monkeypatch.setattr(client.app.state.service.engine, "search", broken, raising=False)
         answer = client.get("/api/v1/search?q=a")
-    assert "secret" not in is_problem(answer, 500)
+    assert "secret" not in is_problem(answer, status)
     assert "secret" in caplog.text
     assert "content-security-policy" in answer.headers
-    assert json.loads(caplog.messages[-1])["status"] == 500
+    assert json.loads(caplog.messages[-1])["status"] == status
 
 
 def test_what_is_too_large_is_refused(client):
