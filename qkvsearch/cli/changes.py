@@ -112,9 +112,9 @@ def remove(
 ) -> None:
     """Remove each ITEM, an id or a unique title, with its interactions.
 
-    If one of them is unknown, none is removed. Recorded interactions stay recorded, and count again
-    if `add` brings the item back. --format lists id and title of the removed items. On a terminal,
-    removing more than ten items by a condition needs a confirmation; `rollback` brings them back.
+    If one of them is unknown, none is removed. Interactions recorded since the last `learn` count
+    again if `add` brings the item back. --format lists id and title of the removed items. On a
+    terminal, removing more than ten items by a condition needs a confirmation; `rollback` brings them back.
 
     \b
     Examples:

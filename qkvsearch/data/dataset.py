@@ -130,12 +130,15 @@ def _titles_in_log(table: EncodedTable, columns: Columns, file: str) -> Catalog 
 
 
 def _are_titles(table: EncodedTable, item: str, title: str) -> bool:
-    """Return whether most items have one title each: they have several buyers and orders."""
+    """Return whether most items have one title each: they have several buyers and orders. Numbers
+    such as #1001 are of orders.
+    """
     if item == title:
         return False
     rows = table.frame([item, title], slice(0, SAMPLE_ROWS)).dropna()
     titles = rows.drop_duplicates().groupby(item).size()
-    return len(titles) > 0 and bool((titles == 1).mean() > 0.5)
+    are_single = len(titles) > 0 and bool((titles == 1).mean() > 0.5)
+    return are_single and not rows[title].str.fullmatch(r"\W*\d+").all()
 
 
 def load(source: Source, name: str, columns: Columns | None = None) -> Table:
