@@ -114,7 +114,8 @@ def remove(
 
     If one of them is unknown, none is removed. Interactions recorded since the last `learn` count
     again if `add` brings the item back. --format lists id and title of the removed items. On a
-    terminal, removing more than ten items by a condition needs a confirmation; `rollback` brings them back.
+    terminal, removing more than ten items by a condition needs a confirmation; `rollback` brings
+    them back.
 
     \b
     Examples:
