@@ -15,37 +15,27 @@ from qkvsearch.cli.context import TYPED, CommandContext, spelled
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.terminal import in_one_line, printable
 
-# The module of each command, in the order in which a newcomer meets them.
+# The commands by task, each with its module, as `--help` lists them.
+GROUPS = {
+    "Search and recommend": {
+        "rankings": "search recommend similar", "serve": "serve", "listings": "items show"
+    },
+    "Your data": {
+        "build": "build", "changes": "add remove record learn",
+        "listings": "records history users", "encode": "export", "downloads": "data",
+    },
+    "Quality": {"evaluate": "evaluate tune"},
+    "Learn": {"demo": "demo", "teach": "teach", "encode": "attend encode"},
+    "Maintenance": {
+        "listings": "info builds", "changes": "rollback compact repair forget",
+        "downloads": "model doctor",
+    },
+}  # fmt: skip
 COMMANDS = {
-    "demo": "demo",
-    "build": "build",
-    "add": "changes",
-    "remove": "changes",
-    "search": "rankings",
-    "recommend": "rankings",
-    "similar": "rankings",
-    "items": "listings",
-    "show": "listings",
-    "users": "listings",
-    "history": "listings",
-    "record": "changes",
-    "records": "listings",
-    "learn": "changes",
-    "attend": "encode",
-    "encode": "encode",
-    "export": "encode",
-    "serve": "serve",
-    "teach": "teach",
-    "evaluate": "evaluate",
-    "tune": "evaluate",
-    "info": "listings",
-    "builds": "listings",
-    "rollback": "changes",
-    "compact": "changes",
-    "repair": "changes",
-    "forget": "changes",
-    "data": "downloads",
-    "model": "downloads",
+    name: module
+    for modules in GROUPS.values()
+    for module, names in modules.items()
+    for name in names.split()
 }
 BEFORE_THE_COMMAND = ("-w", "--workspace", "-q", "--quiet", "-v", "--verbose", "--version")
 # BLAS threads that wait for work spin for 2^26 cycles, a fifth of the time of a search, in which no
@@ -65,6 +55,17 @@ class LazyGroup(click.Group):
             return None
         module = import_module(f"qkvsearch.cli.{COMMANDS[cmd_name]}")
         return getattr(module, cmd_name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write a list of commands for each task."""
+        widest = max(map(len, COMMANDS))
+        for heading, modules in GROUPS.items():
+            commands = [
+                (name.ljust(widest), self.get_command(ctx, name).get_short_help_str(100))  # type: ignore[union-attr]
+                for name in " ".join(modules.values()).split()
+            ]
+            with formatter.section(heading):
+                formatter.write_dl(commands)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.meta[TYPED] = list(args)
@@ -99,7 +100,7 @@ class LazyGroup(click.Group):
 @click.version_option(__version__, prog_name="qkvsearch")
 @click.pass_context
 def group(ctx: click.Context, workspace: Path | None, quiet: bool, verbose: bool) -> None:
-    """Search and recommend with reasons: softmax(QKᵀ/√d + mask)·V, over your own files."""
+    """Search your own files, and recommend from them, with the reasons for every result."""
     ctx.obj = run = CommandContext(workspace, quiet, verbose)
     if verbose:
         began = time.perf_counter()

@@ -16,7 +16,7 @@ from qkvsearch.cli.columns import (
     item_columns,
     log_columns,
 )
-from qkvsearch.cli.context import CommandContext, engine_option, settings, wait_option
+from qkvsearch.cli.context import CommandContext, command, engine_option, settings, wait_option
 from qkvsearch.errors import listed_names, quantity
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def _parse_scale(
     return scale
 
 
-@click.command(short_help="Build a workspace from your files or a known data set.")
+@command(short_help="Build a workspace from your files or a known data set.")
 @click.argument("source", required=False)
 @click.option(
     "--items",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from qkvsearch.cli.columns import columns_of, event_options, file_options, item_columns, log_columns
-from qkvsearch.cli.context import NUMBER, TYPED, settings, wait_option
+from qkvsearch.cli.context import NUMBER, TYPED, command, settings, wait_option
 from qkvsearch.cli.hits import where_options
 from qkvsearch.cli.render import Output, cell_text, output_options, write_listing
 from qkvsearch.errors import quantity
@@ -46,7 +46,7 @@ def confirm(question: str) -> None:
         raise click.exceptions.Exit(1)
 
 
-@click.command(short_help="Add items or interactions to a workspace without a rebuild.")
+@command(short_help="Add items or interactions to a workspace without a rebuild.")
 @click.argument("file", type=click.Path(path_type=str), required=False)
 @item_columns("FILE", "the columns to search in, in the order of the build, if names differ")
 @click.option(
@@ -98,7 +98,7 @@ def add(file: str | None, interactions: str | None, again: bool, **of_log: Any) 
         run.message(f"Recorded {_summary(recorded)}.")
 
 
-@click.command(short_help="Remove items from a workspace without a rebuild.")
+@command(short_help="Remove items from a workspace without a rebuild.")
 @click.argument("items", metavar="[ITEM]...", nargs=-1)
 @where_options(
     "Instead of ITEMs: remove all for which this SQL expression over the catalog's columns holds."
@@ -157,7 +157,7 @@ def _titles(done: Revision) -> str:
 
 
 # A rating may be below 0, and would be taken for an option.
-@click.command(
+@command(
     short_help="Record interactions of users with items.",
     context_settings={"ignore_unknown_options": True},
 )
@@ -254,7 +254,7 @@ def _summary(done: Listing) -> str:
     return f"{batch}user {row['user']}, {title} ({row['id']}){value}"
 
 
-@click.command(short_help="Learn from what was recorded, without the files of the build.")
+@command(short_help="Learn from what was recorded, without the files of the build.")
 @wait_option
 def learn() -> None:
     """Learn preferences, ratings and, if the build has one, the next-item model again: from the log
@@ -276,7 +276,7 @@ def learn() -> None:
     )
 
 
-@click.command(short_help="Merge what add and remove left, and drop previous builds.")
+@command(short_help="Merge what add and remove left, and drop previous builds.")
 @click.option(
     "--drop-builds",
     is_flag=True,
@@ -302,7 +302,7 @@ def compact(drop_builds: bool) -> None:
     run.message(f"{engine.workspace.path}: {merged}{dropped}; {quantity(done.n_items, 'item')}.")
 
 
-@click.command(short_help="Undo the last change: return to a previous build.")
+@command(short_help="Undo the last change: return to a previous build.")
 @click.argument("id", required=False)
 @wait_option
 def rollback(id: str | None) -> None:
@@ -328,7 +328,7 @@ def rollback(id: str | None) -> None:
         run.message(f"To undo that: qkvsearch -w {shlex.quote(str(path))} rollback {before}")
 
 
-@click.command(short_help="Repair a damaged workspace.")
+@command(short_help="Repair a damaged workspace.")
 @wait_option
 def repair() -> None:
     """Find every damaged file. What can be derived from undamaged files, such as lexical keys from
@@ -355,7 +355,7 @@ def repair() -> None:
         run.message(f"{path}: nothing is damaged.")
 
 
-@click.command(short_help="Erase a user's data: log, records and previous builds.")
+@command(short_help="Erase a user's data: log, records and previous builds.")
 @click.argument("user")
 @yes_option
 @click.option("--dry-run", is_flag=True, help="Only show what would be deleted.")

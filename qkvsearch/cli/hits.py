@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qkvsearch.cli.context import Decorator, joined, settings, stored_in_meta
+from qkvsearch.cli.context import Command, Decorator, joined, settings, stored_in_meta
 from qkvsearch.cli.render import (
     GAP,
     Output,
@@ -41,7 +41,7 @@ SECONDS = "qkvsearch.seconds"
 PLAIN, FULL = LEVELS = ("plain", "full")
 
 
-class ExplainedCommand(click.Command):
+class ExplainedCommand(Command):
     """A command whose `--explain` may have no value: only `full` and `plain` after it are one.
 
     Click would take any next word as the value; in `search --explain jacket` that is the query.
@@ -126,11 +126,11 @@ where_option = where_options(OPTIONS["where"].help)
 # The options that all rankings share, and the output options.
 ranking_options = joined(
     question_option("k", "-k", show_default=True),
-    offset_option,
-    question_option("distinct", metavar="COLUMN"),
-    question_option("min_weight", metavar="X", default=0.0),
     where_option,
     fields_option,
+    question_option("distinct", metavar="COLUMN"),
+    offset_option,
+    question_option("min_weight", metavar="X", default=0.0),
     question_option("temperature"),
     output_options,
 )

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from qkvsearch.cli.columns import columns_text
-from qkvsearch.cli.context import settings
+from qkvsearch.cli.context import command, settings
 from qkvsearch.cli.hits import (
     fields_option,
     offset_option,
@@ -25,7 +25,7 @@ COLUMN_FACTS = ("columns", "interaction_columns")
 all_rows_option = click.option("-k", type=click.IntRange(min=0), help="How many.  [default: all]")
 
 
-@click.command(short_help="List the items of the catalog.")
+@command(short_help="List the items of the catalog.")
 @question_option("k", "-k", default=20, show_default=True)
 @offset_option
 @where_option
@@ -52,7 +52,7 @@ def items(k: int, offset: int, where: Any, fields: str, sort: str | None, output
     write_page(listing, k, "items", output)
 
 
-@click.command(short_help="Show one item with all its columns.")
+@command(short_help="Show one item with all its columns.")
 @click.argument("item")
 @output_options
 def show(item: str, output: Output) -> None:
@@ -73,7 +73,7 @@ def show(item: str, output: Output) -> None:
     output.write_one(card, [card], lambda: to_table([("", "left"), ("", "wrap")], rows))
 
 
-@click.command(short_help="List the users, with their numbers of interactions.")
+@command(short_help="List the users, with their numbers of interactions.")
 @question_option("k", "-k", default=20, show_default=True)
 @offset_option
 @where_options("Only users for which this SQL expression over id, interactions and recorded holds.")
@@ -91,7 +91,7 @@ def users(k: int, offset: int, where: Any, output: Output) -> None:
     write_page(listing, k, "users", output)
 
 
-@click.command(short_help="Show the interactions of a user.")
+@command(short_help="Show the interactions of a user.")
 @click.argument("user")
 @all_rows_option
 @offset_option
@@ -111,7 +111,7 @@ def history(user: str, k: int | None, offset: int, output: Output) -> None:
     write_page(listing, k, "interactions", output)
 
 
-@click.command(short_help="List recorded interactions.")
+@command(short_help="List recorded interactions.")
 @click.option("--user", metavar="USER", help="Only the records of USER.")
 @all_rows_option
 @offset_option
@@ -137,7 +137,7 @@ def records(user: str | None, k: int | None, offset: int, output: Output) -> Non
     write_page(listing, k, "records", output, names)
 
 
-@click.command(short_help="List the builds that rollback can return to.")
+@command(short_help="List the builds that rollback can return to.")
 @output_options
 def builds(output: Output) -> None:
     """List the builds of the workspace, the latest first: when it was made, by which command, its
@@ -168,7 +168,7 @@ def _build_cells(row: dict[str, Any]) -> list[str]:
     return [mark, row["id"], created, row["command"], f"{row['items']:,}", *sizes]
 
 
-@click.command()
+@command()
 @click.option("--verify", is_flag=True, help="Compare every file with its checksum.")
 @output_options
 def info(verify: bool, output: Output) -> None:

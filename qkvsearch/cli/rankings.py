@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from textwrap import fill
@@ -13,8 +12,8 @@ import click
 
 from qkvsearch._utils.limits import QUERY
 from qkvsearch.cli.context import (
-    NUMBER,
     CommandContext,
+    command,
     engine_option,
     settings,
     spelled,
@@ -33,7 +32,7 @@ from qkvsearch.cli.hits import (
 )
 from qkvsearch.cli.render import Output, terminal_width
 from qkvsearch.errors import quantity
-from qkvsearch.search.options import OPTIONS
+from qkvsearch.search.options import OPTIONS, parse_ratings
 
 if TYPE_CHECKING:
     from qkvsearch.engine import Engine
@@ -49,31 +48,31 @@ SPELLED = {"likes": "like", "ratings": "rate"}
 Answer = tuple[str, list[dict[str, Any]], "Ranking"]
 
 
-@click.command(cls=ExplainedCommand)
+@command(cls=ExplainedCommand)
 @click.argument("query", nargs=-1)
+@ranking_options
+@explain_option("Show what each score is made of, by words; full: every part of the first hit.")
+@question_option(
+    "user", metavar="ID", help="An existing user, whose preferences count as one more head."
+)
+@question_option("facets", metavar="NAMES", default="")
+@question_option("snippet")
+@question_option("prefix")
+@question_option("anyway")
+@question_option("heads", metavar="NAMES")
+@question_option("fusion")
 @click.option(
     "--queries",
     metavar="FILE",
     type=click.Path(path_type=Path),
     help="Many queries, as lines of id<TAB>text; each hit has the id as `query`.",
 )
-@question_option("heads", metavar="NAMES")
-@question_option("fusion")
-@question_option(
-    "user", metavar="ID", help="An existing user, whose preferences count as one more head."
-)
-@question_option("strict_user")
-@question_option("prefix")
-@question_option("facets", metavar="NAMES", default="")
-@question_option("snippet")
 @click.option(
     "--envelope",
     is_flag=True,
     help="Write one JSON object: query, notes, corrections, facets, hits.",
 )
-@question_option("anyway")
-@explain_option("Show what each score is made of, by words; full: every part of the first hit.")
-@ranking_options
+@question_option("strict_user")
 def search(
     query: tuple[str, ...],
     queries: Path | None,
@@ -163,24 +162,17 @@ def _tables(answers: list[Answer], full: bool, is_batch: bool) -> str:
     return "\n".join(tables)
 
 
-def _ratings(_: click.Context, __: click.Parameter, texts: Sequence[str]) -> dict[str, float]:
-    """Parse `ITEM=RATING`; an item may contain = itself."""
-    ratings = {}
-    for text in texts:
-        item, separator, number = text.rpartition("=")
-        if not separator or not item or not NUMBER.fullmatch(number.strip()):
-            raise click.BadParameter(f"{text!r} is not of the form ITEM=RATING, such as Heat=4.5")
-        ratings[item] = float(number)
-    return ratings
+def _rated(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> dict[str, float]:
+    return parse_ratings(texts)
 
 
-@click.command(
-    cls=ExplainedCommand, short_help="Recommend items to a user, to someone new, or to all."
-)
+@command(cls=ExplainedCommand, short_help="Recommend items to a user, to someone new, or to all.")
 @question_option("user", metavar="ID")
 @question_option("strict_user")
 @question_option("likes", "--like", metavar="ITEM")
-@question_option("ratings", "--rate", metavar="ITEM=RATING", callback=_ratings)
+@question_option("ratings", "--rate", metavar="ITEM=RATING", callback=_rated)
+@ranking_options
+@explain_option("Show which items of the history each score comes from; full: all of them.")
 @question_option("without", metavar="ITEM")
 @question_option("exclude", metavar="ITEM")
 @click.option(
@@ -201,8 +193,6 @@ def _ratings(_: click.Context, __: click.Parameter, texts: Sequence[str]) -> dic
 @question_option("damping", metavar="X", default=0.0, type=click.FloatRange(min=0))
 @question_option("diversity", metavar="X", default=0.0)
 @engine_option
-@explain_option("Show which items of the history each score comes from; full: all of them.")
-@ranking_options
 def recommend(all_users: bool, only: Path | None, output: Output, **options: Any) -> None:
     """Recommend items to an existing user, or to a new one from what they like. An unknown user
     gets the most popular items, with a message.
@@ -264,7 +254,7 @@ def _ids(path: Path) -> list[str]:
     return [line.strip() for line in lines if line.strip()]
 
 
-@click.command(
+@command(
     cls=ExplainedCommand, short_help="List items similar to an item, or users similar to a user."
 )
 @click.argument("items", metavar="[ITEM]...", nargs=-1)

@@ -191,10 +191,6 @@ def to_json(rows: Rows | Mapping[str, Any], fields: Sequence[str] = ()) -> str:
     return printable(json.dumps(rows, ensure_ascii=False, indent=1)) + "\n"
 
 
-def to_jsonl(rows: Rows, fields: Sequence[str] = ()) -> str:
-    return writers.to_jsonl(rows)
-
-
 def to_markdown(rows: Rows, fields: Sequence[str] = ()) -> str:
     names = _columns(rows, fields)
     lines = [names, ["---"] * len(names)]
@@ -202,7 +198,9 @@ def to_markdown(rows: Rows, fields: Sequence[str] = ()) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-RENDERERS = {"json": to_json, "jsonl": to_jsonl, "markdown": to_markdown}
+RENDERERS = {
+    "json": to_json, "jsonl": lambda rows, _: writers.to_jsonl(rows), "markdown": to_markdown
+}  # fmt: skip
 
 
 def _columns(rows: Rows, fields: Sequence[str]) -> list[str]:

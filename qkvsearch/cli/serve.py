@@ -5,14 +5,14 @@ from pathlib import Path
 
 import click
 
-from qkvsearch.cli.context import settings
+from qkvsearch.cli.context import command, settings
 from qkvsearch.errors import need
 
 # The modules of the extra [web].
 LIBRARIES = ("fastapi", "uvicorn", "jinja2", "prometheus_client", "fastapi_offline")
 
 
-@click.command(short_help="Serve web pages and an API over HTTP.")
+@command(short_help="Serve web pages and an API over HTTP.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option(
     "--port",

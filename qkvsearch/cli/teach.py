@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qkvsearch.cli.context import settings
+from qkvsearch.cli.context import command, settings
 from qkvsearch.cli.render import Output, document_options, plot_option
 from qkvsearch.errors import QkvError
 
@@ -57,7 +57,7 @@ class Request:
             raise click.UsageError("--answers goes with a LESSON or alone")
 
 
-@click.command(short_help="Learn attention step by step, with numbers of your own.")
+@command(short_help="Learn attention step by step, with numbers of your own.")
 @click.argument("lesson", required=False)
 @click.option("--list", "list_", is_flag=True, help="List the lessons, their goals and times.")
 @click.option("--step", type=int, metavar="N", help="Only this step of the lesson, from 1.")
@@ -165,7 +165,7 @@ def _given(own: dict[str, Any]) -> Given:
 
 
 def _outline(request: Request, output: Output) -> None:
-    from qkvsearch.cli.lesson.outline import goals_table, outline_page
+    from qkvsearch.cli.lesson.view import goals_table, outline_page
     from qkvsearch.lessons import outline, progress
 
     done, places = progress.done(), progress.places()
@@ -203,7 +203,7 @@ def _lessons(request: Request, given: Given, output: Output) -> None:
         raise click.UsageError("--save asks questions: use it at a terminal, as text")
     lessons = list(computed)
     if request.plot is not None:
-        from qkvsearch.cli.lesson.plot import write_plot
+        from qkvsearch.cli.lesson.forms import write_plot
 
         write_plot(request.plot, lessons)
     output.write_document(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from math import isfinite, nan
 from typing import Any
 
 from qkvsearch._utils.validation import is_number, is_whole, require
@@ -164,3 +166,24 @@ def check_model(model: str, recent: float | None) -> None:
         raise QkvError(
             "the next-item model uses the order of the history already: leave `recent` out"
         )
+
+
+def parse_ratings(pairs: Iterable[str]) -> dict[str, float]:
+    """Parse ITEM=RATING; an item may contain = itself. Raises `QkvError`.
+
+    >>> parse_ratings(["m042=4.5", "a=b=1"])
+    {'m042': 4.5, 'a=b': 1.0}
+    """
+    ratings: dict[str, float] = {}
+    for pair in pairs:
+        item, _, text = pair.rpartition("=")
+        try:
+            rating = float(text)
+        except ValueError:
+            rating = nan
+        if not item or item in ratings or not isfinite(rating):
+            raise QkvError(
+                f"{pair!r}: write ratings as ITEM=RATING, such as Heat=4.5, each item once"
+            )
+        ratings[item] = rating
+    return ratings

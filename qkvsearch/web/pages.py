@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -149,17 +150,13 @@ def language_of(request: Request) -> str:
     requested = request.query_params.get("lang")
     if requested in LANGUAGES:
         return requested
-    accepted = []
-    for position, entry in enumerate(request.headers.get("accept-language", "").split(",")[:20]):
-        tag, _, quality = entry.strip().lower().partition(";q=")
-        name = tag.split("-")[0]
-        try:
-            weight = float(quality or 1)
-        except ValueError:
-            continue
-        if name in LANGUAGES and 0 < weight <= 1:
-            accepted.append((-weight, position, name))
-    return min(accepted)[2] if accepted else "en"
+    weights: dict[str, float] = {}
+    for entry in request.headers.get("accept-language", "").lower().split(",")[:20]:
+        tag, _, quality = entry.strip().partition(";q=")
+        with suppress(ValueError):
+            weights.setdefault(tag.split("-")[0], float(quality or 1))
+    accepted = [name for name in weights if name in LANGUAGES and 0 < weights[name] <= 1]
+    return max(accepted, key=lambda name: weights[name], default="en")
 
 
 def language_in_links(request: Request) -> str:

@@ -1,28 +1,42 @@
 """Help of the group; what the help of every command has is in tests/contract."""
 
+import json
 import re
+import tomllib
+from pathlib import Path
 
-import click
-
-from qkvsearch.cli import COMMANDS, group
-
-
-def test_options_of_the_group_have_help_texts():
-    options = [option for option in group.params if isinstance(option, click.Option)]
-    assert [option.name for option in options if not option.help] == []
+from qkvsearch.cli import COMMANDS, GROUPS, downloads
 
 
-def test_the_list_of_commands_shows_a_whole_one_line_summary_of_each(qkv):
-    lines = qkv("--help").stdout.split("Commands:\n")[1].split("\n\n")[0].splitlines()
+def test_commands_are_listed_by_task_with_a_whole_one_line_summary_of_each(qkv):
+    answer = qkv("--help").stdout
+    assert "softmax" not in answer.split("Options:")[0]
+    lines = re.findall(r"^  ([a-z]+ +[A-Z].*[^.]\.)$", answer.split("-h, --help")[1], re.MULTILINE)
     assert [line.split()[0] for line in lines] == list(COMMANDS)
-    for line in lines:
-        assert re.fullmatch(r"  \w+ +\S.*[^.]\.", line), line
+    headings = re.findall(r"^(\w[\w ]+):$", answer, re.MULTILINE)
+    assert headings == ["Options", *GROUPS]
+
+
+def test_rare_options_come_last(qkv):
+    options, advanced = qkv("search", "--help").stdout.split("Advanced:")
+    assert "--where EXPR" in options
+    assert "--where-seconds" in advanced
 
 
 def test_no_arguments_show_the_help_as_wrong_usage(qkv):
     answer = qkv()
     assert answer.code == 2
-    assert "Commands:" in answer.stdout + answer.stderr
+    assert "Your data:" in answer.stdout + answer.stderr
+
+
+def test_doctor_says_what_is_missing_and_how_to_add_it(qkv, monkeypatch):
+    monkeypatch.setattr(downloads, "find_spec", lambda name: None if name == "openpyxl" else name)
+    rows = {row["name"]: row for row in json.loads(qkv("doctor", "--format", "json").stdout)}
+    assert (rows["xlsx"]["installed"], rows["zst"]["installed"]) == (False, True)
+    assert "[xlsx]" in qkv("doctor").stdout
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    every = ",".join(sorted({*rows} - {"model minilm"}))
+    assert project["optional-dependencies"]["all"] == [f"qkvsearch[{every}]"]
 
 
 def test_version_is_shown(qkv):

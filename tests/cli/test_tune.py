@@ -1,18 +1,15 @@
 """`tune`: searches, says how far it is, and changes the workspace for the better or not at all."""
 
-import io
 import json
 import shutil
 from threading import Thread
 
 import numpy as np
 import pytest
-from rich.console import Console
 
-from qkvsearch.cli.evaluate import SHOWN_TRIALS, _live_table
 from qkvsearch.engine import Engine
 from qkvsearch.evaluation import tuning
-from qkvsearch.evaluation.tuning import Trial, Tuning
+from qkvsearch.evaluation.tuning import Tuning
 from qkvsearch.index.add import remove_items
 from qkvsearch.index.learn import learn_preferences
 from qkvsearch.index.learned_models import PreferencesComponent
@@ -192,20 +189,6 @@ def test_who_removes_meanwhile_waits_and_neither_is_lost(ws, monkeypatch):
     _, facts, _ = state(ws)
     assert facts["tuned"] == {"settings": SETTINGS}
     assert facts["n_items"] < n_before
-
-
-def test_the_live_table_fits_80_columns_and_has_the_furthest_first():
-    settings = SETTINGS | {"alpha0": 0.000123, "n_components": 253}
-    trials = [Trial(0, {}, 1.0, 0.3, 2.0)]
-    trials += [Trial(n, settings, 1 / 9, 0.2 + n / 1000, 12.34) for n in range(1, 30)]
-    text = io.StringIO()
-    Console(file=text, width=80).print(_live_table(trials))
-    lines = text.getvalue().splitlines()
-    assert max(map(len, lines)) <= 80
-    assert lines[0].strip() == "30 trials"
-    assert lines[2].split()[:3] == ["default", "100%", "0.3000"]
-    assert lines[3].split()[:4] == ["trial", "29", "11%", "0.2290"]
-    assert len(lines) == 2 + SHOWN_TRIALS
 
 
 def test_evaluate_judges_the_settings_in_use(qkv, ws):

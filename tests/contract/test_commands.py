@@ -66,6 +66,7 @@ CALLS = {
     "forget": ["-w", "recorded", "forget", "300", "--dry-run"],
     "data list": ["data", "list"],
     "model list": ["model", "list"],
+    "doctor": ["doctor"],
 }
 SILENT_ON_STDOUT = {
     "build", "add", "remove", "record", "learn", "rollback", "compact", "repair", "forget",
@@ -103,7 +104,7 @@ NEAR = [
     (["teach", "mask"], "did you mean masks"),
 ]
 # They ask no workspace anything.
-ON_THEIR_OWN = {"demo", "build", "data list", "model list", "teach"}
+ON_THEIR_OWN = {"demo", "build", "data list", "model list", "doctor", "teach"}
 
 
 @pytest.fixture(scope="module")

@@ -58,6 +58,7 @@ DONE = [
     ["forget", f"bob{UGLY}", "--dry-run"],
     ["data", "list"],
     ["model", "list"],
+    ["doctor"],
     ["demo"],
 ]
 REFUSED = [

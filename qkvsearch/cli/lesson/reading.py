@@ -2,21 +2,30 @@
 was is remembered.
 """
 
+from __future__ import annotations
+
 import shutil
 import sys
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+
 from qkvsearch.cli.context import settings
-from qkvsearch.cli.lesson.predicting import Prediction
 from qkvsearch.cli.lesson.quizzing import ask, prompt
 from qkvsearch.cli.lesson.view import heading, prose, step_blocks
 from qkvsearch.cli.render import write_text
 from qkvsearch.lessons import progress
-from qkvsearch.lessons.messages import say
-from qkvsearch.lessons.parts import Lesson
+from qkvsearch.lessons.messages import say, shown
+from qkvsearch.lessons.parts import Lesson, Matrix, Step
+from qkvsearch.lessons.quizzes import read_numbers
 
 STOP, BACK = {"q", "quit"}, {"b", "back"}
+# What a matrix must be to be predicted: it follows from what was shown before.
+COMPUTED = ("score", "weights", "output")
+# Nearer than this is right.
+NEAR = 0.05
 
 
 class Stopped(Exception):
@@ -108,7 +117,7 @@ def _read_one(
 
 
 def _show_step(
-    lesson: Lesson, place: int, explained: set[str], screen: "_Screen", predict: bool
+    lesson: Lesson, place: int, explained: set[str], screen: _Screen, predict: bool
 ) -> None:
     step = lesson.steps[place]
     prediction = Prediction.of(step) if predict else None
@@ -157,3 +166,48 @@ def _pause(*, is_step: bool = False) -> None:
 
 def _say(text: str) -> None:
     write_text(prose(text))
+
+
+@dataclass(eq=False)
+class Prediction:
+    """A cell of a matrix, and what somebody said that it would be; None for nothing."""
+
+    matrix: Matrix
+    row: int
+    column: int
+    said: float | None = field(default=None, init=False)
+
+    @classmethod
+    def of(cls, step: Step) -> Prediction | None:
+        """Choose the largest number of the step's first computed matrix; None without one."""
+        for part in step.parts:
+            if isinstance(part, Matrix) and part.role in COMPUTED and np.isfinite(part.array).any():
+                array = np.where(np.isfinite(part.array), part.array, -np.inf)
+                row, column = np.unravel_index(array.argmax(), array.shape)
+                return cls(part, int(row), int(column))
+        return None
+
+    @property
+    def answer(self) -> float:
+        return float(self.matrix.array[self.row, self.column])
+
+    def ask(self) -> None:
+        """Ask for the number; Enter alone is no prediction."""
+        typed = prompt(
+            say(
+                "Predict: {matrix}, row {row}, column {column}?",
+                matrix=self.matrix.name,
+                row=self.matrix.rows[self.row],
+                column=self.matrix.columns[self.column],
+            )
+        )
+        numbers = read_numbers(typed)
+        self.said = numbers[0] if len(numbers) == 1 else None
+
+    def judged(self) -> str:
+        """Return the number beside what was predicted."""
+        if self.said is None:
+            return say("It is {answer}.", answer=self.answer)
+        if abs(self.said - self.answer) <= NEAR:
+            return say("As you said: {answer}.", answer=self.answer)
+        return say("You said {said}; it is {answer}.", said=shown(self.said), answer=self.answer)

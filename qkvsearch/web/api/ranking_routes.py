@@ -1,6 +1,5 @@
 """`search`, `recommend` and `similar`, each for one question; the first two also for a batch."""
 
-from math import isfinite
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
@@ -10,6 +9,7 @@ from starlette.responses import Response
 from qkvsearch.engine import Engine
 from qkvsearch.retrieval import Ranking
 from qkvsearch.retrieval.score_components import MAX_LISTED
+from qkvsearch.search.options import parse_ratings
 from qkvsearch.web.api.filters import Filters, by_column, condition
 from qkvsearch.web.api.request_parameters import (
     BATCH,
@@ -34,7 +34,6 @@ from qkvsearch.web.api.responses import (
     described_by,
     ranking_fields,
 )
-from qkvsearch.web.problems import Problem
 
 router = APIRouter()
 
@@ -175,7 +174,7 @@ class RecommendParameters(RecommendOptions):
     exclude: Names = option("exclude")
 
     def options(self) -> dict[str, Any]:
-        return {**super().options(), "ratings": ratings_of(self.rate)}
+        return {**super().options(), "ratings": parse_ratings(self.rate)}
 
 
 class RecommendBody(RecommendOptions):
@@ -202,27 +201,6 @@ class RecommendAnswers(BaseModel):
     """An answer for each question."""
 
     answers: list[RankedItems]
-
-
-def ratings_of(pairs: tuple[str, ...]) -> dict[str, float]:
-    """Parse ITEM=RATING pairs. Raises `Problem` for a malformed pair, and for an item rated twice.
-
-    >>> ratings_of(("m042=4.5", "a=b=1"))
-    {'m042': 4.5, 'a=b': 1.0}
-    """
-    ratings: dict[str, float] = {}
-    for pair in pairs:
-        item, _, text = pair.rpartition("=")
-        try:
-            rating = float(text)
-        except ValueError:
-            rating = float("nan")
-        if not item or not isfinite(rating):
-            raise Problem(400, f"`rate`: an item, = and a number, such as m042=4.5, not {pair!r}")
-        if item in ratings:
-            raise Problem(400, f"`rate`: {item!r} is there twice")
-        ratings[item] = rating
-    return ratings
 
 
 def answer_recommend(engine: Engine, question: RecommendOptions) -> dict[str, Any]:

@@ -5,12 +5,13 @@ from typing import Annotated, Any
 
 import pandas as pd
 from fastapi import APIRouter, Body, Header, Path
-from pydantic import BaseModel, Discriminator, Field, FiniteFloat, StrictFloat, StrictInt, Tag
+from pydantic import Discriminator, Field, FiniteFloat, StrictFloat, StrictInt, Tag
 from starlette.responses import Response
 
 from qkvsearch.data.columns import Columns
 from qkvsearch.engine import Engine
 from qkvsearch.index.add import Revision
+from qkvsearch.index.erase import Forgotten
 from qkvsearch.recommend.recording import Recording
 from qkvsearch.search.listing import Listing
 from qkvsearch.web.api.request_parameters import (
@@ -130,15 +131,6 @@ class Recorded(Rows):
     batch: int
 
 
-class Erased(BaseModel):
-    """How much of the log, of the records, and how many builds went. notes: what stays."""
-
-    interactions: int
-    records: int
-    builds: int
-    notes: list[str]
-
-
 @router.post(
     "/record", tags=["record"], responses=described_by(Recorded), summary="Record interactions"
 )
@@ -190,7 +182,7 @@ def _fields(listing: Listing) -> dict[str, Any]:
 @router.delete(
     "/users/{user:path}",
     tags=["users"],
-    responses=described_by(Erased),
+    responses=described_by(Forgotten),
     summary="Erase a user's data",
 )
 async def forget(service: RequestService, user: UserPath) -> Response:

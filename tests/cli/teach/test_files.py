@@ -52,7 +52,7 @@ def test_a_plot_is_drawn_beside_the_text(qkv, tmp_path, name, begins, asked):
 
 
 def test_the_file_that_a_plot_went_to_is_named(qkv, tmp_path, monkeypatch):
-    monkeypatch.setattr("qkvsearch.cli.lesson.plot.write_plot", lambda path, lessons: None)
+    monkeypatch.setattr("qkvsearch.cli.lesson.forms.write_plot", lambda path, lessons: None)
     answer = qkv("teach", NAME, "--plot", "a.png")
     assert (answer.code, answer.stderr) == (0, "Wrote a.png.\n")
 
