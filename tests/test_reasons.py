@@ -35,6 +35,7 @@ def test_parts_and_reasons_add_up_to_the_score(videos, answer, assert_adds_up):
         assert len(few) == min(len(parts), 21)
         for listed in (few, parts):
             assert_adds_up([part.value for part in listed], hit.score)
+        assert_adds_up(hit.heads.values(), hit.score)
         reasoned, total = sum(one.value for one in reasons), sum(part.value for part in parts)
         assert reasoned == pytest.approx(total, abs=1e-9 + 1e-6 * sum(abs(p.value) for p in parts))
         assert len(reasons) <= MAX_LINES + 4

@@ -159,8 +159,15 @@ def test_a_search_ends_by_trials_or_by_time(movies, monkeypatch, given, trials, 
     assert (asked["trials"], asked["minutes"]) == (trials, minutes)
 
 
-def test_what_needs_a_log_says_so_without_one(things):
-    for question in (things.evaluate_recommend, things.tune, things.reset_tuning):
+def test_what_needs_a_log_says_so_without_one(things, tmp_path):
+    for question in (
+        things.evaluate_recommend,
+        things.tune,
+        things.reset_tuning,
+        lambda: things.recommend(likes=["Why do cats purr?"], damping=1),
+        lambda: things.recommend_all(tmp_path / "all.csv"),
+        lambda: things.similar_users("u001"),
+    ):
         with pytest.raises(WorkspaceError, match="build with `interactions`"):
             question()
 
