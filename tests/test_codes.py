@@ -152,3 +152,13 @@ def test_what_replaces_an_item_is_found_by_its_own_codes_alone(tmp_path):
     assert not engine.search("4006381000003")
     assert new["sku"].iloc[1] not in [hit.id for hit in engine.search("KX-3/1B")]
     engine.close()
+
+
+def test_a_code_alone_is_one_hit_and_others_only_anyway(tmp_path):
+    items = shop().assign(sku=[f"QA {k} tent" for k in range(60)])
+    with qkv.build(tmp_path, items=items, columns=COLUMNS, encoder="corpus") as engine:
+        for code in ("KX-8/6B", "QA 7 tent", "qa 7  TENT"):
+            assert [hit.id for hit in engine.search(code)] == ["QA 7 tent"]
+            assert len(engine.search(code, anyway=True)) > (code != "KX-8/6B")
+        assert len(engine.search("tent KX-8/6B")) > 1
+        assert engine.search("QA 7 tent", heads=["semantic"])

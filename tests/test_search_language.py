@@ -332,3 +332,13 @@ def test_few_unknown_columns_get_a_suggestion_and_each_once(videos):
     notes = videos.search("titel:xx " * 50 + " ".join(f"titel:x{n}" for n in range(50))).notes
     found = [note for note in notes if "no column" in note]
     assert 0 < len(found) == len(set(found)) <= 6
+
+
+def test_words_for_the_kind_of_a_thing_weigh_little(tmp_path):
+    titles = ["Bee movie", "Scary movie", "The champion of boxing", "A ring, a boxing story"]
+    items = pd.DataFrame({"id": range(4), "title": titles})
+    with qkv.build(tmp_path, items=items, encoder="corpus") as engine:
+        hits = engine.search("a movie about boxing", heads="lexical")
+        assert [hit.title for hit in hits[:2]] == titles[2:]
+        assert "boxing" in engine.search("movie boxing", heads="lexical")[0].title
+        assert engine.search("all about movie", heads="lexical")[0].title in titles[:2]

@@ -21,7 +21,6 @@ from qkvsearch.search.answerable import (
     UNKNOWN,
     answerable,
     matches,
-    title_terms,
 )
 from qkvsearch.storage import Workspace
 from qkvsearch.text.analysis import Token
@@ -115,29 +114,16 @@ def test_a_silent_answer_has_no_candidates_whatever_is_asked_beside(engine):
 
 def test_every_title_is_answered_and_every_word_of_one(engine):
     for title in ITEMS["title"]:
-        assert asked(engine, title).answers, title
         assert engine.search(title)[0].title == title
         for word in title.split():
-            expected = word.lower().strip(",") not in stop_words() or word in ("It", "Up")
-            assert asked(engine, word).answers == expected, word
+            expected = word.lower().strip(",") not in stop_words() or word == "It"
+            assert bool(engine.search(word)) == expected, word
 
 
 def test_a_title_that_begins_with_words_that_only_join_others_is_found_by_them(engine):
     assert engine.search("the who")[0].title == "The Who, live"
     assert not engine.search("who the")
     assert not engine.search("who")
-
-
-def test_words_of_titles_are_looked_for_unless_they_are_many(engine):
-    words = {"jacket", "tip", "xyzzi", "mountain"}
-    assert title_terms(engine.models, words) == {"jacket", "mountain"}
-    assert title_terms(engine.models, words | set(map(str, range(29)))) == set()
-    assert asked(engine, "jacket " * 3000 + "xyzzyqq " * 3000).answers
-
-
-def test_a_title_is_answered_beside_words_that_nobody_knows(engine):
-    assert asked(engine, "guitar xyzzyqq").answers
-    assert asked(engine, "guitar xyzzyqq vbnmrt").answers
 
 
 def test_a_code_is_answered(engine):
@@ -156,7 +142,6 @@ def test_a_correction_counts_as_the_word_that_it_is_corrected_to(engine):
 )
 def test_any_heads_can_tell(engine, names):
     assert asked(engine, "rain jacket", *names).answers
-    assert not asked(engine, "the of", *names).answers
     assert not asked(engine, "xyzzyqq", *names).answers
     assert 0 <= asked(engine, "rain xyzzyqq", *names).value <= 1
     assert len(engine.search("guitar", heads=names))
@@ -186,13 +171,13 @@ def unsure(path):
 
 def test_words_that_the_catalog_has_all_need_no_evidence(unsure):
     assert asked(unsure, "waterproof patience").answers
-    assert not asked(unsure, "waterproof xyzzyqq").answers
+    assert not asked(unsure, "jacket xyzzyqq").answers
 
 
-def test_nor_does_a_third_of_the_words_in_a_title(unsure):
-    assert asked(unsure, "guitar xyzzyqq").answers
+def test_nor_does_a_rare_word_among_few(unsure):
+    assert asked(unsure, "guitar xyzzyqq vbnmrt").answers
     assert not asked(unsure, "guitar xyzzyqq vbnmrt qqqz").answers
-    assert asked(unsure, "轮胎 xyzzyqq vbnmrt qqqz").answers
+    assert asked(unsure, "轮胎 xyzzyqq").answers
 
 
 # --- matches ---

@@ -62,6 +62,7 @@ from qkvsearch.text.encoders import (
 )
 from qkvsearch.text.languages import Language
 from qkvsearch.text.languages import chosen as chosen_language
+from qkvsearch.text.spelling import word_rarity
 
 # The default folder in a workspace for checkpoints of Spark.
 CHECKPOINT = ".engine"
@@ -219,7 +220,7 @@ def _add_text(
             encoders[name] = fitted_encoder(name, fields, pretrained=pretrained.get(name))
     progress("reading texts", len(names) + 1, len(names) + 1)
     main = dense_heads(prior)[-1]
-    lexical = LexicalKeys.from_counts(*counted)
+    lexical = LexicalKeys.from_counts(*counted, word_rarity(analyzer.language))
     learner = _Learner(contents, fields, lexical, encoders, prior, analyzer, folder, progress)
     if questions is None:
         keys, answered = learner.from_made_queries(learned)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from qkvsearch.data.catalog import Catalog
     from qkvsearch.index import StoredModels
 
-# The fact that names the columns of codes, chosen when the whole catalog was read.
-COLUMNS = "code_columns"
+# The fact that names the columns of codes, chosen when the whole catalog was read, and the one with
+# the `word_rarity` of the language of the texts.
+COLUMNS, RARITY = "code_columns", "word_rarity"
 TERM_ARRAYS = {
     "terms": ArraySpec("S", ("terms",)),
     "indptr": ArraySpec("i", ("terms",), spans="entries"),
@@ -55,14 +56,20 @@ class TermsComponent(IndexComponent[TermKeys]):
     def store_counts(self, contents: BuildContents, counts: TermCounts, n_items: int) -> None:
         """Add the arrays of a whole build."""
 
+    def rarity(self, snapshot: Snapshot) -> Mapping[str, float]:
+        """Return `TermKeys.rarity`."""
+        return {}
+
     def load(self, models: StoredModels) -> TermKeys:
         snapshot = models.snapshot
+        n_items, rarity = models.n_items, self.rarity(snapshot)
         if snapshot.rows.is_plain:
             arrays = self.piece(snapshot.base, *TERM_ARRAYS)
-            return LexicalKeys(Vocabulary(arrays.pop("terms")), n_items=models.n_items, **arrays)
+            vocabulary = Vocabulary(arrays.pop("terms"))
+            return LexicalKeys(vocabulary, n_items=n_items, rarity=rarity, **arrays)
         (base, item_rows), *others = self._counts(snapshot)
         added = TermCounts.joined([counts.renumbered(item_rows) for counts, item_rows in others])
-        return CountedKeys(base, item_rows, added, self.norms(snapshot), models.n_items)
+        return CountedKeys(base, item_rows, added, self.norms(snapshot), n_items, rarity)
 
     def merge(self, contents: BuildContents, models: StoredModels, progress: Progress) -> None:
         if models.snapshot.rows.is_plain:
@@ -125,6 +132,9 @@ class LexicalComponent(TermsComponent):
 
     def norms(self, snapshot: Snapshot) -> np.ndarray:
         return length_norms(self.read(snapshot, "lengths")["lengths"])
+
+    def rarity(self, snapshot: Snapshot) -> Mapping[str, float]:
+        return snapshot.facts.get(RARITY, {})
 
 
 def _narrow(counts: np.ndarray) -> np.ndarray:

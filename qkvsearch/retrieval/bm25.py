@@ -5,8 +5,8 @@ from __future__ import annotations
 import weakref
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import log1p
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -114,9 +114,12 @@ NO_MATCHES = TermMatches((), np.zeros(0, np.int32), np.zeros(0, np.float32))
 class TermKeys(ABC):
     """BM25 weights of (term, item) pairs, by term. A score is sparse query · sparse key, and the
     query counts each of its words. Queries share words, so what is looked up is cached.
+
+    rarity: the weights below 1 of the terms that are common in the language.
     """
 
     n_items: int
+    rarity: Mapping[str, float]
 
     @abstractmethod
     def postings(self, term: str) -> tuple[np.ndarray, np.ndarray]:
@@ -131,8 +134,8 @@ class TermKeys(ABC):
         return self.n_with(term) > 0
 
     def largest(self, term: str) -> float:
-        """Return the largest weight of a term, 0 where no item has it."""
-        return self._cached_statistics(term)[1]
+        """Return the most that a term adds to a score, 0 where no item has it."""
+        return self._cached_statistics(term)[1] * self.rarity.get(term, 1.0)
 
     def idf(self, word: str, analyzer: Analyzer) -> float:
         """Return the idf of a word, by the rarest of its terms; 0 for a comma or the like."""
@@ -214,14 +217,17 @@ class TermKeys(ABC):
         return Scores(name, scores, parts, covered=scores > 0)
 
     def matches(self, term: QueryTerm) -> TermMatches:
-        """Return the matches of a word. A rare expansion counts no more than a frequent one."""
+        """Return the matches of a word. A rare expansion counts no more than a frequent one, and
+        each is as common a word as the first one.
+        """
+        boost = term.boost * self.rarity.get(term.expansions[0].term, 1.0)
         postings = [(expansion, *self.postings(expansion.term)) for expansion in term.expansions]
         postings = [row for row in postings if len(row[1])]
         if not postings:
             return NO_MATCHES
         if len(postings) == 1:
             expansion, items, weights = postings[0]
-            only = PostingList(expansion.word, items, weights, expansion.weight * term.boost)
+            only = PostingList(expansion.word, items, weights, expansion.weight * boost)
             return TermMatches([only], items, only.scaled)
         best = np.zeros(self.n_items, dtype=np.float32)
         shares = [e.weight / _idf(len(items), self.n_items) for e, items, _ in postings]
@@ -229,7 +235,7 @@ class TermKeys(ABC):
             best[items] = np.maximum(best[items], np.float32(share) * weights)
         # `nonzero` is several times faster on a boolean array.
         items = (best > 0).nonzero()[0].astype(np.int32)
-        idf = term.boost * _idf(len(items), self.n_items)
+        idf = boost * _idf(len(items), self.n_items)
         lists = [
             PostingList(expansion.word, rows, weights, share * idf)
             for share, (expansion, rows, weights) in zip(shares, postings, strict=True)
@@ -332,12 +338,16 @@ class LexicalKeys(TermKeys):
     indices: np.ndarray
     weights: np.ndarray
     n_items: int
+    rarity: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
-    def from_counts(cls, vocabulary: Vocabulary, counts: csr_matrix) -> LexicalKeys:
+    def from_counts(
+        cls, vocabulary: Vocabulary, counts: csr_matrix, rarity: Mapping[str, float] | None = None
+    ) -> LexicalKeys:
         """Weigh term counts (n_items, n_terms)."""
         term_counts = TermCounts.from_matrix(vocabulary, counts)
-        return cls.weighed(term_counts, length_norms(term_counts.lengths(counts.shape[0])))
+        keys = cls.weighed(term_counts, length_norms(term_counts.lengths(counts.shape[0])))
+        return replace(keys, rarity=rarity or {})
 
     @classmethod
     def weighed(cls, counts: TermCounts, norms: np.ndarray) -> LexicalKeys:
@@ -372,6 +382,7 @@ class CountedKeys(TermKeys):
     added: TermCounts
     norms: np.ndarray
     n_items: int
+    rarity: Mapping[str, float] = field(default_factory=dict)
 
     def postings(self, term: str) -> tuple[np.ndarray, np.ndarray]:
         rows, counts = self.base.of(term)

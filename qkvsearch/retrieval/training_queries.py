@@ -15,6 +15,7 @@ from qkvsearch.retrieval.bm25 import Expansion, LexicalKeys, QueryTerm
 from qkvsearch.text.analysis import Analyzer, Token, resolve_code
 from qkvsearch.text.analyzed import AnalyzedTexts
 from qkvsearch.text.related_words import MAX_MEAN_LENGTH, MIN_PREFIX, related_terms
+from qkvsearch.text.spelling import word_rarity
 
 # The judged queries that weights are learned from; more of them hardly change the weights.
 MAX_JUDGED = 1000
@@ -132,7 +133,8 @@ def overlap(queries: Sequence[str], keys: Columns, analyzer: Analyzer) -> float:
 def made_lexical_keys(made: MadeQueries, analyzer: Analyzer) -> LexicalKeys:
     """Return the lexical keys of the items of made queries."""
     columns = AnalyzedTexts.of_columns(made.keys, analyzer)
-    return LexicalKeys.from_counts(*AnalyzedTexts.joined(columns).key_counts())
+    counted = AnalyzedTexts.joined(columns).key_counts()
+    return LexicalKeys.from_counts(*counted, word_rarity(analyzer.language))
 
 
 # --- judged queries ---

@@ -14,17 +14,20 @@ from qkvsearch.retrieval import Components, ScoreComponent, Scores, TermKeys
 from qkvsearch.retrieval.late_interaction import idf
 from qkvsearch.storage import StoredCatalog
 from qkvsearch.text.analysis import Token, fold
-from qkvsearch.text.product_codes import codes_in, whole_as_id, without_codes
+from qkvsearch.text.product_codes import DIGIT, codes_in, whole_as_id, without_codes
 
 
 @dataclass(frozen=True)
 class QueryCodes:
-    """The codes in a query that items have. weight: a factor. rest: the query without them."""
+    """The codes in a query that items have. weight: a factor. rest: the query without them.
+    is_exact: whether the query is a code that is no word of a text, and so means that item alone.
+    """
 
     tokens: Sequence[Token]
     weight: float
     rest: str
     keys: TermKeys
+    is_exact: bool = False
 
     @classmethod
     def of(cls, text: str, models: StoredModels) -> QueryCodes:
@@ -43,13 +46,14 @@ class QueryCodes:
         codes = codes_in(text, is_known)
         rest = without_codes(text, codes)
         if codes:
-            return cls(codes, 1, rest, keys)
+            return cls(codes, 1, rest, keys, is_exact=not rest)
         whole = whole_as_id(text, is_known)
         if whole is None:
             return cls([], 1, rest, keys)
         as_code = keys.postings(whole.term)[1][0]
         as_word = idf([whole.text], models.lexical_keys, models.analyzer)[0] / 2
-        return cls([whole], float(as_word / as_code) or 1, rest, keys)
+        is_exact = bool(DIGIT(whole.term)) and not models.words.has(whole.term)
+        return cls([whole], float(as_word / as_code) or 1, rest, keys, is_exact)
 
     def head(self, catalog: StoredCatalog) -> Scores | None:
         """Return scores in the units of words; parts name the column. None where none matches."""

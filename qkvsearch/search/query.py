@@ -17,11 +17,14 @@ from qkvsearch.search.codes import QueryCodes
 from qkvsearch.search.conditions import Conditions
 from qkvsearch.search.expansion import COMPLETED, MAX_CORRECTED, Change, Lexicon, Span, with_changes
 from qkvsearch.storage import StoredCatalog
-from qkvsearch.text.analysis import Token, fold, resolve_code
+from qkvsearch.text.analysis import Analyzer, Token, fold, resolve_code
+from qkvsearch.text.languages import ABOUT
 
 # The words of a query that are looked up in other ways than as they are, and the words of synonyms
 # that are looked up beside them.
 MAX_EXPANDED = MAX_SYNONYM_WORDS = 100
+# The weight of words that name the kind of a thing, as in "a movie about boxing", if they are few.
+KIND_WEIGHT, MAX_KIND_WORDS = 0.3, 2
 # A phrase of stop words matters where at most this share of the items has it.
 MAX_PHRASE_SHARE = 0.05
 
@@ -106,7 +109,7 @@ class QueryReader:
         last_prefix = prefixes.get(last, "")
         completions = self.lexicon.completions(last_prefix) if last else []
 
-        labels = self._labels(texts, changes)
+        labels = self._labels(texts, changes, _kind_words(all_tokens, self.models.analyzer))
         expansions = {
             word: self._completed(prefix, word == last, completions, prefix != word)
             for word, prefix in prefixes.items()
@@ -192,9 +195,9 @@ class QueryReader:
         return term._replace(text=label, boost=boost)
 
     def _labels(
-        self, texts: Sequence[tuple[str, Clause]], changes: Sequence[Change]
+        self, texts: Sequence[tuple[str, Clause]], changes: Sequence[Change], kinds: Sequence[str]
     ) -> dict[str, Label]:
-        labels: dict[str, Label] = {}
+        labels: dict[str, Label] = {kind: (f"{kind} ×{KIND_WEIGHT}", KIND_WEIGHT) for kind in kinds}
         tokens_of = self.models.analyzer.tokens
         for text, clause in texts:
             if clause.boost != 1:
@@ -233,3 +236,16 @@ class QueryReader:
         rows = np.flatnonzero(index.items_starting_with(words, is_whole=len(words) == 1))
         _, titles = self.catalog.names(rows)
         yield from zip(rows.tolist(), map(fold, titles), strict=True)
+
+
+def _kind_words(tokens: Sequence[Token], analyzer: Analyzer) -> list[str]:
+    """Return the words before an "about" that has others behind it, if they are few.
+
+    >>> _kind_words(Analyzer().tokens("a movie about boxing"), Analyzer())
+    ['movie']
+    """
+    texts = [token.text for token in tokens]
+    about = next((i for i, text in enumerate(texts) if text in ABOUT.get(analyzer.language, ())), 0)
+    kinds = [token.text for token in tokens[:about] if not token.is_stop_word]
+    has_topic = any(not token.is_stop_word for token in tokens[about + 1 :])
+    return kinds if has_topic and len(kinds) <= MAX_KIND_WORDS else []

@@ -91,11 +91,15 @@ class TextSearch:
         `preferences` makes the head of a user, which counts only where another head knows a word.
         The best of the allowed items are compared word by word in a second pass, if the build has
         tokens and `fusion` is "scores". The `notes` are of the main head. The head of a query that
-        the catalog does not answer answers no item, unless `anyway`. Raises `QkvError` for a head
+        the catalog does not answer answers no item, and that of an exact code the items with this
+        code alone, unless `anyway`. Raises `QkvError` for a head
         or a fusion that is not available, or not together.
         """
         names = self._fusible(heads, fusion, personal=preferences is not None)
         query = self.reader.read(query) if isinstance(query, str) else query
+        if query.codes.is_exact and LEXICAL in names and not anyway:
+            code = query.codes.head(self.catalog)
+            return code and FUSIONS[fusion]([code], [1.0])
         vectors = self.vectors(query)
         by_text = [name for name in names if name not in (PERSONAL, TOKENS)]
         if not self.columns:  # items without texts are found by their ids

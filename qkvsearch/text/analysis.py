@@ -42,6 +42,8 @@ CODE = (
     r")?"
     r"|(?<![\w.])\.[^\W\d_]{letter}*+"
 )
+# Initials are one word: E.T., U.S.A.
+INITIALS = r"(?<![\w.'])[^\W\d_](?:\.[^\W\d_])++(?!{letter})\.?|"
 
 
 class TextPattern:
@@ -84,7 +86,7 @@ def _pattern(template: str) -> TextPattern:
     return TextPattern(for_ascii, template.format(cjk=f"[{CJK}]+|", letter=LETTER, latin=latin))
 
 
-RUNS, CODED = _pattern(RUN), _pattern(RUN + CODE)
+RUNS, CODED = _pattern(RUN), _pattern(INITIALS + RUN + CODE)
 _CJK = TextPattern("(?!)", f"[{CJK}]")
 IS_CJK, HAS_CJK = _CJK.match, _CJK.search
 
@@ -129,8 +131,8 @@ class Analyzer:
     Words are runs of Unicode letters in lower case without accents. The language determines the
     stop words, the elided articles that are removed ("l'amour") and the stemmer (Snowball; for
     English Porter 1980, revised). Chinese, Japanese and Korean text becomes pairs of characters.
-    Words that look like code, such as C++, AC/DC, 3.5mm or .NET, stay whole. An unknown language
-    has neither stop words nor stems.
+    Words that look like code, such as C++, AC/DC, 3.5mm or .NET, stay whole; E.T. is the word "et".
+    An unknown language has neither stop words nor stems.
 
     >>> Analyzer().terms("The Cafés of Montréal aren't running 注意力")
     ['cafe', 'montreal', 'run', '注意', '意力']
@@ -355,6 +357,11 @@ def _word(run: str, language: str) -> Token:
         return Token(run, _term(run, language), run in _folded_stop_words(language))
     word = run[_elided(run, language) :]
     text = fold(word)
+    if word[1:2] == "." and word[0].isalpha():
+        initials = text.replace(".", "")
+        is_stop_word = initials in _folded_stop_words(language)
+        initials = text.strip(".") if is_stop_word else initials
+        return Token(initials, initials)
     if RUNS.fullmatch(word):
         term = _term(word, language)
         unaccented = term if text == word else _term(text, language)

@@ -41,6 +41,13 @@ ELISIONS: Mapping[str, frozenset[str]] = {
 ELIDED_IN_ENGLISH = frozenset("aeiouh")
 SHORTEST_IN_ENGLISH = 3
 
+# What leads from the kind of a thing to its topic, as in "a book about bees"; folded.
+ABOUT: Mapping[str, tuple[str, ...]] = {
+    "english": ("about",), "german": ("uber",), "dutch": ("over",), "french": ("sur",),
+    "spanish": ("sobre",), "portuguese": ("sobre",), "catalan": ("sobre",), "italian": ("su",),
+    "danish": ("om",), "norwegian": ("om",), "swedish": ("om",), "polish": ("o",),
+}  # fmt: skip
+
 # A guess reads this many texts, spread over the catalog, and the beginning of each.
 MAX_TEXTS, MAX_CHARACTERS = 500, 300
 # The share of the texts that a language other than English needs.

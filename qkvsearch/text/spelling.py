@@ -4,12 +4,13 @@ Damerau 1964 ("A technique for computer detection and correction of spelling err
 errors are one letter too many, too few or wrong, or two that are swapped.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from math import log10
 
 import numpy as np
 
-from qkvsearch.text.analysis import fold
+from qkvsearch.text.analysis import Analyzer, fold
 from qkvsearch.text.languages import CODES, ENGLISH
 
 # The lengths from which a word may have one error, and two.
@@ -18,6 +19,9 @@ MIN_LENGTH_ONE_ERROR, MIN_LENGTH_TWO_ERRORS = 4, 8
 ERROR_PENALTY = 0.8
 # The minimal length of both words that were typed without a space between them.
 MIN_HALF = 4
+# The shares of a language's running text between which a word says less the more common it is, and
+# the smallest weight. Chosen on TED's dev queries.
+COMMON, RARE, MIN_RARITY = 1e-2, 1e-5, 0.1
 
 
 def max_errors(word: str) -> int:
@@ -127,18 +131,45 @@ def is_dictionary_loaded() -> bool:
 
 
 @lru_cache(maxsize=4)
-def _dictionaries(language: str) -> list[Collection[str]]:
+def word_rarity(language: str) -> Mapping[str, float]:
+    """Return the weights below 1 of the terms that are common in a language, whatever a catalog is
+    about; none where the library has no dictionary of the language.
+
+    The weight is linear in the logarithm of a term's share of the language's running text.
+
+    >>> rarity = word_rarity("english")
+    >>> rarity["talk"] < rarity["movi"] < 1, "loop" in rarity
+    (True, False)
+    """
+    codes = [code for code, name in CODES.items() if name == language]
+    counts = _dictionary(codes[0]) if codes else None
+    total, analyzer = sum((counts or {}).values()), Analyzer(language)
+    shares: dict[str, float] = {}
+    for word, count in (counts or {}).items():
+        if count > RARE / 10 * total:
+            for token in analyzer.tokens(word):
+                shares[token.term] = shares.get(token.term, 0.0) + count / total
+    scale = log10(COMMON / RARE)
+    rarity = {term: log10(COMMON / share) / scale for term, share in shares.items()}
+    return {term: round(max(r, MIN_RARITY), 3) for term, r in rarity.items() if r < 1}
+
+
+@lru_cache(maxsize=4)
+def _dictionaries(language: str) -> list[Mapping[str, int]]:
     """Return the available dictionaries of the language and of English."""
     codes = [code for code, name in CODES.items() if name in (language, ENGLISH)]
     return [words for words in map(_dictionary, codes) if words is not None]
 
 
 @lru_cache(maxsize=4)
-def _dictionary(code: str) -> Collection[str] | None:
-    """Return the words of a language, or None if the library has no dictionary of it."""
+def _dictionary(code: str) -> Mapping[str, int] | None:
+    """Return how often texts of a language have each word; None if the library has no dictionary
+    of it.
+    """
     from spellchecker import SpellChecker
 
     try:
-        return SpellChecker(language=code).word_frequency.dictionary
+        counts: Mapping[str, int] = SpellChecker(language=code).word_frequency.dictionary
+        return counts
     except ValueError:
         return None

@@ -48,7 +48,7 @@ def test_code_is_a_word_of_its_own_and_its_bare_words(text, keys):
     [
         ("I like C.", ["i", "like", "c"]),
         ("what?!", ["what"]),
-        ("e.g. this", ["e", "g", "this"]),
+        ("e.g. this", ["eg", "this"]),
         ("the end.Then more", ["the", "end", "then", "more"]),
         ("wait ...what", ["wait", "what"]),
         ("in 1999. 5 men", ["in", "1999", "5", "men"]),
@@ -118,3 +118,18 @@ def test_a_folded_text_has_the_same_tokens(text):
 def test_long_chains_of_signs_are_read(unit):
     analyzer.key_terms(unit * 20_000)
     assert analyzer.tokens(unit * 20_000 + " sea")[-1].text == "sea"
+
+
+@pytest.mark.parametrize(
+    ("text", "terms"),
+    [
+        ("E.T. the film", ["et", "the", "film"]),
+        ("J.R.R. Tolkien's U.S.A", ["jrr", "tolkien", "usa"]),
+        ("É.T., x.y", ["et", "xy"]),
+        ("the I.T. crowd", ["the", "i.t", "crowd"]),  # "it" is a stop word
+        ("plan a.But b. c.", ["plan", "a", "but", "b", "c"]),
+    ],
+)
+def test_initials_are_one_word(text, terms):
+    assert [token.term for token in analyzer.tokens(text)] == terms
+    assert len(analyzer.token_spans(text)) == len(terms)

@@ -2,7 +2,13 @@
 
 import pytest
 
-from qkvsearch.text.spelling import is_in_dictionary, max_errors, near_words, split_in_two
+from qkvsearch.text.spelling import (
+    is_in_dictionary,
+    max_errors,
+    near_words,
+    split_in_two,
+    word_rarity,
+)
 
 KNOWN = ["jacket", "packet", "guitar", "beginners", "the", "than", "cello", "seven", "bread"]
 
@@ -41,3 +47,11 @@ def test_words_of_the_language_are_no_misspellings():
     assert is_in_dictionary("Fahrrad", "german")
     assert not is_in_dictionary("Fahrrad")
     assert not is_in_dictionary("zzqx", "klingon")
+
+
+def test_common_words_of_a_language_weigh_less_and_unknown_languages_have_none():
+    rarity = word_rarity("english")
+    assert 0.1 <= rarity["talk"] < rarity["movi"] < 1
+    assert not {"loop", "zombi"} & rarity.keys()
+    assert 0.1 <= word_rarity("german")["uber"] < 1
+    assert not word_rarity("klingon")
