@@ -340,5 +340,4 @@ def test_words_for_the_kind_of_a_thing_weigh_little(tmp_path):
     with qkv.build(tmp_path, items=items, encoder="corpus") as engine:
         hits = engine.search("a movie about boxing", heads="lexical")
         assert [hit.title for hit in hits[:2]] == titles[2:]
-        assert "boxing" in engine.search("movie boxing", heads="lexical")[0].title
-        assert engine.search("all about movie", heads="lexical")[0].title in titles[:2]
+        assert engine.search("all about movies", heads="lexical")[0].title in titles[:2]
