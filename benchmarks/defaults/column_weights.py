@@ -1,9 +1,9 @@
-"""How much each text column counts in a head's keys: alike, by lengths, learned, and halfway.
+"""How much each text column counts in a head's keys: alike, and by lengths, as a build has them.
 
 Descriptions of videos: an item's title is the first sentence of its description, its body all of
 it; who asks gives the video's own title, or its tags, which no item has. nDCG@10 of each dense head
-alone, beside its best weights of a grid, and the description as one text. Learned: from passages
-taken out of the descriptions, so from what a build has. Titles and tags of TED talks, both short,
+alone, beside its best weights of a grid, and the description as one text. Weights learned from
+passages taken out of the descriptions were no better. Titles and tags of TED talks, both short,
 count alike by their lengths; a grid shows what other weights would do for the dev queries.
 
 QKVSEARCH_DATA=data python benchmarks --only column_weights    (two minutes, most of them minilm's)
@@ -21,7 +21,6 @@ from benchmarks.support.public_data import data_folder, ted
 from benchmarks.support.results import Row
 from benchmarks.support.script import main
 from qkvsearch.retrieval.column_weights import length_weights
-from qkvsearch.retrieval.head_weights import learn_weights
 from qkvsearch.text.encoders import TextEncoder, dense_heads, fitted_encoder, prior_weights
 from qkvsearch.text.pretrained.fetch import find
 from qkvsearch.text.text_encoder import item_keys
@@ -39,16 +38,12 @@ def descriptions() -> list[Row]:
     asked = {name: videos[name].tolist() for name in ("title", "tags")}
     answers = np.arange(len(videos))
     encoders = fitted(fields)
-    learned = learn_weights(fields, encoders, prior_weights(choice())).columns
-    given = length_weights(fields)
     rows = []
     for head, encoder in encoders.items():
         columns = [encoder.encode_many(texts) for texts in fields]
         settings = {
             "alike": np.array([0.5, 0.5]),
-            "by lengths": given,
-            "learned": 2 * learned[head] - given,
-            "halfway, as a build has them": learned[head],
+            "by lengths": length_weights(fields),
         }
         whole = [fields[1]]  # the description has its first sentence already
         for name, queries in asked.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -33,11 +33,7 @@ from qkvsearch.retrieval.answerability import FACT as ANSWERABILITY
 from qkvsearch.retrieval.bm25 import LexicalKeys
 from qkvsearch.retrieval.calibration import best_scores, calibrate
 from qkvsearch.retrieval.column_weights import length_weights
-from qkvsearch.retrieval.head_weights import (
-    learn_columns_from_judgements,
-    learn_from_judgements,
-    learn_weights,
-)
+from qkvsearch.retrieval.head_weights import learn_from_judgements, learn_weights
 from qkvsearch.retrieval.training_queries import AnsweredQueries, JudgedQueries, judged_queries
 from qkvsearch.storage import BuildContents, CatalogRows, Workspace
 from qkvsearch.storage.remote_collections import FACT as KEYS
@@ -238,7 +234,7 @@ def _add_text(
 
 @dataclass(frozen=True)
 class _Learner:
-    """Weights of heads and columns, learned before the keys are stored."""
+    """Weights of heads, learned beside the storing of their keys."""
 
     contents: BuildContents
     fields: Sequence[AnalyzedTexts]
@@ -258,19 +254,14 @@ class _Learner:
         learned_weights = learn_weights(
             self.fields, self.encoders, self.prior, learned, progress=weigh, analyzer=self.analyzer
         )
-        keys = {name: self._stored(name, learned_weights.columns[name]) for name in self.encoders}
+        keys = self._stored_keys()
         weigh(n, n)
         self.contents.facts["head_weights"] = learned_weights.heads
         return keys, learned_weights.answered
 
     def from_judgements(self, questions: JudgedQueries) -> dict[str, np.ndarray]:
         """Learn from judged queries. Return the keys of each dense head."""
-        given = length_weights(self.fields, self.analyzer)
-        learn = partial(learn_columns_from_judgements, questions, prior=given)
-        keys = {
-            name: self._stored(name, partial(learn, encoder))
-            for name, encoder in self.encoders.items()
-        }
+        keys = self._stored_keys()
         self.progress("weighing the heads", 0, 1)
         heads = learn_from_judgements(
             questions, self.lexical, self.encoders, keys, self.prior, analyzer=self.analyzer
@@ -283,11 +274,14 @@ class _Learner:
         }
         return keys
 
-    def _stored(
-        self, name: str, weights: np.ndarray | Callable[[list[np.ndarray]], np.ndarray]
-    ) -> np.ndarray:
-        encoder = self.encoders[name]
-        # Only the main head has tokens, for late interaction.
-        is_main = name == dense_heads(self.prior)[-1]
-        folder = self.folder if is_main and name in SECOND_PASS else None
-        return store_head(self.contents, name, encoder, self.fields, self.progress, weights, folder)
+    def _stored_keys(self) -> dict[str, np.ndarray]:
+        """Store each dense head, and return its keys."""
+        weights, keys = length_weights(self.fields, self.analyzer), {}
+        for name, encoder in self.encoders.items():
+            # Only the main head has tokens, for late interaction.
+            is_main = name == dense_heads(self.prior)[-1]
+            folder = self.folder if is_main and name in SECOND_PASS else None
+            keys[name] = store_head(
+                self.contents, name, encoder, self.fields, self.progress, weights, folder
+            )
+        return keys

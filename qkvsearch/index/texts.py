@@ -45,18 +45,17 @@ def store_head(
     encoder: TextEncoder,
     fields: Sequence[Sequence[str]],
     progress: Progress,
-    weights: Weights | Callable[[list[np.ndarray]], np.ndarray] = None,
+    weights: Weights = None,
     folder: Path | None = None,
 ) -> np.ndarray:
     """Store a dense head's encoder and keys, and return the keys. fields: the text columns.
-    weights: of the columns, or a function that computes them from the columns' embeddings
-    (n_items, d). folder: for a temporary file of the items' tokens, which are stored too; None to
-    store no tokens.
+    weights: of the columns. folder: for a temporary file of the items' tokens, which are stored
+    too; None to store no tokens.
     """
 
     def in_memory(items: EncodedItems) -> EncodedItems:
-        """Return keys instead of columns, of which there may be many, if the weights are known."""
-        return items if callable(weights) else EncodedItems([items.keys(weights)], items.cut)
+        """Return keys instead of columns, of which there may be many."""
+        return EncodedItems([items.keys(weights)], items.cut)
 
     longest = 0 if folder is None else LONGEST_ITEM
     batches = encoded_with_tokens(name, encoder, fields, longest, progress)
@@ -64,11 +63,7 @@ def store_head(
         encoded = EncodedItems.joined([in_memory(items) for items, _ in batches])
     else:
         encoded = _with_tokens(contents, name, batches, in_memory, folder)
-    if callable(weights):
-        weights = weights(encoded.columns)
-        keys = encoded.keys(weights)
-    else:
-        keys = encoded.columns[0]
+    keys = encoded.columns[0]
     DenseComponent(name).store(contents, encoder, keys, encoded.cut)
     if weights is not None and len(fields) > 1:
         shares = dict(zip(contents.facts["text_columns"], map(float, weights), strict=True))

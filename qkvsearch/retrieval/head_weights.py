@@ -1,7 +1,6 @@
 """Learn the weights of heads on a catalog from queries and the items that answer them.
 
-The weights of the columns in each dense head's keys are learned first. Both are learned by a
-conditional logit.
+The weights are those of a conditional logit.
 """
 
 from __future__ import annotations
@@ -14,12 +13,7 @@ import numpy as np
 
 from qkvsearch.attention import softmax
 from qkvsearch.retrieval.bm25 import LexicalKeys
-from qkvsearch.retrieval.column_weights import (
-    PRIOR_QUERIES,
-    ColumnScores,
-    length_weights,
-    likeliest,
-)
+from qkvsearch.retrieval.column_weights import length_weights
 from qkvsearch.retrieval.fusion import mean_and_deviation
 from qkvsearch.retrieval.training_queries import (
     AnsweredQueries,
@@ -33,6 +27,7 @@ from qkvsearch.retrieval.training_queries import (
 from qkvsearch.text.analysis import Analyzer
 from qkvsearch.text.analyzed import AnalyzedTexts
 from qkvsearch.text.encoders import LEARNED, FittedEncoder, TextEncoder, learned_encoder
+from qkvsearch.text.text_encoder import Weights, item_keys
 
 # Where a larger share of the items is left out, an encoder is not learned from where it was with
 # them.
@@ -40,8 +35,8 @@ MAX_LEFT_OUT = 0.02
 # The items that a query chooses among. In a larger catalog half of them are the best, the others a
 # sample.
 N_ALTERNATIVES = 1000
-# The items that queries choose among for the weights of columns, the same for all queries.
-MAX_ITEMS = 4000
+# The prior weights count like this many queries: 100 judged queries move them halfway.
+PRIOR_QUERIES = 100
 # The scores in memory at a time, of all heads and items and a batch of queries: 256 MiB.
 MAX_SCORES = 1 << 26
 # Texts to scores (queries, items).
@@ -114,13 +109,9 @@ def conditional_logit(sets: Sequence[Alternatives]) -> np.ndarray:
 
 
 class LearnedWeights(NamedTuple):
-    """Learned weights. heads: of each head, adding up to 1. columns: of the text columns in the
-    keys of each dense head, (n_columns,), adding up to 1. answered: the queries they were learned
-    from.
-    """
+    """The weight of each head, adding up to 1, and the queries they were learned from."""
 
     heads: dict[str, float]
-    columns: dict[str, np.ndarray]
     answered: list[AnsweredQueries]
 
 
@@ -137,14 +128,13 @@ def learn_weights(
     where no queries can be made.
 
     fields: the text columns, each with one text for each item. encoders: of the dense heads. prior:
-    a weight for each head, "lexical" included, which add up to 1; the prior of the columns is
-    `length_weights`. learned: the encoders that were learned from the catalog; they are learned
-    again in the same way. progress: called with the number of heads done and of all heads.
+    a weight for each head, "lexical" included, which add up to 1. learned: the encoders that were
+    learned from the catalog; they are learned again in the same way. progress: called with the
+    number of heads done and of all heads.
     """
     analyzer = analyzer or Analyzer()
     fields = AnalyzedTexts.of_columns(fields, analyzer)
-    by_length = length_weights(fields, analyzer)
-    columns = {head: by_length for head in prior if head != "lexical"}
+    columns = length_weights(fields, analyzer)
     made = list(made_queries(fields, np.random.default_rng(seed), analyzer))
     lexical_keys = [made_lexical_keys(queries, analyzer) for queries in made]
     scores: dict[str, list[np.ndarray]] = {}
@@ -153,15 +143,14 @@ def learn_weights(
             pairs = zip(lexical_keys, made, strict=True)
             scores[head] = [lexical_scores(keys, m.texts, analyzer) for keys, m in pairs]
         else:
-            of_columns = [
-                made_scores(m, head, encoders[head], learned.get(head), analyzer) for m in made
+            scores[head] = [
+                made_scores(m, head, encoders[head], columns, learned.get(head), analyzer)
+                for m in made
             ]
-            columns[head] = (by_length + likeliest(of_columns, by_length)) / 2
-            scores[head] = [scored.scores(columns[head]) for scored in of_columns]
         if progress is not None:
             progress(done + 1, len(prior))
     if not made:
-        return LearnedWeights(dict(prior), columns, [])
+        return LearnedWeights(dict(prior), [])
     sets = [
         Alternatives.one_answer_each(np.stack([standardized(scored) for scored in of_heads]))
         for of_heads in zip(*scores.values(), strict=True)
@@ -172,17 +161,18 @@ def learn_weights(
         AnsweredQueries(m.texts, keys, {name: of[i].max(axis=1) for name, of in scores.items()})
         for i, (m, keys) in enumerate(zip(made, lexical_keys, strict=True))
     ]
-    return LearnedWeights(heads, columns, answered)
+    return LearnedWeights(heads, answered)
 
 
 def made_scores(
     made: MadeQueries,
     head: str,
     encoder: TextEncoder,
+    columns: Weights,
     learned: FittedEncoder | None = None,
     analyzer: Analyzer | None = None,
-) -> ColumnScores:
-    """Score the items of made queries by a dense head.
+) -> np.ndarray:
+    """Score the items of made queries by a dense head: (queries, items).
 
     Encoders learned from the catalog are learned again without these items: a word that only one
     item has would give it away. The static encoder keeps its weights, which were learned with them:
@@ -194,38 +184,10 @@ def made_scores(
             learned = learned._replace(directions=None)
         encoder = learned_encoder(head, made.outside, language, learned).encoder
     encode = encoder.encode_many
-    columns = [encode(texts) for texts in made.keys]
-    return ColumnScores.of(encode(made.texts), columns, np.eye(len(made.texts), dtype=np.float32))
+    return np.asarray(encode(made.texts) @ item_keys(encode, made.keys, columns).T)
 
 
 # --- weights from judged queries ---
-
-
-def learn_columns_from_judgements(
-    judged: JudgedQueries,
-    encoder: TextEncoder,
-    columns: Sequence[np.ndarray],
-    prior: np.ndarray,
-    seed: int = 0,
-) -> np.ndarray:
-    """Return the weights (n_columns,) of a dense head's columns under which the answers are most
-    likely. The prior counts like 100 queries, as in `learn_from_judgements`.
-
-    columns: the embeddings of each column, (n_items, d). Of more than 4,000 items a sample is used,
-    with the best answers.
-    """
-    rng = np.random.default_rng(seed)
-    chosen, n_items = judged.chosen(rng), len(columns[0])
-    items = np.arange(n_items)
-    if n_items > MAX_ITEMS:
-        best = [judged.answers[i][: max(1, MAX_ITEMS // len(chosen))] for i in chosen]
-        items = np.union1d(np.concatenate(best), rng.choice(n_items, MAX_ITEMS, replace=False))
-    answers = np.stack([np.isin(items, judged.answers[i]) for i in chosen]).astype(np.float32)
-    answers /= answers.sum(axis=1, keepdims=True)
-    queries = encoder.encode_many([judged.texts[i] for i in chosen])
-    scores = ColumnScores.of(queries, [column[items] for column in columns], answers)
-    share = len(chosen) / (len(chosen) + PRIOR_QUERIES)
-    return np.asarray(share * likeliest([scores], prior) + (1 - share) * prior)
 
 
 def learn_from_judgements(

@@ -17,6 +17,8 @@ from qkvsearch.text.vocabulary import Vocabulary
 # The spelling in row 0, which marks the end of a column's text.
 END = b""
 CACHED_PREFIXES = 1 << 12
+# Words of a text with at most two others between them are neighbours, as in "the end of the world".
+MAX_STEP = 3
 
 
 @dataclass(frozen=True)
@@ -139,6 +141,36 @@ class WordSequences:
             owners = owners[ends.searchsorted(slots) - first_ends[owners] == column]
         return rows[np.unique(owners)]
 
+    def neighbours(
+        self, terms: Sequence[str], rows: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the neighbours that have two of the terms, with no other of them in between: which
+        of `rows`, ascending, has them, and the numbers of both terms, int64 (n,) each.
+
+        >>> text = WordSequences.of_fields([["the end of the world", "deep"]])
+        >>> [of.tolist() for of in text.neighbours(["world", "end", "deep"], np.arange(1))]
+        [[0], [1], [0]]
+        """
+        words, starts = self.words_of(rows)
+        encoded = np.array([term.encode(errors="replace") for term in terms])
+        first = self.terms.searchsorted(encoded, "left", self._by_term).tolist()
+        last = self.terms.searchsorted(encoded, "right", self._by_term).tolist()
+        number_of = np.full(len(self.spellings), -1)
+        for number in range(len(terms)):
+            number_of[self._by_term[first[number] : last[number]]] = number
+        number_of[0] = 0  # the end of a column is between its words and the next ones
+        numbers = number_of[words]
+        slots = (numbers >= 0).nonzero()[0]
+        left, right = slots[:-1], slots[1:]
+        is_near = (right - left <= MAX_STEP) & (words[left] > 0) & (words[right] > 0)
+        left, right = left[is_near], right[is_near]
+        return starts.searchsorted(left, side="right") - 1, numbers[left], numbers[right]
+
+    @cached_property
+    def _by_term(self) -> np.ndarray:
+        """The rows of the spellings by term, int64 (n_spellings,)."""
+        return np.argsort(self.terms, kind="stable")
+
     def rows_starting_with(self, fits: Sequence[np.ndarray], rows: np.ndarray) -> np.ndarray:
         """Return which of `rows` begin, in their first column, with words that fit."""
         longest = int(np.diff(self.indptr).max(initial=0))
@@ -204,6 +236,30 @@ class WordIndex:
             return words.rows_starting_with([words.spellings == word for word in encoded], rows)
 
         return self._items(matches, np.ones(self.n_items, dtype=bool))
+
+    def neighbours(
+        self, terms: Sequence[str], items: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return `WordSequences.neighbours` of these items, ascending: items, and terms."""
+        pairs = []
+        for (words, _), row_of in zip(self.pieces, self._row_of_item, strict=True):
+            rows = row_of[items]
+            own = items[rows >= 0]
+            which, first, second = words.neighbours(terms, rows[rows >= 0])
+            pairs.append((own[which], first, second))
+        items, first, second = map(np.concatenate, zip(*pairs, strict=True))
+        return items, first, second
+
+    @cached_property
+    def _row_of_item(self) -> list[np.ndarray]:
+        """For each piece the row of each item, int64 (n_items,); −1 for items of other pieces."""
+        rows = []
+        for _, item_rows in self.pieces:
+            row_of = np.full(self.n_items, -1)
+            own = np.flatnonzero(item_rows >= 0)
+            row_of[item_rows[own]] = own
+            rows.append(row_of)
+        return rows
 
     def _items(
         self, find: Callable[[WordSequences, np.ndarray], np.ndarray], candidates: np.ndarray

@@ -29,6 +29,7 @@ from qkvsearch.retrieval.late_interaction import (
     token_labels,
 )
 from qkvsearch.retrieval.late_interaction import NAME as TOKENS
+from qkvsearch.retrieval.word_pairs import word_pairs
 from qkvsearch.search.answerable import NEAREST, NOTHING, answerable, judging_head, matches
 from qkvsearch.search.expansion import Lexicon
 from qkvsearch.search.query import Query, QueryReader
@@ -105,7 +106,9 @@ class TextSearch:
         if not self.columns:  # items without texts are found by their ids
             by_text = [LEXICAL]
         text_heads = {
-            name: self._lexical(query) if name == LEXICAL else self._dense(name, vectors)
+            name: self._dense(name, vectors)
+            if name != LEXICAL
+            else self._lexical(query, allowed.mask)
             for name in by_text
         }
         known = {name: head for name, head in text_heads.items() if head is not None}
@@ -253,11 +256,12 @@ class TextSearch:
         keys = self.models.dense_keys(name)
         return keys.head(name, vectors.of_head(name), partial(self.pieces, name))
 
-    def _lexical(self, query: Query) -> Scores | None:
-        """Return the scores of words and codes; None where no item has any."""
-        words = self.models.lexical_keys.head(query.terms)
-        codes = query.codes.head(self.catalog)
-        known = [head for head in (words, codes) if head is not None]
+    def _lexical(self, query: Query, mask: np.ndarray | None = None) -> Scores | None:
+        """Return the scores of words, their pairs, and codes; None where no item has any."""
+        keys, index = self.models.lexical_keys, self.models.words
+        words, codes = keys.head(query.terms), query.codes.head(self.catalog)
+        pairs = words and word_pairs(query.tokens, words, keys, index, mask)
+        known = [head for head in (words, pairs, codes) if head is not None]
         return summed(known) if known else None
 
     def _is_answered(self, query: Query, heads: Mapping[str, Scores | None]) -> bool:

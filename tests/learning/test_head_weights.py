@@ -91,7 +91,7 @@ def test_heads_are_counted_as_they_are_done(lsa):
 
 def test_made_queries_are_answered_by_their_own_items(lsa):
     made = next(made_queries(catalog(), np.random.default_rng(0), Analyzer()))
-    dense = made_scores(made, "lsa", lsa["lsa"]).scores(np.array([0.5, 0.5]))
+    dense = made_scores(made, "lsa", lsa["lsa"], [0.5, 0.5])
     words = lexical_scores(made_lexical_keys(made, Analyzer()), made.texts, Analyzer())
     for scores in (words, dense):
         assert scores.shape == (120, 120)
@@ -111,7 +111,7 @@ def test_encoders_are_learned_anew_without_the_items_asked_for(lsa, monkeypatch)
     made = next(made_queries(catalog(), np.random.default_rng(0), Analyzer()))
     whole = learned_encoder("lsa", catalog())
     for like in (None, whole):
-        made_scores(made, "lsa", lsa["lsa"], like)
+        made_scores(made, "lsa", lsa["lsa"], None, like)
     # A fifth of the items is left out: what was learned with them is no place to begin.
     assert learned_from == [(480, None), (480, whole._replace(directions=None))]
 

@@ -1,0 +1,69 @@
+"""Neighbouring words of a query that are neighbours in an item, as addends of the lexical score."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from qkvsearch.retrieval.bm25 import TermKeys
+from qkvsearch.retrieval.fusion import Scores
+from qkvsearch.retrieval.score_components import Components, ScoreComponent
+from qkvsearch.retrieval.topk import top_k
+from qkvsearch.retrieval.word_index import WordIndex
+from qkvsearch.text.analysis import Token
+
+# A pair adds this share of the most that the lesser of its words adds alone, and counts among the
+# items that are best by single words. Chosen on TED's dev queries.
+PAIR_SHARE, DEPTH = 0.25, 100
+# Later pairs of a long query are not looked up.
+MAX_PAIRS = 10
+
+
+def word_pairs(
+    tokens: Sequence[Token],
+    words: Scores,
+    keys: TermKeys,
+    index: WordIndex,
+    mask: np.ndarray | None = None,
+) -> Scores | None:
+    """Return what pairs of neighbouring words of a query, in either order, add to the scores of its
+    single words; None where no item has a pair.
+
+    tokens: the words in order, without stop words. words: their scores. mask: bool (n_items,), the
+    items that may be ranked.
+    """
+    largest = {token.term: keys.largest(token.term) for token in tokens[: MAX_PAIRS + 1]}
+    pairs = {
+        (first.term, second.term): f"{first.text} {second.text}"
+        for first, second in pairwise(tokens[: MAX_PAIRS + 1])
+        if first.term != second.term and largest[first.term] and largest[second.term]
+    }
+    if not pairs:
+        return None
+    terms = list(largest)
+    numbers = {term: number for number, term in enumerate(terms)}
+    pair_of = np.full((len(terms), len(terms)), -1)
+    for row, (a, b) in enumerate(pairs):
+        pair_of[numbers[a], numbers[b]] = pair_of[numbers[b], numbers[a]] = row
+    best = np.sort(top_k(words.scores, DEPTH, words.allowed(mask)))
+    items, first, second = index.neighbours(terms, best)
+    of_pair = pair_of[first, second]
+    # An item counts each pair once.
+    matches = np.unique(items[of_pair >= 0] * len(pairs) + of_pair[of_pair >= 0])
+    if not len(matches):
+        return None
+    items, of_pair = np.divmod(matches, len(pairs))
+    labels = list(pairs.values())
+    values = PAIR_SHARE * np.array([min(largest[a], largest[b]) for a, b in pairs])
+    scores = np.bincount(items, values[of_pair], keys.n_items).astype(np.float32)
+
+    def parts(position: int) -> Components:
+        matching = of_pair[slice(*items.searchsorted([position, position + 1]))]
+        return Components.of(
+            ScoreComponent(words.name, labels[row], labels[row], float(values[row]))
+            for row in matching.tolist()
+        )
+
+    return Scores(words.name, scores, parts, covered=scores > 0)
