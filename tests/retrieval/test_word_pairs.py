@@ -45,7 +45,8 @@ def test_a_pair_counts_in_either_order_with_few_words_between_and_in_one_column(
     assert paired(engine, "bond called james") == {
         TITLES[4]: {"bond called", "called james"},
     }
-    assert not paired(engine, "james james") and not paired(engine, "james xyzzy bond")
+    assert not paired(engine, "james james")
+    assert not paired(engine, "james xyzzy bond")
 
 
 def test_segments_answer_as_the_whole_build(engine, tmp_path):
