@@ -32,8 +32,7 @@ from qkvsearch.index.texts import store_head, store_words
 from qkvsearch.retrieval.answerability import FACT as ANSWERABILITY
 from qkvsearch.retrieval.bm25 import LexicalKeys
 from qkvsearch.retrieval.calibration import best_scores, calibrate
-from qkvsearch.retrieval.column_weights import length_weights
-from qkvsearch.retrieval.head_weights import learn_from_judgements, learn_weights
+from qkvsearch.retrieval.head_weights import learn_from_judgements, learn_weights, length_weights
 from qkvsearch.retrieval.training_queries import AnsweredQueries, JudgedQueries, judged_queries
 from qkvsearch.storage import BuildContents, CatalogRows, Workspace
 from qkvsearch.storage.remote_collections import FACT as KEYS

@@ -13,7 +13,6 @@ import numpy as np
 
 from qkvsearch.attention import softmax
 from qkvsearch.retrieval.bm25 import LexicalKeys
-from qkvsearch.retrieval.column_weights import length_weights
 from qkvsearch.retrieval.fusion import mean_and_deviation
 from qkvsearch.retrieval.training_queries import (
     AnsweredQueries,
@@ -39,6 +38,12 @@ N_ALTERNATIVES = 1000
 PRIOR_QUERIES = 100
 # The scores in memory at a time, of all heads and items and a batch of queries: 256 MiB.
 MAX_SCORES = 1 << 26
+# A text of four times the words counts about twice as much: by `column_weights.py` among the
+# benchmarks. Shorter texts than a sentence count like one, and longer texts than a transformer
+# reads count no more.
+POWER, MIN_LENGTH, MAX_LENGTH = 0.5, 16, 256
+# What a column with the same text in every row counts, as a share of others.
+CONSTANT = 0.01
 # Texts to scores (queries, items).
 Scorer = Callable[[Sequence[str]], np.ndarray]
 
@@ -103,6 +108,30 @@ def conditional_logit(sets: Sequence[Alternatives]) -> np.ndarray:
     bounds = [(0, None)] * n_heads
     best = minimize(loss, np.ones(n_heads), jac=True, bounds=bounds, method="L-BFGS-B").x
     return best / best.sum() if best.sum() > 0 else np.full(n_heads, 1 / n_heads)
+
+
+# --- weights of columns ---
+
+
+def length_weights(fields: Columns, analyzer: Analyzer | None = None) -> np.ndarray:
+    """Return weights (n_columns,) that add up to 1, by the square root of the mean number of words
+    in a column's texts, empty ones aside. Columns of short texts have equal weights. A column with
+    the same text in every row tells no items apart and has hardly any. With equal weights a title
+    would count as much as the whole description.
+
+    fields: the text columns, each with one text for each item.
+
+    >>> titles, bodies = ["sea", "fish"], ["the sea is deep " * 36, "fish swim in the sea " * 30]
+    >>> length_weights([titles, bodies]).round(2), length_weights([titles, ["a", "a"]]).round(2)
+    (array([0.25, 0.75]), array([0.99, 0.01]))
+    """
+    lengths, apart = np.zeros(len(fields)), np.ones(len(fields))
+    for i, column in enumerate(AnalyzedTexts.of_columns(fields, analyzer or Analyzer())):
+        has_text = np.array([bool(text.strip()) for text in column], bool)
+        lengths[i] = column.n_tokens[has_text].mean() if has_text.any() else 0
+        apart[i] = CONSTANT if len(set(column)) == 1 else 1
+    shares = apart * np.clip(lengths, MIN_LENGTH, MAX_LENGTH) ** POWER
+    return np.asarray(shares / shares.sum())
 
 
 # --- weights from made queries ---

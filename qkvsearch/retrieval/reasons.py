@@ -2,11 +2,11 @@
 
 A score compares an item with the average item: the mean of each head is subtracted, the same number
 for every item, and that is the line "average item (subtracted)". The lines of words tell how much
-each word adds before that. In the lexical head a word adds exactly what the item would lose without
-it. In a dense head every word adds something to every item: a word speaks for the item to which it
-adds more than to others, and for an item where it adds more than its share of the mean. Words
-without a meaning of their own, such as "the" or a token that a transformer adds, are the line
-"overall meaning".
+each word adds before that. In the lexical head a word and its pairs add exactly what the item would
+lose without them. In a dense head every word adds something to every item: a word speaks for the
+item to which it adds more than to others, and for an item where it adds more than its share of the
+mean. Words without a meaning of their own, such as "the" or a token that a transformer adds, are
+the line "overall meaning".
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from qkvsearch.retrieval.column_weights import length_weights
+from qkvsearch.retrieval.head_weights import length_weights
 from qkvsearch.text.encoders import fitted_encoder
 from qkvsearch.text.labelled import unit_rows
 from qkvsearch.text.text_encoder import item_keys, item_pieces
