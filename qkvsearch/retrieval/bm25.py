@@ -141,13 +141,6 @@ class TermKeys(ABC):
         """Return the idf of a word, by the rarest of its terms; 0 for a comma or the like."""
         return self._cached_idf(word, analyzer)
 
-    def idf_of_terms(self, terms: Sequence[str]) -> dict[str, float]:
-        """Return the idf of each term."""
-        n_with = np.array([self.n_with(term) for term in terms])
-        return dict(
-            zip(terms, inverse_document_frequency(n_with, self.n_items).tolist(), strict=True)
-        )
-
     # The caches refer to the keys weakly: in a reference cycle, files would wait for the garbage
     # collector.
 

@@ -243,9 +243,9 @@ class WordIndex:
         """Return `WordSequences.neighbours` of these items, ascending: items, and terms."""
         pairs = []
         for (words, _), row_of in zip(self.pieces, self._row_of_item, strict=True):
-            rows = row_of[items]
-            own = items[rows >= 0]
-            which, first, second = words.neighbours(terms, rows[rows >= 0])
+            own = items[row_of[items] >= 0]
+            own = own[np.argsort(row_of[own])]
+            which, first, second = words.neighbours(terms, row_of[own])
             pairs.append((own[which], first, second))
         items, first, second = map(np.concatenate, zip(*pairs, strict=True))
         return items, first, second

@@ -20,6 +20,7 @@ from qkvsearch.retrieval.approximate import (
     fuse_candidates,
     score_candidates,
 )
+from qkvsearch.retrieval.bm25 import inverse_document_frequency
 from qkvsearch.retrieval.fusion import plus, summed
 from qkvsearch.retrieval.late_interaction import (
     DEPTH,
@@ -177,7 +178,8 @@ class TextSearch:
         words, or else the most similar meaning; None for an item without such a text.
         """
         terms = {expansion.term for term in query.terms for expansion in term.expansions}
-        idf = self.models.lexical_keys.idf_of_terms(list(terms))
+        keys = self.models.lexical_keys
+        idf = {t: float(inverse_document_frequency(keys.n_with(t), keys.n_items)) for t in terms}
         snippets = [self._snippet(int(row), idf, query) for row in ranking.positions]
         return ranking.annotated(snippet=snippets)
 

@@ -40,6 +40,7 @@ from qkvsearch.storage.catalog.file import CATALOG
 from qkvsearch.text.analysis import Analyzer, Token
 from qkvsearch.text.labelled import unit_rows
 from qkvsearch.text.pretrained.static import find_package
+from qkvsearch.text.spelling import word_rarity
 from qkvsearch.text.text_encoder import encode_items
 from qkvsearch.text.vocabulary import count_terms
 
@@ -184,7 +185,7 @@ def lexical(whole):
     return Case(
         LexicalComponent(),
         counted,
-        LexicalKeys.from_counts(*counted),
+        LexicalKeys.from_counts(*counted, word_rarity("english")),
         lambda keys: [
             None if head is None else head.scores
             for head in (keys.head(analyzer.tokens(query)) for query in QUERIES)
