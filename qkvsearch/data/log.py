@@ -218,7 +218,7 @@ def _skip(
     cells: np.ndarray,
     intended: bool = False,
 ) -> None:
-    """Make the rows with a bad cell unusable (bool, n), and count those that were usable."""
+    """Mark rows with a bad cell as unusable (bool, n), and count those not marked before."""
     for rows in pieces_of(len(usable)):
         bad = np.flatnonzero(usable[rows] & is_bad(cells[rows])) + rows.start
         usable[bad] = False

@@ -114,7 +114,7 @@ def fuse_candidates(
 def _estimates(
     fused: Scores, candidates: np.ndarray, mask: np.ndarray | None, k: int
 ) -> np.ndarray:
-    """Return which of the k best items are no candidates."""
+    """Return which of the k best items have scores that are still estimates."""
     return np.setdiff1d(top_k(fused.scores, k, fused.allowed(mask)), candidates)
 
 

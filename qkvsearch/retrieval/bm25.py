@@ -210,8 +210,8 @@ class TermKeys(ABC):
         return Scores(name, scores, parts, covered=scores > 0)
 
     def matches(self, term: QueryTerm) -> TermMatches:
-        """Return the matches of a word. A rare expansion counts no more than a frequent one, and
-        each is as common a word as the first one.
+        """Return the matches of a word. All its expansions have one idf, that of the items with
+        any of them, and the rarity of the first one.
         """
         boost = term.boost * self.rarity.get(term.expansions[0].term, 1.0)
         postings = [(expansion, *self.postings(expansion.term)) for expansion in term.expansions]

@@ -102,7 +102,7 @@ def fuse_known(heads: Mapping[str, Scores], weights: Mapping[str, float]) -> Sco
 
 def weighted_sum(heads: Sequence[Scores], factors: Sequence[float]) -> Scores:
     """Return the sum of the heads, each multiplied by a factor that is the same for all queries, so
-    that a part of a score stays what it is when other parts change.
+    that a change of one head leaves what the others add.
     """
     scaled = [_scaled(head, factor) for head, factor in zip(heads, factors, strict=True)]
     return replace(summed(scaled), name="+".join(head.name for head in heads), addends=scaled)
