@@ -65,8 +65,8 @@ ENGINE = {
     },
     "recommend_all": {
         "k": 10, "where": None, "only": None, "seen": False, "model": "preferences", "recent": None,
-        "damping": 0.0, "fields": (), "format": None, "raw": False, "engine": None,
-        "progress": None,
+        "damping": 0.0, "heads": None, "fields": (), "format": None, "raw": False,
+        "engine": None, "progress": None,
     },
     "similar": {
         "exclude": (), "k": 10, "where": None, "fields": (), "distinct": None, "offset": 0,
