@@ -122,7 +122,7 @@ def test_every_row_of_a_file_is_recorded_or_counted(rated, tmp_path):
         ("a", "z", 4), ("new", "x", 5)
     ]  # fmt: skip
     note, warning = done.notes
-    assert "5 rows read = 2 kept" in note
+    assert "5 rows read: 2 kept" in note
     assert warning.startswith("Warning: today.csv: 3 of 5 rows were skipped: 1 without a user")
     for reason in ("without a user", "with an item that is not in the catalog",
                    "with a rating outside 1 to 5"):  # fmt: skip

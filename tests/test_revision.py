@@ -354,7 +354,7 @@ def test_a_file_without_texts_is_refused_and_one_that_lacks_some_is_warned_of(
 def test_columns_by_other_names_are_told_in_the_builds_order(path):
     more = pd.DataFrame({"sku": [50], "Made": [1999], "title": ["no"], "label": ["brass bell"]})
     done = add_items(path, more, qkv.Columns(id="sku", text=["label"]))
-    assert done.notes == ["items: 1 row read = 1 kept + 0 merged + 0 skipped; 0 repaired"]
+    assert done.notes == ["items: 1 row read: 1 kept, 0 duplicates combined, 0 skipped"]
     with Engine(path) as engine:
         assert list(engine.catalog.all_cells())[-1] == (50, "brass bell", 1999)
 
@@ -366,8 +366,8 @@ def test_rows_are_reported_and_other_columns_said(path):
     note, warning = add_items(path, more).notes
     assert warning.startswith("Warning: items: 1 of 3 rows were skipped")
     assert note == (
-        "items: 3 rows read = 1 kept + 1 merged + 1 skipped (1 without an id, first row 2); "
-        "0 repaired; left out, because the catalog has no such column: shelf; "
+        "items: 3 rows read: 1 kept, 1 duplicate combined, 1 skipped (1 without an id, first "
+        "row 2); left out, because the catalog has no such column: shelf; "
         "left empty, because the file has no such column: made; "
         "1 item with several texts of title: the first one counts; "
         "2 rows were combined into 1 item, such as 50 of 2 rows"

@@ -38,8 +38,8 @@ class ReadReport:
     >>> report = ReadReport("watches.csv", read=10, merged=2, repaired=1)
     >>> report.skip("without a user", [4, 7, 8])
     >>> report.kept, str(report)
-    (5, 'watches.csv: 10 rows read = 5 kept + 2 merged + 3 skipped (3 without a user, first row 4);
-    1 repaired (lines that are not UTF-8, read as Windows-1252)')
+    (5, 'watches.csv: 10 rows read: 5 kept, 2 duplicates combined, 3 skipped (3 without a user,
+    first row 4); 1 line decoded as Windows-1252')
     """
 
     file: str
@@ -177,17 +177,15 @@ class ReadReport:
         )
 
     def __str__(self) -> str:
-        """Return all counts, even those that are 0."""
-        return self._text(f"{self.kept:,} kept + {self.merged:,} merged")
+        """Return what became of the rows, and the notes."""
+        return self._text(f"{self.kept:,} kept, {quantity(self.merged, 'duplicate')} combined")
 
     def _text(self, used: str) -> str:
         reasons = self._reasons()
         text = (
-            f"{self.file}: {quantity(self.read, 'row')} read = {used} + "
+            f"{self.file}: {quantity(self.read, 'row')} read: {used}, "
             f"{self.skipped.total():,} skipped" + (f" ({reasons})" if reasons else "")
         )
-        repaired = f"{self.repaired:,} repaired"
-        if self.repaired:
-            repaired += f" (lines that are not UTF-8, read as {self.encoding})"
-        text = "; ".join([text, *[repaired] * (not self.files), *self.notes])
-        return self._without_users(text)
+        if self.repaired and not self.files:
+            text += f"; {quantity(self.repaired, 'line')} decoded as {self.encoding}"
+        return self._without_users("; ".join([text, *self.notes]))

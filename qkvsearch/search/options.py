@@ -53,8 +53,8 @@ OPTIONS = {
     "strict_user": Option(bool, "An unknown user is an error.", False),
     "likes": Option(list, "An id or title that they like.", ()),
     "ratings": Option(dict, "Count this rating, as if it were recorded now."),
-    "without": Option(list, "As if they had never met this item of their history.", ()),
-    "exclude": Option(list, "An id or title not to list.", ()),
+    "without": Option(list, "Pretend that this item is not in the history.", ()),
+    "exclude": Option(list, "An id or title to leave out.", ()),
     "where": Option(
         str,
         "Only items for which this SQL expression over the catalog's columns holds, such as "
@@ -63,27 +63,27 @@ OPTIONS = {
     "fields": Option(str, "Columns of the catalog to show as well, such as price,url.", ()),
     "heads": Option(
         str,
-        "Which heads score: lexical, semantic, token (a second pass, word by word), collaborative "
+        "Which heads to use: lexical, semantic, token (a second pass, word by word), collaborative "
         "(with a user), or one by its name. By default all.",
     ),
     "recommend_heads": Option(
         str,
-        "Which heads score by preferences: collaborative, neighbours. By default both, in the "
-        "shares that the build learned.",
+        "Which heads to use: collaborative, neighbours. By default both, in the shares that the "
+        "build learned.",
     ),
     "facets": Option(
-        str, "Columns to count the values of, over all items that match, such as genre,year.", ()
+        str, "Columns whose values to count among all matching items, such as genre,year.", ()
     ),
-    "seen": Option(bool, "Whether items of their history may be among the hits.", False),
+    "seen": Option(bool, "Whether items of the history may be among the hits.", False),
     "k": Option(int, "How many to show.", 10, minimum=0),
     "offset": Option(int, "Skip the first N.", 0, minimum=0),
     "distinct": Option(
         str,
-        "Only the best hit of each value of this column of the catalog, such as family: its whole "
-        "cell. Items with an empty cell all stay.",
+        "List only the best hit for each value of this column, such as family. Items with an empty "
+        "cell all stay.",
     ),
     "min_weight": Option(
-        float, "Only hits of at least this weight, from 0 to 1.", 0.0, minimum=0, maximum=1
+        float, "Only hits with at least this weight, from 0 to 1.", 0.0, minimum=0, maximum=1
     ),
     "temperature": Option(
         float,
@@ -94,12 +94,12 @@ OPTIONS = {
     ),
     "fusion": Option(
         str,
-        "What to add up over the heads: standardized scores, or 1 / (60 + rank).",
+        "How to combine the heads: by standardized scores, or by 1 / (60 + rank).",
         "scores",
         choices=("scores", "ranks"),
     ),
-    "prefix": Option(bool, "The last word may be unfinished: search as you type.", False),
-    "snippet": Option(bool, "Show the passage of a long text that answers.", False),
+    "prefix": Option(bool, "The user is still typing the last word: search as you type.", False),
+    "snippet": Option(bool, "Show the passage of the longest text that answers best.", False),
     "anyway": Option(bool, "Show the nearest items where nothing answers the query.", False),
     "model": Option(
         str,
@@ -140,7 +140,7 @@ OPTIONS = {
         minimum=1,
     ),
     "minutes": Option(float, "Stop after this many minutes.", minimum=0, is_open=True),
-    "users": Option(int, "How many users are judged, 0 for all.", minimum=0),
+    "users": Option(int, "How many users to evaluate, 0 for all.", minimum=0),
     "random_state": Option(int, "Random seed.", 0, minimum=0),
 }
 

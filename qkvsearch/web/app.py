@@ -28,7 +28,7 @@ from qkvsearch.web.settings import Settings
 # that long at each NumPy operation while a new build is being opened beside it.
 SWITCH_INTERVAL = 0.0005
 DESCRIPTION = (
-    "Search, recommendations and attention over one workspace: softmax(QKᵀ/√d + mask)·V. "
+    "Search, recommendations and attention over one workspace. "
     "Fields are those of the command line's JSON; errors are problem details (RFC 9457)."
 )
 ROUTES = ("ranking", "explain", "catalog", "attend", "map", "server")

@@ -19,7 +19,10 @@ log = logging.getLogger("qkvsearch.web")
 MEDIA_TYPE = "application/problem+json"
 # Characters of a detail, which may quote what was sent.
 MAX_DETAIL = 500
-BUG = HTTPStatus.INTERNAL_SERVER_ERROR, "this should not have happened"
+BUG = (
+    HTTPStatus.INTERNAL_SERVER_ERROR,
+    "an internal error; whoever runs the server finds the cause in its log",
+)
 UNAVAILABLE = (
     "the workspace cannot answer this now; whoever runs the server finds the cause in its log"
 )
@@ -75,7 +78,7 @@ async def _invalid_parameter(_: Request, error: Any) -> Response:
 async def _framework_error(request: Request, error: Any) -> Response:
     details = {
         HTTPStatus.NOT_FOUND: "there is no such page; the API is described at /docs",
-        HTTPStatus.METHOD_NOT_ALLOWED: f"{request.method} is not understood here; see /docs",
+        HTTPStatus.METHOD_NOT_ALLOWED: f"{request.method} is not allowed here; see /docs",
     }
     detail = details.get(error.status_code, str(error.detail))
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:

@@ -22,7 +22,7 @@ def test_an_added_item_is_found_recommended_from_and_removed_again(qkv, shop_her
     file.write_text("id,title,made\n31,copper kettle,2011\n4,rubber mallet,2012\n")
     answer = qkv("add", file)
     assert (answer.code, answer.stdout) == (0, "")
-    assert "more.csv: 2 rows read = 2 kept" in answer.stderr
+    assert "more.csv: 2 rows read: 2 kept" in answer.stderr
     assert answer.stderr.endswith(".qkvsearch: 1 added, 1 replaced; 11 items.\n")
     assert ids(qkv("search", "kettle", "--format", "json"))[0] == 31
     assert qkv("record", "eve", "copper kettle", "5").code == 0

@@ -111,7 +111,7 @@ def test_standard_input_is_built_from(qkv):
     text = 'SKU;Name\n1;"red\ntent"\n2;"blue; old"\n'
     answer = qkv("-w", "ws", "build", "--items", "-", "--encoder", "corpus", stdin=text)
     assert answer.code == 0
-    assert "standard input: 2 rows read = 2 kept" in answer.stderr
+    assert "standard input: 2 rows read: 2 kept" in answer.stderr
 
 
 def test_the_language_and_why_are_said_and_shown(qkv, tmp_path):

@@ -38,7 +38,7 @@ def test_build_writes_to_the_named_workspace_or_to_this_folder(qkv, shop_items, 
     for named, folder in (((), ".qkvsearch"), (("-w", "shop"), "shop")):
         answer = qkv(*named, "build", "shop.csv")
         assert (answer.code, answer.stdout) == (0, "")
-        assert "10 rows read = 10 kept" in answer.stderr
+        assert "10 rows read: 10 kept" in answer.stderr
         assert f"Built {folder}: 10 items" in answer.stderr
         assert (tmp_path / folder / "root.json").is_file()
 

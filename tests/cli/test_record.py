@@ -92,7 +92,7 @@ def test_undo_says_what_it_took_back_and_the_history_is_as_before(qkv, films):
 def test_a_file_is_told_from_a_user_by_standing_alone(qkv, films):
     Path("today.csv").write_text("user,item,rating\nu001,m056,4\nnew,m001,5\nu001,zzz,3\n")
     answer = qkv(*films, "record", "today.csv")
-    assert "3 rows read = 2 kept" in answer.stderr
+    assert "3 rows read: 2 kept" in answer.stderr
     assert answer.stderr.endswith("Recorded batch 1: 2 interactions of 2 users.\n")
     assert qkv(*films, "record", "today.csv", "Alien").code == 0
     assert [row["title"] for row in history(qkv, films, "today.csv")] == ["Alien"]
@@ -165,7 +165,7 @@ def test_a_log_is_added_after_the_items_that_it_is_about(qkv, films):
     answer = qkv(*films, "add", "new.csv", "--interactions", "may.csv", *told)
     assert (answer.code, answer.stdout) == (0, ""), answer.stderr
     assert "1 added" in answer.stderr
-    assert "3 rows read = 2 kept" in answer.stderr
+    assert "3 rows read: 2 kept" in answer.stderr
     assert answer.stderr.endswith("Recorded batch 1: 2 interactions of 2 users.\n")
     assert "m999" in [row["id"] for row in history(qkv, films, "u002")]
     assert "--again" in qkv(*films, "add", "--interactions", "may.csv", *told).stderr

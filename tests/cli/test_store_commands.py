@@ -259,7 +259,7 @@ def test_one_thing_is_said_as_one(qkv, tmp_path, monkeypatch):
     Path("one.csv").write_text("id,title\n1,Kettle\n", encoding="utf-8")
     Path("log.csv").write_text("user,item\n7,1\n", encoding="utf-8")
     built = qkv("build", "--items", "one.csv", "--interactions", "log.csv").stderr
-    assert "one.csv: 1 row read = 1 kept" in built
+    assert "one.csv: 1 row read: 1 kept" in built
     assert "Built .qkvsearch: 1 item, 1 user, 1 interaction." in built
     assert "learned from 1 interaction of 1 user, 0 of them" in qkv("learn").stderr
     assert qkv("rollback").code == 0

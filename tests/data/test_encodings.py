@@ -39,7 +39,7 @@ def test_the_usual_encodings_come_out_right_or_are_doubted(path, encoding, text)
     frame, report = read_table(path)
     titles = [line.partition(";")[2] for line in csv(text).splitlines()[1:]]
     assert list(frame["title"]) == titles or "could not tell the encoding" in report.warnings[0]
-    assert "read as" in str(report)
+    assert "decoded as" in str(report)
 
 
 @pytest.mark.parametrize(("encoding", "text"), CASES[:7] + CASES[-3:])

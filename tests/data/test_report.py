@@ -26,8 +26,9 @@ def read(tmp_path):
 def test_a_skipped_row_is_named_as_a_spreadsheet_numbers_it(read):
     report = read('"an\nn",1\n,2\nbob,77\n\nbob,78\ncy,3,x\ncy,3,x,y,z\n')
     assert str(report).startswith(
-        "log.csv: 6 rows read = 1 kept + 0 merged + 5 skipped (2 with too many columns, first row "
-        "7, 1 without a user, first row 3, 2 with an item that is not in the catalog, first row 4)"
+        "log.csv: 6 rows read: 1 kept, 0 duplicates combined, 5 skipped (2 with too many columns, "
+        "first row 7, 1 without a user, first row 3, 2 with an item that is not in the catalog, "
+        "first row 4)"
     )
     assert "1 without a user, first row 4" in str(read("a,1\nb,2,x,y,z\n,2\n"))
 
@@ -36,7 +37,7 @@ def test_a_skipped_row_is_named_as_a_spreadsheet_numbers_it(read):
 def test_rows_that_are_too_long_are_counted_behind_all_others(read, monkeypatch, rows):
     monkeypatch.setattr(scratch, "ROWS_AT_ONCE", rows)
     report = read("a,1\nb,2\nc,3,x,y,z\nd,4,x,y,z\n")
-    assert "4 rows read = 2 kept + 0 merged + 2 skipped (2 with too many" in str(report)
+    assert "4 rows read: 2 kept, 0 duplicates combined, 2 skipped (2 with too many" in str(report)
 
 
 def test_more_than_a_tenth_of_the_rows_skipped_is_a_warning(read):
@@ -80,8 +81,8 @@ def test_a_title_above_named_columns_is_no_warning(tmp_path):
 def test_what_was_repaired_is_said():
     report = ReadReport("me@shop.com.csv", read=1, repaired=6911, notes=["of ann@shop.com"])
     assert str(report) == (
-        "me@shop.com.csv: 1 row read = 1 kept + 0 merged + 0 skipped; 6,911 repaired (lines that "
-        "are not UTF-8, read as Windows-1252); of (e-mail address)"
+        "me@shop.com.csv: 1 row read: 1 kept, 0 duplicates combined, 0 skipped; 6,911 lines "
+        "decoded as Windows-1252; of (e-mail address)"
     )
 
 

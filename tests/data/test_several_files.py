@@ -34,9 +34,11 @@ def test_columns_are_joined_by_name_and_each_file_has_its_report(logs):
     dataset = read_dataset(ITEMS, logs)
     assert list(dataset.interactions.user_ids) == ["ann", "bob", "cid"]
     total, *files = dataset.reports[1].lines()[:4]
-    assert total.startswith("a.csv and 2 more: 6 rows read = 4 kept + 0 merged + 2 skipped")
+    assert total.startswith(
+        "a.csv and 2 more: 6 rows read: 4 kept, 0 duplicates combined, 2 skipped"
+    )
     assert "1 without an item, first row 3 of b.csv" in total
-    used = [f"{n} used + {s} skipped" for n, s in ((2, 0), (1, 2), (1, 0))]
+    used = [f"{n} used, {s} skipped" for n, s in ((2, 0), (1, 2), (1, 0))]
     assert all(u in file for u, file in zip(used, files, strict=True))
 
 

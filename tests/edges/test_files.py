@@ -86,7 +86,7 @@ def test_ids_that_are_numbers_in_one_file_and_text_in_the_other_are_the_same(bui
     items = '{"id": 7, "title": "kettle"}\n{"id": 8, "title": "anchor"}\n'
     log = 'user,item\nann,"7"\nbob,8.0\nbob,7.0\n'
     text = build(name="items.jsonl", items=items, log=log.replace('"7"', "7.0"))
-    assert "log.csv: 3 rows read = 3 kept" in text
+    assert "log.csv: 3 rows read: 3 kept" in text
 
 
 def test_ids_that_are_written_differently_are_shown_side_by_side(build):

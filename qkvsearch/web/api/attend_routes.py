@@ -33,19 +33,19 @@ class AttendParameters(Parameters):
     text: Annotated[
         Text,
         Field(
-            description=f"Of an answer's maps, words × words × heads, at most {MAX_WEIGHTS:,} "
-            "weights are given: of 72 heads those of 44 words.",
+            description=f"An answer has at most {MAX_WEIGHTS:,} weights, words × words × "
+            "heads: for 72 heads, 44 words.",
             examples=["the bank of the river"],
         ),
     ]
     mask: Annotated[
         Literal["none", "padding", "causal"],
-        Field(description="What is hidden from a word: nothing, <PAD>, or the words after it."),
+        Field(description="What a word cannot attend to: nothing excluded, <PAD>, or later words."),
     ] = "none"
     layer: Annotated[int | None, Field(ge=0, description="One layer, from 0; else all.")] = None
     head: Annotated[int | None, Field(ge=0, description="One head, from 0; else all.")] = None
     against: Annotated[
-        Text, Field(description="Another text: how similar the words of both are to themselves.")
+        Text, Field(description="Another text: the similarity of each shared word to itself there.")
     ] = ""
     encoder: Annotated[
         Text | None,
@@ -62,7 +62,7 @@ class HeadMap(BaseModel):
 
 
 class Cosines(BaseModel):
-    """Of words that are in both texts, each with itself in the other: a row before any attention,
+    """The similarity of each shared word to itself in the other text: a row before any attention,
     then one after each layer.
     """
 
@@ -87,11 +87,13 @@ class Attention(BaseModel):
     against: Cosines | None
 
 
-@router.get("/attend", responses=described_by(Attention), summary="A text's own attention")
+@router.get(
+    "/attend", responses=described_by(Attention), summary="Show the attention within a text"
+)
 async def attend(
     service: RequestService, parameters: Annotated[AttendParameters, Query()]
 ) -> Response:
-    """Word by word: a word's row is the mean of its pieces', its column their sum."""
+    """A word's row is the mean of the rows of its pieces, and its column their sum."""
     return await service.ask(lambda engine: as_json(attend_within(engine, parameters)))
 
 
@@ -203,16 +205,16 @@ class Vectors(BaseModel):
     vectors: list[list[float]]
 
 
-@router.get("/encode", responses=described_by(Vectors), summary="The vector of a text")
+@router.get("/encode", responses=described_by(Vectors), summary="Encode a text")
 async def encode(
     service: RequestService, parameters: Annotated[EncodeParameters, Query()]
 ) -> Response:
-    """By the encoder of a dense head; items' keys of this head are compared with it."""
+    """By the encoder of a dense head, whose keys are compared with it."""
     texts, head = [parameters.text], parameters.head
     return await service.ask(lambda engine: as_json(encode_texts(engine, texts, head)))
 
 
-@router.post("/encode", responses=described_by(Vectors), summary="The vectors of several texts")
+@router.post("/encode", responses=described_by(Vectors), summary="Encode several texts")
 async def encode_batch(service: RequestService, batch: EncodeBatch) -> Response:
     """In their order."""
     return await service.ask(lambda engine: as_json(encode_texts(engine, batch.texts, batch.head)))

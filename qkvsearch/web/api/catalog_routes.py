@@ -42,7 +42,9 @@ class ItemsParameters(Parameters):
     filter: Filters = ()
     sort: Annotated[
         Text | None,
-        Field(description="A column, -COLUMN for the greatest first, or users for the most met."),
+        Field(
+            description="A column, -COLUMN for the greatest first, or users for the most popular."
+        ),
     ] = None
 
 
@@ -65,10 +67,10 @@ async def items(
     "/items/{item:path}",
     tags=["items"],
     responses=described_by(dict[str, Any]),
-    summary="One item",
+    summary="Show one item",
 )
 async def item(service: RequestService, item: ItemPath) -> Response:
-    """All its columns, and how many users met it; by id or title."""
+    """All its columns, and its number of users; by id or title."""
     return await service.ask(lambda engine: as_json(engine.show(item)))
 
 
@@ -79,7 +81,7 @@ class FacetsParameters(Parameters):
     """Which columns, and which items."""
 
     columns: Annotated[
-        Fields, Field(description="With commas between them; by default those worth counting.")
+        Fields, Field(description="Separated by commas; by default the columns that suit filters.")
     ] = ""
     where: Where = None
     filter: Filters = ()
@@ -93,8 +95,8 @@ class CountedColumn(BaseModel):
 
 
 class FacetCounts(BaseModel):
-    """columns: the columns counted. facets: for each column, how many items have which value.
-    newest: the column that says when an item came, if there is one.
+    """columns: the columns counted. facets: for each column, how many items have each value.
+    newest: the column with the date of an item, if there is one.
     """
 
     columns: list[CountedColumn]
@@ -111,8 +113,8 @@ class FacetCounts(BaseModel):
 async def facets(
     service: RequestService, parameters: Annotated[FacetsParameters, Query()]
 ) -> Response:
-    """The most frequent values, numbers in ranges. Of a column that is filtered the other values
-    are counted as well, so that they can be chosen.
+    """The most frequent values; numbers in ranges. A column's own filter does not limit its counts,
+    so that its other values can be chosen.
     """
     return await service.ask(lambda engine: as_json(count_values(engine, parameters)))
 
@@ -149,7 +151,7 @@ class HistoryParameters(Parameters):
     "/users/{user:path}/history",
     tags=["users"],
     responses=described_by(Rows),
-    summary="What a user did",
+    summary="List a user's interactions",
 )
 async def history(
     service: RequestService, user: UserPath, parameters: Annotated[HistoryParameters, Query()]

@@ -28,7 +28,8 @@ MAX_BECAUSE = 1000
 # Words of the query and of the item in a table; the others are added up. Longer labels are cut.
 MAX_QUERY, MAX_KEYS, MAX_LABEL = 12, 18, 60
 Rank = Annotated[
-    int, Field(ge=1, le=100_000, description="Which hit, from 1.", exclude=True, default=1)
+    int,
+    Field(ge=1, le=100_000, description="The rank of the hit, from 1.", exclude=True, default=1),
 ]
 
 
@@ -112,24 +113,26 @@ class RecommendExplanation(BaseModel):
     hit: ExplainedRecommendation
 
 
-@router.get("/explain/search", responses=described_by(Explanation), summary="Why a hit of a search")
+@router.get(
+    "/explain/search", responses=described_by(Explanation), summary="Explain a hit of a search"
+)
 async def explain_search(
     service: RequestService, parameters: Annotated[ExplainSearch, Query()]
 ) -> Response:
-    """What each pair of words adds to the score; hits are those that `search` gives."""
+    """What each pair of words adds to the score. The hits are those of `search`."""
     one = {"k": 1, "offset": parameters.rank - 1, "facets": ""}
     return await service.ask(
         lambda engine: explain_words(rank_for_query(engine, parameters, **one)), True
     )
 
 
-@router.get("/explain/similar", responses=described_by(Explanation), summary="Why a neighbour")
+@router.get(
+    "/explain/similar", responses=described_by(Explanation), summary="Explain a similar item"
+)
 async def explain_similar(
     service: RequestService, parameters: Annotated[ExplainSimilar, Query()]
 ) -> Response:
-    """What each pair of words of the two texts adds, and what people do; hits are those that
-    `similar` gives.
-    """
+    """What each pair of words and what users add to the score. The hits are those of `similar`."""
     one = parameters.model_copy(update={"k": 1, "offset": parameters.rank - 1})
     return await service.ask(lambda engine: explain_words(rank_similar(engine, one)), True)
 
@@ -137,13 +140,13 @@ async def explain_similar(
 @router.get(
     "/explain/recommend",
     responses=described_by(RecommendExplanation),
-    summary="Why a recommendation",
+    summary="Explain a recommendation",
 )
 async def explain_recommend(
     service: RequestService, parameters: Annotated[ExplainRecommend, Query()]
 ) -> Response:
-    """What each item of the history adds to the score, those that add most one by one (up to
-    1,000), the others as one; hits are those that `recommend` gives.
+    """What each item of the history adds to the score: the largest 1,000, and all others as one.
+    The hits are those of `recommend`.
     """
     return await service.ask(lambda engine: explain_history(engine, parameters), True)
 
@@ -151,7 +154,7 @@ async def explain_recommend(
 @router.post(
     "/explain/recommend",
     responses=described_by(RecommendExplanation),
-    summary="The same, sent as JSON",
+    summary="Explain a recommendation (JSON)",
 )
 async def explain_recommend_body(
     service: RequestService, parameters: ExplainRecommendBody

@@ -39,7 +39,7 @@ DAY = len("2024-01-01")
 
 
 class MapParameters(Parameters):
-    """By which head, coloured by what, and who is placed on it."""
+    """The head, the colours, and what is placed on the map."""
 
     head: Annotated[
         Text | None,
@@ -47,19 +47,22 @@ class MapParameters(Parameters):
     ] = None
     colour: Annotated[
         Text | None,
-        Field(description="A column; - for none; by default the one most worth counting."),
+        Field(description="A column; - for none; by default the one that suits filters best."),
     ] = None
     query: Annotated[Text, Field(description="A text to place.", examples=["bread"])] = ""
     user: Annotated[Text, Field(description="A user to place.")] = ""
     k: Count = 10
     items: Annotated[
-        bool, Field(description="Without them there is only the place that was asked for.")
+        bool,
+        Field(
+            description="Whether to return the items too, or only the position of query or user."
+        ),
     ] = True
 
 
 class ColourCodes(BaseModel):
-    """What the items' colours mean. codes: of each item, from 0, which label it has, -1 for none of
-    them. kind: "values", the most frequent first, or "ranges" of about as many items each.
+    """What the colours mean. codes: for each item the index of its label, -1 for none. kind:
+    "values", the most frequent first, or "ranges" of about as many items each.
     """
 
     column: str
@@ -69,14 +72,14 @@ class ColourCodes(BaseModel):
 
 
 class PlacedHit(RankedItem):
-    """An item near by, and where it is."""
+    """A hit and its position."""
 
     x: float
     y: float
 
 
 class MapPosition(BaseModel):
-    """Where a query or a user is, and the items whose keys it weighs most, by this head alone."""
+    """The position of a query or a user, and its best items by this head alone."""
 
     x: float
     y: float
@@ -84,7 +87,7 @@ class MapPosition(BaseModel):
 
 
 class PlacedItems(BaseModel):
-    """One entry an item in each list. x, y: the farthest is 1 from the middle."""
+    """Each list has an entry for each item. x, y: the farthest item is 1 from the middle."""
 
     ids: list[str | int]
     titles: list[str]
@@ -107,7 +110,7 @@ class MappedItems(BaseModel):
     point: MapPosition | None
 
 
-@router.get("/map", responses=described_by(MappedItems), summary="The items in two dimensions")
+@router.get("/map", responses=described_by(MappedItems), summary="Draw the items in two dimensions")
 async def item_map(
     service: RequestService, parameters: Annotated[MapParameters, Query()]
 ) -> Response:

@@ -62,7 +62,7 @@ class SearchParameters(RankingParameters):
     snippet: Flag = option("snippet")
     matches: Annotated[
         Flag,
-        Field(description="Of each column the words in which the query's are found.", exclude=True),
+        Field(description="For each column, the words that match the query.", exclude=True),
     ] = False
     anyway: Flag = option("anyway")
 
@@ -79,9 +79,9 @@ class SearchBatch(Parameters):
 
 
 class SearchResults(RankedItems):
-    """The answer to a search. corrections: words that were read as others. facets: by column, how
-    many of the items that match have which value; of a column that is filtered all values are
-    counted.
+    """The answer to a search. corrections: words that were read as others. facets: for each
+    column, how many matching items have each value; a column's own filter does not limit its
+    counts.
     """
 
     query: str
@@ -124,7 +124,7 @@ def answer_search(engine: Engine, question: SearchParameters) -> dict[str, Any]:
 async def search(
     service: RequestService, parameters: Annotated[SearchParameters, Query()]
 ) -> Response:
-    """Hits for one query, and what of it was read otherwise than it was typed."""
+    """Hits for a query, with its corrections. An empty query lists all items."""
     check_count(service, parameters.k)
     return await service.ask(
         lambda engine: as_json(answer_search(engine, parameters)), parameters.is_slow
@@ -138,7 +138,7 @@ async def search(
     summary="Several searches at once",
 )
 async def search_batch(service: RequestService, batch: SearchBatch) -> Response:
-    """An answer for each; one that cannot be asked refuses them all."""
+    """An answer for each. If one of them is invalid, none is answered."""
     return await answer_batch(service, batch.searches, answer_search)
 
 
@@ -148,7 +148,7 @@ Rating = Annotated[str, Field(max_length=2100, examples=["m042=4.5"])]
 
 
 class RecommendOptions(RankingParameters):
-    """What counts, and how the hits are shown."""
+    """How items are scored, and how the hits are shown."""
 
     strict_user: Flag = option("strict_user")
     seen: Flag = option("seen")
@@ -168,7 +168,7 @@ class RecommendParameters(RecommendOptions):
     rate: Annotated[
         tuple[Rating, ...],
         NAMES,
-        Field(description="ITEM=RATING, as if recorded now; repeatable.", exclude=True),
+        Field(description="ITEM=RATING, as if it were recorded now; repeatable.", exclude=True),
     ] = ()
     without: Names = option("without")
     exclude: Names = option("exclude")
@@ -178,14 +178,14 @@ class RecommendParameters(RecommendOptions):
 
 
 class RecommendBody(RecommendOptions):
-    """The same as JSON, where ids may be numbers, and ratings are an object."""
+    """The same as JSON: ids may be numbers, and ratings are an object."""
 
     user: AnyId | None = option("user")
     likes: AnyIds = option("likes")
     ratings: Annotated[
         dict[Name, StrictFloat],
         LimitedSize,
-        Field(description="Of items the rating, as if recorded now."),
+        Field(description="The rating of each item, as if it were recorded now."),
     ] = Field(default_factory=dict)
     without: AnyIds = option("without")
     exclude: AnyIds = option("exclude")
@@ -214,8 +214,8 @@ def answer_recommend(engine: Engine, question: RecommendOptions) -> dict[str, An
 async def recommend(
     service: RequestService, parameters: Annotated[RecommendParameters, Query()]
 ) -> Response:
-    """An exact solve on the current history; with `explain`, what each item of it adds. An unknown
-    user gets the most popular items, as `weak` hits and with a note; with `strict_user` a 404.
+    """By the current history; with `explain`, what each item of it adds. An unknown user gets the
+    most popular items, as `weak` hits and with a note; with `strict_user` a 404.
     """
     check_count(service, parameters.k)
     return await service.ask(
@@ -230,7 +230,7 @@ async def recommend(
     summary="Several recommendations at once",
 )
 async def recommend_batch(service: RequestService, batch: RecommendBatch) -> Response:
-    """An answer for each; one that cannot be asked refuses them all."""
+    """An answer for each. If one of them is invalid, none is answered."""
     return await answer_batch(service, batch.questions, answer_recommend)
 
 
@@ -238,13 +238,13 @@ async def recommend_batch(service: RequestService, batch: RecommendBatch) -> Res
 
 
 class SimilarParameters(RankingParameters):
-    """To which items."""
+    """The items whose neighbours are listed."""
 
     items: Annotated[
         Names,
         Field(
             min_length=1,
-            description="To these; repeatable.",
+            description="The items whose neighbours are listed; repeatable.",
             examples=[["v001"]],
         ),
     ]
@@ -261,12 +261,12 @@ def rank_similar(engine: Engine, parameters: SimilarParameters) -> Ranking:
 
 
 @router.get(
-    "/similar", tags=["similar"], responses=described_by(RankedItems), summary="Neighbours of items"
+    "/similar", tags=["similar"], responses=described_by(RankedItems), summary="Find similar items"
 )
 async def similar(
     service: RequestService, parameters: Annotated[SimilarParameters, Query()]
 ) -> Response:
-    """By who met them, and by what they are called and tagged."""
+    """By their users and by their texts."""
     check_count(service, parameters.k)
     return await service.ask(
         lambda engine: as_json(

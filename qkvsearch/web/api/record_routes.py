@@ -85,9 +85,9 @@ Key = Annotated[
     Header(
         min_length=1,
         max_length=200,
-        description="The same key and body again record nothing more, as long as the server runs. "
-        "The answer is the same while what was recorded is there, and a 409 afterwards. With "
-        "another body the key is refused.",
+        description="A request that repeats a key and its body records nothing more while the server "
+        "runs. It gets the same answer as long as the records exist, and then a 409. With another "
+        "body the key is refused.",
     ),
 ]
 
@@ -111,7 +111,7 @@ class Interaction(Parameters):
 
 
 class Interactions(Parameters):
-    """Several, all of which are recorded, or none."""
+    """Several interactions: all are recorded, or none."""
 
     interactions: Annotated[list[Interaction], Field(min_length=1), BATCH]
 
@@ -126,7 +126,7 @@ RecordBody = Annotated[Kinds, Discriminator(_kind), Body()]
 
 
 class Recorded(Rows):
-    """What was recorded, or taken back, and the number of its batch, by which it is undone."""
+    """The interactions that were recorded or undone, and the number of their batch."""
 
     batch: int
 
@@ -137,7 +137,7 @@ class Recorded(Rows):
 async def record(
     service: RequestService, body: RecordBody, idempotency_key: Key = None
 ) -> Response:
-    """On disk when this answers; the next recommendation knows it. What was recorded comes back."""
+    """Returns what was recorded. It is on disk then, and counts in the next recommendation."""
     interactions = body.interactions if isinstance(body, Interactions) else [body]
     rows = [(row.user, row.item, row.rating, row.weight) for row in interactions]
 
@@ -159,9 +159,9 @@ async def record(
 )
 async def undo(
     service: RequestService,
-    batch: Annotated[int, Path(ge=1, lt=2**63, description="As `record` answered it.")],
+    batch: Annotated[int, Path(ge=1, lt=2**63, description="The number that `record` returned.")],
 ) -> Response:
-    """Take back a batch that was recorded over HTTP. What it was comes back, without the users."""
+    """Delete a batch that was recorded over HTTP. Returns its rows, without the users."""
 
     def do(engine: Engine) -> Any:
         fields = _fields(_recording(engine).undo(batch))
@@ -186,8 +186,6 @@ def _fields(listing: Listing) -> dict[str, Any]:
     summary="Erase a user's data",
 )
 async def forget(service: RequestService, user: UserPath) -> Response:
-    """Their part of the log, what was recorded of them, and every former build; the notes say what
-    stays.
-    """
+    """Deletes their interactions and records and all previous builds. The notes say what stays."""
 
     return as_json(await service.ask(lambda engine: asdict(engine.forget(user))))

@@ -17,16 +17,18 @@ router = APIRouter(tags=["state"])
 
 
 class Health(BaseModel):
-    """The server answers, and from which build. Without its token a server tells no more."""
+    """The state of the server, its number of items and when they were built. A server with a token
+    tells only the status to those who do not send it.
+    """
 
     status: str
     items: int | None = None
     built: str | None = None
 
 
-@router.get("/health", responses=described_by(Health), summary="Whether it answers")
+@router.get("/health", responses=described_by(Health), summary="Check that the server answers")
 async def health(service: RequestService, request: Request) -> Response:
-    """From which build, and of how many items; of a server with a token without it neither."""
+    """Also the number of items and the time of the build, if the token is sent or there is none."""
     build = await asyncio.to_thread(
         lambda: service.engine.current_build
     )  # which may have to be opened
@@ -38,22 +40,20 @@ async def health(service: RequestService, request: Request) -> Response:
 @router.get(
     "/metrics",
     response_class=PlainTextResponse,
-    summary="Counts and times, as Prometheus reads them",
+    summary="Counts and times for Prometheus",
 )
 async def all_metrics(service: RequestService) -> Response:
     """Of all worker processes together."""
     return Response(await asyncio.to_thread(service.metrics.text), media_type=prometheus.MEDIA_TYPE)
 
 
-@router.get(
-    "/info", responses=described_by(dict[str, Any]), summary="What was built, when, from what"
-)
+@router.get("/info", responses=described_by(dict[str, Any]), summary="Describe the build")
 async def info(service: RequestService) -> Response:
-    """Counts, columns, heads and their weights; without the folder's name."""
+    """When it was built and from what: counts, columns, heads and their weights."""
     return as_json(await service.ask(public_info))
 
 
-@router.get("/builds", responses=described_by(Rows), summary="Which builds there are")
+@router.get("/builds", responses=described_by(Rows), summary="List the builds")
 async def builds(service: RequestService) -> Response:
     """The latest first; `megabytes` is what each one added on disk."""
     return as_json(await service.ask(list_builds))
