@@ -163,7 +163,7 @@ def _tables(answers: list[Answer], full: bool, is_batch: bool) -> str:
 
 
 def _rated(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> dict[str, float]:
-    return parse_ratings(texts)
+    return parse_ratings(texts, "ratings")
 
 
 @command(cls=ExplainedCommand, short_help="Recommend items to a user, to someone new, or to all.")

@@ -168,8 +168,8 @@ def check_model(model: str, recent: float | None) -> None:
         )
 
 
-def parse_ratings(pairs: Iterable[str]) -> dict[str, float]:
-    """Parse ITEM=RATING; an item may contain = itself. Raises `QkvError`.
+def parse_ratings(pairs: Iterable[str], option: str = "rate") -> dict[str, float]:
+    """Parse ITEM=RATING; an item may contain = itself. Raises `QkvError`, which names the option.
 
     >>> parse_ratings(["m042=4.5", "a=b=1"])
     {'m042': 4.5, 'a=b': 1.0}
@@ -182,8 +182,6 @@ def parse_ratings(pairs: Iterable[str]) -> dict[str, float]:
         except ValueError:
             rating = nan
         if not item or item in ratings or not isfinite(rating):
-            raise QkvError(
-                f"{pair!r}: write ratings as ITEM=RATING, such as Heat=4.5, each item once"
-            )
+            raise QkvError(f"`{option}` {pair!r}: write each item once, as Heat=4.5 (ITEM=RATING)")
         ratings[item] = rating
     return ratings

@@ -85,9 +85,9 @@ Key = Annotated[
     Header(
         min_length=1,
         max_length=200,
-        description="A request that repeats a key and its body records nothing more while the server "
-        "runs. It gets the same answer as long as the records exist, and then a 409. With another "
-        "body the key is refused.",
+        description="A request that repeats a key and its body records nothing more while the "
+        "server runs. It gets the same answer as long as the records exist, and then a 409. With "
+        "another body the key is refused.",
     ),
 ]
 
