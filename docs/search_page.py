@@ -19,6 +19,7 @@ def draw() -> None:
     with serving(Path("sample:videos")) as port, sync_playwright() as running:
         browser = running.chromium.launch(executable_path=shutil.which("chromium"))
         page = browser.new_page(viewport={"width": 1100, "height": 860}, color_scheme="light")
+        page.add_init_script("localStorage.setItem('qkvsearch-reasons', 'yes')")
         page.goto(f"http://127.0.0.1:{port}/?q=bank+of+the+river")
         page.wait_for_load_state("networkidle")
         page.keyboard.press("Escape")

@@ -8,6 +8,8 @@ import { chip, showChosen, showFacets } from "./search/facets.js";
 import { closeAround, hits, move, showHits } from "./search/hits.js";
 
 const PAGE = Math.min(20, facts.most);
+const REASONS = "qkvsearch-reasons";
+let reasons = remembered();
 const box = byId("q");
 // What is asked for now, as the address has it.
 const asked = read();
@@ -182,14 +184,33 @@ async function explain(hit, values) {
   return null;
 }
 
-/** The switch between heads, the order of what is there, chips and links, as the state has them. */
+/** Whether bars and heads were switched on in this browser; is: what to remember, if it may. */
+function remembered(is) {
+  try {
+    if (is !== undefined) localStorage.setItem(REASONS, is ? "yes" : "no");
+    return localStorage.getItem(REASONS) === "yes";
+  } catch {
+    return Boolean(is);
+  }
+}
+
+function showReasons(is) {
+  reasons = remembered(is);
+  if (!is && asked.heads) go({ heads: "" });
+  controls();
+}
+
+/** The switch of reasons and that between heads, the order of what is there, chips and links, as the state has them. */
 function controls() {
   if (document.activeElement !== box) box.value = asked.q;
   const pressed = (label, is, run) =>
     el("button", { type: "button", "aria-pressed": String(is), onclick: run }, label);
   const heads = ["", ...has.heads, ...(asked.user ? ["collaborative"] : [])];
+  const shown = reasons || Boolean(asked.heads);
+  document.body.classList.toggle("why", shown);
   byId("heads").replaceChildren(
-    ...heads.map((head) =>
+    pressed(say("why"), shown, () => showReasons(!shown)),
+    ...(shown ? heads : []).map((head) =>
       pressed(head ? named(head) : say("headAll"), asked.heads === head, () => go({ heads: head })),
     ),
   );

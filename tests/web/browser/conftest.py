@@ -24,8 +24,10 @@ def visit(browsing):
     """
 
     @contextmanager
-    def visiting(server, path="/", expected=(), **options):
+    def visiting(server, path="/", expected=(), reasons=True, **options):
         with browsing(reduced_motion="reduce", **options) as context:
+            if reasons:
+                context.add_init_script("localStorage.setItem('qkvsearch-reasons', 'yes')")
             page = context.new_page()
             requests, complaints = [], []
             page.on("request", lambda request: requests.append(request.url))

@@ -7,6 +7,17 @@ import { announce } from "../shell.js";
 import { explanation } from "./reasons.js";
 
 const LONGEST_CELL = 90;
+const language = document.documentElement.lang;
+const unit = (name) => new Intl.NumberFormat(language, { style: "unit", unit: name, maximumFractionDigits: 0 });
+const dates = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeZone: "UTC" });
+
+/** A length of time in minutes, as "21 min"; null for another column. */
+function minutes({ name, type }, cell) {
+  const found = type === "number" && /^(?:duration_?)?(seconds|minutes)$/i.exec(name);
+  return found ? unit("minute").format(cell / (found[1].toLowerCase() === "seconds" ? 60 : 1)) : null;
+}
+
+const day = (cell) => (/^\d{4}-\d\d-\d\d/.test(cell) ? dates.format(new Date(cell.slice(0, 10))) : cell);
 let given = [];
 
 /** What is shown now. */
@@ -75,10 +86,12 @@ function cells(hit, columns, find) {
     .map((column) => [column, `items.${column.name}` in hit ? hit[`items.${column.name}`] : hit[column.name]])
     .filter(([, cell]) => cell !== null && cell !== undefined && cell !== "")
     .map(([{ name, type }, cell]) => {
-      const value = type === "list" ? String(cell).replaceAll("|", ", ") : String(cell);
+      const length = minutes({ name, type }, cell);
+      if (length) return el("span", { title: text(`${name} ${cell}`).slice(0, 80) }, length);
+      const value = type === "list" ? String(cell).replaceAll("|", ", ") : type === "date" ? day(String(cell)) : String(cell);
       const said = type === "yes/no" ? say(cell ? "yes" : "no") : value;
       // A number says nothing without its column's name.
-      const label = ["text", "list"].includes(type) ? null : [owned(name, 40), " "];
+      const label = ["text", "list"].includes(type) ? null : [owned(name.replaceAll("_", " "), 40), " "];
       return el("span", { title: text(name).slice(0, 80) }, label, marked(said, find, LONGEST_CELL));
     });
   return shown.length ? el("p", { class: "cells quiet" }, shown) : null;
