@@ -63,6 +63,7 @@ CLAIMS = (
     Section("search", "Searching with typos"),
     Section("sample_search", "The bundled questions"),
     Section("answerability", "Telling what has no answer"),
+    Section("match_grades", "What the grade of a hit is worth"),
     Section("typed_texts", "Queries typed in other ways"),
     Section("lexical_speed", "BM25 on 100,000 texts"),
     Section("dense_speed", "A million keys"),

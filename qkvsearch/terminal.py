@@ -1,6 +1,8 @@
 """Text that is safe for a terminal: control and invisible characters are escaped."""
 
 import re
+from collections.abc import Sequence
+from typing import Any
 
 # Control characters, direction marks, Unicode line separators, invisible characters and lone
 # surrogates. Allowed are U+200C and U+200D, which Persian and emoji need, and U+200B after letters
@@ -44,3 +46,19 @@ def _escaped(match: re.Match[str]) -> str:
     import json
 
     return json.dumps(match[0])[1:-1]
+
+
+def html_table(
+    caption: str, names: Sequence[str], rows: Sequence[Sequence[Any]], notes: Sequence[str]
+) -> str:
+    """Return a table with notes below it, as a notebook displays it; None is an empty cell."""
+    from html import escape
+
+    def cells(tag: str, values: Sequence[Any]) -> str:
+        texts = ("" if value is None else escape(in_one_line(str(value))) for value in values)
+        return "<tr>" + "".join(f"<{tag}>{text}</{tag}>" for text in texts) + "</tr>"
+
+    body = "".join(cells("td", row) for row in rows)
+    below = "".join(f"<p>{escape(in_one_line(note))}</p>" for note in notes)
+    head = f"<table><caption>{caption}</caption><thead>{cells('th', names)}</thead>"
+    return f"{head}<tbody>{body}</tbody></table>{below}"

@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.support.dense_search import search_dense
 from benchmarks.support.results import Row, installed
 from benchmarks.support.script import main
 from benchmarks.support.timing import System, compare
-from qkvsearch.retrieval.topk import search_dense
 
 N, D, K, BATCH, TURNS = 1_000_000, 128, 10, 64, 9
 CLUSTERS = 1000

@@ -14,7 +14,7 @@ STEPS = (
      ("teach", "ask-match-mix", "--step", "2")),
     ("Search: the query is a text, the keys are the videos' words and vectors.",
      (*VIDEOS, "search", QUERY, "-k", "4")),
-    ("Why the first one? Its score is a sum of these parts.",
+    ("Why the first one? These words add most to its score.",
      (*VIDEOS, "search", QUERY, "-k", "1", "--explain")),
     ("Recommend: the query is a person, made from what they like; the keys, films.",
      (*FILMS, "recommend", "--like", "Up", "--like", "Coco", "-k", "4", "--explain")),

@@ -37,6 +37,8 @@ INDENT = 3
 OPTION = "--explain"
 # The key of Click's `meta` with the time limit of --where.
 SECONDS = "qkvsearch.seconds"
+# The same for --weights.
+WEIGHTS = "qkvsearch.weights"
 # In plain words, or every component of a score.
 PLAIN, FULL = LEVELS = ("plain", "full")
 
@@ -132,6 +134,13 @@ ranking_options = joined(
     offset_option,
     question_option("min_weight", metavar="X", default=0.0),
     question_option("temperature"),
+    click.option(
+        "--weights",
+        is_flag=True,
+        expose_value=False,
+        callback=stored_in_meta(WEIGHTS),
+        help="Show in the table the weight of each hit, its share of the softmax, as -v does.",
+    ),
     output_options,
 )
 
@@ -181,7 +190,12 @@ def ranking_table(rows: list[dict[str, Any]], ranking: Ranking, full: bool = Fal
 
     if not rows:
         return ""
-    columns = [("#", "right"), ("title", "wrap"), ("score", "right"), ("weight", "right")]
+    columns = [("#", "right"), ("title", "wrap")]
+    is_graded = any("match" in row for row in rows)
+    columns += [("match", "left")] * is_graded + [("score", "right")]
+    context = click.get_current_context(silent=True)
+    has_weights = context is not None and (settings().verbose or context.meta.get(WEIGHTS, False))
+    columns += [("weight", "right")] * has_weights
     is_rated = any("predicted_rating" in row for row in rows)
     if is_rated:
         columns.append(("rating", "right"))
@@ -196,9 +210,9 @@ def ranking_table(rows: list[dict[str, Any]], ranking: Ranking, full: bool = Fal
         line = [
             row["rank"],
             _marked(" ".join(row["title"].split()), row.get("matches", {}).get("title", [])),
-            f"{row['score']:.3f}",
-            f"{row['weight']:.1%}",
         ]
+        line += [row["match"]] if is_graded else []
+        line += [f"{row['score']:.3f}"] + [f"{row['weight']:.1%}"] * has_weights
         line += [f"{row['predicted_rating']:.1f}"] if is_rated else []
         line += [row["shared"]] if are_users else []
         line += [cell_text(row[name], MAX_FIELD) for name in fields]
@@ -207,10 +221,9 @@ def ranking_table(rows: list[dict[str, Any]], ranking: Ranking, full: bool = Fal
         notes += [row["snippet"]] if row.get("snippet") else []
         notes += _matches_in_other_columns(row)
         below.append((notes, _reasons(row, full)))
-    kind = "users" if are_users else "items"
-    caption = (
-        f"weight = softmax(score / {ranking.temperature:.3g}) over {ranking.n_candidates:,} {kind}"
-    )
+    softmax = f"softmax(score / {ranking.temperature:.3g})"
+    counted = f"{ranking.n_candidates:,} {'users' if are_users else 'items'}"
+    caption = f"weight = {softmax} over {counted}" if has_weights else ""
     return _with_lines(columns, cells, below, caption)
 
 
@@ -269,13 +282,18 @@ def _matches_in_other_columns(row: dict[str, Any]) -> list[str]:
 
 
 def _reasons(row: dict[str, Any], full: bool) -> list[tuple[str, str]]:
-    """Return what adds up to a score: in plain words, or with `full` all parts."""
+    """Return what a score is made of in plain words, or with `full` all parts, which add up to it:
+    without `full` there is no line of the average item, the same for all hits.
+    """
+    from qkvsearch.retrieval.reasons import AVERAGE_ITEM
+
     if full and row.get("because"):
         addends = [(_item_text(entry), entry["contribution"]) for entry in row["because"]]
     elif full and "parts" in row:
         addends = [(_component_text(entry), entry["value"]) for entry in row["parts"]]
     else:
-        addends = [(reason["text"], reason["value"]) for reason in row.get("reasons", ())]
+        reasons = [(reason["text"], reason["value"]) for reason in row.get("reasons", ())]
+        addends = [reason for reason in reasons if reason[0] != AVERAGE_ITEM]
     return [(f"{value:+.3f}", text) for text, value in addends]
 
 
@@ -291,7 +309,10 @@ def _item_text(entry: dict[str, Any]) -> str:
 
 def _component_text(entry: dict[str, Any]) -> str:
     """Return the head of a score component, and what it compares."""
+    from qkvsearch.retrieval.reasons import ADDED, AVERAGE_ITEM, OVERALL
+
     words = [str(entry[name]) for name in ("query", "key") if entry[name] is not None]
-    compared = " ~ ".join(dict.fromkeys(words)) or "the same for every item"
+    words = [OVERALL if ADDED.fullmatch(word) else word for word in words]
+    compared = " ~ ".join(dict.fromkeys(words)) or AVERAGE_ITEM
     of_item = f" [{entry['item']}]" if "item" in entry else ""
     return f"{entry['head']}{of_item}: {compared}"

@@ -104,12 +104,10 @@ def search(
     # A table marks matching words; the other formats have them only with the reasons.
     explains = explain is not None or output.format == "table"
     options["explain"] = explains
-    where = " that match --where" if options["where"] else ""
-    nothing = f"No hits: none of the items{where} contains any of these words."
     answers = []
     for id_, text in _texts(query, queries).items():
         ranking = engine.search(text, **options)
-        notes = [*no_hits_notes(ranking, options, nothing), *ranking.notes]
+        notes = [*no_hits_notes(ranking, options, ""), *ranking.notes]
         run.notes(f"{id_}: {note}" if queries else note for note in notes)
         rows = explained_rows(ranking, explain)
         rows = [{"query": id_, **row} for row in rows] if queries else rows

@@ -229,6 +229,7 @@ class OpenBuild:
             groups,
         )  # fmt: skip
         ranking = with_fields(ranking, self.catalog, columns)
+        ranking = self.texts.with_match(ranking, read_query)
         notes = self.texts.notes(read_query)
         if not (ranking or ranking.notes or notes or unknown_notes):
             ranking = ranking.noted(none_found(fused, ranking, k))

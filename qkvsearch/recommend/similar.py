@@ -21,7 +21,7 @@ from qkvsearch.recommend.recommend import (
     neighbour_scores,
     with_reasons,
 )
-from qkvsearch.retrieval import Components, DenseKeys, Ranking, Reason, Scores, fuse_known
+from qkvsearch.retrieval import Components, DenseKeys, Ranking, Reason, Scores, fuse
 from qkvsearch.retrieval.approximate import (
     ALL_ITEMS,
     ApproximateQuery,
@@ -67,7 +67,7 @@ class Neighbours:
         if not heads:
             return None
 
-        def fuse(scores: Mapping[str, Scores]) -> Scores:
+        def fuse_all(scores: Mapping[str, Scores]) -> Scores:
             of_texts = self._text_parts()
             named = {
                 name: self._named(head, of_texts if name == "semantic" else head.parts)
@@ -76,9 +76,9 @@ class Neighbours:
             if NEIGHBOURS in named:  # in units of the cosine, so that one head compares by users
                 by_users = summed([named[COLLABORATIVE], named.pop(NEIGHBOURS)])
                 named[COLLABORATIVE] = by_users.renamed(COLLABORATIVE)
-            return fuse_known(named, WEIGHTS)
+            return fuse(list(named.values()), [WEIGHTS[name] for name in named])
 
-        return fuse_candidates(heads, fuse, allowed)[1]
+        return fuse_candidates(heads, fuse_all, allowed)[1]
 
     def _heads(self) -> dict[str, Scores | ApproximateQuery | None]:
         """Return the heads; a component's query is (index of the item, its title or a word)."""
@@ -221,9 +221,7 @@ def _by_words(title: str, parts: Components, rows: Sequence[int]) -> list[Line]:
     largest = sorted(sums, key=lambda word: -abs(sums[word]))
     named = listed_names(largest, MAX_NAMED)
     same, total = sum(sums.values()), float(values.sum())
-    lines: list[Line] = [
-        (total - same, lambda: f"other words, similar in meaning to those of {short(title)}")
-    ]
+    lines: list[Line] = [(total - same, lambda: f"similar meaning to {short(title)}")]
     if sums:
         lines.append((same, lambda: f"same words as {short(title)}: {named}"))
     return lines

@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass
 from math import exp, log1p
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from qkvsearch.retrieval.bm25 import TermKeys
 from qkvsearch.text.analysis import Token
 from qkvsearch.text.encoders import LEARNED
@@ -31,16 +33,18 @@ MATCHING = 2.5
 
 class Evidence(NamedTuple):
     """The evidence of one query. letters: the kind of letters of most words. share: the share of
-    words that are in the catalog. values: for `WORDS` and by head.
+    words that are in the catalog. values: for `WORDS` and by head, a number or one for each of
+    several items.
     """
 
     letters: str
     share: float
-    values: Mapping[str, float]
+    values: Mapping[str, Any]
 
     @classmethod
-    def of(cls, keys: TermKeys, tokens: Sequence[Token], best: Mapping[str, float]) -> Evidence:
-        """Compute the evidence. best: the highest score of each head, 0 where it knows no word.
+    def of(cls, keys: TermKeys, tokens: Sequence[Token], best: Mapping[str, Any]) -> Evidence:
+        """Compute the evidence. best: the highest score of each head, or those of several items; 0
+        where it knows no word.
 
         The value of the words is how common they are in the catalog, from 0 to 1: the mean of
         ln(1 + n) / ln(1 + N) over the words, for n of N items. The value of the lexical head is how
@@ -55,9 +59,9 @@ class Evidence(NamedTuple):
         values = {WORDS: common / log1p(keys.n_items) if tokens else 0.0}
         for head, score in best.items():
             if head == "lexical":
-                values[head] = float(score) / largest if largest > 0 else float(score > 0)
+                values[head] = score / largest if largest > 0 else 1.0 * (score > 0)
             else:
-                values[head] = float(score) * (share if head in LEARNED else 1.0)
+                values[head] = score * (share if head in LEARNED else 1.0)
         return cls(letters_of(tokens), share, values)
 
 
@@ -95,15 +99,15 @@ class Answerability:
         """Return it as it is stored among the facts."""
         return asdict(self)
 
-    def strength(self, evidence: Evidence, weights: Mapping[str, float]) -> float:
+    def strength(self, evidence: Evidence, weights: Mapping[str, float]) -> Any:
         """Return the mean of the values of the words, the lexical head and the dense heads, these
         weighed as in a search, in standard deviations from texts that cannot be answered.
         """
         noise = self.noise[evidence.letters]
-        strengths = {}
+        strengths: dict[str, Any] = {}
         for name, value in evidence.values.items():
             mean, deviation = noise[name]
-            strengths[name] = min(max((value - mean) / deviation, -MAX_STRENGTH), MAX_STRENGTH)
+            strengths[name] = np.clip((value - mean) / deviation, -MAX_STRENGTH, MAX_STRENGTH)
         groups = [strengths.pop(name) for name in (WORDS, "lexical") if name in strengths]
         total = sum(weights[name] for name in strengths)
         if total > 0:

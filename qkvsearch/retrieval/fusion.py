@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -24,7 +24,7 @@ class Scores:
 
     scores: float32 (n_items,). `parts(position)` add up to `scores[position]`. covered: bool
     (n_items,), the items that the head knows anything about; None for all. addends: the heads that
-    a fused head is the sum of. notes: for the user.
+    a fused head is the sum of. notes: for the user. raw: the heads of a search, before fusion.
     """
 
     name: str
@@ -33,6 +33,7 @@ class Scores:
     covered: np.ndarray | None = None
     addends: Sequence[Scores] = ()
     notes: Sequence[str] = ()
+    raw: Mapping[str, Scores] = field(default_factory=dict)
 
     def moments(self) -> tuple[float, float]:
         """Return mean and deviation of the scores, the latter 0 if only rounding differs."""
@@ -62,12 +63,8 @@ class Scores:
                 above |= head.covered
         return replace(self, covered=self.allowed(above)) if above.any() else self
 
-    def by_name(self, position: int) -> dict[str, float]:
-        """Return what each fused head adds to the score of an item."""
-        return self.by_names(np.array([position]))[0]
-
     def by_names(self, positions: np.ndarray) -> list[dict[str, float]]:
-        """Return `by_name` of several items."""
+        """Return what each fused head adds to the scores of items."""
         heads = self.addends or [self]
         names = [head.name for head in heads]
         columns = [head.scores[positions].tolist() for head in heads]
@@ -93,11 +90,6 @@ def fuse_ranks(heads: Sequence[Scores], weights: Sequence[float]) -> Scores:
     cover gets nothing from it. Each head is one part of a score, named by its rank.
     """
     return _fused(heads, weights, _by_rank)
-
-
-def fuse_known(heads: Mapping[str, Scores], weights: Mapping[str, float]) -> Scores:
-    """Fuse heads with weights by their names."""
-    return fuse(list(heads.values()), [weights[name] for name in heads])
 
 
 def weighted_sum(heads: Sequence[Scores], factors: Sequence[float]) -> Scores:

@@ -20,7 +20,7 @@ from qkvsearch.retrieval.fusion import Scores
 from qkvsearch.retrieval.reasons import Reason, Reasoning, WordReasons
 from qkvsearch.retrieval.score_components import Components, ScoreComponent
 from qkvsearch.retrieval.topk import best_of_groups
-from qkvsearch.terminal import in_one_line
+from qkvsearch.terminal import html_table, in_one_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
 Names = Callable[[np.ndarray], tuple[Sequence[Id], Sequence[str]]]
 # The hits and reasons that Python and notebooks display; `to_records` returns all.
 MAX_HITS, MAX_REASONS = 50, 3
-BAR_PIXELS = 80
 
 
 # The fields that every hit has, before the catalog's columns.
-FIRST = ("rank", "id", "title", "score", "weight")
+FIRST = ("rank", "id", "title", "score", "weight", "match")
 
 
 class Hit(NamedTuple):
-    """One ranked item. `score` is before the softmax, `weight` after it. Fields that do not apply
-    to the ranking are None. fields: cells of the catalog by the names of the columns.
+    """One ranked item. `score` is before the softmax, `weight` after it. `match` is how well an
+    item answers a text: strong, good or weak. Fields that do not apply to the ranking are None.
+    fields: cells of the catalog by the names of the columns.
     """
 
     rank: int
@@ -52,6 +52,7 @@ class Hit(NamedTuple):
     cold: bool | None = None
     weak: bool | None = None
     shared: int | None = None
+    match: str | None = None
     matches: dict[str, list[str]] | None = None
     snippet: str | None = None
     fields: dict[str, Any] | None = None
@@ -62,7 +63,7 @@ class Hit(NamedTuple):
         """
         values = {name: value for name, value in self._asdict().items() if value is not None}
         cells = values.pop("fields", {})
-        first = {name: values.pop(name) for name in FIRST}
+        first = {name: values.pop(name) for name in FIRST if name in values}
         return first | {own_key(name): cell for name, cell in cells.items()} | values
 
 
@@ -168,8 +169,10 @@ class Ranking(Sequence[Hit]):
     @property
     def names(self) -> list[str]:
         """The names of the fields in `to_records`, in order, and those that hits would have."""
-        others = [name for name in Hit._fields if name in ("heads", *self.annotations)]
-        return [*FIRST, *map(own_key, self.columns), *(name for name in others if name != "fields")]
+        names = [name for name in Hit._fields if name in (*FIRST[:5], "heads", *self.annotations)]
+        first = [name for name in FIRST if name in names]
+        others = [name for name in names if name not in (*FIRST, "fields")]
+        return [*first, *map(own_key, self.columns), *others]
 
     def explained_records(self, full: bool = False) -> list[dict[str, Any]]:
         """Return `to_records` with the `parts` of each score, as `explain` lists them, where a hit
@@ -242,29 +245,18 @@ def as_text(ranking: Ranking) -> str:
     """Return the number of hits and a line for each."""
     lines = [_counted(ranking)]
     for hit in ranking.hits[:MAX_HITS]:
-        lines.append(f"{hit.rank:4}  {hit.score:8.4f}  {hit.weight:6.1%}  {_named(hit)}")
+        lines.append(f"{hit.rank:4}  {hit.score:8.4f}  {hit.match or '':6}  {_named(hit)}")
     return "\n".join([*lines, *["   …"] * (len(ranking) > MAX_HITS)])
 
 
 def as_html(ranking: Ranking) -> str:
-    """Return a table: rank, title, score, a bar for the weight, the weight, and reasons."""
-    from html import escape
-
-    longest = max((hit.weight for hit in ranking), default=0.0) or 1.0
-    rows = []
-    for hit in ranking.hits[:MAX_HITS]:
-        width = f"{BAR_PIXELS * hit.weight / longest:.0f}px"
-        bar = f'<div style="background:#4c78a8;height:0.7em;width:{width}"></div>'
-        cells = (str(hit.rank), escape(_named(hit)), f"{hit.score:.4f}", bar, f"{hit.weight:.1%}")
-        rows.append("".join(f"<td>{cell}</td>" for cell in (*cells, escape(_reasons(hit)))))
-    names = ("#", "title", "score", "weight", "", "reasons")
-    heading = "".join(f"<th>{name}</th>" for name in names)
-    body = "".join(f"<tr>{row}</tr>" for row in rows)
-    notes = "".join(f"<p>{escape(note)}</p>" for note in ranking.notes)
-    return (
-        f"<table><caption>{_counted(ranking)}</caption><thead><tr>{heading}</tr></thead>"
-        f"<tbody>{body}</tbody></table>{notes}"
-    )
+    """Return a table: rank, title, match, score and reasons."""
+    rows = [
+        (hit.rank, _named(hit), hit.match or "", f"{hit.score:.4f}", _reasons(hit))
+        for hit in ranking.hits[:MAX_HITS]
+    ]
+    names = ("#", "title", "match", "score", "reasons")
+    return html_table(_counted(ranking), names, rows, ranking.notes)
 
 
 def _counted(ranking: Ranking) -> str:

@@ -42,7 +42,7 @@ KINDS: Mapping[str, str] = {
     "constant": "whatever the history is",
     "beginning": "it begins as typed",
 }
-MEANING = "meaning"
+MEANING, SIMILAR_TO = "similar meaning", "similar meaning to"
 # The heads whose parts without query and key differ between items.
 OF_ITEMS = ("popular", "popularity", "diversity", "constant", "beginning")
 AVERAGE_ITEM, OVERALL = "average item (subtracted)", "overall meaning"
@@ -148,9 +148,10 @@ class _Lines:
             kinds[kind] = kinds.get(kind, 0.0) + float(self.parts.sums[row])
         largest = sorted(kinds.items(), key=lambda pair: -abs(pair[1]))
         by = ", ".join(f"{kind} {v:+.2f}" for kind, v in largest)
-        by = by if len(kinds) > 1 else largest[0][0]
-        pairs = ", ".join(self._pairs(name, rows, value)) if abs(value) >= threshold else ""
-        return f"{name} ~ {pairs}: {by}" if pairs else f"{name}: {by}"
+        pairs = self._pairs(name, rows, value) if abs(value) >= threshold else []
+        if list(kinds) == [MEANING]:
+            return f"{SIMILAR_TO} {name}" + (f": {', '.join(pairs)}" if pairs else "")
+        return f"{', '.join([name, *pairs])}: {by if len(kinds) > 1 else largest[0][0]}"
 
     def _pairs(self, word: str, rows: np.ndarray, value: float) -> list[str]:
         """Return the other words of the item that add a large share of a word's value."""

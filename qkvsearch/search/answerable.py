@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -15,8 +14,14 @@ from qkvsearch.text.analysis import Token
 from qkvsearch.text.encoders import LEARNED
 from qkvsearch.text.labelled import LabelledVectors
 
+if TYPE_CHECKING:
+    from qkvsearch.search.query import Query
+
 # A query of few words is answered if one of them is in few texts: one, or this share of them.
 FEW_WORDS, RARE_SHARE = 3, 0.01
+
+# Chosen on TED's dev queries by benchmarks/claims/match_grades.py.
+LEAD, SURE = 1.4, 0.9
 
 UNKNOWN = "No hits: none of these words is in the catalog."
 NOTHING = "No hits: nothing in the catalog answers this; `anyway` shows what comes nearest."
@@ -32,17 +37,11 @@ def none_found(fused: Scores | None, ranking: Ranking, k: int) -> list[str]:
     return ["No hits: no item is left that answers."] if not ranking.n_candidates else []
 
 
-@dataclass(frozen=True)
-class Answerable:
-    """Whether the catalog answers a query, and why.
-
-    value: the probability by the scores. level: the probability from which on scores alone decide.
-    """
+class Answerable(NamedTuple):
+    """Whether the catalog answers a query. value: the probability by the scores."""
 
     value: float
-    level: float
     answers: bool
-    why: str
 
 
 def answerable(
@@ -68,22 +67,43 @@ def answerable(
     }
     letters, share, values = evidence = Evidence.of(keys, tokens, best)
     value = known.probability(known.strength(evidence, models.head_weights))
-    decided = partial(Answerable, value, known.level)
-    if has_code:
-        return decided(True, "an item has this code")
     if values[WORDS] == 0 and not any(best.values()):
-        return decided(False, "no head knows a word")
-    if share == 1:
-        return decided(True, "the catalog has all of the words")
-    n_rare = max(1.0, RARE_SHARE * models.n_items)
-    if len(tokens) <= FEW_WORDS and any(0 < keys.n_with(t.term) <= n_rare for t in tokens):
-        return decided(True, "few texts have one of the few words")
-    if not value <= known.level:  # also for NaN, which a ranking refuses
-        return decided(True, "the heads are sure enough")
-    main = judging_head(models)
-    if main not in LEARNED and values.get(main, 0) > known.match_level(main, letters):
-        return decided(True, f"by {main} an item is more similar than to queries without an answer")
-    return decided(False, "the heads find no more than for queries without an answer")
+        return Answerable(value, has_code)
+    n_rare, main = max(1.0, RARE_SHARE * models.n_items), judging_head(models)
+    is_rare = any(0 < keys.n_with(token.term) <= n_rare for token in tokens)
+    answers = (
+        has_code
+        or share == 1
+        or (len(tokens) <= FEW_WORDS and is_rare)
+        or not value <= known.level  # also for NaN, which a ranking refuses
+        or (main not in LEARNED and values.get(main, 0) > known.match_level(main, letters))
+    )
+    return Answerable(value, answers)
+
+
+def grades(
+    models: StoredModels, query: Query, fused: Scores, positions: np.ndarray, codes: Scores | None
+) -> list[str]:
+    """Return whether each hit is a strong, a good or a weak match of the query.
+
+    A hit is strong if it has a code or all words of the query. If the query has more than three
+    words, it is also strong if it is not weak and no other item's score is within `LEAD` standard
+    deviations. A hit is weak if the probability that its own scores are those of a query with an
+    answer is below `SURE`. fused: with the `raw` scores of the heads.
+    """
+    known, keys, words = models.answerability, models.lexical_keys, {t.term for t in query.tokens}
+    own = {name: head.scores[positions].astype(np.float64) for name, head in fused.raw.items()}
+    strengths = known.strength(Evidence.of(keys, query.tokens, own), models.head_weights)
+    is_found = np.full(len(positions), bool(words))
+    for term in words:
+        is_found &= np.isin(positions, keys.postings(term)[0])
+    if codes is not None:
+        is_found |= codes.scores[positions] > 0
+    is_weak = np.array([known.probability(strength) < SURE for strength in strengths])
+    nearest = fused.scores[positions] - LEAD * fused.moments()[1]
+    leads = [np.count_nonzero(fused.scores >= score) == 1 for score in nearest[:1]]
+    is_found[:1] |= (len(query.tokens) > FEW_WORDS) & ~is_weak[:1] & leads
+    return np.where(is_found, "strong", np.where(is_weak, "weak", "good")).tolist()
 
 
 def matches(

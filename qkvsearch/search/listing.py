@@ -15,7 +15,7 @@ from qkvsearch.retrieval.ranking import own_key
 from qkvsearch.search.candidates import as_list
 from qkvsearch.search.options import check
 from qkvsearch.storage import StoredCatalog
-from qkvsearch.terminal import in_one_line
+from qkvsearch.terminal import html_table, in_one_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,26 +51,13 @@ class Listing(Sequence[dict[str, Any]]):
         return "\n".join(map(in_one_line, [self._counted(), *rows, *self.notes]))
 
     def _repr_html_(self) -> str:
-        from html import escape
-
-        heading = "".join(f"<th>{escape(in_one_line(name))}</th>" for name in self.names)
-        body = "".join(f"<tr>{self._cells(row)}</tr>" for row in self.rows[:DISPLAYED_ROWS])
-        notes = "".join(f"<p>{escape(in_one_line(note))}</p>" for note in self.notes)
-        return (
-            f"<table><caption>{self._counted()}</caption><thead><tr>{heading}</tr></thead>"
-            f"<tbody>{body}</tbody></table>{notes}"
-        )
+        rows = [[row.get(name) for name in self.names] for row in self.rows[:DISPLAYED_ROWS]]
+        return html_table(self._counted(), self.names, rows, self.notes)
 
     def _counted(self) -> str:
         n_displayed = min(len(self), DISPLAYED_ROWS)
         more = f", {n_displayed:,} of them shown" if n_displayed < len(self) else ""
         return f"Listing: {len(self):,} of {quantity(self.total, 'row')}{more}"
-
-    def _cells(self, row: dict[str, Any]) -> str:
-        from html import escape
-
-        cells = ("" if row.get(name) is None else row[name] for name in self.names)
-        return "".join(f"<td>{escape(in_one_line(str(cell)))}</td>" for cell in cells)
 
     def page(self, k: int | None, offset: int) -> Listing:
         """Return `k` of the rows from row `offset` on, all of them for None."""

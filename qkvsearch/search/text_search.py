@@ -31,7 +31,7 @@ from qkvsearch.retrieval.late_interaction import (
 )
 from qkvsearch.retrieval.late_interaction import NAME as TOKENS
 from qkvsearch.retrieval.word_pairs import word_pairs
-from qkvsearch.search.answerable import NEAREST, NOTHING, answerable, judging_head, matches
+from qkvsearch.search.answerable import NEAREST, NOTHING, answerable, grades, judging_head, matches
 from qkvsearch.search.expansion import Lexicon
 from qkvsearch.search.query import Query, QueryReader
 from qkvsearch.search.query_notes import query_notes
@@ -140,7 +140,8 @@ class TextSearch:
             second = self._late_interaction(vectors)
             fused = rerank(fused, second, SECOND_PASS[self.models.main_head], allowed.mask)
         notes = self._notes(vectors) if self.models.main_head in known else []
-        return replace(fused, notes=notes if is_answered else [NEAREST, *notes])
+        raw = {name: scores[name] for name in by_text if name in scores}
+        return replace(fused, notes=notes if is_answered else [NEAREST, *notes], raw=raw)
 
     def head(self, name: str, text: str) -> Scores | None:
         """Return a head's scores; None if it knows no word. Raises `QkvError` if it is unknown."""
@@ -172,6 +173,16 @@ class TextSearch:
         if not is_match.any():
             is_match[ranking.positions] = True
         return is_match
+
+    def with_match(self, ranking: Ranking, query: Query) -> Ranking:
+        """Return each hit with its `match`, by `answerable.grades`; None for a query of conditions
+        alone.
+        """
+        graded: Sequence[str | None] = [None] * len(ranking)
+        if len(ranking) and ranking.head is not None and ranking.head.raw:
+            codes = query.codes.head(self.catalog)
+            graded = grades(self.models, query, ranking.head, ranking.positions, codes)
+        return ranking.annotated(match=graded)
 
     def with_snippets(self, ranking: Ranking, query: Query) -> Ranking:
         """Return each hit with the passage of its longest text that has the most of the query's

@@ -3,9 +3,11 @@
 import json
 import sys
 
+import click
 import numpy as np
 import pytest
 
+from qkvsearch.cli.context import CommandContext
 from qkvsearch.cli.hits import ranking_table, write_ranking
 from qkvsearch.cli.render import Output, to_table
 from qkvsearch.retrieval.fusion import Scores
@@ -54,40 +56,37 @@ def ranking(*hits, n_candidates=1234, temperature=0.51234, head=None):
 def searched():
     matches = {"title": ["deep"], "tags": ["sea", "red"]}
     return ranking(
-        Hit(1, "v7", "Deep \n learning", 0.5875, 0.98765, matches=matches),
-        Hit(2, "v3", "Shallow", -0.49, 0.01234),
+        Hit(1, "v7", "Deep \n learning", 0.5875, 0.98765, matches=matches, match="strong"),
+        Hit(2, "v3", "Shallow", -0.49, 0.01234, match="weak"),
         head=Explained(),
     )
 
 
 def test_a_search_and_its_reasons(searched):
     assert ranking_table(searched.explained_records(), searched) == (
-        "#  title           score  weight  id\n"
-        "1  Deep learning   0.588   98.8%  v7\n"
+        "#  title          match    score  id\n"
+        "1  Deep learning  strong   0.588  v7\n"
         "    in tags: sea, red\n"
-        "    +1.875 deep: same word +1.50, meaning +0.38\n"
-        "    -0.750 sea ~ seal: same word\n"
+        "    +1.875 deep: same word +1.50, similar meaning +0.38\n"
+        "    -0.750 sea, seal: same word\n"
         "    +0.062 red: same word\n"
-        "    -0.469 average item (subtracted)\n"
-        "2  Shallow        -0.490    1.2%  v3\n"
+        "2  Shallow        weak    -0.490  v3\n"
         "    +0.500 deep: same word\n"
-        "    -0.000 average item (subtracted)\n"
-        "weight = softmax(score / 0.512) over 1,234 items\n"
     )
 
 
 def test_a_search_and_every_part_of_it(searched):
     table = ranking_table(searched.explained_records(), searched, full=True)
     assert table.split("\n")[1:10] == [
-        "1  Deep learning   0.588   98.8%  v7",
+        "1  Deep learning  strong   0.588  v7",
         "    in tags: sea, red",
         "    +1.500 lexical: deep",
         "    -0.750 lexical: sea ~ seal",
-        "    -0.500 meaning: the same for every item",
+        "    -0.500 meaning: average item (subtracted)",
         "    +0.250 meaning: deep ~ learning",
         "    +0.125 meaning: deep ~ lake",
         "    +0.062 lexical: red",
-        "    +0.031 lexical: the same for every item",
+        "    +0.031 lexical: average item (subtracted)",
     ]
 
 
@@ -95,14 +94,16 @@ def test_reasons_are_as_wide_as_the_window_and_no_wider(monkeypatch, searched):
     monkeypatch.setenv("COLUMNS", "36")
     table = ranking_table(searched.explained_records(), searched)
     assert max(map(len, table.split("\n"))) <= 36
-    assert "    +1.875 deep: same word +1.50,\n           meaning +0.38\n" in table
+    assert "    +1.875 deep: same word +1.50,\n           similar meaning +0.38\n" in table
 
 
-def test_without_reasons_there_are_only_the_hits(searched):
-    assert ranking_table(searched.to_records(), searched) == (
-        "#  title           score  weight  id\n"
-        "1  Deep learning   0.588   98.8%  v7\n"
-        "2  Shallow        -0.490    1.2%  v3\n"
+def test_weights_are_shown_where_they_are_asked_for(searched):
+    with click.Context(click.Command("search"), obj=CommandContext(None, False, verbose=True)):
+        table = ranking_table(searched.to_records(), searched)
+    assert table == (
+        "#  title          match    score  weight  id\n"
+        "1  Deep learning  strong   0.588   98.8%  v7\n"
+        "2  Shallow        weak    -0.490    1.2%  v3\n"
         "weight = softmax(score / 0.512) over 1,234 items\n"
     )
 
@@ -115,16 +116,15 @@ def test_recommendations_with_ratings_a_history_and_what_is_new():
         temperature=1,
     )
     assert ranking_table(found.to_records(), found, full=True) == (
-        "#  title  score  weight  rating  id\n"
-        "1  Heat   1.250   75.0%     4.5  41\n"
+        "#  title  score  rating  id\n"
+        "1  Heat   1.250     4.5  41\n"
         "    +1.250 because of Alien\n"
         "    -0.500 because of Brazil\n"
         "    -0.250 by damping\n"
         "    +0.125 together with Casablanca\n"
         "    +0.062 together with Dune\n"
-        "2  Ran    0.500   25.0%     3.0  7\n"
+        "2  Ran    0.500     3.0  7\n"
         "    new: no interactions yet\n"
-        "weight = softmax(score / 1) over 2 items\n"
     )
 
 
@@ -132,10 +132,7 @@ def test_people_with_what_they_share():
     both = {"id": "a", "title": "Alien", "contribution": 0.5, "by_removal": False, "shared": True}
     found = ranking(Hit(1, "u2", "u2", 0.5, 1.0, shared=3, because=[both]), n_candidates=10_000)
     assert ranking_table(found.to_records(), found, full=True) == (
-        "#  title  score  weight  shared  id\n"
-        "1  u2     0.500  100.0%       3  u2\n"
-        "    +0.500 shared: Alien\n"
-        "weight = softmax(score / 0.512) over 10,000 users\n"
+        "#  title  score  shared  id\n1  u2     0.500       3  u2\n    +0.500 shared: Alien\n"
     )
 
 
@@ -163,12 +160,10 @@ def test_a_new_line_in_a_cell_stays_in_its_column():
 def test_where_the_window_is_narrow_only_the_title_gives_way(monkeypatch, searched):
     monkeypatch.setenv("COLUMNS", "31")
     assert ranking_table(searched.to_records(), searched) == (
-        "#  title      score  weight  id\n"
-        "1  Deep       0.588   98.8%  v7\n"
+        "#  title     match    score  id\n"
+        "1  Deep      strong   0.588  v7\n"
         "   learning\n"
-        "2  Shallow   -0.490    1.2%  v3\n"
-        "weight = softmax(score / 0.512)\n"
-        "over 1,234 items\n"
+        "2  Shallow   weak    -0.490  v3\n"
     )
     monkeypatch.setenv("COLUMNS", "12")
     cells = to_table([("a", "left"), ("b", "wrap")], [["one two", "three four"]])
@@ -182,7 +177,7 @@ def test_a_file_holds_no_colour_even_from_a_terminal(monkeypatch, tmp_path, sear
     write_ranking(searched, Output(None, tmp_path / "a.txt"))
     text = (tmp_path / "a.txt").read_text("utf-8")
     assert "\x1b" not in text
-    assert "1  Deep learning   0.588   98.8%  v7\n" in text
+    assert "1  Deep learning  strong   0.588  v7\n" in text
 
 
 @pytest.mark.parametrize("columns", [80, 120])

@@ -123,7 +123,7 @@ def test_a_listing_of_nothing_still_has_its_header(qkv, videos_path, tmp_path):
     assert qkv(*run, "attend", "zzqx", "--format", "csv").stdout == attended.splitlines(True)[0]
     pytest.importorskip("pyarrow", reason="writing Parquet needs the extra [parquet]")
     qkv(*run, "search", "zzqx", "-o", "a.parquet")
-    assert list(pd.read_parquet(tmp_path / "a.parquet").columns) == [*FIELDS, "heads"]
+    assert list(pd.read_parquet(tmp_path / "a.parquet").columns) == [*FIELDS, "match", "heads"]
 
 
 @pytest.mark.parametrize(

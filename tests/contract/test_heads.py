@@ -104,7 +104,7 @@ def test_parts_and_shares_bear_the_names_of_the_heads_that_made_them(head, asser
     names = head.name.split("+")
     best = int(head.scores.argmax())
     assert {part.head for part in head.parts(best)} <= set(names)
-    shares = head.by_name(best)
+    shares = head.by_names([best])[0]
     assert list(shares) == names
     assert_adds_up(shares.values(), head.scores[best])
 

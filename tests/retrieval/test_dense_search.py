@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
+from benchmarks.support.dense_search import search_dense
 from qkvsearch.retrieval import topk
-from qkvsearch.retrieval.topk import search_dense
 
 
 def whole(rng, shape):

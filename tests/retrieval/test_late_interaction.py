@@ -147,7 +147,7 @@ def test_parts_add_up_for_every_item(first, second, depth, assert_adds_up):
     assert head.scores.dtype == np.float32
     for i in ALL:
         assert_adds_up([part.value for part in head.parts(i)], head.scores[i])
-        shares = head.by_name(i)
+        shares = head.by_names([i])[0]
         assert list(shares) == head.name.split("+") == ["first", "other", "token"]
         token = [part.value for part in head.parts(i) if part.head == "token"]
         assert_adds_up(token, shares["token"])

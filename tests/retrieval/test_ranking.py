@@ -137,17 +137,16 @@ def titled(*titles):
 
 
 def test_a_ranking_shows_itself_as_lines_and_as_a_table():
-    ranking = rank(head_of([1.0, 3.0, 2.0]), names, k=2, temperature=1)
+    ranking = rank(head_of([1.0, 3.0, 2.0]), names, k=2).annotated(match=["strong", "weak"])
     assert repr(ranking).splitlines() == [
         "Ranking: 2 hits of 3 candidates",
-        "   1    3.0000   66.5%  Item 1 (i1)",
-        "   2    2.0000   24.5%  Item 2 (i2)",
+        "   1    3.0000  strong  Item 1 (i1)",
+        "   2    2.0000  weak    Item 2 (i2)",
     ]
     page = ranking._repr_html_()
     assert page.startswith("<table>")
     assert page.count("<tr>") == 3
-    assert "width:80px" in page
-    assert "width:29px" in page
+    assert "<td>weak</td><td>2.0000</td>" in page
     assert "h +3.000" in page
 
 

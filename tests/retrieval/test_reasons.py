@@ -60,8 +60,8 @@ def test_a_word_is_the_same_in_every_head_however_it_is_written():
         ],
     )
     assert found == [
-        Reason("cafe ~ coffee: meaning +2.00, same word +0.50", 2.5),
-        Reason("robots: same word +1.00, meaning +1.00, word by word +0.25", 2.25),
+        Reason("cafe, coffee: similar meaning +2.00, same word +0.50", 2.5),
+        Reason("robots: same word +1.00, similar meaning +1.00, word by word +0.25", 2.25),
     ]
 
 
@@ -72,7 +72,8 @@ def test_a_run_of_chinese_is_one_word():
         ScoreComponent("static", "机", "机", 0.25),
     ]
     found = reasons("注意力 机制", drawn)
-    assert [text.split(":")[0] for text in texts(found)] == ["注意力", "机制"]
+    assert texts(found)[0].startswith("注意力: ")
+    assert texts(found)[1] == "similar meaning to 机制"
 
 
 def test_what_says_nothing_alone_is_the_text_as_a_whole():
@@ -85,7 +86,7 @@ def test_what_says_nothing_alone_is_the_text_as_a_whole():
 @pytest.mark.parametrize("key", ["the", "ed", "[SEP]", "2001", "Knots", "-"])
 def test_a_pair_is_named_only_where_both_are_words(key):
     (found,) = reasons("knot", [ScoreComponent("minilm", "knot", key, 1.0)])
-    assert found.text == "knot: meaning"
+    assert found.text == "similar meaning to knot"
 
 
 @pytest.mark.parametrize(("share", "named"), [(0.24, False), (0.26, True)])
@@ -95,7 +96,7 @@ def test_a_pair_is_named_only_where_its_share_is_worth_it(share, named):
         ScoreComponent("lsa", "rain", "rain", 1 - share),
     ]
     (found,) = reasons("rain", drawn)
-    assert ("~ waterproof" in found.text) is named
+    assert (": waterproof" in found.text) is named
 
 
 def test_a_word_that_brings_next_to_nothing_names_no_pair():
@@ -103,7 +104,10 @@ def test_a_word_that_brings_next_to_nothing_names_no_pair():
         ScoreComponent("lsa", "rain", "rain", 1.0),
         ScoreComponent("lsa", "knot", "skerry", 0.04),
     ]
-    assert texts(reasons("rain knot", drawn)) == ["rain: meaning", "knot: meaning"]
+    assert texts(reasons("rain knot", drawn)) == [
+        "similar meaning to rain",
+        "similar meaning to knot",
+    ]
 
 
 def test_a_word_that_was_found_as_another_says_so():
@@ -136,7 +140,7 @@ def test_a_persons_preferences_and_ranks_have_lines_of_their_own():
     assert reasons("x", drawn) == [
         Reason("your taste", 1.5),
         Reason("same word: rank 1", 0.75),
-        Reason("meaning: rank 4", 0.5),
+        Reason("similar meaning: rank 4", 0.5),
     ]
 
 

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.support.dense_search import search_dense
 from qkvsearch.retrieval import top_k
-from qkvsearch.retrieval.topk import BLOCK, MAX_KEYS, MAX_QUERIES, _block_candidates, search_dense
+from qkvsearch.retrieval.topk import BLOCK, MAX_KEYS, MAX_QUERIES, _block_candidates
 
 # Few values, so that most draws have ties at the threshold.
 scores = st.lists(st.sampled_from([-2.0, 0.0, 1.0, 1.5]), max_size=30)

@@ -4,10 +4,10 @@ import asyncio
 import json
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import Depends
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from qkvsearch._utils.deadline import deadline
@@ -60,6 +60,9 @@ class RankedItem(BaseModel, extra="allow"):
     title: str
     score: float
     weight: float
+    match: Literal["strong", "good", "weak"] | None = Field(
+        None, description="How well the item answers the text of a search."
+    )
 
 
 class RankedItems(BaseModel):

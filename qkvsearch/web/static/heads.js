@@ -64,9 +64,10 @@ export function legend(hits) {
 // A smaller share of the weight would be shown as none.
 const LEAST = 0.001;
 
-/** Weight and score in figures. */
+/** Match, score and weight of a hit. */
 export function figures(hit) {
   const part = hit.weight < LEAST ? say("tiny", { share: share(LEAST) }) : share(hit.weight);
-  const weight = say("weight", { share: part });
-  return el("span", { class: "figures" }, el("b", {}, number(hit.score, 3)), " ", el("span", { class: "quiet" }, weight));
+  const weight = el("span", { class: "quiet weight" }, say("weight", { share: part }));
+  const match = hit.match ? el("span", { class: "match" }, say(`match_${hit.match}`)) : null;
+  return el("span", { class: "figures" }, match, " ", el("b", {}, number(hit.score, 3)), " ", weight);
 }

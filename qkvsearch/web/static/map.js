@@ -148,7 +148,7 @@ function place(what) {
     listMiddle();
     return;
   }
-  drawNear(what.heading, what.hits, "weight", rows);
+  drawNear(what.heading, what.hits, "score", rows);
   const who = what.kind === "item" ? text(what.name) : say(what.kind);
   if (what.hits.length) announce(say("placed", { who, n: drawn.length, title: brief(what.hits[0].title) }));
 }

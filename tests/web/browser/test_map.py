@@ -92,9 +92,9 @@ def test_a_query_has_lines_to_its_best(visit, films, rested):
         page.wait_for_selector("#clear:not([hidden])")
         hits = answered(page)["point"]["hits"]
         assert titles(page) == [hit["title"] for hit in hits]
-        weights = page.locator("#near td.number").all_text_contents()
-        assert [float(weight.rstrip("%")) for weight in weights] == pytest.approx(
-            [100 * hit["weight"] for hit in hits], abs=0.051
+        scores = page.locator("#near td.number").all_text_contents()
+        assert [float(score.replace("−", "-")) for score in scores] == pytest.approx(
+            [hit["score"] for hit in hits], abs=0.00051
         )
         assert "the query: 10 lines" in page.text_content("#said")
         rested(page)

@@ -1,6 +1,6 @@
 // Beside the map: what its colours mean, and the same in words and numbers for whoever cannot see it.
 import { byId, el, owned, text } from "../dom.js";
-import { number, say, share } from "../words.js";
+import { number, say } from "../words.js";
 import { sprites } from "./colours.js";
 
 /** The legend of an answer's `colour`, which may be null. */
@@ -42,7 +42,7 @@ export function drawNear(heading, rows, kind, { pick, look }) {
       "tr",
       { onmouseenter: () => look(row), onmouseleave: () => look(null) },
       el("td", {}, choose, where),
-      el("td", { class: "number far" }, kind === "weight" ? share(row.weight) : number(row.distance, 3)),
+      el("td", { class: "number far" }, number(row[kind], 3)),
     );
   });
   byId("near").replaceChildren(

@@ -50,6 +50,10 @@ function translated(reason) {
   if (knows(`r_${reason}`)) return say(`r_${reason}`);
   const smaller = /^([\d,]+) smaller ones$/.exec(reason);
   if (smaller) return say("r_smaller ones", { n: smaller[1] });
+  const similar = /^(similar meaning to|same words as) (.*)$/.exec(reason);
+  if (similar) return say(`r_${similar[1]}`, { words: similar[2] });
+  const people = /^people: ([\d,]+) of the ([\d,]+) who like (.*) also like this$/.exec(reason);
+  if (people) return say("r_people", { n: people[1], of: people[2], title: people[3] });
   const place = reason.lastIndexOf(": ");
   if (place < 0) return reason;
   const by = reason.slice(place + 2).split(", ").map((one) => {
@@ -69,7 +73,6 @@ function wordByWord(hit) {
   const heads = hit.map.heads.filter((head) => head in (hit.heads ?? {}));
   const buttons = [choice("", say("allHeads")), ...heads.map((head) => choice(head, labelled(head)))];
   pick("");
-  const added = hit.map.query.includes("[SEP]") ? el("p", { class: "quiet" }, say("added")) : null;
   return el(
     "div",
     { class: "word-map" },
@@ -78,7 +81,6 @@ function wordByWord(hit) {
     heads.length > 1 ? el("div", { class: "heads", role: "group", "aria-label": say("mapOf") }, buttons) : null,
     holder,
     el("p", { class: "quiet" }, say("constantSays")),
-    added,
   );
 }
 
@@ -119,6 +121,9 @@ function wordTable({ map, heads, score }, head) {
 const sumRow = (label, values) =>
   el("tr", { class: "sums" }, el("th", { scope: "row" }, label), values.map((value) => figure(value)));
 
+/** A word, or what a token that an encoder adds, such as [SEP], stands for. */
+const plain = (word) => (/^\[[A-Z]+\]$/.test(word) ? say("r_overall meaning") : owned(word, 40));
+
 /** The caption, the query's words, and a row for each word of the item. */
 function grid(query, keys, cells) {
   const most = Math.max(...cells.flat().map(Math.abs), 1e-9);
@@ -133,10 +138,10 @@ function grid(query, keys, cells) {
       value ? signed(value) : "",
     );
   const corner = el("td", { class: "quiet" }, `${say("item")} \\ ${say("query")}`);
-  const top = query.map((word) => el("th", { scope: "col" }, owned(word, 40)));
+  const top = query.map((word) => el("th", { scope: "col" }, plain(word)));
   const rows = keys.map((word, j) => {
     const values = cells.map((row) => row[j]);
-    return el("tr", {}, el("th", { scope: "row" }, owned(word, 40)), values.map(heat), figure(total(values)));
+    return el("tr", {}, el("th", { scope: "row" }, plain(word)), values.map(heat), figure(total(values)));
   });
   return [
     el("caption", { class: "hidden-visually" }, say("mapSays")),
