@@ -21,7 +21,7 @@ from benchmarks.support.script import main
 from benchmarks.support.timing import timed
 from qkvsearch.data.ids import id_text
 from qkvsearch.evaluation.metrics import reciprocal_rank
-from qkvsearch.retrieval import fuse_known, top_k
+from qkvsearch.retrieval import fuse, top_k
 from qkvsearch.retrieval.late_interaction import (
     DEPTH,
     TEMPERATURE,
