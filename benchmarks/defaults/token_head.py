@@ -67,7 +67,7 @@ def of_tokens(engine: qkv.Engine, choice: str, head: str) -> list[Row]:
     if keys is None:
         return []
     firsts = {
-        query: fuse_known({name: engine.head(name, text) for name in names}, names)
+        query: fuse([engine.head(name, text) for name in names], list(names.values()))
         for query, text in data.queries.items()
     }
     words = {query: encoder.read(text).tokens for query, text in data.queries.items()}
