@@ -393,12 +393,14 @@ def test_nothing_jumps_while_it_loads(visit, site):
 def test_results_come_first_and_the_switch_to_reasons_is_remembered(visit, site, expect):
     with visit(site, "/?q=bread", reasons=False) as page:
         expect(page.locator("#hits .title").first).to_be_visible()
-        expect(page.locator("#hits .score").first).to_be_hidden()
+        expect(page.locator("#hits .figures b").first).to_be_hidden()
+        expect(page.locator("#hits .match").first).to_be_visible()
+        expect(page.locator("#hits .weight").first).to_be_hidden()
         assert re.search(r"\b\d+ min\b", page.locator("#hits .cells").first.inner_text())
         assert page.locator("#heads button").count() == 1
         page.locator("#heads button").click()
-        expect(page.locator("#hits .score").first).to_be_visible()
+        expect(page.locator("#hits .figures b").first).to_be_visible()
         page.reload()
-        expect(page.locator("#hits .score").first).to_be_visible()
+        expect(page.locator("#hits .figures b").first).to_be_visible()
         page.locator("#heads button").first.click()
-        expect(page.locator("#hits .score").first).to_be_hidden()
+        expect(page.locator("#hits .figures b").first).to_be_hidden()
