@@ -217,6 +217,6 @@ def test_demo_shows_the_drawing_of_lesson_0_and_six_commands_that_name_their_sam
     answer = qkv("demo")
     assert (answer.code, answer.stderr) == (0, "")
     assert answer.stdout.count("\n$ qkvsearch -w sample:") == 6
-    assert answer.stdout.count("weight = softmax") == 5
+    assert answer.stdout.count("  score  ") == 5
     assert qkv("teach", "0", "--step", 2).stdout in answer.stdout
     assert qkv("-w", "sample:movies", "similar", "Heat", "-k", 4).stdout in answer.stdout
