@@ -183,7 +183,7 @@ def test_a_file_that_fails_half_way_leaves_the_former_one(shop, tmp_path, monkey
 
 def test_without_interactions_there_are_no_users_to_export(things, tmp_path):
     for options in ({"of": "users"}, {"head": "collaborative"}):
-        with pytest.raises(QkvError, match="nobody's interactions"):
+        with pytest.raises(QkvError, match="no interactions"):
             things.export_embeddings(tmp_path / "x.npz", **options)
     assert list(tmp_path.iterdir()) == []
 

@@ -388,7 +388,7 @@ def test_where_there_are_no_interactions_nothing_is_popular(things_path, tmp_pat
     with qkvsearch.open(shutil.copytree(things_path, tmp_path / "things")) as engine:
         ranking = engine.recommend(user="nobody")
         assert (list(ranking), len(ranking.notes)) == ([], 1)
-        assert "and nobody's interactions" in ranking.notes[0]
+        assert "and no interactions at all" in ranking.notes[0]
         engine.record("w1", "v018")
         assert [hit.id for hit in engine.recommend(user="nobody")] == ["v018"]
 

@@ -88,7 +88,7 @@ def test_where_nobody_is_known_it_is_said(tmp_path):
     engine = qkvsearch.build(tmp_path / "w", items=FRAME)
     listing = engine.items.list(sort="users")
     assert numbers(listing) == list(range(12))
-    assert listing.notes == ["`sort`: nobody's interactions with these items are here."]
+    assert listing.notes == ["`sort`: there are no interactions with these items."]
 
 
 @pytest.mark.parametrize(

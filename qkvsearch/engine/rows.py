@@ -234,7 +234,7 @@ def sorted_rows(histories: Histories, rows: np.ndarray, sort: str) -> tuple[np.n
     columns = histories.catalog.catalog_columns
     if sort == USERS:
         counts = histories.user_counts[rows]
-        notes = [] if counts.any() else ["`sort`: nobody's interactions with these items are here."]
+        notes = [] if counts.any() else ["`sort`: there are no interactions with these items."]
         return rows[np.argsort(-counts, kind="stable")], notes
     is_descending = sort.startswith("-") and not columns.has(sort)
     name = sort[is_descending:]

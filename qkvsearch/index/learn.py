@@ -81,7 +81,7 @@ def log_with_records(models: StoredModels) -> Interactions:
     users = [(user, history) for user, history in users if len(history)]
     if not users:
         raise WorkspaceError(
-            f"{snapshot.workspace}: nobody's interactions are here to learn from; record some, or "
+            f"{snapshot.workspace}: there are no interactions to learn from; record some, or "
             "build with `interactions`"
         )
     items = snapshot.catalog.ids("items")

@@ -201,7 +201,7 @@ class StoredModels:
         """Raise `WorkspaceError` where the build has no interactions."""
         if not self._log.is_in(self.snapshot):
             raise WorkspaceError(
-                f"{self.snapshot.workspace}: nobody's interactions are here to {purpose}; "
+                f"{self.snapshot.workspace}: there are no interactions to {purpose}; "
                 "build with `interactions`"
             )
 

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 # The notes for an unknown user.
 MOST_POPULAR = "these are the most popular items."
-NO_INTERACTIONS = "and nobody's interactions: record some, or build with `interactions`."
+NO_INTERACTIONS = "and no interactions at all: record some, or build with `interactions`."
 # Components of a score that belong to no item.
 POPULARITY, CONSTANT = "popularity", "constant"
 # A longer text describes an item; it is not the name of a kind.

@@ -195,7 +195,7 @@ class Workspace:
                 raise
             no_space = isinstance(error, OSError) and error.errno in NO_SPACE
             full = no_space or "disk is full" in str(error)
-            advice = "; is the disk full? The former build stays" if full else ""
+            advice = "; is the disk full? The previous build stays" if full else ""
             message = f"{self.path}: cannot write the build: {error}{advice}"
             raise WorkspaceError(message) from error
 

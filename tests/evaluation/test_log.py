@@ -30,5 +30,5 @@ def test_whole_numbers_come_back_as_numbers_and_no_times_as_none(shop, shop_item
 
 
 def test_without_interactions_there_is_no_log(things):
-    with pytest.raises(WorkspaceError, match="nobody's interactions are here to judge by"):
+    with pytest.raises(WorkspaceError, match="there are no interactions to judge by"):
         things.models.log("judge by")

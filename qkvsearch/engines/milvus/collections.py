@@ -90,7 +90,7 @@ def _write(client: Any, name: str, keys: SegmentKeys, index: str) -> None:
 def drop_others(uri: str, prefix: str, needed: set[str]) -> None:
     """Drop the collections whose names begin with a prefix, except the needed ones."""
     client = connect(uri)
-    with one_line_errors(uri, "cannot drop the keys of former builds"):
+    with one_line_errors(uri, "cannot drop the keys of previous builds"):
         for name in client.list_collections():
             if name.startswith(prefix) and name not in needed:
                 client.drop_collection(name)

@@ -68,7 +68,7 @@ def _by_column(engine: Engine, items: list[Item], id_name: str) -> list[dict[str
         if not isinstance(id_, str | int) or isinstance(id_, bool) or not str(id_).strip():
             raise Problem(422, f"`items`: item {number} has no id: give its `{id_name}` or `id`")
         if rows.setdefault(str(id_).strip(), row) is not row:
-            raise Problem(422, f"`items`: the id {str(id_).strip()!r} is there twice")
+            raise Problem(422, f"`items`: the id {str(id_).strip()!r} occurs twice")
     return list(rows.values())
 
 
