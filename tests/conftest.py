@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import io
+import json
 import os
 import shutil
 import subprocess
@@ -176,6 +177,24 @@ def shop(shop_path):
 
 
 @pytest.fixture
+def shop_copy(shop_path, tmp_path):
+    """The workspace of a shop of the test's own, which it may change."""
+    return Path(shutil.copytree(shop_path, tmp_path / "shop"))
+
+
+@pytest.fixture
+def films_path(movies_path, tmp_path):
+    """The workspace of movies of the test's own, which it may change."""
+    return Path(shutil.copytree(movies_path, tmp_path / "films"))
+
+
+@pytest.fixture
+def films(films_path):
+    with Engine(films_path) as engine:
+        yield engine
+
+
+@pytest.fixture
 def former_builds_stay(monkeypatch):
     """After every publication all builds are what they were: they share files by hard links, and to
     write into one of them would change others.
@@ -236,6 +255,11 @@ class Answer:
     code: int
     stdout: str
     stderr: str
+
+    def json(self):
+        """The one value that a command which succeeded has printed."""
+        assert self.code == 0, self.stderr
+        return json.loads(self.stdout)
 
 
 @pytest.fixture(scope="session")

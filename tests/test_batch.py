@@ -33,12 +33,6 @@ OPTIONS = [
 
 
 @pytest.fixture
-def films(tmp_path, movies_path):
-    with qkv.open(shutil.copytree(movies_path, tmp_path / "films")) as engine:
-        yield engine
-
-
-@pytest.fixture
 def small_blocks(monkeypatch):
     """Of 64 users, so that the sample has several."""
     monkeypatch.setattr(interaction_log, "BLOCK", 64)
@@ -376,8 +370,8 @@ def test_what_does_not_go_together_is_wrong_usage(qkv, movies_path, args, said):
 def test_an_allow_list_comes_from_a_file_or_stdin(qkv, movies_path, tmp_path):
     (tmp_path / "stock.txt").write_text("m056\n\n m078 \nnowhere\n", encoding="utf-8")
     command = ["-w", movies_path, "recommend", "--like", "m200", "--format", "json", "--only"]
-    from_file = json.loads(qkv(*command, "stock.txt").stdout)
-    from_stdin = json.loads(qkv(*command, "-", stdin="m056\nm078\n").stdout)
+    from_file = qkv(*command, "stock.txt").json()
+    from_stdin = qkv(*command, "-", stdin="m056\nm078\n").json()
     assert {row["id"] for row in from_file} == {"m056", "m078"}
     assert from_stdin == from_file
     missing = qkv(*command, "-", stdin="nowhere\n")
@@ -391,7 +385,7 @@ def test_an_allow_list_may_begin_with_a_mark_and_unknown_ids_are_counted(
     (tmp_path / "stock.txt").write_text("m056\nm078\nnowhere\n", encoding="utf-8-sig")
     command = ["-w", movies_path, "recommend", "--only", "stock.txt"]
     one = qkv(*command, "--like", "m200", "--format", "json")
-    assert {row["id"] for row in json.loads(one.stdout)} == {"m056", "m078"}
+    assert {row["id"] for row in one.json()} == {"m056", "m078"}
     everyone = qkv(*command, "--all-users", "-o", "all.csv")
     for answer in (one, everyone):
         assert "--only: 1 of 3 ids, such as 'nowhere', are not in the catalog" in answer.stderr
@@ -413,11 +407,9 @@ def test_a_table_says_which_items_are_new_and_what_was_met(qkv, shop_path):
 
 
 def test_similar_lists_users_and_refuses_both_or_neither(qkv, movies_path):
-    rows = json.loads(
-        qkv(
-            "-w", movies_path, "similar", "--user", "u001", "-k", 2, "--explain", "--format", "json"
-        ).stdout
-    )
+    rows = qkv(
+        "-w", movies_path, "similar", "--user", "u001", "-k", 2, "--explain", "--format", "json"
+    ).json()
     assert [row["rank"] for row in rows] == [1, 2]
     assert {"id", "score", "weight", "shared", "because"} <= set(rows[0])
     for args in ([], ["Heat", "--user", "u001"], ["--user", "u001", "--where", "year > 1"]):

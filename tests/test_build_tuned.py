@@ -1,7 +1,5 @@
 """A build of a workspace that was tuned uses what was found, says so, and goes back when told."""
 
-import json
-
 from qkvsearch.engine import Engine
 from qkvsearch.index.learn import learn_preferences
 from qkvsearch.storage import Workspace
@@ -30,7 +28,7 @@ def test_info_says_with_which_settings(qkv):
     assert "tuned" not in qkv("-w", "ws", "info").stdout
     found = {"protocol": "time", "seed": 0, "settings": SETTINGS}
     learn_preferences(Workspace("ws"), found)
-    (facts,) = json.loads(qkv("-w", "ws", "info", "--format", "json").stdout)
+    (facts,) = qkv("-w", "ws", "info", "--format", "json").json()
     assert facts["tuned"] == found
     shown = " ".join(qkv("-w", "ws", "info").stdout.split())
     assert "tuned protocol time, seed 0, settings (n_components 8, max_iter 5, alpha0 0.3," in shown

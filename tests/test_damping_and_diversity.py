@@ -1,7 +1,5 @@
 """What a person can ask of recommendations: filters, recency, damping, diversity, similar users."""
 
-import shutil
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -19,12 +17,6 @@ OPTIONS = [
     {"recent": 3},
     {"damping": 1.0, "diversity": 0.3, "recent": 10, "seen": True, "where": "year > 1980"},
 ]
-
-
-@pytest.fixture
-def films(tmp_path, movies_path):
-    with qkv.open(shutil.copytree(movies_path, tmp_path / "films")) as engine:
-        yield engine
 
 
 def ids(ranking):

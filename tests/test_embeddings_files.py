@@ -65,7 +65,7 @@ def test_the_command_gives_every_digit_and_says_what_was_not_read(qkv, shop_path
     answer = qkv(
         "-w", shop_path, "encode", "red apple", "-", "--format", form, stdin="the ladder\n"
     )
-    rows = json.loads(answer.stdout) if form == "json" else list(csv.DictReader(io.StringIO(answer.stdout)))  # fmt: skip  # noqa: E501
+    rows = answer.json() if form == "json" else list(csv.DictReader(io.StringIO(answer.stdout)))  # fmt: skip  # noqa: E501
     assert [row["text"] for row in rows] == ["red apple", "the ladder"]
     assert {row["head"] for row in rows} == {shop.models.main_head}
     values = [row["embedding"] if form == "json" else json.loads(row["embedding"]) for row in rows]
@@ -78,13 +78,13 @@ def test_the_command_gives_every_digit_and_says_what_was_not_read(qkv, shop_path
 def test_nothing_known_is_said(qkv, shop_path):
     answer = qkv("-w", shop_path, "encode", "xyzzy", "--format", "json")
     assert "knows no word of 1 text: zeros" in answer.stderr
-    assert not any(json.loads(answer.stdout)[0]["embedding"])
+    assert not any(answer.json()[0]["embedding"])
 
 
 def test_an_encoder_of_a_folder_needs_no_workspace(qkv, tiny_bert):
     long = "deep sea " * 12
     answer = qkv("encode", long, "--encoder", tiny_bert, "--format", "json")
-    (row,) = json.loads(answer.stdout)
+    (row,) = answer.json()
     assert row["unread"]  # it reads 12 tokens
     assert np.linalg.norm(row["embedding"]) == pytest.approx(1, abs=1e-6)
     both = qkv("encode", "x", "--encoder", tiny_bert, "--head", "lsa")
@@ -138,10 +138,8 @@ def test_ids_that_are_text_stay_text(videos, tmp_path, form):
     assert READERS[form](tmp_path / f"v.{form}")[0] == list(videos.current_build.items.ids)
 
 
-def test_a_user_recorded_by_a_name_makes_all_ids_text(shop_path, tmp_path):
-    import shutil
-
-    with Engine(shutil.copytree(shop_path, tmp_path / "ws")) as engine:
+def test_a_user_recorded_by_a_name_makes_all_ids_text(shop_copy, tmp_path):
+    with Engine(shop_copy) as engine:
         engine.record("ann", 1)
         engine.export_embeddings(tmp_path / "users.npz", of="users")
     ids, found = read_npz(tmp_path / "users.npz")

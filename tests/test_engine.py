@@ -312,9 +312,8 @@ def test_a_head_that_a_text_does_not_have_is_named(videos, name):
         videos.head(name, "river")
 
 
-def test_a_user_whose_only_item_has_left_is_still_there(shop_path, tmp_path):
-    path = shutil.copytree(shop_path, tmp_path / "shop")
-    with qkvsearch.open(path) as engine:
+def test_a_user_whose_only_item_has_left_is_still_there(shop_copy):
+    with qkvsearch.open(shop_copy) as engine:
         users = engine.users
         engine.record("ghost", 7)
         assert users["ghost"] == {"id": "ghost", "interactions": 1}

@@ -1,7 +1,5 @@
 """The map of the items: a linear projection, which keeps what it says, and places what is new."""
 
-import shutil
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -68,18 +66,17 @@ def test_a_query_has_its_place_and_the_keys_that_it_weighs_most(movies):
     assert movies.map().point is None
 
 
-def test_a_user_has_the_place_of_their_embedding_as_it_is_now(movies_path, tmp_path):
-    engine = qkvsearch.open(shutil.copytree(movies_path, tmp_path / "films"))
-    before = engine.map("collaborative", user="u001").point
-    plain = engine.recommend(user="u001", seen=True, k=10)
+def test_a_user_has_the_place_of_their_embedding_as_it_is_now(films):
+    before = films.map("collaborative", user="u001").point
+    plain = films.recommend(user="u001", seen=True, k=10)
     assert [hit.id for hit in before.hits] == [hit.id for hit in plain]
-    engine.record("u001", "Heat", 5)
-    after = engine.map("collaborative", user="u001").point
+    films.record("u001", "Heat", 5)
+    after = films.map("collaborative", user="u001").point
     assert not np.allclose(before.position, after.position)
-    by_text = engine.map(user="u001").point
+    by_text = films.map(user="u001").point
     assert np.abs(by_text.position).max() <= 1  # a mean of keys
     with pytest.raises(UnknownIdError):
-        engine.map(user="nobody")
+        films.map(user="nobody")
 
 
 def test_of_many_items_some_are_drawn_and_it_is_said(movies, monkeypatch):

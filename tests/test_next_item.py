@@ -8,13 +8,10 @@ import pandas as pd
 import pytest
 
 import qkvsearch as qkv
-from qkvsearch._utils.callbacks import silent
 from qkvsearch.collaborative.next_item_model import NextItemModel
 from qkvsearch.errors import QkvError, WorkspaceError
-from qkvsearch.index import StoredModels
 from qkvsearch.index.learned_models import NextItemComponent
-from qkvsearch.index.merge import merged_contents
-from qkvsearch.storage import Workspace
+from tests.builds import republished
 
 ITEMS = pd.DataFrame({"id": range(12), "title": [f"part {chr(97 + i)}" for i in range(12)]})
 USERS, DAYS = np.divmod(np.arange(40 * 8), 8)
@@ -25,12 +22,8 @@ LOG = pd.DataFrame({"user": USERS, "item": (USERS + DAYS) % 12, "time": DAYS})
 def untrained(tmp_path):
     """A workspace with a model of random weights, which needs no PyTorch."""
     qkv.build(tmp_path, items=ITEMS, interactions=LOG, encoder="corpus").close()
-    workspace = Workspace(tmp_path)
-    former = workspace.open()
-    contents = merged_contents(StoredModels(former), silent)
-    NextItemComponent().store(contents, NextItemModel.create(12, 8, 2, 2, 10, rng=0))
-    workspace.publish(contents, "build")
-    former.close()
+    model = NextItemModel.create(12, 8, 2, 2, 10, rng=0)
+    republished(tmp_path, lambda contents: NextItemComponent().store(contents, model))
     with qkv.open(tmp_path) as engine:
         yield engine
 
@@ -131,5 +124,5 @@ def test_trained_by_the_command_it_knows_what_comes_next(qkv, tmp_path):
     files = ("--items", "items.csv", "--interactions", "log.csv", "--encoder", "corpus")
     assert qkv("-w", "ws", "build", *files, "--next-item").code == 0
     ask = ("-w", "ws", "recommend", "--model", "next-item", "-k", "1", "--format", "json")
-    (hit,) = json.loads(qkv(*ask, "--user", "3").stdout)
+    (hit,) = qkv(*ask, "--user", "3").json()
     assert hit["id"] == 11

@@ -1,7 +1,5 @@
 """`record`: the next answer knows it, exactly, and nothing recorded is lost."""
 
-import shutil
-
 import numpy as np
 import pytest
 
@@ -10,11 +8,6 @@ from qkvsearch.errors import QkvError, UnknownIdError
 from qkvsearch.recommend.recommend import in_order
 from qkvsearch.recommend.recording import Recording
 from qkvsearch.storage.records import database
-
-
-@pytest.fixture
-def films(tmp_path, movies_path):
-    return qkv.open(shutil.copytree(movies_path, tmp_path / "films"))
 
 
 @pytest.fixture

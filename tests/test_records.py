@@ -66,9 +66,6 @@ def test_what_was_recorded_of_an_item_that_left_is_listed_without_a_title(engine
     assert [(row["item"], row["title"]) for row in engine.records()] == [("z", None)]
 
 
-# --- a log ---
-
-
 # --- builds that learn ---
 
 

@@ -1,7 +1,6 @@
 """A query that nothing in the catalog answers has no hits, and says so."""
 
 import json
-from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
@@ -12,8 +11,6 @@ from click.testing import CliRunner
 import qkvsearch as qkv
 from qkvsearch.cli import group
 from qkvsearch.errors import DamagedError
-from qkvsearch.index import StoredModels
-from qkvsearch.index.merge import merged_contents
 from qkvsearch.retrieval.answerability import FACT
 from qkvsearch.search.answerable import (
     NEAREST,
@@ -22,10 +19,10 @@ from qkvsearch.search.answerable import (
     answerable,
     matches,
 )
-from qkvsearch.storage import Workspace
 from qkvsearch.text.analysis import Token
 from qkvsearch.text.languages import stop_words
 from qkvsearch.text.pretrained.static import find_package
+from tests.builds import republished
 
 ITEMS = pd.DataFrame(
     [
@@ -67,14 +64,6 @@ def asked(engine, text, *names):
     found = heads_of(engine, text)
     chosen = {name: found[name] for name in names or found}
     return answerable(engine.models, engine.texts.reader.read(text).tokens, chosen)
-
-
-def republished(path, change):
-    workspace = Workspace(path)
-    with closing(workspace.open()) as build:
-        contents = merged_contents(StoredModels(build), lambda *step: None)
-        change(contents)
-        workspace.publish(contents, "test")
 
 
 # --- what has no answer ---

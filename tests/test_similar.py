@@ -1,7 +1,5 @@
 """`similar` to one item and to several: who is listed, and reasons that say of which item."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -140,11 +138,9 @@ def test_on_the_command_line(qkv, shop_path):
     found = qkv("-w", shop_path, "similar", 1, 4, "--exclude", 2, "--exclude", "ladder")
     assert found.code == 1
     assert "give an id" in found.stderr
-    rows = json.loads(
-        qkv(
-            "-w", shop_path, "similar", 1, 4, "--exclude", 2, "--explain", "--format", "json"
-        ).stdout
-    )
+    rows = qkv(
+        "-w", shop_path, "similar", 1, 4, "--exclude", 2, "--explain", "--format", "json"
+    ).json()
     assert not {1, 2, 4} & {row["id"] for row in rows}
     assert {part["item"] for part in rows[0]["parts"] if "item" in part} == {1, 4}
     wrong = qkv("-w", shop_path, "similar", "--user", 101, "--exclude", 2)

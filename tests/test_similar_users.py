@@ -3,7 +3,6 @@ was done to the workspace since.
 """
 
 import shutil
-from contextlib import closing
 
 import numpy as np
 import pandas as pd
@@ -12,12 +11,10 @@ import pytest
 import qkvsearch as qkv
 from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.engine import repair
-from qkvsearch.index import StoredModels
 from qkvsearch.index.learned_models import USERS, PreferencesComponent
-from qkvsearch.index.merge import merged_contents
 from qkvsearch.recommend.similar import _user_directions
-from qkvsearch.storage import Workspace
 from qkvsearch.text.labelled import unit_rows
+from tests.builds import republished
 
 ITEMS = pd.DataFrame({"id": range(1, 25), "title": [f"{'sea' if i % 2 else 'fox'} {i}"
                                                     for i in range(1, 25)]})  # fmt: skip
@@ -180,12 +177,9 @@ def test_where_known_items_left_all_are_solved_once_and_stored_by_compact(engine
 
 def test_a_build_without_vectors_solves_them_and_answers_as_one_with_them(engine, solved):
     like = engine.similar_users(EVERYBODY[2], explain=True).to_records()
-    workspace = Workspace(engine.workspace.path)
-    with closing(workspace.open()) as build:
-        contents = merged_contents(StoredModels(build), lambda *step: None)
-        PreferencesComponent().put(contents, **{USERS: None})
-        workspace.publish(contents, "test")
-    with qkv.open(workspace.path) as older:
+    path = engine.workspace.path
+    republished(path, lambda contents: PreferencesComponent().put(contents, **{USERS: None}))
+    with qkv.open(path) as older:
         assert f"implicit.{USERS}" not in older.snapshot
         assert older.similar_users(EVERYBODY[2], explain=True).to_records() == like
         assert solved == [len(EVERYBODY)]

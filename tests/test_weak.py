@@ -1,12 +1,6 @@
 """`recommend` from too little says so, and from enough says nothing."""
 
-import json
-import shutil
-
 import numpy as np
-import pytest
-
-from qkvsearch.engine import Engine
 
 
 def is_said(ranking):
@@ -55,38 +49,32 @@ def test_by_text_or_without_hits_nothing_is_said(things, movies):
 def test_it_is_in_json_and_in_words(qkv, movies_path):
     run = ("-w", movies_path, "recommend", "--like", "The Godfather")
     answer = qkv(*run, "--format", "json")
-    assert all(row["weak"] is True for row in json.loads(answer.stdout))
+    assert all(row["weak"] is True for row in answer.json())
     assert answer.stderr.startswith("Weak: these rest on one item")
     strong = qkv("-w", movies_path, "recommend", "--user", "u001", "--format", "json")
-    assert "weak" not in json.loads(strong.stdout)[0]
+    assert "weak" not in strong.json()[0]
     assert "Weak" not in strong.stderr
 
 
-@pytest.fixture
-def changing(movies_path, tmp_path):
-    with Engine(shutil.copytree(movies_path, tmp_path / "ws")) as engine:
-        yield engine
-
-
-def test_updates_keep_it_and_learning_finds_it_again(changing):
+def test_updates_keep_it_and_learning_finds_it_again(films):
     def state():
-        strength = changing.models.strength
-        godfather = changing.catalog.item_position("The Godfather")
+        strength = films.models.strength
+        godfather = films.catalog.item_position("The Godfather")
         return strength.level, int(strength.n_liking[godfather])
 
     before = state()
-    changing.remove("Heat")
+    films.remove("Heat")
     assert state() == before
-    assert is_said(changing.recommend(likes="The Godfather"))
-    changing.compact()
+    assert is_said(films.recommend(likes="The Godfather"))
+    films.compact()
     assert state() == before
     for user in range(40):
-        changing.record(f"new{user}", "The Godfather")
-        changing.record(f"new{user}", "Fargo")
-    changing.learn()
+        films.record(f"new{user}", "The Godfather")
+        films.record(f"new{user}", "Fargo")
+    films.learn()
     assert state() != before
     assert state()[1] == 48
-    assert not is_said(changing.recommend(likes="The Godfather"))
+    assert not is_said(films.recommend(likes="The Godfather"))
 
 
 # --- all users ---
@@ -97,15 +85,15 @@ def count_said(engine, path, **options):
     return [note for note in done.notes if note.startswith("Weak")]
 
 
-def test_all_users_are_counted(changing, tmp_path):
-    assert count_said(changing, tmp_path / "a.csv") == []
-    changing.record("ann", "The Godfather")
-    changing.record("bob", "Fargo")
-    changing.record("bob", "Heat")
-    expected = [user for user in changing.users.ids if is_said(changing.recommend(user=user, k=1))]
+def test_all_users_are_counted(films, tmp_path):
+    assert count_said(films, tmp_path / "a.csv") == []
+    films.record("ann", "The Godfather")
+    films.record("bob", "Fargo")
+    films.record("bob", "Heat")
+    expected = [user for user in films.users.ids if is_said(films.recommend(user=user, k=1))]
     assert expected == ["ann"]
     for i, options in enumerate([{}, {"damping": 30.0}, {"seen": True}, {"where": "year < 1940"}]):
-        (note,) = count_said(changing, tmp_path / f"{i}.jsonl", **options)
+        (note,) = count_said(films, tmp_path / f"{i}.jsonl", **options)
         assert "of 1 of the 402 users done now" in note
 
 

@@ -2,8 +2,6 @@
 now, and with items that shall not be among the hits.
 """
 
-import shutil
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,11 +12,6 @@ from qkvsearch.errors import QkvError, UnknownIdError
 
 ALL = 1000
 MODELS = ["preferences", "next-item"]
-
-
-@pytest.fixture
-def films(tmp_path, movies_path):
-    return qkvsearch.open(shutil.copytree(movies_path, tmp_path / "films"))
 
 
 def catalog(n):

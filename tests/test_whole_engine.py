@@ -1,13 +1,10 @@
 """What the command line can do, an engine can: its items and users, measuring, tuning, changing."""
 
-import shutil
-
 import numpy as np
 import pandas as pd
 import pytest
 
 import qkvsearch
-from qkvsearch.engine import Engine
 from qkvsearch.errors import QkvError, WorkspaceError
 from qkvsearch.evaluation import tuning
 
@@ -32,19 +29,18 @@ def test_items_are_rows_by_id_or_title(shop, shop_items):
     assert dict(shop.items)[4] == frame[frame["id"] == 4].iloc[0].to_dict()
 
 
-def test_users_are_those_of_the_build_and_those_recorded_since(movies_path, tmp_path):
-    with Engine(shutil.copytree(movies_path, tmp_path / "ws")) as engine:
-        log = engine.models.log()
-        counts = np.bincount(log.users)
-        assert list(engine.users) == list(log.user_ids)
-        assert engine.users.to_frame()["interactions"].tolist() == counts.tolist()
-        engine.record("newcomer", "Alien", 5)
-        engine.record("newcomer", "Heat")
-        engine.record("newcomer", "Heat", 3)
-        assert len(engine.users) == len(counts) + 1
-        assert engine.users["newcomer"] == {"id": "newcomer", "interactions": 2}
-        assert list(engine.users)[-1] == "newcomer"
-        assert engine.users.to_frame().iloc[-1].tolist() == ["newcomer", 2]
+def test_users_are_those_of_the_build_and_those_recorded_since(films):
+    log = films.models.log()
+    counts = np.bincount(log.users)
+    assert list(films.users) == list(log.user_ids)
+    assert films.users.to_frame()["interactions"].tolist() == counts.tolist()
+    films.record("newcomer", "Alien", 5)
+    films.record("newcomer", "Heat")
+    films.record("newcomer", "Heat", 3)
+    assert len(films.users) == len(counts) + 1
+    assert films.users["newcomer"] == {"id": "newcomer", "interactions": 2}
+    assert list(films.users)[-1] == "newcomer"
+    assert films.users.to_frame().iloc[-1].tolist() == ["newcomer", 2]
 
 
 def test_a_workspace_without_interactions_has_no_users(things):
@@ -96,45 +92,43 @@ def test_a_search_without_questions_cannot_be_judged(shop):
             shop.evaluate_search(*given)
 
 
-def test_recommendations_are_judged_by_the_log(movies, movies_path, tmp_path):
+def test_recommendations_are_judged_by_the_log(movies, films):
     seen = []
     found = movies.evaluate_recommend("strong", k=5, progress=lambda *where: seen.append(where[0]))
     assert found.facts["k"] == 5
     assert {"learning preferences", "ranking by qkvsearch", "learning ratings"} <= set(seen)
     assert list(found.notes) == []
-    with Engine(shutil.copytree(movies_path, tmp_path / "ws")) as engine:
-        engine.record("newcomer", "Alien", 5)
-        engine.snapshot.facts["tuned"] = {"protocol": "time", "settings": {"n_components": 4}}
-        other = engine.evaluate_recommend("strong", k=5)
-        assert other.metrics["ndcg@5"] != found.metrics["ndcg@5"]
-        assert other.notes[0].startswith("With the settings that tune found with `protocol` time; ")
-        assert other.notes[1:] == ["Left out: 1 recorded interactions."]
+    films.record("newcomer", "Alien", 5)
+    films.snapshot.facts["tuned"] = {"protocol": "time", "settings": {"n_components": 4}}
+    other = films.evaluate_recommend("strong", k=5)
+    assert other.metrics["ndcg@5"] != found.metrics["ndcg@5"]
+    assert other.notes[0].startswith("With the settings that tune found with `protocol` time; ")
+    assert other.notes[1:] == ["Left out: 1 recorded interactions."]
 
 
-def test_tuning_puts_settings_in_use_and_back(movies_path, tmp_path, monkeypatch):
+def test_tuning_puts_settings_in_use_and_back(films, monkeypatch):
     settings = {"n_components": 3, "max_iter": 2}
     monkeypatch.setattr(tuning, "draw", lambda *_: settings)
     monkeypatch.setattr(tuning.Tuning, "worthwhile", True)
     monkeypatch.setattr(tuning._Search, "best", lambda search: search._run(1, settings, 1.0))
-    with Engine(shutil.copytree(movies_path, tmp_path / "ws")) as engine:
-        before = answers(engine.recommend(user="u001"))
-        trials, stages = [], []
-        found = engine.tune(
-            trials=1,
-            random_state=4,
-            callback=lambda found: trials.append(len(found)),
-            progress=lambda *where: stages.append(where[0]),
-        )
-        assert trials == [1, 2]
-        assert stages[:2] == ["trying settings"] * 2
-        assert {"judging by the test part", "learning preferences"} <= set(stages)
-        assert found.settings == settings
-        kept = {"protocol": "random", "seed": 4, "settings": settings}
-        assert engine.info()["tuned"] == kept
-        assert answers(engine.recommend(user="u001")) != before
-        engine.reset_tuning()
-        assert engine.info()["tuned"] is None
-        assert answers(engine.recommend(user="u001")) == before
+    before = answers(films.recommend(user="u001"))
+    trials, stages = [], []
+    found = films.tune(
+        trials=1,
+        random_state=4,
+        callback=lambda found: trials.append(len(found)),
+        progress=lambda *where: stages.append(where[0]),
+    )
+    assert trials == [1, 2]
+    assert stages[:2] == ["trying settings"] * 2
+    assert {"judging by the test part", "learning preferences"} <= set(stages)
+    assert found.settings == settings
+    kept = {"protocol": "random", "seed": 4, "settings": settings}
+    assert films.info()["tuned"] == kept
+    assert answers(films.recommend(user="u001")) != before
+    films.reset_tuning()
+    assert films.info()["tuned"] is None
+    assert answers(films.recommend(user="u001")) == before
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,24 @@
 """Every test of a door starts in an empty folder."""
 
+import shutil
+from pathlib import Path
+
 import pytest
 
 from qkvsearch.data.samples import SAMPLES, Sample
+from qkvsearch.index import merge as merging
 
 
 @pytest.fixture(autouse=True)
 def in_an_empty_folder(surroundings):
     pass
+
+
+@pytest.fixture
+def shop_here(surroundings, shop_path, monkeypatch):
+    """The shop as the workspace of this folder, whose few items no change is too many for."""
+    monkeypatch.setattr(merging, "MAX_CHANGED_SHARE", 9)
+    return Path(shutil.copytree(shop_path, ".qkvsearch"))
 
 
 @pytest.fixture

@@ -1,20 +1,10 @@
 """`add` and `remove`: what they say, and that `search` and `record` know it at once."""
 
-import json
-import shutil
-
 import pytest
 
 
-@pytest.fixture
-def shop_here(surroundings, shop_path, monkeypatch):
-    """The shop as the workspace of this folder."""
-    shutil.copytree(shop_path, ".qkvsearch")
-
-
 def ids(answer):
-    assert answer.code == 0, answer.stderr
-    return [row["id"] for row in json.loads(answer.stdout)]
+    return [row["id"] for row in answer.json()]
 
 
 def test_an_added_item_is_found_recommended_from_and_removed_again(qkv, shop_here, tmp_path):

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 import re
 
 import numpy as np
@@ -28,12 +27,12 @@ def attend(qkv, tiny_bert):
 
 
 def test_json_holds_the_models_weights_and_says_which_head(attend, tiny_bert):
-    rows = json.loads(attend(TEXT, "--layer", 1, "--head", 2, "--format", "json").stdout)
+    rows = attend(TEXT, "--layer", 1, "--head", 2, "--format", "json").json()
     weights = pretrained(str(tiny_bert)).attend(TEXT).weights[1, 2]
     assert [row["weight"] for row in rows] == weights.ravel().tolist()
     assert list(rows[0]) == FIELDS
     assert {(row["layer"], row["head"]) for row in rows} == {(1, 2)}
-    mean = json.loads(attend(TEXT, "--layer", 0, "--format", "json").stdout)
+    mean = attend(TEXT, "--layer", 0, "--format", "json").json()
     assert {(row["layer"], row["head"]) for row in mean} == {(0, None)}
 
 
@@ -92,7 +91,7 @@ def test_all_heads_stand_beside_each_other_with_a_symbol_a_pair(attend):
     assert lines[0].split() == ["0.0", "0.1", "0.2"]
     assert lines[1].count("·") == 3 * (len(TOKENS) - 1)
     assert [line.split()[0] for line in lines[1 : 1 + len(TOKENS)]] == TOKENS
-    rows = json.loads(attend(TEXT, "--head", "all", "--format", "json").stdout)
+    rows = attend(TEXT, "--head", "all", "--format", "json").json()
     assert len(rows) == 6 * len(TOKENS) ** 2
     assert {(row["layer"], row["head"]) for row in rows} == {
         (i, j) for i in (0, 1) for j in (0, 1, 2)
@@ -100,7 +99,7 @@ def test_all_heads_stand_beside_each_other_with_a_symbol_a_pair(attend):
 
 
 def test_focus_lists_words_with_the_head_that_looks_most(attend):
-    rows = json.loads(attend(TEXT, "--focus", "season", "--format", "json").stdout)
+    rows = attend(TEXT, "--focus", "season", "--format", "json").json()
     assert {row["key"] for row in rows} == {"deep", "redder", "sea"}
     assert {row["query"] for row in rows} == {"season"}
     assert list(rows[0]) == FIELDS
@@ -137,7 +136,7 @@ def test_a_word_in_focus_has_a_table_with_layer_and_head_where_there_are_layers(
 
 
 def test_against_counts_depths_from_before_any_attention(attend):
-    rows = json.loads(attend("deep sea", "--against", "red sea", "--format", "json").stdout)
+    rows = attend("deep sea", "--against", "red sea", "--format", "json").json()
     assert [(row["word"], row["after_layers"]) for row in rows] == [("sea", i) for i in range(3)]
     lines = attend("deep sea", "--against", "red sea").stdout.splitlines()
     assert lines[0].split() == ["layers", "sea"]
@@ -146,13 +145,13 @@ def test_against_counts_depths_from_before_any_attention(attend):
 
 def test_without_layers_focus_and_against_work_on_the_plain_attention(qkv, videos_path):
     run = ("-w", videos_path, "attend", "guitar bass fishing", "--format", "json")
-    pairs = {(row["query"], row["key"]): row["weight"] for row in json.loads(qkv(*run).stdout)}
-    rows = json.loads(qkv(*run, "--focus", "bass").stdout)
+    pairs = {(row["query"], row["key"]): row["weight"] for row in qkv(*run).json()}
+    rows = qkv(*run, "--focus", "bass").json()
     assert {row["key"]: row["weight"] for row in rows} == {
         key: pairs["bass", key] for key in ("guitar", "fishing")
     }
     assert "layer" not in rows[0]
-    before, after = json.loads(qkv(*run, "--against", "bass drum").stdout)
+    before, after = qkv(*run, "--against", "bass drum").json()
     assert before["cosine"] == pytest.approx(1, abs=1e-5)
     assert after["cosine"] < before["cosine"]
 

@@ -1,7 +1,5 @@
 """`qkvsearch build` says what it took and why; samples follow what is installed."""
 
-import json
-
 import pytest
 
 from qkvsearch.cli.build import memory_advice
@@ -58,11 +56,11 @@ def test_a_sample_is_built_anew_where_another_encoder_is_installed(
         monkeypatch.setenv(name, str(tmp_path / "home"))
     monkeypatch.setattr(choice, "installed", lambda: ())
     question = ["-w", "sample:videos", "search", "red apple", "--format", "json"]
-    before = json.loads(qkv(*question).stdout)
+    before = qkv(*question).json()
     assert set(before[0]["heads"]) == {"lexical", "lsa", "contrastive"}
     # As if a package were there that reads nothing better: a build of its own all the same.
     monkeypatch.setattr(choice, "installed", lambda: ("other",))
-    assert json.loads(qkv(*question).stdout) == before
+    assert qkv(*question).json() == before
     folders = sorted(path.name for path in (tmp_path / "home").rglob("videos-*"))
     assert [name.rpartition("-")[2] for name in folders] == ["corpus", "other"]
 
@@ -96,7 +94,7 @@ def test_a_plan_names_the_option_that_helps_where_memory_is_too_small(tmp_path):
 def test_warnings_stay_with_the_build(qkv, tmp_path):
     (tmp_path / "log.csv").write_text("user,item\nann,1\nbob,9\n")
     qkv("-w", "ws", "build", "items.csv", "--interactions", "log.csv", "--encoder", "corpus")
-    rows = json.loads(qkv("-w", "ws", "info", "--format", "json").stdout)[0]["rows"]
+    rows = qkv("-w", "ws", "info", "--format", "json").json()[0]["rows"]
     assert any(line.startswith("Warning: log.csv: 1 of 2 rows were skipped") for line in rows)
 
 
@@ -120,7 +118,7 @@ def test_the_language_and_why_are_said_and_shown(qkv, tmp_path):
     )
     answer = qkv("-w", "ws", "build", "laden.csv")
     assert "Language: German (guessed from 3 texts)." in answer.stderr
-    (info,) = json.loads(qkv("-w", "ws", "info", "--format", "json").stdout)
+    (info,) = qkv("-w", "ws", "info", "--format", "json").json()
     assert (info["language"], info["language_chosen"]) == ("german", "guessed from 3 texts")
     answer = qkv("-w", "ws", "build", "laden.csv", "--language", "nl")
     assert "Language: Dutch (your choice)." in answer.stderr
@@ -144,8 +142,6 @@ def test_a_delimiter_that_is_told_is_that_of_every_file(qkv, tmp_path):
     ):  # fmt: skip
         answer = qkv("-w", "ws", *command, *told)
         assert answer.code == 0, answer.stderr
-    titles = {
-        row["title"] for row in json.loads(qkv("-w", "ws", "items", "--format", "json").stdout)
-    }
+    titles = {row["title"] for row in qkv("-w", "ws", "items", "--format", "json").json()}
     assert titles == {"red, apple", "blue, pear", "green, plum"}
     assert qkv("-w", "ws", "record", "ann", "1", *told).code == 2

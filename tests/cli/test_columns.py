@@ -49,7 +49,7 @@ def test_build_says_a_line_a_column_and_info_repeats_it(qkv, shop):
 
 def test_info_as_json_has_a_record_a_column(qkv, shop):
     assert qkv("-w", "ws", *shop).code == 0
-    (info,) = json.loads(qkv("-w", "ws", "info", "--format", "json").stdout)
+    (info,) = qkv("-w", "ws", "info", "--format", "json").json()
     columns = {column["name"]: column for column in info["columns"]}
     assert {name: column["type"] for name, column in columns.items()} == {
         "SKU": "text", "Name": "text", "Description": "text", "Price": "number", "Tags": "list",

@@ -2,7 +2,6 @@
 
 import hashlib
 import http.server
-import json
 import threading
 import zipfile
 from functools import partial
@@ -49,7 +48,7 @@ def test_a_set_that_is_there_already_exits_1(qkv, tiny):
 
 
 def test_list_names_samples_and_downloads(qkv):
-    rows = json.loads(qkv("data", "list", "--format", "json").stdout)
+    rows = qkv("data", "list", "--format", "json").json()
     assert {"sample:movies", "sample:videos", "ml-latest-small", "ml-1m"} <= {
         row["name"] for row in rows
     }

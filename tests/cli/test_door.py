@@ -46,17 +46,16 @@ def test_a_sample_is_built_once_for_those_who_ask_at_once(samples):
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="open files are listed by Linux")
-def test_a_command_lets_go_of_its_workspace_when_it_ends(qkv, movies_path, tmp_path):
+def test_a_command_lets_go_of_its_workspace_when_it_ends(qkv, films_path):
     """And does not leave that to the garbage collector: SQLite waits up to a minute for a lock."""
-    path = shutil.copytree(movies_path, tmp_path / "films")
     gc.disable()
     try:
-        assert qkv("-w", path, "search", "bread").code == 0
-        assert qkv("-w", path, "record", "me", "Heat").code == 0
+        assert qkv("-w", films_path, "search", "bread").code == 0
+        assert qkv("-w", films_path, "record", "me", "Heat").code == 0
         held = [Path(os.path.realpath(file)) for file in Path("/proc/self/fd").iterdir()]
     finally:
         gc.enable()
-    assert not [file for file in held if path in file.parents]
+    assert not [file for file in held if films_path in file.parents]
 
 
 def test_samples_answer_where_no_home_can_be_written_to(qkv, monkeypatch, tmp_path, small_sample):

@@ -23,6 +23,8 @@ COMMAND = [sys.executable, "-c", "from qkvsearch.cli import main; main()"]
         (("frobnicate",), 2, "see qkvsearch --help"),
         (("search",), 2, "QUERY"),
         (("search", "x", "-k", "-1"), 2, "-1"),
+        (("recommend", "--user", "u001", "-k", "-1"), 2, "-1"),
+        (("similar", "Heat", "-k", "many"), 2, "many"),
         (("search", "x", "--temperature", "0"), 2, "--temperature"),
         (("search", "x", "--format", "yaml"), 2, "yaml"),
         (("recommend",), 2, "--like"),

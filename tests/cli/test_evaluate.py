@@ -13,6 +13,8 @@ from qkvsearch.collaborative.next_item import NextItem
 from qkvsearch.evaluation import systems
 from qkvsearch.evaluation.splits import PROTOCOLS
 
+SYSTEMS = ["qkvsearch", "collaborative", "neighbours", "popularity", "item-knn", "ease", "biases"]
+
 
 @pytest.fixture
 def judged(tmp_path):
@@ -24,8 +26,7 @@ def judged(tmp_path):
 
 def test_search_gives_one_object(qkv, shop_path, judged):
     answer = qkv("-w", shop_path, "evaluate", *judged, "--format", "json")
-    found = json.loads(answer.stdout)
-    assert answer.code == 0
+    found = answer.json()
     assert list(found)[:3] == ["protocol", "metrics", "baselines"]
     assert found["metrics"] == {"ndcg@10": 1.0, "mrr@10": 1.0, "recall@100": 1.0}
     assert set(found["baselines"]) == {"lexical"}
@@ -35,9 +36,9 @@ def test_search_gives_one_object(qkv, shop_path, judged):
 
 def test_search_takes_heads_and_is_no_baseline_of_itself(qkv, shop_path, judged):
     run = ("-w", shop_path, "evaluate", *judged, "--format", "json")
-    assert json.loads(qkv(*run, "--heads", "lexical").stdout)["baselines"] == {}
-    both = json.loads(qkv(*run, "--heads", "lexical, semantic").stdout)
-    assert both == json.loads(qkv(*run).stdout)
+    assert qkv(*run, "--heads", "lexical").json()["baselines"] == {}
+    both = qkv(*run, "--heads", "lexical, semantic").json()
+    assert both == qkv(*run).json()
 
 
 def test_search_says_which_judged_items_are_not_there(qkv, shop_path, judged, tmp_path):
@@ -45,7 +46,7 @@ def test_search_says_which_judged_items_are_not_there(qkv, shop_path, judged, tm
         file.write("q1 0 999 1\n")
     answer = qkv("-w", shop_path, "evaluate", *judged, "--format", "json")
     assert "1 items not in catalog count as missed: 999" in answer.stderr
-    assert json.loads(answer.stdout)["metrics"]["recall@100"] == 0.75
+    assert answer.json()["metrics"]["recall@100"] == 0.75
 
 
 def test_training_scores_are_said(qkv, judged, shop_items, tmp_path):
@@ -58,17 +59,17 @@ def test_training_scores_are_said(qkv, judged, shop_items, tmp_path):
     qkv("-w", "ws", "remove", "30")
     answer = qkv(*evaluate)
     assert "Training scores: the weights of this build were learned from all 2" in answer.stderr
-    assert json.loads(answer.stdout)["learned_from"] == 2
+    assert answer.json()["learned_from"] == 2
     (tmp_path / "q.tsv").write_text("1\tRed  apple\n2\tladders\n3\tpie\n", encoding="utf-8")
     (tmp_path / "qrels.txt").write_text("1 1\n2 7\n3 3\n", encoding="utf-8")
     qkv("-w", "ws", "compact")
     some = qkv(*evaluate)
     assert "learned from 1 of the 3 judged queries" in some.stderr
-    assert json.loads(some.stdout)["learned_from"] == 1
+    assert some.json()["learned_from"] == 1
     qkv(*build)
     none = qkv(*evaluate)
     assert "Training scores" not in none.stderr
-    assert json.loads(none.stdout)["learned_from"] == 0
+    assert none.json()["learned_from"] == 0
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -76,8 +77,7 @@ def test_recommend_gives_one_object_with_its_baselines(qkv, movies_path, protoco
     answer = qkv(
         "-w", movies_path, "evaluate", "recommend", "--protocol", protocol, "--format", "json"
     )
-    found = json.loads(answer.stdout)
-    assert answer.code == 0
+    found = answer.json()
     assert found["protocol"] == protocol
     names = "ndcg recall precision hit_rate mrr map novelty diversity coverage".split()
     ranked = {f"{name}@10" for name in names}
@@ -96,29 +96,20 @@ def test_recommend_gives_one_object_with_its_baselines(qkv, movies_path, protoco
 
 def test_recommend_takes_k_and_a_seed(qkv, shop_path):
     run = ("-w", shop_path, "evaluate", "recommend", "--format", "json")
-    found = json.loads(qkv(*run, "-k", 3, "--seed", 5).stdout)
+    found = qkv(*run, "-k", 3, "--seed", 5).json()
     assert (found["k"], found["random_state"]) == (3, 5)
     assert "recall@3" in found["metrics"]
-    assert found != json.loads(qkv(*run, "-k", 3).stdout)
+    assert found != qkv(*run, "-k", 3).json()
 
 
 def test_other_formats_have_a_row_for_each_system(qkv, shop_path, tmp_path):
     run = ("-w", shop_path, "evaluate", "recommend")
-    systems = [
-        "qkvsearch",
-        "collaborative",
-        "neighbours",
-        "popularity",
-        "item-knn",
-        "ease",
-        "biases",
-    ]
     rows = list(csv.DictReader(io.StringIO(qkv(*run, "--format", "csv").stdout)))
-    assert [row["system"] for row in rows] == systems
-    exact = json.loads(qkv(*run, "--format", "json").stdout)["metrics"]
+    assert [row["system"] for row in rows] == SYSTEMS
+    exact = qkv(*run, "--format", "json").json()["metrics"]
     assert float(rows[0]["ndcg@10"]) == exact["ndcg@10"]
     lines = qkv(*run, "--format", "jsonl").stdout.splitlines()
-    assert [json.loads(line)["system"] for line in lines] == systems
+    assert [json.loads(line)["system"] for line in lines] == SYSTEMS
     assert qkv(*run, "--format", "markdown").stdout.startswith("| protocol | system |")
     assert qkv(*run, "-o", "found.json").stdout == ""
     assert json.loads((tmp_path / "found.json").read_text())["metrics"] == exact
@@ -132,17 +123,8 @@ def test_the_table_has_a_line_a_system_and_marks_the_best(qkv, movies_path):
     first, second = lines[:8], lines[9:18]
     assert first[0].split() == ["ndcg", "recall", "precision", "hit_rate", "mrr", "map"]
     assert second[0].split() == ["novelty", "diversity", "coverage", "rmse", "mae"]
-    systems = [
-        "qkvsearch",
-        "collaborative",
-        "neighbours",
-        "popularity",
-        "item-knn",
-        "ease",
-        "biases",
-    ]
-    assert [line.split()[0] for line in first[1:] if "±" not in line] == systems[:-1]
-    assert [line.split()[0] for line in second[1:] if "±" not in line] == systems
+    assert [line.split()[0] for line in first[1:] if "±" not in line] == SYSTEMS[:-1]
+    assert [line.split()[0] for line in second[1:] if "±" not in line] == SYSTEMS
     assert sum(line.count("*") for line in first) == 6
     assert sum(line.count("*") for line in second) == 2  # more novelty is not better
     assert first[2].count("±") == 6
@@ -157,7 +139,7 @@ def test_the_model_of_what_comes_next_is_judged_on_request(qkv, movies_path, mon
     monkeypatch.setattr(systems, "NextItem", partial(NextItem, 8, max_iter=1))
     run = ("-w", movies_path, "evaluate", "recommend", "--next-item")
     answer = qkv(*run, "--protocol", "leave-last-out", "--format", "json")
-    found = json.loads(answer.stdout)
+    found = answer.json()
     assert list(found["baselines"]) == ["popularity", "item-knn", "ease", "next-item", "biases"]
     assert set(found["baselines"]["next-item"]) == set(found["baselines"]["ease"])
     refused = qkv(*run, "--protocol", "strong")
@@ -168,7 +150,7 @@ def test_the_model_of_what_comes_next_is_judged_on_request(qkv, movies_path, mon
 def test_what_is_left_out_is_said(qkv, shop_path, monkeypatch):
     monkeypatch.setattr(systems, "MAX_EASE_ITEMS", 3)
     answer = qkv("-w", shop_path, "evaluate", "recommend", "--format", "json")
-    found = json.loads(answer.stdout)
+    found = answer.json()
     assert "Left out of ease: 5 of 8 items, all but the 3" in answer.stderr
     assert found["left_out"]["ease"] in answer.stderr
     assert "ease" in found["baselines"]
@@ -177,21 +159,21 @@ def test_what_is_left_out_is_said(qkv, shop_path, monkeypatch):
 def test_a_sample_of_the_users_is_judged_on_request(qkv, movies_path):
     run = ("-w", movies_path, "evaluate", "recommend")
     answer = qkv(*run, "--users", 20, "--format", "json")
-    found = json.loads(answer.stdout)
+    found = answer.json()
     assert found["users"] == 20 < found["eligible_users"]
     of_all = f"20 of {found['eligible_users']}"
     assert f"{of_all} users, drawn at random (--users)" in answer.stderr
-    assert json.loads(qkv(*run, "--users", 20, "--format", "json").stdout) == found
+    assert qkv(*run, "--users", 20, "--format", "json").json() == found
     assert f"k = 10: {of_all} users evaluated;" in " ".join(qkv(*run, "--users", 20).stdout.split())
-    every = json.loads(qkv(*run, "--users", 0, "--format", "json").stdout)
+    every = qkv(*run, "--users", 0, "--format", "json").json()
     assert every["users"] == every["eligible_users"]
-    assert every == json.loads(qkv(*run, "--format", "json").stdout)
+    assert every == qkv(*run, "--format", "json").json()
 
 
 def test_the_samples_are_judged_where_they_are_named(qkv, tmp_path):
     assert qkv("evaluate", "recommend").code == 1
     answer = qkv("-w", "sample:movies", "evaluate", "recommend", "--format", "json")
-    assert json.loads(answer.stdout)["items"] > 100
+    assert answer.json()["items"] > 100
     (tmp_path / "q.tsv").write_text("q1\tattention\n", encoding="utf-8")
     (tmp_path / "r.tsv").write_text("q1\tv001\n", encoding="utf-8")
     given = ("evaluate", "search", "--queries", "q.tsv", "--qrels", "r.tsv")

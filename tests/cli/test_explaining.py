@@ -57,7 +57,7 @@ def test_another_value_is_refused():
      ["search", "apple", "--user", "101"], ["search", "apple", "--fusion", "ranks"]],
 )  # fmt: skip
 def test_json_has_all_parts_and_plain_reasons_that_add_up(qkv, shop_path, asked, how):
-    rows = json.loads(qkv("-w", shop_path, *asked, *how, "--format", "json").stdout)
+    rows = qkv("-w", shop_path, *asked, *how, "--format", "json").json()
     assert rows
     for row in rows:
         parts = [part["value"] for part in row.get("parts", ())]
@@ -71,7 +71,7 @@ def test_json_has_all_parts_and_plain_reasons_that_add_up(qkv, shop_path, asked,
 def test_full_is_every_part_of_the_first_hit(qkv, videos_path):
     def ask(*more):
         found = qkv("-w", videos_path, "search", "tie a knot", *more, "--format", "json")
-        return [len(row["parts"]) for row in json.loads(found.stdout)], found.stderr
+        return [len(row["parts"]) for row in found.json()], found.stderr
 
     counts, said = ask("-k", 2, "--explain", "full")
     assert counts[0] > counts[1] == 21

@@ -3,18 +3,12 @@
 import csv
 import io
 import json
-import shutil
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 import qkvsearch as qkv_package
-
-
-def rows(answer):
-    assert answer.code == 0, answer.stderr
-    return json.loads(answer.stdout)
 
 
 @pytest.fixture
@@ -46,7 +40,7 @@ def goods(tmp_path_factory):
 @pytest.mark.parametrize("question", [("search", "tent"), ("similar", "0001"), ("items",)])
 def test_own_columns_are_in_every_format_as_their_owner_spells_them(qkv, goods, question):
     ask = (*goods, *question, "--fields", "price, NAME,sku", "-k", 3, "--format")
-    found = rows(qkv(*ask, "json"))
+    found = qkv(*ask, "json").json()
     assert all(row["Price"] == int(row["id"]) * 10.5 for row in found)
     assert all(row["Name"] == row["title"] and row["SKU"] == row["id"] for row in found)
     assert [json.loads(line) for line in qkv(*ask, "jsonl").stdout.splitlines()] == found
@@ -56,7 +50,7 @@ def test_own_columns_are_in_every_format_as_their_owner_spells_them(qkv, goods, 
 
 
 def test_recommendations_have_own_columns_for_one_and_for_all(qkv, shop):
-    hit, *_ = rows(qkv(*shop, "recommend", "--user", 101, "--fields", "made", "--format", "json"))
+    hit, *_ = qkv(*shop, "recommend", "--user", 101, "--fields", "made", "--format", "json").json()
     assert isinstance(hit["made"], int)
     assert list(hit)[:6] == ["rank", "id", "title", "score", "weight", "made"]
     ask = (*shop, "recommend", "--all-users", "--fields", "made", "-k", 2)
@@ -72,7 +66,7 @@ def test_recommendations_have_own_columns_for_one_and_for_all(qkv, shop):
 
 
 def test_a_column_that_is_called_like_a_part_of_a_hit_does_not_replace_it(qkv, goods):
-    hit, *_ = rows(qkv(*goods, "search", "tent", "--fields", "score", "-k", 1, "--format", "json"))
+    hit, *_ = qkv(*goods, "search", "tent", "--fields", "score", "-k", 1, "--format", "json").json()
     assert hit["items.score"] == int(hit["id"]) + 99
     assert hit["score"] != hit["items.score"]
 
@@ -129,7 +123,7 @@ def test_the_ids_of_raw_csv_are_found_again(qkv, formulas):
     ids = [row["id"] for row in csv.DictReader(io.StringIO(Path("ids.csv").read_text()))]
     Path("only.txt").write_text("\n".join(ids))
     answer = qkv(*formulas, "recommend", "--user", "v", "--only", "only.txt", "--format", "json")
-    assert [row["id"] for row in rows(answer)] == ["=a"]
+    assert [row["id"] for row in answer.json()] == ["=a"]
 
 
 # --- pages ---
@@ -146,8 +140,8 @@ def test_the_ids_of_raw_csv_are_found_again(qkv, formulas):
 )
 def test_pages_hold_all_hits_once_with_the_ranks_of_the_whole(qkv, goods, question):
     ask = (*goods, *question, "--format", "json")
-    whole = rows(qkv(*ask, "-k", 10))
-    pages = [rows(qkv(*ask, "-k", 4, "--offset", start)) for start in (0, 4, 8)]
+    whole = qkv(*ask, "-k", 10).json()
+    pages = [qkv(*ask, "-k", 4, "--offset", start).json() for start in (0, 4, 8)]
     assert [row for page in pages for row in page][:10] == whole
 
 
@@ -159,9 +153,9 @@ def test_beyond_the_last_hit_that_is_said(qkv, goods):
 
 def test_hits_of_little_weight_can_be_left_out(qkv, goods):
     ask = (*goods, "search", "red tent 3", "-k", 30, "--format", "json")
-    whole = rows(qkv(*ask))
+    whole = qkv(*ask).json()
     least = whole[4]["weight"]
-    kept = rows(qkv(*ask, "--min-weight", least))
+    kept = qkv(*ask, "--min-weight", least).json()
     assert kept == [row for row in whole if row["weight"] >= least]
     assert 0 < len(kept) < len(whole)
     answer = qkv(*ask, "--min-weight", 1)
@@ -173,10 +167,10 @@ def test_hits_of_little_weight_can_be_left_out(qkv, goods):
 
 def test_items_are_listed_filtered_and_paged(qkv, goods):
     ask = (*goods, "items", "--where", "price < 80")
-    assert [row["id"] for row in rows(qkv(*ask, "-k", 100000, "--format", "json"))] == [
+    assert [row["id"] for row in qkv(*ask, "-k", 100000, "--format", "json").json()] == [
         f"{n:04d}" for n in range(1, 8)
     ]
-    found = rows(qkv(*ask, "-k", 2, "--offset", 5, "--fields", "PRICE", "--format", "json"))
+    found = qkv(*ask, "-k", 2, "--offset", 5, "--fields", "PRICE", "--format", "json").json()
     assert found == [
         {"id": "0006", "title": "blue tent 6", "Price": 63.0},
         {"id": "0007", "title": "red tent 7", "Price": 73.5},
@@ -190,19 +184,19 @@ def test_a_table_ends_with_how_many_there_are(qkv, goods):
     assert (answer.stdout, answer.stderr) == ("", "No items.\n")
 
 
-def test_users_are_listed_filtered_and_paged(qkv, shop_path, tmp_path):
-    shop = ("-w", shutil.copytree(shop_path, tmp_path / "shop"))
+def test_users_are_listed_filtered_and_paged(qkv, shop_copy):
+    shop = ("-w", shop_copy)
     assert qkv(*shop, "record", "new", "red apple", 5).code == 0
-    everyone = rows(qkv(*shop, "users", "-k", 100, "--format", "json"))
+    everyone = qkv(*shop, "users", "-k", 100, "--format", "json").json()
     assert everyone[-1] == {"id": "new", "interactions": 1, "recorded": 1}
     assert all(isinstance(row["id"], int) for row in everyone[:-1])
-    busy = rows(qkv(*shop, "users", "--where", "interactions > 3", "--format", "json"))
+    busy = qkv(*shop, "users", "--where", "interactions > 3", "--format", "json").json()
     assert busy == [row for row in everyone if row["interactions"] > 3]
-    assert rows(qkv(*shop, "users", "-k", 2, "--offset", 1, "--format", "json")) == everyone[1:3]
+    assert qkv(*shop, "users", "-k", 2, "--offset", 1, "--format", "json").json() == everyone[1:3]
 
 
 def test_an_item_is_shown_with_all_its_columns_as_one_object(qkv, goods):
-    card = rows(qkv(*goods, "show", "red tent 3", "--format", "json"))
+    card = qkv(*goods, "show", "red tent 3", "--format", "json").json()
     assert card["id"] == card["SKU"] == "0003"
     assert (card["Price"], card["items.score"], card["users"]) == (31.5, 102, 0)
     assert "About" in qkv(*goods, "show", "0003").stdout
@@ -211,19 +205,19 @@ def test_an_item_is_shown_with_all_its_columns_as_one_object(qkv, goods):
 # --- a removal, tried first ---
 
 
-def test_a_dry_run_lists_what_would_leave_and_changes_nothing(qkv, shop_path, tmp_path):
-    shop = ("-w", shutil.copytree(shop_path, tmp_path / "shop"))
-    before = rows(qkv(*shop, "items", "-k", 100, "--format", "json"))
+def test_a_dry_run_lists_what_would_leave_and_changes_nothing(qkv, shop_copy):
+    shop = ("-w", shop_copy)
+    before = qkv(*shop, "items", "-k", 100, "--format", "json").json()
     ask = (*shop, "remove", "--where", "made > 2005")
     answer = qkv(*ask, "--dry-run", "--format", "json")
-    would_leave = rows(answer)
+    would_leave = answer.json()
     assert would_leave
     assert f"{len(would_leave)} would be removed (made > 2005), with" in answer.stderr
     assert f"Among them: {would_leave[0]['title']}" in answer.stderr
-    assert rows(qkv(*shop, "items", "-k", 100, "--format", "json")) == before
+    assert qkv(*shop, "items", "-k", 100, "--format", "json").json() == before
 
     said = answer.stderr.splitlines()[0].replace(" would be removed", " removed")
     done = qkv(*ask)
     assert done.stderr.splitlines()[0] == said.replace(" would stay", "")
-    left = rows(qkv(*shop, "items", "-k", 100, "--format", "json"))
+    left = qkv(*shop, "items", "-k", 100, "--format", "json").json()
     assert left == [row for row in before if row not in would_leave]

@@ -4,21 +4,15 @@ import hashlib
 import json
 
 import pytest
-from click.testing import CliRunner
 
 from qkvsearch._utils.user_files import MODELS_VARIABLE
-from qkvsearch.cli import group
 from qkvsearch.text.pretrained import fetch as models
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch):
+def run(qkv, tmp_path, monkeypatch):
     monkeypatch.setenv(MODELS_VARIABLE, str(tmp_path / "models"))
-
-    def call(*args, quiet=False):
-        return CliRunner().invoke(group, [*(["-q"] if quiet else []), "model", *args])
-
-    return call
+    return lambda *args, quiet=False: qkv(*["-q"] * quiet, "model", *args)
 
 
 @pytest.fixture
@@ -35,30 +29,30 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_list_says_what_is_installed_and_where(run, folder, tmp_path):
-    rows = {row["name"]: row for row in json.loads(run("list", "--format", "json").stdout)}
+    rows = {row["name"]: row for row in run("list", "--format", "json").json()}
     assert list(rows) == ["corpus", "static", "minilm"]
     assert rows["corpus"]["installed"] is True
     assert (rows["minilm"]["installed"], rows["minilm"]["path"]) == (False, None)
-    run("fetch", "minilm", "--from", str(folder))
+    run("fetch", "minilm", "--from", folder)
     row = json.loads(run("list", "--format", "jsonl").stdout.splitlines()[2])
     assert (row["installed"], row["path"]) == (True, str(tmp_path / "models" / "minilm"))
 
 
 def test_fetch_prints_where_and_says_the_licence(run, folder, tmp_path):
-    answer = run("fetch", "minilm", "--from", str(folder))
-    assert (answer.exit_code, answer.stdout) == (0, f"{tmp_path / 'models' / 'minilm'}\n")
+    answer = run("fetch", "minilm", "--from", folder)
+    assert (answer.code, answer.stdout) == (0, f"{tmp_path / 'models' / 'minilm'}\n")
     assert "Licence: Apache-2.0" in answer.stderr
-    assert run("fetch", "minilm", "--from", str(folder), quiet=True).stderr == ""
+    assert run("fetch", "minilm", "--from", folder, quiet=True).stderr == ""
 
 
 def test_a_wrong_folder_is_a_clear_error(run, tmp_path):
     (tmp_path / "empty").mkdir()
-    answer = run("fetch", "minilm", "--from", str(tmp_path / "empty"))
-    assert answer.exit_code == 1
-    assert "Error: " in answer.output
-    assert "0 files model.safetensors" in answer.output
+    answer = run("fetch", "minilm", "--from", tmp_path / "empty")
+    assert answer.code == 1
+    assert "Error: " in answer.stderr
+    assert "0 files model.safetensors" in answer.stderr
 
 
 def test_another_model_or_a_missing_file_is_refused(run):
-    assert run("fetch", "static").exit_code == 1
-    assert run("fetch", "minilm", "--from", "nowhere").exit_code == 2
+    assert run("fetch", "static").code == 1
+    assert run("fetch", "minilm", "--from", "nowhere").code == 2

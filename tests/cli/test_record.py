@@ -1,7 +1,5 @@
 """`qkvsearch record` and `history`: say what they did, refuse what they cannot."""
 
-import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -11,17 +9,12 @@ from qkvsearch.recommend.recording import Recording
 
 
 @pytest.fixture
-def films(movies_path, tmp_path):
-    return ("-w", shutil.copytree(movies_path, tmp_path / "films"))
-
-
-def rows(answer):
-    assert answer.code == 0, answer.stderr
-    return json.loads(answer.stdout)
+def films(films_path):
+    return ("-w", films_path)
 
 
 def history(qkv, films, user):
-    return rows(qkv(*films, "history", user, "--format", "json"))
+    return qkv(*films, "history", user, "--format", "json").json()
 
 
 def test_the_next_recommend_knows_it(qkv, films):
@@ -29,7 +22,7 @@ def test_the_next_recommend_knows_it(qkv, films):
     assert (said.code, said.stdout) == (0, "")
     assert said.stderr == "Recorded batch 1: user newcomer, Alien (m056), rated 5.\n"
     answer = qkv(*films, "recommend", "--user", "newcomer", "--explain", "--format", "json")
-    assert [reason["title"] for reason in rows(answer)[0]["because"]] == ["Alien"]
+    assert [reason["title"] for reason in answer.json()[0]["because"]] == ["Alien"]
 
 
 def test_a_rating_may_be_below_zero(qkv, movies_path):
@@ -46,7 +39,7 @@ def test_what_looks_like_an_option_is_no_user(qkv, films, words):
     answer = qkv(*films, "record", *words)
     assert (answer.code, answer.stdout) == (2, "")
     assert "No such option" in answer.stderr
-    assert rows(qkv(*films, "info", "--format", "json"))[0]["recorded"] == 0
+    assert qkv(*films, "info", "--format", "json").json()[0]["recorded"] == 0
 
 
 def test_after_two_dashes_a_user_may_begin_with_one(qkv, films):
@@ -122,7 +115,7 @@ def test_the_columns_of_a_file_can_be_told(qkv, films):
 
 def test_what_was_recorded_comes_in_every_format(qkv, films):
     answer = qkv(*films, "record", "new", "Alien", 4, "--format", "json")
-    assert rows(answer) == [
+    assert answer.json() == [
         {"user": "new", "id": "m056", "title": "Alien", "rating": 4.0, "batch": 1}
     ]
     assert "Recorded" in answer.stderr
@@ -142,7 +135,7 @@ def test_records_are_listed_and_marked(qkv, films):
     assert qkv(*films, "records").stderr == "No records.\n"
     qkv(*films, "record", "u001", "Alien", 4)
     qkv(*films, "record", "new", "Heat")
-    found = rows(qkv(*films, "records", "--format", "json"))
+    found = qkv(*films, "records", "--format", "json").json()
     assert list(found[0]) == [
         "number", "user", "item", "title", "rating", "weight", "time", "batch", "recorded",
         "client", "learned",
@@ -171,7 +164,7 @@ def test_a_log_is_added_after_the_items_that_it_is_about(qkv, films):
     assert "--again" in qkv(*films, "add", "--interactions", "may.csv", *told).stderr
     again = qkv(*films, "add", "--interactions", "may.csv", "--again", *told)
     assert again.code == 0, again.stderr
-    assert len(rows(qkv(*films, "records", "--format", "json"))) == 4
+    assert len(qkv(*films, "records", "--format", "json").json()) == 4
 
 
 @pytest.mark.parametrize(

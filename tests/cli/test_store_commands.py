@@ -1,8 +1,6 @@
 """The commands of the store: who waits, what is asked first, what is undone, forgotten, mended."""
 
-import json
 import os
-import shutil
 import sys
 from pathlib import Path
 from threading import Event, Thread, Timer
@@ -10,7 +8,6 @@ from threading import Event, Thread, Timer
 import pytest
 
 from qkvsearch.cli import COMMANDS, group
-from qkvsearch.index import merge as merging
 from qkvsearch.storage import locks
 from qkvsearch.storage.locks import writer_lock
 from tests.terminal import on_a_terminal
@@ -23,13 +20,6 @@ READERS = {
 
 
 @pytest.fixture
-def shop_here(surroundings, shop_path, monkeypatch):
-    """The shop as the workspace of this folder."""
-    monkeypatch.setattr(merging, "MAX_CHANGED_SHARE", 9)
-    return Path(shutil.copytree(shop_path, ".qkvsearch"))
-
-
-@pytest.fixture
 def kettles(tmp_path):
     path = tmp_path / "kettles.csv"
     rows = "".join(f"{number},copper kettle,2020\n" for number in range(60, 75))
@@ -37,13 +27,8 @@ def kettles(tmp_path):
     return path
 
 
-def rows(answer):
-    assert answer.code == 0, answer.stderr
-    return json.loads(answer.stdout)
-
-
 def ids(qkv):
-    return {row["id"] for row in rows(qkv("items", "-k", 100, "--format", "json"))}
+    return {row["id"] for row in qkv("items", "-k", 100, "--format", "json").json()}
 
 
 # --- waiting ---
@@ -171,7 +156,7 @@ def test_without_a_terminal_to_forget_takes_a_yes(qkv, shop_here):
 
 def test_what_was_added_is_undone_and_done_again(qkv, shop_here, kettles):
     assert qkv("add", kettles).code == 0
-    (added, built) = rows(qkv("builds", "--format", "json"))
+    (added, built) = qkv("builds", "--format", "json").json()
     assert (added["command"], built["command"]) == ("add", "build")
     answer = qkv("rollback")
     assert f"back to {built['id']}, by build" in answer.stderr
@@ -189,7 +174,7 @@ def test_compact_merges_and_drops_when_told(qkv, shop_here, kettles):
     before = qkv("search", "kettle", "--explain", "--format", "json").stdout
     assert "2 segments merged; 25 items." in qkv("compact").stderr
     assert qkv("search", "kettle", "--explain", "--format", "json").stdout == before
-    assert len(rows(qkv("builds", "--format", "json"))) == 3
+    assert len(qkv("builds", "--format", "json").json()) == 3
     assert "nothing to merge, 2 previous builds removed" in qkv("compact", "--drop-builds").stderr
     assert len(list(shop_here.glob("builds/*"))) == 1
 
@@ -198,9 +183,9 @@ def test_learn_takes_what_was_recorded_into_the_log(qkv, shop_here):
     assert qkv("record", "new", "7", "5").code == 0
     answer = qkv("learn")
     assert "1 of them recorded since" in answer.stderr
-    (record,) = rows(qkv("records", "--format", "json"))
+    (record,) = qkv("records", "--format", "json").json()
     assert record["learned"] is True
-    assert rows(qkv("recommend", "--user", "new", "--format", "json"))
+    assert qkv("recommend", "--user", "new", "--format", "json").json()
 
 
 def test_who_is_forgotten_is_in_no_file(qkv, shop_here, kettles):

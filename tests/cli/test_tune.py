@@ -1,7 +1,5 @@
 """`tune`: searches, says how far it is, and changes the workspace for the better or not at all."""
 
-import json
-import shutil
 from threading import Thread
 
 import numpy as np
@@ -18,11 +16,6 @@ from qkvsearch.storage import Workspace
 pytestmark = pytest.mark.usefixtures("former_builds_stay")
 SETTINGS = {"n_components": 8, "max_iter": 5, "alpha0": 0.3, "reg": 0.02, "nu": 0.9}
 OF_NEIGHBOURS = {"n_neighbours": 3, "neighbour_reg": 9.0}
-
-
-@pytest.fixture
-def ws(movies_path, tmp_path):
-    return shutil.copytree(movies_path, tmp_path / "ws")
 
 
 @pytest.fixture
@@ -61,10 +54,9 @@ def small(monkeypatch):
     )
 
 
-def test_a_search_gives_one_object_and_says_each_trial(qkv, ws, small):
-    answer = qkv("-w", ws, "tune", "--trials", 2, "--format", "json")
-    found = json.loads(answer.stdout)
-    assert answer.code == 0
+def test_a_search_gives_one_object_and_says_each_trial(qkv, films_path, small):
+    answer = qkv("-w", films_path, "tune", "--trials", 2, "--format", "json")
+    found = answer.json()
     assert found["metric"] == "ndcg@10"
     assert set(found["test"]) == set(found["validation"]) == {"default", "tuned"}
     assert answer.stderr.splitlines()[0].startswith("default: 0.")
@@ -72,27 +64,27 @@ def test_a_search_gives_one_object_and_says_each_trial(qkv, ws, small):
     assert found["validation"]["tuned"] >= found["validation"]["default"]
 
 
-def test_what_was_found_is_in_use_and_kept_in_the_workspace(qkv, ws, found):
-    before = state(ws)
+def test_what_was_found_is_in_use_and_kept_in_the_workspace(qkv, films_path, found):
+    before = state(films_path)
     found((-0.01, 0.05), OF_NEIGHBOURS | SETTINGS)
-    answer = qkv("-q", "-w", ws, "tune")
-    after = state(ws)
+    answer = qkv("-q", "-w", films_path, "tune")
+    after = state(films_path)
     assert "Now in use: n_neighbours 3, neighbour_reg 9, n_components 8, max" in answer.stdout
     assert "could be chance" in answer.stdout
     settings = OF_NEIGHBOURS | SETTINGS
     assert after[1]["tuned"] == {"protocol": "random", "seed": 0, "settings": settings}
     assert after[0] != before[0]
     assert after[2] != before[2]
-    with Engine(ws) as engine:
+    with Engine(films_path) as engine:
         assert engine.models.implicit.item_embeddings.shape == (engine.n_items, 8)
         assert np.bincount(engine.models.preferences.neighbours.targets).max() == 3
         assert engine.snapshot.damaged() == []
 
 
-def test_all_else_of_the_build_stays(ws):
-    before = Workspace(ws).open()
-    learn_preferences(Workspace(ws), {"settings": SETTINGS})
-    after = Workspace(ws).open()
+def test_all_else_of_the_build_stays(films_path):
+    before = Workspace(films_path).open()
+    learn_preferences(Workspace(films_path), {"settings": SETTINGS})
+    after = Workspace(films_path).open()
     assert before.array_names == after.array_names
     for name in before.array_names:
         if not name.startswith("implicit."):
@@ -105,11 +97,11 @@ def test_all_else_of_the_build_stays(ws):
     assert list(before.catalog.all_cells()) == list(after.catalog.all_cells())
 
 
-def test_reset_goes_back_to_what_a_build_learns(qkv, ws):
-    before = state(ws)
-    learn_preferences(Workspace(ws), {"settings": SETTINGS})
-    answer = qkv("-w", ws, "tune", "--reset")
-    after = state(ws)
+def test_reset_goes_back_to_what_a_build_learns(qkv, films_path):
+    before = state(films_path)
+    learn_preferences(Workspace(films_path), {"settings": SETTINGS})
+    answer = qkv("-w", films_path, "tune", "--reset")
+    after = state(films_path)
     assert (answer.code, answer.stdout) == (0, "")
     assert "default settings" in answer.stderr
     assert "tuned" not in after[1]
@@ -117,20 +109,20 @@ def test_reset_goes_back_to_what_a_build_learns(qkv, ws):
 
 
 @pytest.mark.parametrize("in_use", [None, {"settings": SETTINGS | {"n_components": 4}}])
-def test_settings_that_the_test_part_speaks_against_change_nothing(qkv, ws, found, in_use):
-    learn_preferences(Workspace(ws), in_use)
-    before = state(ws)
+def test_settings_that_the_test_part_speaks_against_change_nothing(qkv, films_path, found, in_use):
+    learn_preferences(Workspace(films_path), in_use)
+    before = state(films_path)
     found((-0.05, -0.01))
-    answer = qkv("-w", ws, "tune")
+    answer = qkv("-w", films_path, "tune")
     assert f"compared with {'those in use' if in_use else 'the default ones'}\n" in answer.stdout
     assert "so nothing is changed" in answer.stdout
-    assert state(ws) == before
+    assert state(films_path) == before
 
 
-def test_what_an_earlier_search_found_is_judged_beside_what_is_tried(qkv, ws, small):
-    learn_preferences(Workspace(ws), {"settings": SETTINGS, "protocol": "time"})
-    answer = qkv("-w", ws, "tune", "--trials", 1, "--format", "json")
-    found = json.loads(answer.stdout)
+def test_what_an_earlier_search_found_is_judged_beside_what_is_tried(qkv, films_path, small):
+    learn_preferences(Workspace(films_path), {"settings": SETTINGS, "protocol": "time"})
+    answer = qkv("-w", films_path, "tune", "--trials", 1, "--format", "json")
+    found = answer.json()
     assert found["in_use"] == SETTINGS
     assert set(found["test"]) == set(found["validation"]) == {"default", "in_use", "tuned"}
     assert found["validation"]["tuned"] >= max(found["validation"].values())
@@ -139,19 +131,19 @@ def test_what_an_earlier_search_found_is_judged_beside_what_is_tried(qkv, ws, sm
 
 @pytest.mark.parametrize("settings", [SETTINGS, {}])
 def test_the_best_of_those_in_use_the_default_and_the_tried_is_in_use_then(
-    qkv, ws, found, settings
+    qkv, films_path, found, settings
 ):
-    learn_preferences(Workspace(ws), {"settings": SETTINGS})
-    before = state(ws)
+    learn_preferences(Workspace(films_path), {"settings": SETTINGS})
+    before = state(films_path)
     found((0, 0) if settings else (0.01, 0.03), settings)
-    answer = qkv("-w", ws, "tune")
+    answer = qkv("-w", films_path, "tune")
     assert answer.stdout.splitlines()[2].split() == ["in", "use", "0.4000", "0.4000"]
     if settings:
         assert "No settings were better than those in use: nothing is changed." in answer.stdout
-        assert state(ws) == before
+        assert state(films_path) == before
     else:
         assert "Now in use: the default settings" in answer.stdout
-        assert "tuned" not in state(ws)[1]
+        assert "tuned" not in state(films_path)[1]
 
 
 @pytest.mark.parametrize(
@@ -159,44 +151,44 @@ def test_the_best_of_those_in_use_the_default_and_the_tried_is_in_use_then(
     [(KeyboardInterrupt, 130, "Stopped.\n"), (MemoryError, 1, "Error: not enough memory\n")],
 )
 def test_a_command_that_is_ended_leaves_the_workspace_as_it_was(
-    qkv, ws, monkeypatch, error, code, message
+    qkv, films_path, monkeypatch, error, code, message
 ):
-    before = state(ws)
+    before = state(films_path)
 
     def ended(*args, callback, **kwargs):
         raise error
 
     monkeypatch.setattr(tuning, "tune", ended)
-    answer = qkv("-w", ws, "tune")
+    answer = qkv("-w", films_path, "tune")
     assert (answer.code, answer.stdout) == (code, "")
     assert answer.stderr.endswith(message)
-    assert state(ws) == before
+    assert state(films_path) == before
 
 
-def test_who_removes_meanwhile_waits_and_neither_is_lost(ws, monkeypatch):
+def test_who_removes_meanwhile_waits_and_neither_is_lost(films_path, monkeypatch):
     original = PreferencesComponent.store
-    other = Thread(target=lambda: remove_items(Workspace(ws), where="year < 1950"))
+    other = Thread(target=lambda: remove_items(Workspace(films_path), where="year < 1950"))
 
     def begun_in_between(*args):
         original(*args)
         if not other.ident:
             other.start()
 
-    n_before = state(ws)[1]["n_items"]
+    n_before = state(films_path)[1]["n_items"]
     monkeypatch.setattr(PreferencesComponent, "store", begun_in_between)
-    learn_preferences(Workspace(ws), {"settings": SETTINGS})
+    learn_preferences(Workspace(films_path), {"settings": SETTINGS})
     other.join()
-    _, facts, _ = state(ws)
+    _, facts, _ = state(films_path)
     assert facts["tuned"] == {"settings": SETTINGS}
     assert facts["n_items"] < n_before
 
 
-def test_evaluate_judges_the_settings_in_use(qkv, ws):
-    run = ("-w", ws, "evaluate", "recommend", "--format", "json")
-    default = json.loads(qkv(*run).stdout)["metrics"]["ndcg@10"]
-    learn_preferences(Workspace(ws), {"settings": SETTINGS, "protocol": "time"})
+def test_evaluate_judges_the_settings_in_use(qkv, films_path):
+    run = ("-w", films_path, "evaluate", "recommend", "--format", "json")
+    default = qkv(*run).json()["metrics"]["ndcg@10"]
+    learn_preferences(Workspace(films_path), {"settings": SETTINGS, "protocol": "time"})
     answer = qkv(*run)
-    assert json.loads(answer.stdout)["metrics"]["ndcg@10"] != default
+    assert answer.json()["metrics"]["ndcg@10"] != default
     assert "settings that tune found with --protocol time" in answer.stderr
 
 

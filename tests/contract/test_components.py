@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 
 import qkvsearch as qkv
+from qkvsearch._utils.callbacks import silent
 from qkvsearch.collaborative.estimators import BiasedMF, ImplicitALS, ItemNeighbours
 from qkvsearch.collaborative.next_item_model import NextItemModel
 from qkvsearch.collaborative.preferences import HEADS, HeadShares, Preferences
@@ -43,6 +44,7 @@ from qkvsearch.text.pretrained.static import find_package
 from qkvsearch.text.spelling import word_rarity
 from qkvsearch.text.text_encoder import encode_items
 from qkvsearch.text.vocabulary import count_terms
+from tests.builds import republished
 
 pytestmark = pytest.mark.usefixtures("former_builds_stay")
 QUERIES = ["deep sea", "red season", "colder", "zzqx"]
@@ -75,19 +77,6 @@ LOG = pd.DataFrame(
     ],
     columns=["user", "item", "rating", "time", "weight"],
 )
-
-
-def nothing(stage, done, total):
-    """For whoever must be told how far it is."""
-
-
-def republished(path, change):
-    """The current build once more, with what `change` does to it."""
-    workspace = Workspace(path)
-    with closing(workspace.open()) as build:
-        contents = merged_contents(StoredModels(build), nothing)
-        change(contents)
-        workspace.publish(contents, "test")
 
 
 def vectors_of_words(encoder, fields, *_):
@@ -154,7 +143,7 @@ def test_the_whole_build_has_every_part(whole):
 
 
 def test_where_nobody_joins_or_leaves_every_file_is_shared(built):
-    contents = merged_contents(built, nothing)
+    contents = merged_contents(built, silent)
     names = {f"{name}.npy" for name in built.snapshot.array_names}
     assert contents.shared.keys() == names | {CATALOG}
     assert contents.arrays == {}
@@ -166,7 +155,7 @@ def test_an_array_of_no_part_is_an_error(path):
         closing(Workspace(path).open()) as build,
         pytest.raises(LookupError, match=r"lsa\.surprise"),
     ):
-        merged_contents(StoredModels(build), nothing)
+        merged_contents(StoredModels(build), silent)
 
 
 # --- stored and loaded ---
@@ -231,7 +220,7 @@ def words(whole):
 def dense(head):
     def case(whole):
         encoder = whole.encoder(head)
-        made = encode_items(head, encoder, [ITEMS["title"].tolist()], nothing)
+        made = encode_items(head, encoder, [ITEMS["title"].tolist()], silent)
         return Case(
             DenseComponent(head),
             (encoder, made.keys(), made.cut),
@@ -461,7 +450,7 @@ def assert_as_afresh(models, whole, items):
                 assert positions.tolist() == [row]
                 assert weights == np.float32(2.2 * idf)
     for head in models.dense_heads:
-        made = encode_items(head, whole.encoder(head), [titles], nothing)
+        made = encode_items(head, whole.encoder(head), [titles], silent)
         np.testing.assert_allclose(models.dense_keys(head).vectors, made.keys(), atol=1e-6)
         if made.cut is not None and head == models.main_head:
             n_cut = int(made.cut.sum())
@@ -769,7 +758,7 @@ def test_a_log_without_ratings_leaves_nothing_of_those_that_were_there(leaving, 
 
     def learn(contents):
         for part in (LogComponent(), PreferencesComponent(), RatingsComponent()):
-            part.learn(contents, log, nothing)
+            part.learn(contents, log, silent)
 
     republished(path, learn)
     with qkv.open(path) as engine:

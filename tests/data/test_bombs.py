@@ -15,6 +15,7 @@ from qkvsearch.data.dataset import read_dataset
 from qkvsearch.data.files.parquet_pages import _struct
 from qkvsearch.data.files.tables import read_encoded, read_table
 from qkvsearch.errors import DataError
+from tests.data.messy import DOUBLED, ENDLESS
 
 pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -353,9 +354,7 @@ def test_a_list_that_claims_more_items_than_there_are_bytes_is_refused(tmp_path)
 
 # --- SQLite ---
 
-ENDLESS = "WITH RECURSIVE c(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM c)"
 LONG = "replace(hex(zeroblob(300000)), '0', 'a')"
-DOUBLED = ", ".join(f"a{k} AS (SELECT p.id FROM a{k - 1} p, a{k - 1} q)" for k in range(1, 20))
 VIEWS = {
     "doubled": (f"WITH a0(id) AS (SELECT 1), {DOUBLED} SELECT id FROM a19", "bytes of memory"),
     "long": ("SELECT 1 AS id, hex(zeroblob(400000000)) AS title", "string or blob too big"),
@@ -429,13 +428,5 @@ def test_columns_that_double_the_work_of_each_other_are_stopped(
     ],
 )
 def test_rows_and_cells_that_a_sheet_leaves_out_count(tmp_path, rows, message):
-    book = openpyxl.Workbook()
-    for row in (["id", "title"], ["a", "Tent"]):
-        book.active.append(row)
-    book.save(tmp_path / "whole.xlsx")
-    path = tmp_path / "t.xlsx"
-    with ZipFile(tmp_path / "whole.xlsx") as whole, ZipFile(path, "w", ZIP_DEFLATED) as changed:
-        for name in whole.namelist():
-            end = f"{rows}</sheetData>".encode()
-            changed.writestr(name, whole.read(name).replace(b"</sheetData>", end))
-    refused(path, message)
+    packed(tmp_path / "t.xlsx", rows)
+    refused(tmp_path / "t.xlsx", message)

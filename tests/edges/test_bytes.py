@@ -52,13 +52,6 @@ def test_they_are_answered_or_refused_in_a_sentence(qkv, shop_copy, args):
     assert "\udcff" not in answer.stdout + answer.stderr
 
 
-@pytest.fixture
-def shop_copy(shop_path, tmp_path):
-    import shutil
-
-    return shutil.copytree(shop_path, tmp_path / "shop")
-
-
 def test_a_file_of_such_a_name_is_read_and_named(qkv):
     with open(os.fsencode(f"{LATIN}.csv"), "w") as file:
         file.write("id,title\n1,kettle\n2,anchor\n")

@@ -1,7 +1,5 @@
 """Questions at their edges: no hits asked for, more than there are, filters that leave nothing."""
 
-import json
-
 import pytest
 
 QUESTIONS = {
@@ -16,8 +14,7 @@ questions = pytest.mark.parametrize("args", QUESTIONS.values(), ids=list(QUESTIO
 def ask(qkv, shop_path):
     def run(*args):
         answer = qkv("-w", shop_path, *args, "--format", "json")
-        assert answer.code == 0, answer.stderr
-        return json.loads(answer.stdout)
+        return answer.json()
 
     return run
 
@@ -36,26 +33,11 @@ def test_k_above_the_catalog_gives_all_there_are_with_weights_that_sum_to_1(ask,
 
 
 @questions
-def test_a_negative_k_or_one_that_is_no_number_is_wrong_usage(qkv, shop_path, args):
-    for k in ("-1", "many"):
-        answer = qkv("-w", shop_path, *args, "-k", k)
-        assert (answer.code, answer.stdout) == (2, "")
-        assert k in answer.stderr
-
-
-@questions
 @pytest.mark.parametrize("where", ["made > 3000", "0", "title IS NULL"])
 def test_a_filter_that_leaves_nothing_gives_no_hits_and_says_so(qkv, shop_path, args, where):
     answer = qkv("-w", shop_path, *args, "--where", where)
     assert (answer.code, answer.stdout) == (0, "")
     assert answer.stderr.startswith("No ")
-
-
-@questions
-def test_a_filter_on_a_column_that_is_not_there_names_those_that_are(qkv, shop_path, args):
-    answer = qkv("-w", shop_path, *args, "--where", "maed > 3")
-    assert (answer.code, answer.stdout) == (1, "")
-    assert "no such column: maed; did you mean made? (columns: id, title, made)" in answer.stderr
 
 
 @pytest.mark.parametrize("args", [["search", "apple"], ["items"], ["remove", "--dry-run"]])

@@ -27,11 +27,6 @@ QUESTIONS = [
 ]
 
 
-@pytest.fixture
-def shop_copy(shop_path, tmp_path):
-    return Path(shutil.copytree(shop_path, tmp_path / "ws"))
-
-
 def build_of(workspace):
     (folder,) = (workspace / "builds").iterdir()
     return folder

@@ -12,15 +12,11 @@ from qkvsearch.data.interactions import Interactions
 from qkvsearch.embeddings import BiasedMF, ImplicitALS
 from qkvsearch.evaluation import systems
 from qkvsearch.evaluation.recommend_protocol import evaluate_recommend
-from qkvsearch.evaluation.splits import PROTOCOLS, split
+from qkvsearch.evaluation.splits import split
 from qkvsearch.evaluation.systems import BASELINES
+from tests.evaluation.parts import pairs, protocols
 
 MODELS = [ImplicitALS, BiasedMF, NextItem, *BASELINES.values()]
-protocols = pytest.mark.parametrize("protocol", PROTOCOLS)
-
-
-def pairs(log):
-    return set(zip(log.users.tolist(), log.items.tolist(), strict=True))
 
 
 @pytest.fixture

@@ -16,7 +16,8 @@ from qkvsearch.evaluation import held_out, recommend_protocol, systems
 from qkvsearch.evaluation.metrics import diversity, ndcg, recall, reciprocal_rank
 from qkvsearch.evaluation.recommend_protocol import evaluate_recommend, rating_errors
 from qkvsearch.evaluation.results import Difference, Evaluation
-from qkvsearch.evaluation.splits import PROTOCOLS, split
+from qkvsearch.evaluation.splits import split
+from tests.evaluation.parts import pairs, protocols
 
 RANKED = {
     f"{name}@10"
@@ -24,14 +25,9 @@ RANKED = {
         "ndcg", "recall", "precision", "hit_rate", "mrr", "map", "novelty", "diversity", "coverage",
     )
 }  # fmt: skip
-protocols = pytest.mark.parametrize("protocol", PROTOCOLS)
 
 
 needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="training needs torch")
-
-
-def pairs(log):
-    return set(zip(log.users.tolist(), log.items.tolist(), strict=True))
 
 
 # --- figures ---

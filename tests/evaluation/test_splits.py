@@ -9,14 +9,10 @@ from hypothesis import strategies as st
 
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DataError, QkvError
-from qkvsearch.evaluation.splits import PROTOCOLS, split
+from qkvsearch.evaluation.splits import split
+from tests.evaluation.parts import pairs, protocols
 
-protocols = pytest.mark.parametrize("protocol", PROTOCOLS)
 logs = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 9)), min_size=1, max_size=60)
-
-
-def pairs(log):
-    return set(zip(log.users.tolist(), log.items.tolist(), strict=True))
 
 
 def sizes(log):

@@ -12,10 +12,9 @@ from qkvsearch.embeddings import ImplicitALS
 from qkvsearch.errors import DataError
 from qkvsearch.evaluation import systems, tuning
 from qkvsearch.evaluation.recommend_protocol import evaluate_recommend
-from qkvsearch.evaluation.splits import PROTOCOLS, split
+from qkvsearch.evaluation.splits import split
 from qkvsearch.evaluation.tuning import Tuning, draw, tune
-
-protocols = pytest.mark.parametrize("protocol", PROTOCOLS)
+from tests.evaluation.parts import pairs, protocols
 
 
 @pytest.fixture
@@ -31,10 +30,6 @@ def shown(monkeypatch):
 
     monkeypatch.setattr(ImplicitALS, "fit", spied)
     return fits
-
-
-def pairs(log):
-    return set(zip(log.users.tolist(), log.items.tolist(), strict=True))
 
 
 @protocols

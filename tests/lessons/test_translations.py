@@ -8,6 +8,7 @@ from string import Formatter
 import pytest
 
 from qkvsearch.lessons import LANGUAGES, LESSONS, lesson
+from qkvsearch.lessons.drawings import Drawing
 from qkvsearch.lessons.messages import DOMAIN, LOCALE, language, say
 from qkvsearch.lessons.parts import Text
 
@@ -96,10 +97,10 @@ def test_nothing_is_told_past_the_catalog(name):
     """Every sentence of a lesson is Chinese when Chinese is spoken."""
     with language("zh"):
         made = lesson(name)
-    texts = [part.text for step in made.steps for part in step.parts if isinstance(part, Text)]
-    texts += [
-        part.caption for step in made.steps for part in step.parts if hasattr(part, "caption")
-    ]
+        parts = [part for step in made.steps for part in step.parts]
+        texts = [part.text for part in parts if isinstance(part, Text)]
+        texts += [part.caption for part in parts if hasattr(part, "caption")]
+        texts += [part.told for part in parts if isinstance(part, Drawing)]
     texts += [text for quiz in made.quizzes for text in (quiz.question, quiz.worked)]
     texts += [made.title, made.goal, *(step.title for step in made.steps)]
     assert [text for text in texts if not CHINESE.search(text)] == []

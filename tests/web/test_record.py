@@ -1,7 +1,6 @@
 """Recording over HTTP: at once, all or none, once by a key, and by several at the same time."""
 
 import json
-import shutil
 import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
@@ -15,14 +14,8 @@ from qkvsearch.web.problems import Problem
 
 
 @pytest.fixture
-def own_path(movies_path, tmp_path):
-    """A copy that may be changed."""
-    return shutil.copytree(movies_path, tmp_path / "movies")
-
-
-@pytest.fixture
-def own(asking, own_path):
-    with asking(own_path) as client:
+def own(asking, films_path):
+    with asking(films_path) as client:
         yield client
 
 
@@ -36,13 +29,13 @@ def met(client, user):
     return [] if found.status_code == 404 else [row["id"] for row in found.json()["rows"]]
 
 
-def test_what_is_recorded_is_known_to_the_next_question(own, own_path):
+def test_what_is_recorded_is_known_to_the_next_question(own, films_path):
     answer = record(own, {"user": "new", "item": "Toy Story", "rating": 4})
     assert answer.status_code == 200
     (row,) = answer.json()["rows"]
     assert row == {"user": "new", "id": "m001", "title": "Toy Story", "rating": 4.0, "batch": 1}
     hits = own.get("/api/v1/recommend?user=new&k=2").json()["hits"]
-    with Engine(own_path) as engine:
+    with Engine(films_path) as engine:
         assert hits == engine.recommend(user="new", k=2).to_records()
 
 
@@ -96,17 +89,17 @@ def test_a_key_of_what_was_refused_is_free_again(own):
     assert record(own, {"user": "new", "item": "m001"}, "k").status_code == 200
 
 
-def test_no_file_of_the_server_holds_a_user_or_a_key(own, own_path):
+def test_no_file_of_the_server_holds_a_user_or_a_key(own, films_path):
     record(own, {"user": "someone-new", "item": "m001"}, "key-of-someone-new")
     files = [path for path in own.app.state.service.settings.shared.rglob("*") if path.is_file()]
     assert files
     assert not any(b"someone-new" in path.read_bytes() for path in files)
 
 
-def test_a_client_undoes_the_batch_that_it_got(own, own_path):
+def test_a_client_undoes_the_batch_that_it_got(own, films_path):
     body = {"interactions": [{"user": "new", "item": item} for item in ("m001", "m003")]}
     batch = record(own, body, "k").json()["batch"]
-    with Engine(own_path) as engine:
+    with Engine(films_path) as engine:
         (row,) = engine.record("new", "m005")
     undo = lambda number: own.delete(f"/api/v1/record/{number}")  # noqa: E731
     undone = undo(batch).json()
@@ -125,10 +118,10 @@ def test_a_weight_is_refused_where_the_log_has_ratings(own):
     assert (answer.status_code, "give a `rating`" in answer.json()["detail"]) == (400, True)
 
 
-def test_a_repeated_request_brings_no_deleted_user_back(own, own_path):
+def test_a_repeated_request_brings_no_deleted_user_back(own, films_path):
     body = {"user": "someone-new", "item": "m001"}
     record(own, body, "k")
-    with Engine(own_path) as engine:  # not by this server
+    with Engine(films_path) as engine:  # not by this server
         engine.forget("someone-new")
     repeated = record(own, body, "k")
     assert repeated.status_code == 409
@@ -143,8 +136,8 @@ def test_a_user_of_the_log_is_deleted_and_what_stays_is_said(own):
     assert own.get("/api/v1/recommend?user=u001&strict_user=true").status_code == 404
 
 
-def test_two_tabs_that_record_at_once_are_both_kept(asking, own_path):
-    with asking(own_path) as one, asking(own_path) as other:
+def test_two_tabs_that_record_at_once_are_both_kept(asking, films_path):
+    with asking(films_path) as one, asking(films_path) as other:
         start = Barrier(2)
 
         def tab(client, items):
@@ -160,7 +153,7 @@ def test_two_tabs_that_record_at_once_are_both_kept(asking, own_path):
         assert other.get("/api/v1/users/new/history").json()["total"] == 29
 
 
-def test_worker_processes_share_the_keys_and_keep_all(serving, own_path):
+def test_worker_processes_share_the_keys_and_keep_all(serving, films_path):
     def post(number):
         body = {"user": "new", "item": f"m{number // 3 + 1:03}"}
         request = urllib.request.Request(
@@ -174,7 +167,7 @@ def test_worker_processes_share_the_keys_and_keep_all(serving, own_path):
         except urllib.error.HTTPError as error:
             return error.code
 
-    with serving(own_path, "--workers", "2") as server, ThreadPoolExecutor(6) as pool:
+    with serving(films_path, "--workers", "2") as server, ThreadPoolExecutor(6) as pool:
         statuses = list(pool.map(post, range(36)))
         assert set(statuses) <= {200, 409}  # the first with a key may not have ended
         for place in range(0, 36, 3):

@@ -34,7 +34,7 @@ def test_answers_of_a_class_are_judged_in_every_listing(qkv, tmp_path, taught):
     rows = ["student,quiz,answer", f"Ada,{NAME}.1,12", f"Bo,{NAME}.1,13", f"Bo,{NAME}.2,2"]
     (tmp_path / "class.csv").write_text("\n".join(rows))
     answer = qkv("teach", "--answers", "class.csv", "--format", "json")
-    found = json.loads(answer.stdout)
+    found = answer.json()
     assert [(row["student"], row["right"]) for row in found] == [
         ("Ada", True), ("Bo", False), ("Bo", True),
     ]  # fmt: skip

@@ -1,6 +1,5 @@
 """A lesson as a file: each format, and pictures."""
 
-import json
 import sys
 
 import pytest
@@ -32,12 +31,12 @@ def test_a_text_file_has_no_escapes_even_from_a_terminal(qkv, tmp_path, monkeypa
 
 
 def test_json_of_one_lesson_is_an_object_and_of_all_an_array(qkv, taught, computed):
-    one = json.loads(qkv("teach", "0", "--format", "json").stdout)
+    one = qkv("teach", "0", "--format", "json").json()
     assert (one["name"], len(one["quizzes"])) == (LESSONS[0], len(computed(LESSONS[0]).quizzes))
-    all_ = json.loads(qkv("teach", "--all", "--no-quiz", "--format", "json").stdout)
+    all_ = qkv("teach", "--all", "--no-quiz", "--format", "json").json()
     assert [entry["name"] for entry in all_] == list(COURSE_LESSONS)
     assert not any(entry["quizzes"] for entry in all_)
-    step = json.loads(qkv("teach", NAME, "--step", "4", "--format", "json").stdout)
+    step = qkv("teach", NAME, "--step", "4", "--format", "json").json()
     assert [entry["title"] for entry in step["steps"]] == [taught.steps[3].title]
 
 

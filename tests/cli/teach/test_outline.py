@@ -1,6 +1,5 @@
 """`teach` alone: the course, what is done, and what is remembered."""
 
-import json
 import re
 
 from qkvsearch.lessons import LESSONS, outline, progress
@@ -22,7 +21,7 @@ def test_alone_it_shows_the_course_how_long_it_takes_and_how_to_begin(qkv):
 
 def test_the_list_is_an_array_with_what_is_done(qkv):
     progress.remember("masks")
-    rows = json.loads(qkv("teach", "--list", "--format", "json").stdout)
+    rows = qkv("teach", "--list", "--format", "json").json()
     assert [row["name"] for row in rows] == list(LESSONS)
     assert list(rows[0]) == [
         "name",

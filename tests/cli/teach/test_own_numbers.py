@@ -1,7 +1,5 @@
 """`teach` with numbers of one's own, and what cannot be said as a sentence or as wrong usage."""
 
-import json
-
 import pytest
 
 NAME = "self-attention"
@@ -22,7 +20,7 @@ def own(tmp_path):
 
 def test_ones_own_matrices_go_through_the_lesson(qkv, own):
     answer = qkv("teach", NAME, *own, "--mask", "causal", "--format", "json")
-    parts = [part for step in json.loads(answer.stdout)["steps"] for part in step["parts"]]
+    parts = [part for step in answer.json()["steps"] for part in step["parts"]]
     matrices = {part["name"]: part for part in parts if part["kind"] == "matrix"}
     assert matrices["queries Q"]["values"] == [[1.0, 2.0], [3.0, 4.0]]
     assert matrices["weights"]["values"][0] == [1.0, 0.0]
@@ -95,4 +93,4 @@ def test_answers_by_numbers_too_large_are_judged_without_a_warning(qkv, large, t
     (tmp_path / "a.csv").write_text(f"quiz,answer\n{NAME}.3,b\n")
     answer = qkv("teach", "--answers", "a.csv", NAME, *large, "--format", "json")
     assert (answer.code, answer.stderr) == (0, "1 of 1 right.\n")
-    assert json.loads(answer.stdout)[0]["right"]
+    assert answer.json()[0]["right"]
