@@ -101,10 +101,11 @@ def _is_header(line: Sequence[str], report: ReadReport) -> bool:
     """Return whether a line names a user and items, and note that it is left out. Raises
     `DataError` where it names more: the file has rows.
     """
-    are_items = [bool(named("item", [folded(name).rstrip("s0123456789")])) for name in line[1:]]
-    if not named("user", line[:1]) or not any(are_items[:1]):
+    names = [folded(name).rstrip("s0123456789") for name in line[1:]]
+    items = set(named("item", names))
+    if not named("user", line[:1]) or not items.intersection(names[:1]):
         return False
-    if not all(are_items):
+    if not items.issuperset(names):
         columns = listed_names(line)
         raise DataError(f"{report.file}: it has columns {columns}, and no lists: use `layout` rows")
     report.notes.append("the first line, which names a user and items, was left out")
