@@ -399,7 +399,7 @@ def test_a_table_says_which_items_are_new_and_what_was_met(qkv, shop_path):
     assert lines.count("new: no interactions yet") == 1
     assert "apple hammer" in lines[lines.index("new: no interactions yet") - 1]
     assert any(line.endswith("together with red apple") for line in lines)
-    answer = qkv("-w", shop_path, "similar", "--user", "101", "-k", 1, "--explain")
+    answer = qkv("-w", shop_path, "similar", "--user", "101", "-k", 1, "--explain", "--weights")
     both = next(line for line in answer.stdout.splitlines() if "both know, such as" in line)
     assert "red apple" in both  # another adds as much, but for the last bits of a processor
     # not 101 themself, nor 300, who likes nothing

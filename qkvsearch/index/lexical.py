@@ -26,9 +26,8 @@ if TYPE_CHECKING:
     from qkvsearch.data.catalog import Catalog
     from qkvsearch.index import StoredModels
 
-# The fact that names the columns of codes, chosen when the whole catalog was read, and the one with
-# the `word_rarity` of the language of the texts.
-COLUMNS, RARITY = "code_columns", "word_rarity"
+# The fact that names the columns of codes, chosen when the whole catalog was read.
+COLUMNS = "code_columns"
 TERM_ARRAYS = {
     "terms": ArraySpec("S", ("terms",)),
     "indptr": ArraySpec("i", ("terms",), spans="entries"),
@@ -93,19 +92,30 @@ class TermsComponent(IndexComponent[TermKeys]):
 
 @dataclass(frozen=True)
 class LexicalComponent(TermsComponent):
-    """The lexical head. counts: how often an item has a term. lengths: words of each item."""
+    """The lexical head. counts: how often an item has a term. lengths: words of each item. common,
+    rarity: terms that are common in the language, and their `word_rarity`.
+    """
 
     group: str = "lexical"
     arrays: ClassVar = TERM_ARRAYS | {
         "counts": ArraySpec("iu", ("entries",)),
         "lengths": ArraySpec("i", ("items",), rows="texts"),
+        "common": ArraySpec("S", ("common",)),
+        "rarity": ArraySpec("f", ("common",)),
     }
 
     def store(
-        self, contents: BuildContents, vocabulary: Vocabulary, counts: csr_matrix | csc_matrix
+        self,
+        contents: BuildContents,
+        vocabulary: Vocabulary,
+        counts: csr_matrix | csc_matrix,
+        rarity: Mapping[str, float],
     ) -> None:
         """counts: how often each item has each term, (n_items, n_terms)."""
         self.store_counts(contents, TermCounts.from_matrix(vocabulary, counts), counts.shape[0])
+        common = Vocabulary.of(rarity)
+        weights = [rarity.get(term.decode(), 1.0) for term in common.terms.tolist()]
+        self.put(contents, common=common.terms, rarity=np.array(weights))
 
     def store_counts(self, contents: BuildContents, counts: TermCounts, n_items: int) -> None:
         lengths = counts.lengths(n_items)
@@ -133,8 +143,13 @@ class LexicalComponent(TermsComponent):
     def norms(self, snapshot: Snapshot) -> np.ndarray:
         return length_norms(self.read(snapshot, "lengths")["lengths"])
 
+    def merge(self, contents: BuildContents, models: StoredModels, progress: Progress) -> None:
+        super().merge(contents, models, progress)
+        self.share(contents, models.snapshot, "common", "rarity")
+
     def rarity(self, snapshot: Snapshot) -> Mapping[str, float]:
-        return snapshot.facts.get(RARITY, {})
+        common, rarity = self.read(snapshot, "common", "rarity").values()
+        return dict(zip(map(bytes.decode, common.tolist()), rarity.tolist(), strict=True))
 
 
 def _narrow(counts: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ import numpy as np
 from qkvsearch._utils.callbacks import Progress
 from qkvsearch.index.component import COLUMN_WEIGHTS
 from qkvsearch.index.dense import DenseComponent
-from qkvsearch.index.lexical import RARITY, CodesComponent, LexicalComponent, WordsComponent
+from qkvsearch.index.lexical import CodesComponent, LexicalComponent, WordsComponent
 from qkvsearch.index.tokens import TokensComponent
 from qkvsearch.retrieval.late_interaction import LONGEST_ITEM, item_tokens
 from qkvsearch.storage import BuildContents
@@ -32,8 +32,8 @@ def store_words(
 ) -> tuple[Vocabulary, csr_matrix]:
     """Store lexical keys, codes and words of text columns. Return terms and their counts."""
     counted = AnalyzedTexts.joined(fields).key_counts()
-    LexicalComponent().store(contents, *counted)
-    contents.facts[RARITY] = dict(word_rarity(fields[0].runs.analyzer.language))
+    rarity = word_rarity(fields[0].runs.analyzer.language)
+    LexicalComponent().store(contents, *counted, rarity)
     CodesComponent().store(contents, catalog)
     WordsComponent().store(contents, fields, fields[0].runs.analyzer)
     return counted

@@ -173,7 +173,7 @@ def lexical(whole):
     counted = count_terms(ITEMS["title"], analyzer.key_terms)
     return Case(
         LexicalComponent(),
-        counted,
+        (*counted, word_rarity("english")),
         LexicalKeys.from_counts(*counted, word_rarity("english")),
         lambda keys: [
             None if head is None else head.scores
@@ -680,6 +680,7 @@ def use(part, models):
 
 ARRAYS = [
     *(("lexical", name) for name in ("terms", "indptr", "indices", "weights", "counts", "lengths")),
+    *(("lexical", name) for name in ("common", "rarity")),
     *(("codes", name) for name in ("terms", "indptr", "indices", "weights")),
     *(("words", name) for name in ("spellings", "terms", "indptr", "words")),
     *(("lsa", name) for name in ("keys", "terms", "vectors", "weights")),
