@@ -57,7 +57,6 @@ from qkvsearch.text.encoders import (
 )
 from qkvsearch.text.languages import Language
 from qkvsearch.text.languages import chosen as chosen_language
-from qkvsearch.text.spelling import word_rarity
 
 # The default folder in a workspace for checkpoints of Spark.
 CHECKPOINT = ".engine"
@@ -203,7 +202,7 @@ def _add_text(
     analyzer = fields[0].runs.analyzer
     names = [name for name in prior if name in LEARNED]
     progress("reading texts", 0, len(names) + 1)
-    counted = store_words(contents, catalog, fields)
+    lexical = store_words(contents, catalog, fields)
     encoders: dict[str, TextEncoder] = {}
     learned: dict[str, FittedEncoder] = {}
     for name in dense_heads(prior):
@@ -215,7 +214,6 @@ def _add_text(
             encoders[name] = fitted_encoder(name, fields, pretrained=pretrained.get(name))
     progress("reading texts", len(names) + 1, len(names) + 1)
     main = dense_heads(prior)[-1]
-    lexical = LexicalKeys.from_counts(*counted, word_rarity(analyzer.language))
     learner = _Learner(contents, fields, lexical, encoders, prior, analyzer, folder, progress)
     if questions is None:
         keys, answered = learner.from_made_queries(learned)

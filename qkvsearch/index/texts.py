@@ -14,29 +14,27 @@ from qkvsearch.index.component import COLUMN_WEIGHTS
 from qkvsearch.index.dense import DenseComponent
 from qkvsearch.index.lexical import CodesComponent, LexicalComponent, WordsComponent
 from qkvsearch.index.tokens import TokensComponent
+from qkvsearch.retrieval import LexicalKeys
 from qkvsearch.retrieval.late_interaction import LONGEST_ITEM, item_tokens
 from qkvsearch.storage import BuildContents
 from qkvsearch.text.analyzed import AnalyzedTexts
 from qkvsearch.text.spelling import word_rarity
 from qkvsearch.text.text_encoder import EncodedItems, TextEncoder, Weights, encoded_with_tokens
-from qkvsearch.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
-
     from qkvsearch.data.catalog import Catalog
 
 
 def store_words(
     contents: BuildContents, catalog: Catalog, fields: Sequence[AnalyzedTexts]
-) -> tuple[Vocabulary, csr_matrix]:
-    """Store lexical keys, codes and words of text columns. Return terms and their counts."""
-    counted = AnalyzedTexts.joined(fields).key_counts()
-    rarity = word_rarity(fields[0].runs.analyzer.language)
-    LexicalComponent().store(contents, *counted, rarity)
+) -> LexicalKeys:
+    """Store lexical keys, codes and words of text columns. Return the lexical keys."""
+    analyzer, counted = fields[0].runs.analyzer, AnalyzedTexts.joined(fields).key_counts()
+    keys = LexicalKeys.from_counts(*counted, word_rarity(analyzer.language))
+    LexicalComponent().store(contents, *counted, keys.rarity)
     CodesComponent().store(contents, catalog)
-    WordsComponent().store(contents, fields, fields[0].runs.analyzer)
-    return counted
+    WordsComponent().store(contents, fields, analyzer)
+    return keys
 
 
 def store_head(

@@ -92,15 +92,13 @@ def near_words(word: str, known: Sequence[str], limit: int = 50) -> list[tuple[s
     matches = process.extract(
         word, known, scorer=OSA.distance, score_cutoff=limit_errors, limit=limit
     )
+    # Another first letter counts as one more error, unless the first two are exchanged.
     counted = [
-        (other, int(errors) + _has_other_first_letter(word, other)) for other, errors, _ in matches
+        (other, int(errors) + (word[0] != other[0] and word[:2] != other[1::-1]))
+        for other, errors, _ in matches
     ]
     fewest = min((errors for _, errors in counted), default=0)
     return [(other, errors) for other, errors in counted if errors == fewest <= limit_errors]
-
-
-def _has_other_first_letter(word: str, other: str) -> bool:
-    return word[0] != other[0] and word[:2] != other[1::-1]
 
 
 def split_in_two(word: str, is_known: Callable[[str], bool]) -> tuple[str, str] | None:

@@ -81,7 +81,8 @@ class Guard:
 
         try:
             self._check(scope, request_headers)
-            if self._is_preflight(scope["method"], request_headers):
+            is_preflight = "access-control-request-method" in request_headers
+            if scope["method"] == "OPTIONS" and is_preflight and self._is_allowed(request_headers):
                 await Response(None, HTTPStatus.NO_CONTENT, PREFLIGHT)(scope, receive, with_headers)
             else:
                 self._check_token(scope["path"], request_headers)
@@ -125,11 +126,6 @@ class Guard:
 
     def _is_allowed(self, headers: Headers) -> bool:
         return headers.get("origin") in self.service.settings.allow_origins
-
-    def _is_preflight(self, method: str, headers: Headers) -> bool:
-        """Return whether a browser asks if a page of an allowed origin may send a request."""
-        is_asking = method == "OPTIONS" and "access-control-request-method" in headers
-        return is_asking and self._is_allowed(headers)
 
     def _allow_origin(self, request_headers: Headers, headers: MutableHeaders) -> None:
         if self.service.settings.allow_origins:

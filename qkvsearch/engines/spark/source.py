@@ -78,7 +78,8 @@ def open_log(spark: SparkSession, path: str, report: ReadReport) -> LogFile:
     if not folder.exists():
         raise DataError(f"{path}: there is no such file")
     files = folder.files()
-    suffixes = {_suffix(file) for file in files}
+    endings = (reversed(PurePosixPath(file.lower()).suffixes) for file in files)
+    suffixes = {next((end for end in ends if end not in PACKED), "") for ends in endings}
     formats = {FORMATS.get(suffix, "") for suffix in suffixes}
     if len(formats) != 1 or "" in formats:
         raise DataError(
@@ -102,11 +103,6 @@ def open_log(spark: SparkSession, path: str, report: ReadReport) -> LogFile:
         raise DataError(f"{path}: there is no column in it; is it empty?")
     check_width(len(names), path)
     return LogFile(path, distinct(names), frame)
-
-
-def _suffix(file: str) -> str:
-    suffixes = PurePosixPath(file.lower()).suffixes
-    return next((suffix for suffix in reversed(suffixes) if suffix not in PACKED), "")
 
 
 def _with_places(spark: SparkSession, table: DataFrame, files: list[str]) -> DataFrame:
