@@ -96,6 +96,8 @@ def grades(
     strengths = known.strength(Evidence.of(keys, query.tokens, own), models.head_weights)
     is_found = np.full(len(positions), bool(words))
     for term in words:
+        if not is_found.any():
+            break
         is_found &= np.isin(positions, keys.postings(term)[0])
     if codes is not None:
         is_found |= codes.scores[positions] > 0
