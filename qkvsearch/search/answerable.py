@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 # A query of few words is answered if one of them is in few texts: one, or this share of them.
 FEW_WORDS, RARE_SHARE = 3, 0.01
 
-# Chosen on TED's dev queries by benchmarks/claims/match_grades.py.
+# `LEAD` was chosen on TED's dev queries, `SURE` on a dozen queries for films; what both give is
+# measured by benchmarks/claims/match_grades.py.
 LEAD, SURE = 1.4, 0.9
 
 UNKNOWN = "No hits: none of these words is in the catalog."
@@ -94,18 +95,18 @@ def grades(
     known, keys, words = models.answerability, models.lexical_keys, {t.term for t in query.tokens}
     own = {name: head.scores[positions].astype(np.float64) for name, head in fused.raw.items()}
     strengths = known.strength(Evidence.of(keys, query.tokens, own), models.head_weights)
-    is_found = np.full(len(positions), bool(words))
+    is_strong = np.full(len(positions), bool(words))
     for term in words:
-        if not is_found.any():
+        if not is_strong.any():
             break
-        is_found &= np.isin(positions, keys.postings(term)[0])
+        is_strong &= np.isin(positions, keys.postings(term)[0])
     if codes is not None:
-        is_found |= codes.scores[positions] > 0
+        is_strong |= codes.scores[positions] > 0
     is_weak = np.array([known.probability(strength) < SURE for strength in strengths])
     nearest = fused.scores[positions] - LEAD * fused.moments()[1]
     leads = [np.count_nonzero(fused.scores >= score) == 1 for score in nearest[:1]]
-    is_found[:1] |= (len(query.tokens) > FEW_WORDS) & ~is_weak[:1] & leads
-    return np.where(is_found, "strong", np.where(is_weak, "weak", "good")).tolist()
+    is_strong[:1] |= (len(query.tokens) > FEW_WORDS) & ~is_weak[:1] & leads
+    return np.where(is_strong, "strong", np.where(is_weak, "weak", "good")).tolist()
 
 
 def matches(
