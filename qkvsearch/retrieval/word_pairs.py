@@ -14,8 +14,8 @@ from qkvsearch.retrieval.topk import top_k
 from qkvsearch.retrieval.word_index import WordIndex
 from qkvsearch.text.analysis import Token
 
-# A pair adds this share of the most that the lesser of its words adds alone (.4 is better on TED's dev
-# queries, but .005 worse on Cranfield's), and counts among the items that are best by single words.
+# A pair adds this share of what the lesser of its words adds alone at most (.4 is better on TED's
+# dev queries, but .005 worse on Cranfield's), and counts among the best items by single words.
 PAIR_SHARE, DEPTH = 0.25, 100
 # Later pairs of a long query are not looked up.
 MAX_PAIRS = 10
