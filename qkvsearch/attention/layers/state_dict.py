@@ -51,15 +51,6 @@ def load(layer: Layer, weights: Mapping[str, npt.ArrayLike]) -> Layer:
     return _filled("", layer, arrays)
 
 
-def prefixed(name: str, weights: Mapping[str, Array]) -> dict[str, Array]:
-    """Prefix the names of weights with that of the layer that contains them.
-
-    >>> list(prefixed("query", {"weight": np.eye(2), "bias": np.ones(2)}))
-    ['query.weight', 'query.bias']
-    """
-    return {_dotted(name, inner): array for inner, array in weights.items()}
-
-
 def _dotted(name: str, inner: Any) -> str:
     return f"{name}.{inner}" if name else str(inner)
 
