@@ -21,7 +21,6 @@ EXTRAS = {
     "xlsx": ("openpyxl", "Excel files"),
     "sql": ("sqlalchemy", "databases other than SQLite"),
     "zst": ("zstandard", "files packed as .zst"),
-    "plot": ("matplotlib", "attend and teach --plot as PNG or SVG"),
     "train": ("torch", "build --next-item: what comes next"),
     "milvus": ("pymilvus", "build --keys: keys in Milvus"),
     "spark": ("pyarrow pyspark", "--engine spark, with Java 17: logs larger than a machine"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,7 @@ from qkvsearch.cli.context import (
     engine_option,
     settings,
 )
-from qkvsearch.cli.render import UNESCAPED, Output, cell_text, output_options, plot_option, to_table
+from qkvsearch.cli.render import UNESCAPED, Output, cell_text, output_options, to_table
 from qkvsearch.errors import QkvError, quantity
 
 if TYPE_CHECKING:
@@ -29,9 +28,8 @@ if TYPE_CHECKING:
 
 WEIGHT_FIELDS = ("query_position", "query", "key_position", "key", "weight", "visible")
 HEAD_FIELDS = ("layer", "head")
-COSINE_FIELDS = ("word", "after_layers", "cosine")
 ALL = "all"
-# The limit of weights in a listing or an HTML page; all heads of a long text have millions.
+# The limit of weights in a listing; all heads of a long text have millions.
 MAX_WEIGHTS = 1_000_000
 EMBEDDING_FIELDS = ("text", "head", "embedding")
 # Components of an embedding that a table shows; the other formats have all.
@@ -50,29 +48,6 @@ class HeadNumber(click.ParamType):
             return int(value)
         except ValueError:
             self.fail(f"{value!r} is neither a number nor {ALL!r}", param, ctx)
-
-
-@dataclass(frozen=True)
-class AttentionQuery:
-    """The options of `attend`."""
-
-    layer: int | None
-    head: int | str | None
-    focus: str | None
-    at: str | None
-    against: str | None
-    plot: Path | None
-
-    def __post_init__(self) -> None:
-        if self.at is not None and self.focus is None:
-            raise click.UsageError("--at WORD needs --focus WORD, the word that attends to it")
-        if self.against is not None and (self.layer, self.head, self.at) != (None, None, None):
-            raise click.UsageError("--against shows every layer: leave out --layer, --head, --at")
-
-    @property
-    def head_number(self) -> int | None:
-        """The number of the head; None for all of them or their mean."""
-        return self.head if isinstance(self.head, int) else None
 
 
 @command(short_help="Show how much the words of a text attend to one another.")
@@ -94,13 +69,6 @@ class AttentionQuery:
 @click.option(
     "--focus", metavar="WORD", help="Show what this word attends to, and in which head most."
 )
-@click.option("--at", metavar="WORD", help="With --focus: the word that it attends to.")
-@click.option(
-    "--against",
-    metavar="TEXT",
-    help="Show the similarity of each word to itself in another text, layer by layer.",
-)
-@plot_option((".png", ".svg", ".html"), "Also draw to a file: .html, .png or .svg.")
 @click.option(
     "--encoder",
     help="minilm, static or a model's folder.  [default: the workspace's encoder; without a "
@@ -110,9 +78,11 @@ class AttentionQuery:
 def attend(
     text: tuple[str, ...],
     mask: str,
+    layer: int | None,
+    head: int | str | None,
+    focus: str | None,
     encoder: str | None,
     output: Output,
-    **options: Any,
 ) -> None:
     """Show how much the words of a text attend to one another; `-` reads it from stdin.
 
@@ -126,24 +96,15 @@ def attend(
       qkvsearch attend "deep learning with attention <PAD>" --mask padding
       qkvsearch attend "it was too tired" --encoder minilm --layer 5 --head all
       qkvsearch attend "the dog ran as it was late" --encoder minilm --focus it
-      qkvsearch attend "river bank" --encoder minilm --against "bank loan"
     """
-    query, run = AttentionQuery(**options), settings()
+    run = settings()
     sentence = sys.stdin.read(QUERY.value + 1) if text == ("-",) else " ".join(text)
-    model = _encoder(run, encoder)
-    reading = model.attend(sentence, mask)
+    reading = _encoder(run, encoder).attend(sentence, mask)
     _note_left_out(run, reading)
-    if query.against is not None:
-        other = model.attend(query.against, mask)
-        _note_left_out(run, other)
-        both = f"{sentence.strip()} / {query.against}"
-        _write_comparison(reading, other, query, output, both)
-    elif query.focus is not None:
-        _write_focus(reading, query, output)
+    if focus is None:
+        _write_maps(reading, layer, head, output)
     else:
-        _write_maps(reading, query, output, sentence)
-    if query.plot is not None:
-        run.message(f"Wrote {query.plot}.")
+        _write_focus(reading, focus, layer, head, output)
 
 
 def _encoder(run: CommandContext, name: str | None) -> Any:
@@ -171,54 +132,36 @@ def _note_left_out(run: CommandContext, reading: EncodedText) -> None:
         run.message(f"Left out{why}: {', '.join(reading.left_out)}")
 
 
-def _write_maps(reading: EncodedText, query: AttentionQuery, output: Output, sentence: str) -> None:
-    from qkvsearch.cli.heatmap import heat_map, small_multiples
+def _write_maps(
+    reading: EncodedText, layer: int | None, head: int | str | None, output: Output
+) -> None:
+    from qkvsearch.cli.heatmap import heat_map, strongest
 
-    is_all, layer, plot = query.head == ALL, query.layer, query.plot
-    maps = reading.heads(layer) if is_all else [reading.map(layer, query.head_number)]
+    maps = reading.heads(layer) if isinstance(head, str) else [reading.map(layer, head)]
     n_weights = sum(map_.weights.size for map_ in maps)
     is_listed = output.format != "table"
-    if n_weights > MAX_WEIGHTS and (is_listed or plot is not None):
+    if n_weights > MAX_WEIGHTS and is_listed:
         raise QkvError(
             f"{n_weights:,} weights are too many for a file; choose a --layer or a --head"
         )
-    if plot is not None:
-        from qkvsearch.cli.attention_plot import write_maps
-
-        write_maps(plot, maps, sentence)
     records = [row for map_ in maps for row in map_.to_records()] if is_listed else []
-    fields = (*WEIGHT_FIELDS, *HEAD_FIELDS) if reading.has_layers else WEIGHT_FIELDS
-    output.write(records, lambda: small_multiples(maps) if is_all else heat_map(maps[0]), fields)
+    as_text = strongest if head == ALL else heat_map
+    output.write(records, lambda: as_text(*maps), _fields(reading))
 
 
-def _write_focus(reading: EncodedText, query: AttentionQuery, output: Output) -> None:
+def _write_focus(
+    reading: EncodedText, word: str, layer: int | None, head: int | str | None, output: Output
+) -> None:
     from qkvsearch.cli.heatmap import focus_table
     from qkvsearch.text.encoded_text import focus
 
-    assert query.focus is not None
-    result = focus(reading, query.focus, query.at, query.layer, query.head_number)
-    if query.plot is not None:
-        from qkvsearch.cli.attention_plot import write_maps
-
-        title = f"{result.selected.query} attends to {result.selected.key}"
-        write_maps(query.plot, [result.map], title)
-    fields = (*WEIGHT_FIELDS, *HEAD_FIELDS) if reading.has_layers else WEIGHT_FIELDS
+    result = focus(reading, word, None, layer, head if isinstance(head, int) else None)
     records = [weight.to_record() for weight in result.attended]
-    output.write(records, lambda: focus_table(result), fields)
+    output.write(records, lambda: focus_table(result), _fields(reading))
 
 
-def _write_comparison(
-    reading: EncodedText, other: EncodedText, query: AttentionQuery, output: Output, both: str
-) -> None:
-    from qkvsearch.cli.heatmap import cosine_table
-    from qkvsearch.text.encoded_text import compare
-
-    comparison = compare(reading, other, query.focus)
-    if query.plot is not None:
-        from qkvsearch.cli.attention_plot import write_comparison
-
-        write_comparison(query.plot, comparison, both)
-    output.write(comparison.to_records(), lambda: cosine_table(comparison), COSINE_FIELDS)
+def _fields(reading: EncodedText) -> tuple[str, ...]:
+    return (*WEIGHT_FIELDS, *HEAD_FIELDS) if reading.has_layers else WEIGHT_FIELDS
 
 
 @command(short_help="Turn texts into embeddings.")

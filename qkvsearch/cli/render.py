@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from qkvsearch._utils.files import replacing, write_file
-from qkvsearch.cli.context import Decorator, settings
+from qkvsearch.cli.context import settings
 from qkvsearch.data import writers
 from qkvsearch.terminal import printable, shorten
 
@@ -86,18 +86,6 @@ def _with_output(
         return command(*args, output=Output(format_name, path, by_suffix, raw), **kwargs)
 
     return with_output
-
-
-def plot_option(suffixes: Sequence[str], text: str) -> Decorator:
-    """Return the option `--plot FILE`, which takes files with these suffixes. text: the help."""
-
-    def check(_: click.Context, __: click.Parameter, path: Path | None) -> Path | None:
-        if path is not None and path.suffix.lower() not in suffixes:
-            raise click.BadParameter(f"name a file that ends in {', '.join(suffixes)}")
-        return path
-
-    file = click.Path(dir_okay=False, path_type=Path)
-    return click.option("--plot", type=file, callback=check, help=text)
 
 
 class Output:

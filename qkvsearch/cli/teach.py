@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from qkvsearch.cli.context import command, settings
-from qkvsearch.cli.render import Output, document_options, plot_option
+from qkvsearch.cli.render import Output, document_options
 from qkvsearch.errors import QkvError
 
 if TYPE_CHECKING:
@@ -34,11 +34,9 @@ class Request:
     all_: bool
     list_: bool
     no_quiz: bool
-    predict: bool
     instructor: bool
     answers: Path | None
     save: Path | None
-    plot: Path | None
 
     def __post_init__(self) -> None:
         chosen = {"LESSON": self.lesson, "--all": self.all_, "--list": self.list_}
@@ -49,11 +47,9 @@ class Request:
             raise click.UsageError("--step N needs a lesson: teach LESSON --step N")
         if self.save is not None and (self.lesson is None or self.no_quiz):
             raise click.UsageError("--save keeps answers to a lesson's questions: teach LESSON")
-        if self.plot is not None and not (self.lesson or self.all_):
-            raise click.UsageError("--plot draws a lesson: teach LESSON --plot FILE")
         if self.instructor and (self.list_ or self.step or not (self.lesson or self.all_)):
             raise click.UsageError("--instructor goes with a whole LESSON or --all")
-        if self.answers is not None and (self.list_ or self.all_ or self.step or self.plot):
+        if self.answers is not None and (self.list_ or self.all_ or self.step):
             raise click.UsageError("--answers goes with a LESSON or alone")
 
 
@@ -63,7 +59,6 @@ class Request:
 @click.option("--step", type=int, metavar="N", help="Only this step of the lesson, from 1.")
 @click.option("--all", "all_", is_flag=True, help="Show all lessons, without appendix and check.")
 @click.option("--no-quiz", is_flag=True, help="Leave out the questions.")
-@click.option("--predict", is_flag=True, help="Ask for a number in each step before showing it.")
 @click.option(
     "--digits",
     type=click.IntRange(0, 12),
@@ -98,7 +93,6 @@ class Request:
 @click.option(
     "--save", type=FILE, help="Ask once, without hints; keep the answers in a CSV for --answers."
 )
-@plot_option((".png", ".svg"), "Draw the weights and curves of the lesson: .png or .svg.")
 @document_options
 def teach(output: Output, lang: str | None, digits: int, **options: Any) -> None:
     """Learn attention from its numbers: a course of fourteen lessons. The first shows the
@@ -196,16 +190,12 @@ def _lessons(request: Request, given: Given, output: Output) -> None:
     is_text = output.format == "table" and output.path is None
     is_whole, quizzes = request.step is None, not request.no_quiz
     computed = (_only(lesson(name, given), request.step) for name in names)
-    if is_text and is_interactive() and request.plot is None and not request.instructor:
-        read(computed, quizzes, is_whole=is_whole, predict=request.predict, save=request.save)
+    if is_text and is_interactive() and not request.instructor:
+        read(computed, quizzes, is_whole=is_whole, save=request.save)
         return
     if request.save is not None:
         raise click.UsageError("--save asks questions: use it at a terminal, as text")
     lessons = list(computed)
-    if request.plot is not None:
-        from qkvsearch.cli.lesson.forms import write_plot
-
-        write_plot(request.plot, lessons)
     output.write_document(
         forms(
             lessons,
@@ -215,8 +205,6 @@ def _lessons(request: Request, given: Given, output: Output) -> None:
             instructor=request.instructor,
         )
     )
-    if request.plot is not None:
-        settings().message(f"Wrote {request.plot}.")
     if is_text and is_whole and request.lesson is not None:
         remember(request.lesson)
 

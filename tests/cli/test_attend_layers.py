@@ -1,4 +1,4 @@
-"""`attend` with a transformer: maps that fit the window, heads, --focus, --against, mistakes."""
+"""`attend` with a transformer: maps that fit the window, heads, --focus, mistakes."""
 
 import csv
 import io
@@ -36,15 +36,19 @@ def test_json_holds_the_models_weights_and_says_which_head(attend, tiny_bert):
     assert {(row["layer"], row["head"]) for row in mean} == {(0, None)}
 
 
-def test_a_map_of_pieces_has_numbered_columns_and_rows_of_100_percent(attend):
+def test_a_map_has_rows_of_100_percent_or_names_the_largest(attend, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
     lines = attend(TEXT, "--layer", 1, "--head", 2).stdout.splitlines()
-    assert lines[0].split() == [str(i) for i in range(len(TOKENS))]
-    for i, (token, line) in enumerate(zip(TOKENS, lines[1:], strict=False)):
-        assert line.split()[:2] == [str(i), token]
-        percents = [int(x) for x in re.findall(r"\d+", line.split(token, 1)[1])]
+    assert lines[0].split() == TOKENS
+    for token, line in zip(TOKENS, lines[1:], strict=False):
+        percents = [int(x) for x in re.findall(r"(\d+)%", line.split(token, 1)[1])]
         assert len(percents) == len(TOKENS)
         assert abs(sum(percents) - 100) <= len(TOKENS) / 2
     assert lines[-1] == "layer 1, head 2: row attends to column; rows add up to 100 %"
+    monkeypatch.setenv("COLUMNS", "60")
+    lines = attend(TEXT, "--layer", 1, "--head", 2).stdout.splitlines()
+    assert lines[0].split() == ["word", "attends", "most", "to"]
+    assert [line.split()[0] for line in lines[1 : 1 + len(TOKENS)]] == TOKENS
 
 
 @pytest.mark.parametrize(
@@ -54,7 +58,6 @@ def test_a_map_of_pieces_has_numbered_columns_and_rows_of_100_percent(attend):
         (TEXT, "--head", "all"),
         (TEXT, "--layer", 0, "--head", "all"),
         (TEXT, "--focus", "season"),
-        (TEXT, "--against", "deep red sea didn't water redder season a ."),
         ("deep <PAD> sea", "--mask", "padding"),
         ("注意 sea 🚀 deep", "--mask", "causal", "--head", "all"),
     ],
@@ -72,11 +75,12 @@ def test_everything_fits_the_window(attend, monkeypatch, columns, asked):
     assert "\x1b" not in answer.stdout
 
 
-@pytest.mark.parametrize("asked", [("--head", "all"), ("--focus", "season"), ("--layer", 1)])
+@pytest.mark.parametrize("asked", [("--focus", "season"), ("--layer", 1)])
 def test_colour_is_all_that_no_color_takes_away(attend, monkeypatch, asked):
     import sys
 
     monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     coloured = attend(TEXT, *asked).stdout
     monkeypatch.setenv("NO_COLOR", "1")
@@ -86,16 +90,15 @@ def test_colour_is_all_that_no_color_takes_away(attend, monkeypatch, asked):
     assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == re.sub(r"\x1b\[[0-9;]*m", "", plain)
 
 
-def test_all_heads_stand_beside_each_other_with_a_symbol_a_pair(attend):
+def test_all_heads_are_a_line_each_with_their_strongest_pair(attend):
     lines = attend(TEXT, "--layer", 0, "--head", "all", "--mask", "causal").stdout.splitlines()
-    assert lines[0].split() == ["0.0", "0.1", "0.2"]
-    assert lines[1].count("·") == 3 * (len(TOKENS) - 1)
-    assert [line.split()[0] for line in lines[1 : 1 + len(TOKENS)]] == TOKENS
+    assert [line.split()[:2] for line in lines[1:]] == [["0", str(head)] for head in range(3)]
     rows = attend(TEXT, "--head", "all", "--format", "json").json()
     assert len(rows) == 6 * len(TOKENS) ** 2
-    assert {(row["layer"], row["head"]) for row in rows} == {
-        (i, j) for i in (0, 1) for j in (0, 1, 2)
-    }
+    best = max((row for row in rows if row["layer"] == 0), key=lambda row: row["weight"])
+    line = attend(TEXT, "--head", "all").stdout.splitlines()[1 + best["head"]]
+    assert f"{best['query']} attends to {best['key']}" in line
+    assert f"{best['weight']:.0%}" in line
 
 
 def test_focus_lists_words_with_the_head_that_looks_most(attend):
@@ -106,9 +109,6 @@ def test_focus_lists_words_with_the_head_that_looks_most(attend):
     shown = attend(TEXT, "--focus", "season").stdout
     best = rows[0]
     assert f"season in layer {best['layer']}, head {best['head']}" in shown
-    at = attend(TEXT, "--focus", "season", "--at", "didn't", "--layer", 0).stdout
-    assert "season in layer 0, head" in at
-    assert "didn't" in {line.split()[0] for line in at.split("season in")[0].splitlines() if line}
 
 
 def test_a_word_in_focus_has_a_table_with_layer_and_head_where_there_are_layers(monkeypatch):
@@ -135,15 +135,7 @@ def test_a_word_in_focus_has_a_table_with_layer_and_head_where_there_are_layers(
     ]
 
 
-def test_against_counts_depths_from_before_any_attention(attend):
-    rows = attend("deep sea", "--against", "red sea", "--format", "json").json()
-    assert [(row["word"], row["after_layers"]) for row in rows] == [("sea", i) for i in range(3)]
-    lines = attend("deep sea", "--against", "red sea").stdout.splitlines()
-    assert lines[0].split() == ["layers", "sea"]
-    assert lines[3].split() == ["2", f"{rows[2]['cosine']:.3f}"]
-
-
-def test_without_layers_focus_and_against_work_on_the_plain_attention(qkv, videos_path):
+def test_without_layers_focus_works_on_the_plain_attention(qkv, videos_path):
     run = ("-w", videos_path, "attend", "guitar bass fishing", "--format", "json")
     pairs = {(row["query"], row["key"]): row["weight"] for row in qkv(*run).json()}
     rows = qkv(*run, "--focus", "bass").json()
@@ -151,9 +143,6 @@ def test_without_layers_focus_and_against_work_on_the_plain_attention(qkv, video
         key: pairs["bass", key] for key in ("guitar", "fishing")
     }
     assert "layer" not in rows[0]
-    before, after = qkv(*run, "--against", "bass drum").json()
-    assert before["cosine"] == pytest.approx(1, abs=1e-5)
-    assert after["cosine"] < before["cosine"]
 
 
 @pytest.mark.parametrize("asked", [("--layer", 0), ("--head", 1), ("--head", "all")])
@@ -171,10 +160,6 @@ def test_without_layers_a_head_cannot_be_chosen(qkv, videos_path, asked):
         (("--head", -1), 1, "no head -1: there are heads 0 to 2"),
         (("--head", "most"), 2, "neither a number nor 'all'"),
         (("--focus", "seal"), 1, "did you mean sea"),
-        (("--at", "sea"), 2, "--focus"),
-        (("--against", "sea", "--layer", 0), 2, "leave out --layer"),
-        (("--against", "water"), 1, "no word is in both texts"),
-        (("--plot", "a.gif"), 2, ".png, .svg, .html"),
         (("--encoder", "minlm"), 1, "did you mean minilm"),
     ],
     ids=lambda value: " ".join(map(str, value)) if isinstance(value, tuple) else None,
@@ -210,11 +195,10 @@ def test_nothing_to_see_is_said_and_still_a_listing(attend):
     assert [row["key"] for row in rows[:3]] == ["[CLS]", "sea", "[SEP]"]
 
 
-def test_more_weights_than_a_file_should_hold_are_refused(attend, monkeypatch, tmp_path):
+def test_more_weights_than_a_file_should_hold_are_refused(attend, monkeypatch):
     monkeypatch.setattr("qkvsearch.cli.encode.MAX_WEIGHTS", 3 * len(TOKENS) ** 2)
-    for asked in (("--format", "csv"), ("--plot", "a.html")):
-        answer = attend(TEXT, "--head", "all", *asked)
-        assert (answer.code, answer.stdout) == (1, "")
-        assert "726 weights are too many for a file; choose a --layer" in answer.stderr
-        assert attend(TEXT, "--head", "all", "--layer", 0, *asked).code == 0
+    answer = attend(TEXT, "--head", "all", "--format", "csv")
+    assert (answer.code, answer.stdout) == (1, "")
+    assert "726 weights are too many for a file; choose a --layer" in answer.stderr
+    assert attend(TEXT, "--head", "all", "--layer", 0, "--format", "csv").code == 0
     assert attend(TEXT, "--head", "all").code == 0

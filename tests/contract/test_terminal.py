@@ -41,7 +41,6 @@ DONE = [
     ["users"],
     ["history", f"ann{UGLY}"],
     ["attend", f"bread {UGLY} crumbs"],
-    ["attend", "bread", "--plot", f"x{UGLY}.html"],
     ["encode", f"bread {UGLY} crumbs"],
     ["export", "embeddings", "--to", f"all{UGLY}.npz"],
     ["teach", "context", "--sentence", f"bread {UGLY} bread", "--no-quiz"],
@@ -99,9 +98,7 @@ ALL = [
     [*call, *form]
     for call in DONE
     for form in (
-        [["--format", name] for name in FORMATS]
-        if call[0] in LISTS and "-o" not in call and "--plot" not in call
-        else [[]]
+        [["--format", name] for name in FORMATS] if call[0] in LISTS and "-o" not in call else [[]]
     )
 ] + REFUSED
 # One after the other in one process, so that it is started once.

@@ -32,7 +32,6 @@ ASKED = [
     ["remove", BYTE],
     ["add", BYTE],
     ["attend", f"red {BYTE} apple"],
-    ["attend", "red apple", "--plot", f"{BYTE}.html"],
     ["teach", BYTE],
     ["teach", "context", "--sentence", f"bread {BYTE} bread", "--no-quiz"],
     ["evaluate", "search", "--queries", BYTE, "--qrels", BYTE],

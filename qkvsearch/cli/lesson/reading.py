@@ -6,26 +6,18 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from pathlib import Path
-
-import numpy as np
 
 from qkvsearch.cli.context import settings
 from qkvsearch.cli.lesson.quizzing import ask, prompt
 from qkvsearch.cli.lesson.view import heading, prose, step_blocks
 from qkvsearch.cli.render import write_text
 from qkvsearch.lessons import progress
-from qkvsearch.lessons.messages import say, shown
-from qkvsearch.lessons.parts import Lesson, Matrix, Step
-from qkvsearch.lessons.quizzes import read_numbers
+from qkvsearch.lessons.messages import say
+from qkvsearch.lessons.parts import Lesson
 
 STOP, BACK = {"q", "quit"}, {"b", "back"}
-# What a matrix must be to be predicted: it follows from what was shown before.
-COMPUTED = ("score", "weights", "output")
-# Nearer than this is right.
-NEAR = 0.05
 
 
 class Stopped(Exception):
@@ -52,20 +44,18 @@ def read(
     quizzes: bool,
     *,
     is_whole: bool,
-    predict: bool,
     save: Path | None = None,
 ) -> None:
     """Show one lesson after another, as long as the person goes on.
 
     is_whole: whether all steps are there, so that a lesson goes on where it was left and is done at
-    its end. predict: a number is asked for before it is shown. save: a file for the answers. Raises
-    `click.Abort` where the person stops by Ctrl-C.
+    its end. save: a file for the answers. Raises `click.Abort` where the person stops by Ctrl-C.
     """
     try:
         for count, lesson in enumerate(lessons):
             if count:
                 _pause()
-            _read_one(lesson, quizzes, is_whole, predict, save)
+            _read_one(lesson, quizzes, is_whole, save)
             if is_whole:
                 remember(lesson.name)
                 _say(say("Done: {title}.", title=lesson.title))
@@ -82,9 +72,7 @@ def remember(lesson: str) -> None:
         settings().message(say("That this lesson is done could not be kept on this machine."))
 
 
-def _read_one(
-    lesson: Lesson, quizzes: bool, is_whole: bool, predict: bool, save: Path | None
-) -> None:
+def _read_one(lesson: Lesson, quizzes: bool, is_whole: bool, save: Path | None) -> None:
     n, place = len(lesson.steps), 0
     explained: set[str] = set()
     screen = _Screen()
@@ -106,7 +94,8 @@ def _read_one(
             has_begun = True
             if is_whole:
                 progress.keep_place(lesson.name, place + 1)
-            _show_step(lesson, place, explained, screen, predict)
+            for _, block in step_blocks(lesson, place, explained):
+                screen.show(block)
             place += 1
         except Turned:
             place = max(place - 1, 0)
@@ -114,20 +103,6 @@ def _read_one(
     if quizzes and lesson.quizzes:
         _pause()
         ask(lesson.quizzes, save)
-
-
-def _show_step(
-    lesson: Lesson, place: int, explained: set[str], screen: _Screen, predict: bool
-) -> None:
-    step = lesson.steps[place]
-    prediction = Prediction.of(step) if predict else None
-    for part, block in step_blocks(lesson, place, explained):
-        if prediction is not None and part is prediction.matrix:
-            screen.ask(prediction.ask)
-            screen.show(block)
-            _say(prediction.judged())
-        else:
-            screen.show(block)
 
 
 class _Screen:
@@ -143,10 +118,6 @@ class _Screen:
             self.turn()
         write_text(f"\n{block}")
         self.used += height
-
-    def ask(self, question: Callable[[], None]) -> None:
-        question()
-        self.used += 2
 
     def turn(self) -> None:
         _pause(is_step=True)
@@ -166,48 +137,3 @@ def _pause(*, is_step: bool = False) -> None:
 
 def _say(text: str) -> None:
     write_text(prose(text))
-
-
-@dataclass(eq=False)
-class Prediction:
-    """A cell of a matrix, and what somebody said that it would be; None for nothing."""
-
-    matrix: Matrix
-    row: int
-    column: int
-    said: float | None = field(default=None, init=False)
-
-    @classmethod
-    def of(cls, step: Step) -> Prediction | None:
-        """Choose the largest number of the step's first computed matrix; None without one."""
-        for part in step.parts:
-            if isinstance(part, Matrix) and part.role in COMPUTED and np.isfinite(part.array).any():
-                array = np.where(np.isfinite(part.array), part.array, -np.inf)
-                row, column = np.unravel_index(array.argmax(), array.shape)
-                return cls(part, int(row), int(column))
-        return None
-
-    @property
-    def answer(self) -> float:
-        return float(self.matrix.array[self.row, self.column])
-
-    def ask(self) -> None:
-        """Ask for the number; Enter alone is no prediction."""
-        typed = prompt(
-            say(
-                "Predict: {matrix}, row {row}, column {column}?",
-                matrix=self.matrix.name,
-                row=self.matrix.rows[self.row],
-                column=self.matrix.columns[self.column],
-            )
-        )
-        numbers = read_numbers(typed)
-        self.said = numbers[0] if len(numbers) == 1 else None
-
-    def judged(self) -> str:
-        """Return the number beside what was predicted."""
-        if self.said is None:
-            return say("It is {answer}.", answer=self.answer)
-        if abs(self.said - self.answer) <= NEAR:
-            return say("As you said: {answer}.", answer=self.answer)
-        return say("You said {said}; it is {answer}.", said=shown(self.said), answer=self.answer)

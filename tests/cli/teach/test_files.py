@@ -1,4 +1,4 @@
-"""A lesson as a file: each format, and pictures."""
+"""A lesson as a file: each format."""
 
 import sys
 
@@ -38,46 +38,6 @@ def test_json_of_one_lesson_is_an_object_and_of_all_an_array(qkv, taught, comput
     assert not any(entry["quizzes"] for entry in all_)
     step = qkv("teach", NAME, "--step", "4", "--format", "json").json()
     assert [entry["title"] for entry in step["steps"]] == [taught.steps[3].title]
-
-
-@pytest.mark.parametrize(("name", "begins"), [("a.png", b"\x89PNG"), ("a.SVG", b"<?xml")])
-@pytest.mark.parametrize("asked", [(NAME,), ("learning",), (NAME, "--step", "1"), ("masks",)])
-def test_a_plot_is_drawn_beside_the_text(qkv, tmp_path, name, begins, asked):
-    pytest.importorskip("matplotlib", reason="drawing needs the extra [plot]")
-    answer = qkv("teach", *asked, "--plot", name)
-    assert (answer.code, answer.stderr) == (0, f"Wrote {name}.\n")
-    assert (tmp_path / name).read_bytes().startswith(begins)
-    assert answer.stdout == qkv("teach", *asked).stdout
-
-
-def test_the_file_that_a_plot_went_to_is_named(qkv, tmp_path, monkeypatch):
-    monkeypatch.setattr("qkvsearch.cli.lesson.forms.write_plot", lambda path, lessons: None)
-    answer = qkv("teach", NAME, "--plot", "a.png")
-    assert (answer.code, answer.stderr) == (0, "Wrote a.png.\n")
-
-
-@pytest.mark.parametrize("suffix", ["png", "svg"])
-def test_a_plot_is_the_same_twice(qkv, tmp_path, suffix):
-    pytest.importorskip("matplotlib", reason="drawing needs the extra [plot]")
-    for name in "ab":
-        qkv("teach", "learning", "--plot", f"{name}.{suffix}")
-    one, two = ((tmp_path / f"{name}.{suffix}").read_bytes() for name in "ab")
-    assert one == two
-
-
-def test_a_plot_holds_the_weights_and_curves(qkv, tmp_path):
-    pytest.importorskip("matplotlib", reason="drawing needs the extra [plot]")
-    qkv("teach", "learning", "--plot", "a.svg")
-    text = (tmp_path / "a.svg").read_text("utf-8")
-    for part in ("weights, learned", "loss", "0.87"):
-        assert part in text
-
-
-def test_a_plot_without_matplotlib_says_what_to_install(qkv, monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    answer = qkv("teach", NAME, "--plot", "a.png")
-    assert (answer.code, answer.stdout) == (1, "")
-    assert "pip install -e '.[plot]' (--format html needs nothing)" in answer.stderr
 
 
 def test_the_instructors_edition_has_every_answer_below_its_question(qkv, computed):

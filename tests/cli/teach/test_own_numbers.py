@@ -42,7 +42,6 @@ def test_ones_own_matrices_go_through_the_lesson(qkv, own):
         ((NAME, "--step", "9"), "no step 9 in the lesson self-attention: it has steps 1 to 8\n"),
         (("--answers", "no.csv"), "no.csv: cannot read"),
         ((NAME, "-o", "nowhere/a.md"), "nowhere/a.md: cannot write"),
-        ((NAME, "--plot", "nowhere/a.svg"), "a.svg"),
     ],
 )
 def test_what_cannot_be_is_a_sentence(qkv, own, args, said):
@@ -56,7 +55,7 @@ def test_what_cannot_be_is_a_sentence(qkv, own, args, said):
     "args",
     [
         (NAME, "--all"), (NAME, "--list"), ("--all", "--list"), ("--step", "1"),
-        ("--all", "--step", "1"), ("--plot", "a.svg"), (NAME, "--plot", "a.html"),
+        ("--all", "--step", "1"),
         ("--input", "x.csv"), ("--all", "--mask", "both"), ("--answers", "a.csv", "--all"),
         ("--save", "a.csv"), ("check", "--save", "a.csv"),
         (NAME, "--format", "csv"), (NAME, "--format", "jsonl"), (NAME, "-o", "a.parquet"),

@@ -112,15 +112,6 @@ def test_answers_before_the_course_are_kept_for_the_teacher_without_a_hint(at_a_
     assert "10 of 10 right." in qkv("teach", "--answers", "before.csv").stderr
 
 
-def test_a_number_may_be_predicted_before_it_is_shown(at_a_terminal):
-    types = ["0.98"] + [""] * 30
-    answer = at_a_terminal("teach", NAME, "--step", 5, "--predict", types=types)
-    question = "Predict: weights, row b, column b?"
-    assert answer.stdout.index(question) < answer.stdout.index("As you said: 0.98.")
-    answer = at_a_terminal("teach", NAME, "--step", 5, "--predict", types=["3", *types[1:]])
-    assert "You said 3; it is 0.98." in answer.stdout
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals to ask")
 class TestARealTerminal:
     @pytest.fixture

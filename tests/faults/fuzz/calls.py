@@ -27,7 +27,7 @@ READING = [
 # They change a workspace, which is a copy; `build` goes without, as it takes longer.
 CHANGING = ["record", "remove", "rollback", "forget", "add"]
 # They would write to a file of any name.
-WRITING = {"-o", "--to", "--plot", "--all"}
+WRITING = {"-o", "--to", "--all"}
 
 
 def command_line(chance, commands):
