@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ from click.testing import CliRunner
 import qkvsearch as qkv
 from qkvsearch.cli import group
 from qkvsearch.errors import DamagedError
-from qkvsearch.retrieval.answerability import FACT
+from qkvsearch.retrieval.answerability import FACT, WordStatistics
 from qkvsearch.search.answerable import (
     NEAREST,
     NOTHING,
@@ -63,7 +64,7 @@ def heads_of(engine, text):
 def asked(engine, text, *names):
     found = heads_of(engine, text)
     chosen = {name: found[name] for name in names or found}
-    return answerable(engine.models, engine.texts.reader.read(text).tokens, chosen)
+    return answerable(engine.models, engine.texts.reader.read(text).words, chosen)
 
 
 # --- what has no answer ---
@@ -121,9 +122,10 @@ def test_a_code_is_answered(engine):
 
 def test_a_correction_counts_as_the_word_that_it_is_corrected_to(engine):
     keys = engine.models.lexical_keys
-    typed, corrected = [Token("jakcet", "jakcet")], [Token("jakcet", "jacket")]
-    assert not answerable(engine.models, typed, {"lexical": None}).answers
-    assert answerable(engine.models, corrected, {"lexical": keys.head(corrected)}).answers
+    typed, corrected = ([Token("jakcet", term)] for term in ("jakcet", "jacket"))
+    of = partial(WordStatistics.of, keys)
+    assert not answerable(engine.models, of(typed), {"lexical": None}).answers
+    assert answerable(engine.models, of(corrected), {"lexical": keys.head(corrected)}).answers
 
 
 @pytest.mark.parametrize(
@@ -138,7 +140,8 @@ def test_any_heads_can_tell(engine, names):
 
 
 def test_no_head_and_no_word_is_no_answer(engine):
-    assert not answerable(engine.models, [], {}).answers
+    words = WordStatistics.of(engine.models.lexical_keys, [])
+    assert not answerable(engine.models, words, {}).answers
 
 
 def test_more_of_the_words_are_more_of_an_answer(engine):

@@ -32,37 +32,58 @@ MATCHING = 2.5
 
 
 class Evidence(NamedTuple):
-    """The evidence of one query. letters: the kind of letters of most words. share: the share of
-    words that are in the catalog. values: for `WORDS` and by head, a number or one for each of
-    several items.
+    """The evidence of a text. letters: the kind of letters of most of its words. values: for
+    `WORDS` and by head, a number or one for each of several items.
     """
 
     letters: str
-    share: float
     values: Mapping[str, Any]
 
-    @classmethod
-    def of(cls, keys: TermKeys, tokens: Sequence[Token], best: Mapping[str, Any]) -> Evidence:
-        """Compute the evidence. best: the highest score of each head, or those of several items; 0
-        where it knows no word.
 
-        The value of the words is how common they are in the catalog, from 0 to 1: the mean of
-        ln(1 + n) / ln(1 + N) over the words, for n of N items. The value of the lexical head is how
-        many words the best item has, where the rarest word counts as 1. The value of a dense head
-        is the cosine, times the share of words that are in the catalog if the encoder was learned
-        from it and so read only these.
+class WordStatistics(NamedTuple):
+    """What a catalog has of the words of a text.
+
+    n: how many words the text has. letters: the kind of letters of most of them. share: the share
+    of them that are in the catalog. common: how common they are, from 0 to 1: the mean of
+    ln(1 + n) / ln(1 + N), for n of N items. rarest: the fewest items that have one of those in the
+    catalog, 0 without any. largest: the most that one of them adds to a lexical score.
+    """
+
+    n: int
+    letters: str
+    share: float
+    common: float
+    rarest: int
+    largest: float
+
+    @classmethod
+    def of(cls, keys: TermKeys, tokens: Sequence[Token]) -> WordStatistics:
+        """Look up the words in the lexical keys of a catalog."""
+        terms, letters = [token.term for token in tokens], letters_of(tokens)
+        n_with = list(map(keys.n_with, terms))
+        known = list(filter(None, n_with))
+        if not known:
+            return cls(len(terms), letters, 0.0, 0.0, 0, 0.0)
+        common = sum(map(log1p, known)) / log1p(keys.n_items) / len(terms)
+        largest = max(map(keys.largest, terms))
+        return cls(len(terms), letters, len(known) / len(terms), common, min(known), largest)
+
+    def evidence(self, best: Mapping[str, Any]) -> Evidence:
+        """Return the evidence for `WORDS` and by head. best: the highest score of each head, or
+        those of several items; 0 where it knows no word.
+
+        The value of the words is how common they are. The value of the lexical head is how many
+        words the best item has, where the rarest word counts as 1. The value of a dense head is the
+        cosine, times the share of words that are in the catalog if the encoder was learned from it
+        and so read only these.
         """
-        n_with = [keys.n_with(token.term) for token in tokens]
-        share = sum(n > 0 for n in n_with) / max(len(tokens), 1)
-        largest = max((keys.largest(token.term) for token in tokens), default=0.0)
-        common = sum(map(log1p, n_with)) / max(len(tokens), 1)
-        values = {WORDS: common / log1p(keys.n_items) if tokens else 0.0}
+        values: dict[str, Any] = {WORDS: self.common}
         for head, score in best.items():
             if head == "lexical":
-                values[head] = score / largest if largest > 0 else 1.0 * (score > 0)
+                values[head] = score / self.largest if self.largest > 0 else 1.0 * (score > 0)
             else:
-                values[head] = score * (share if head in LEARNED else 1.0)
-        return cls(letters_of(tokens), share, values)
+                values[head] = score * self.share if head in LEARNED else score
+        return Evidence(self.letters, values)
 
 
 def letters_of(tokens: Sequence[Token]) -> str:
@@ -107,7 +128,8 @@ class Answerability:
         strengths: dict[str, Any] = {}
         for name, value in evidence.values.items():
             mean, deviation = noise[name]
-            strengths[name] = np.clip((value - mean) / deviation, -MAX_STRENGTH, MAX_STRENGTH)
+            cut = np.minimum((value - mean) / deviation, MAX_STRENGTH)
+            strengths[name] = np.maximum(cut, -MAX_STRENGTH)
         groups = [strengths.pop(name) for name in (WORDS, "lexical") if name in strengths]
         total = sum(weights[name] for name in strengths)
         if total > 0:

@@ -15,7 +15,14 @@ from pathlib import Path
 
 import numpy as np
 
-from qkvsearch.retrieval.answerability import LATIN, OTHER, WORDS, Answerability, Evidence
+from qkvsearch.retrieval.answerability import (
+    LATIN,
+    OTHER,
+    WORDS,
+    Answerability,
+    Evidence,
+    WordStatistics,
+)
 from qkvsearch.retrieval.bm25 import LexicalKeys, TermKeys
 from qkvsearch.retrieval.training_queries import AnsweredQueries, lexical_scores
 from qkvsearch.text.analysis import IS_CJK, Analyzer
@@ -152,10 +159,8 @@ def half_shuffled(text: str, rng: np.random.Generator) -> str:
 def _measured(
     keys: TermKeys, texts: Sequence[str], best: Mapping[str, np.ndarray], analyzer: Analyzer
 ) -> list[Evidence]:
-    return [
-        Evidence.of(keys, analyzer.query_tokens(text), {name: best[name][i] for name in best})
-        for i, text in enumerate(texts)
-    ]
+    words = [WordStatistics.of(keys, analyzer.query_tokens(text)) for text in texts]
+    return [of.evidence({name: best[name][i] for name in best}) for i, of in enumerate(words)]
 
 
 def _farthest(noise: Sequence[Evidence], weights: Mapping[str, float]) -> list[Evidence]:

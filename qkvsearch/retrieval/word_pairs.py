@@ -49,12 +49,12 @@ def word_pairs(
         pair_of[numbers[a], numbers[b]] = pair_of[numbers[b], numbers[a]] = row
     best = np.sort(top_k(words.scores, DEPTH, words.allowed(mask)))
     items, first, second = index.neighbours(terms, best)
-    of_pair = pair_of[first, second]
     # An item counts each pair once.
-    matches = np.unique(items[of_pair >= 0] * len(pairs) + of_pair[of_pair >= 0])
-    if not len(matches):
+    neighbours = zip(items.tolist(), pair_of[first, second].tolist(), strict=True)
+    found = {(item, row) for item, row in neighbours if row >= 0}
+    if not found:
         return None
-    items, of_pair = np.divmod(matches, len(pairs))
+    items, of_pair = np.array(sorted(found)).T
     labels = list(pairs.values())
     values = PAIR_SHARE * np.array([min(largest[a], largest[b]) for a, b in pairs])
     scores = np.bincount(items, values[of_pair], keys.n_items).astype(np.float32)

@@ -9,7 +9,7 @@ import numpy as np
 
 from qkvsearch.index import StoredModels
 from qkvsearch.retrieval import Ranking, Scores
-from qkvsearch.retrieval.answerability import WORDS, Evidence, letters_of
+from qkvsearch.retrieval.answerability import WordStatistics, letters_of
 from qkvsearch.text.analysis import Token
 from qkvsearch.text.encoders import LEARNED
 from qkvsearch.text.labelled import LabelledVectors
@@ -47,37 +47,37 @@ class Answerable(NamedTuple):
 
 def answerable(
     models: StoredModels,
-    tokens: Sequence[Token],
+    words: WordStatistics,
     heads: Mapping[str, Scores | None],
     has_code: bool = False,
 ) -> Answerable:
     """Decide whether the catalog answers a query, by its words and the scores of its heads.
 
-    heads: None for one that knows no word. tokens: of the lexical head, corrected. has_code:
-    whether the query has an id or another code of an item.
+    heads: None for one that knows no word. words: of the lexical head, corrected. has_code: whether
+    the query has an id or another code of an item.
 
     Codes, and words that the catalog has all, are always answered, as are queries of few words with
     a rare one. Otherwise the build's `Answerability` decides, or `judging_head` alone if an item is
     more similar than to any text that cannot be answered.
     """
-    known, keys = models.answerability, models.lexical_keys
+    known = models.answerability
     best = {
         name: 0.0 if head is None else float(head.scores.max(initial=0))
         for name, head in heads.items()
         if name in models.head_weights
     }
-    letters, share, values = evidence = Evidence.of(keys, tokens, best)
+    evidence = words.evidence(best)
     value = known.probability(known.strength(evidence, models.head_weights))
-    if values[WORDS] == 0 and not any(best.values()):
+    if not (words.rarest or any(best.values())):
         return Answerable(value, has_code)
-    n_rare, main = max(1.0, RARE_SHARE * models.n_items), judging_head(models)
-    is_rare = any(0 < keys.n_with(token.term) <= n_rare for token in tokens)
+    main = judging_head(models)
+    level = known.match_level(main, words.letters)
     answers = (
         has_code
-        or share == 1
-        or (len(tokens) <= FEW_WORDS and is_rare)
+        or words.share == 1
+        or (words.n <= FEW_WORDS and 0 < words.rarest <= max(1.0, RARE_SHARE * models.n_items))
         or not value <= known.level  # also for NaN, which a ranking refuses
-        or (main not in LEARNED and values.get(main, 0) > known.match_level(main, letters))
+        or (main not in LEARNED and evidence.values.get(main, 0) > level)
     )
     return Answerable(value, answers)
 
@@ -92,20 +92,22 @@ def grades(
     deviations. A hit is weak if the probability that its own scores are those of a query with an
     answer is below `SURE`. fused: with the `raw` scores of the heads.
     """
-    known, keys, words = models.answerability, models.lexical_keys, {t.term for t in query.tokens}
+    known, terms = models.answerability, {token.term for token in query.tokens}
     own = {name: head.scores[positions].astype(np.float64) for name, head in fused.raw.items()}
-    strengths = known.strength(Evidence.of(keys, query.tokens, own), models.head_weights)
-    is_strong = np.full(len(positions), bool(words))
-    for term in words:
+    strengths = known.strength(query.words.evidence(own), models.head_weights)
+    is_weak = np.array([known.probability(strength) < SURE for strength in strengths])
+    is_strong = np.full(len(positions), bool(terms) and query.words.share == 1)
+    for term in terms:
         if not is_strong.any():
             break
-        is_strong &= np.isin(positions, keys.postings(term)[0])
+        items, _ = models.lexical_keys.postings(term)
+        slots = np.minimum(items.searchsorted(positions), len(items) - 1)
+        is_strong &= items[slots] == positions
     if codes is not None:
         is_strong |= codes.scores[positions] > 0
-    is_weak = np.array([known.probability(strength) < SURE for strength in strengths])
-    nearest = fused.scores[positions] - LEAD * fused.moments()[1]
-    leads = [np.count_nonzero(fused.scores >= score) == 1 for score in nearest[:1]]
-    is_strong[:1] |= (len(query.tokens) > FEW_WORDS) & ~is_weak[:1] & leads
+    if len(query.tokens) > FEW_WORDS and not (is_weak[0] or is_strong[0]):
+        nearest = fused.scores[positions[0]] - LEAD * fused.moments()[1]
+        is_strong[0] = np.count_nonzero(fused.scores >= nearest) == 1
     return np.where(is_strong, "strong", np.where(is_weak, "weak", "good")).tolist()
 
 

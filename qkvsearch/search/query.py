@@ -12,6 +12,7 @@ import numpy as np
 from qkvsearch._utils.query_lock import pause
 from qkvsearch.index import StoredModels
 from qkvsearch.query.language import Clause, parse_query
+from qkvsearch.retrieval.answerability import WordStatistics
 from qkvsearch.retrieval.bm25 import Expansion, QueryTerm
 from qkvsearch.search.codes import QueryCodes
 from qkvsearch.search.conditions import Conditions
@@ -40,13 +41,13 @@ class Query:
     operators. conditions: what the operators demand of an item. text: what the heads read: the
     corrected text without conditions on columns that search does not read. changes: the words that
     are read as others. tokens: the words of the lexical head, without stop words unless there are
-    no others. terms: the same with all that each is looked up by, and words of synonyms.
-    has_more_synonyms: whether there are more of them than are looked up. codes: the ids and other
-    codes of items in the text. labels: by changed or boosted word, folded, its name in reasons and
-    its weight. completions: the words that the last word may become while the user types it, with
-    the likelihood of each; last_prefix: its beginning as typed; unfinished: the word that it is
-    read as until then, "" if it is a whole word. stop_words_mask: for a text of stop words alone,
-    bool (n_items,), the items that it may mean; None for any other text.
+    no others; words: what the catalog has of them. terms: the same with all that each is looked up
+    by, and words of synonyms. has_more_synonyms: whether there are more of them than are looked up.
+    codes: the ids and other codes of items in the text. labels: by changed or boosted word, folded,
+    its name in reasons and its weight. completions: the words that the last word may become while
+    the user types it, with the likelihood of each; last_prefix: its beginning as typed; unfinished:
+    the word that it is read as until then, "" if it is a whole word. stop_words_mask: for a text of
+    stop words alone, bool (n_items,), the items that it may mean; None for any other text.
     """
 
     typed: str
@@ -56,6 +57,7 @@ class Query:
     text: str
     changes: Sequence[Change]
     tokens: Sequence[Token]
+    words: WordStatistics
     terms: Sequence[QueryTerm]
     has_more_synonyms: bool
     codes: QueryCodes
@@ -128,6 +130,7 @@ class QueryReader:
             text=text,
             changes=changes,
             tokens=tokens,
+            words=WordStatistics.of(self.models.lexical_keys, tokens),
             terms=[*terms, *synonyms[:MAX_SYNONYM_WORDS]],
             has_more_synonyms=len(synonyms) > MAX_SYNONYM_WORDS,
             codes=QueryCodes.of(text, self.models),

@@ -280,7 +280,7 @@ class TextSearch:
     def _is_answered(self, query: Query, heads: Mapping[str, Scores | None]) -> bool:
         if query.stop_words_mask is not None:
             return bool(query.stop_words_mask.any())
-        return answerable(self.models, query.tokens, heads, bool(query.codes.tokens)).answers
+        return answerable(self.models, query.words, heads, bool(query.codes.tokens)).answers
 
     def _late_interaction(self, vectors: QueryVectors) -> LateInteraction | None:
         """Return the query's words, to attend over those of items; None where there are none."""

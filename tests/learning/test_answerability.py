@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 from qkvsearch.retrieval import calibration
-from qkvsearch.retrieval.answerability import FACT, WORDS, Answerability, Evidence, letters_of
+from qkvsearch.retrieval.answerability import (
+    FACT,
+    WORDS,
+    Answerability,
+    Evidence,
+    WordStatistics,
+    letters_of,
+)
 from qkvsearch.retrieval.bm25 import LexicalKeys
 from qkvsearch.retrieval.calibration import (
     best_scores,
@@ -32,7 +39,7 @@ def keys_of(texts):
 
 
 def evidence(text, texts=TITLES, **best):
-    return Evidence.of(keys_of(texts), Analyzer().query_tokens(text), best)
+    return WordStatistics.of(keys_of(texts), Analyzer().query_tokens(text)).evidence(best)
 
 
 @pytest.fixture(scope="module")
@@ -91,12 +98,10 @@ def test_strength_is_the_mean_over_words_the_lexical_head_and_dense_heads_togeth
     weights = {"lexical": 0.5, "a": 0.3, "b": 0.1}
     found = {WORDS: 0.2, "lexical": 3.0, "a": 0.6, "b": 0.0}
     dense = (0.3 * 4 + 0.1 * 0) / 0.4
-    assert known.strength(Evidence("latin", 1.0, found), weights) == pytest.approx(
-        (2 + 3 + dense) / 3
-    )
+    assert known.strength(Evidence("latin", found), weights) == pytest.approx((2 + 3 + dense) / 3)
     del found["lexical"], found["b"]
-    assert known.strength(Evidence("latin", 1.0, found), weights) == pytest.approx((2 + 4) / 2)
-    assert known.strength(Evidence("latin", 1.0, {WORDS: 99.0}), weights) == 8
+    assert known.strength(Evidence("latin", found), weights) == pytest.approx((2 + 4) / 2)
+    assert known.strength(Evidence("latin", {WORDS: 99.0}), weights) == 8
 
 
 # --- texts that cannot be answered ---
@@ -139,7 +144,9 @@ def test_what_the_catalog_has_is_likelier_than_what_it_cannot_have(known):
     def value(text, lsa):
         tokens = Analyzer().query_tokens(text)
         best = {"lexical": float(lexical_scores(keys, [text], Analyzer()).max()), "lsa": lsa}
-        return known.probability(known.strength(Evidence.of(keys, tokens, best), WEIGHTS))
+        return known.probability(
+            known.strength(WordStatistics.of(keys, tokens).evidence(best), WEIGHTS)
+        )
 
     nothing, some, all_ = value("zzqx vbnm", 0), value("red zzqx", 0.7), value("red sea boat", 1)
     assert nothing <= known.level < some < all_
@@ -152,7 +159,11 @@ def test_most_texts_that_cannot_be_answered_stay_below_the_level(known):
     for text in sentences:
         best = {"lexical": float(lexical_scores(keys, [text], Analyzer()).max()), "lsa": 0.0}
         tokens = Analyzer().query_tokens(text)
-        values.append(known.probability(known.strength(Evidence.of(keys, tokens, best), WEIGHTS)))
+        values.append(
+            known.probability(
+                known.strength(WordStatistics.of(keys, tokens).evidence(best), WEIGHTS)
+            )
+        )
     assert np.mean(np.array(values) <= known.level) > 0.9
 
 
