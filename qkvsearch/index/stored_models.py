@@ -73,15 +73,15 @@ class StoredModels:
 
     def load(self, component: IndexComponent[T]) -> T:
         """Load a component once. Raises `DamagedError` where its arrays do not fit together."""
-        if component not in self._loaded:
+        loaded: T | None = self._loaded.get(component)
+        if loaded is None:
             try:
-                self._loaded[component] = component.load(self)
+                loaded = self._loaded[component] = component.load(self)
             except QkvError:
                 raise
             except MISFIT as error:
                 what = f"{component.group} does not fit together: {type(error).__name__}: {error}"
                 raise self._damaged(what) from error
-        loaded: T = self._loaded[component]
         return loaded
 
     def find(self, component: IndexComponent[T]) -> T | None:

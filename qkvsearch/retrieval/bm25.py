@@ -137,19 +137,19 @@ class TermKeys(ABC):
         """Return the most that a term adds to a score, 0 where no item has it."""
         return self._cached_statistics(term)[1] * self.rarity.get(term, 1.0)
 
-    def idf(self, word: str, analyzer: Analyzer) -> float:
+    def idf(self, word: str, language: str) -> float:
         """Return the idf of a word, by the rarest of its terms; 0 for a comma or the like."""
-        return self._cached_idf(word, analyzer)
+        return self._cached_idf(word, language)
 
     # The caches refer to the keys weakly: in a reference cycle, files would wait for the garbage
     # collector.
 
     @cached_property
-    def _cached_idf(self) -> Callable[[str, Analyzer], float]:
+    def _cached_idf(self) -> Callable[[str, str], float]:
         keys = weakref.proxy(self)
 
-        def idf(word: str, analyzer: Analyzer) -> float:
-            tokens = resolve_code(analyzer.tokens(word), keys.has)
+        def idf(word: str, language: str) -> float:
+            tokens = resolve_code(Analyzer(language).tokens(word), keys.has)
             rarest = min((keys.n_with(token.term) for token in tokens), default=None)
             return 0.0 if rarest is None else _idf(rarest, keys.n_items)
 

@@ -250,8 +250,9 @@ def late_interaction(
 
 def idf(words: Sequence[str], lexical: TermKeys, analyzer: Analyzer | None = None) -> np.ndarray:
     """Return BM25's idf, float64 (n_words,), by the rarest term of each word; 0 for a comma."""
-    analyzer = analyzer or Analyzer()
-    return np.array([lexical.idf(word, analyzer) for word in words], dtype=np.float64)
+    language = (analyzer or Analyzer()).language
+    idf_of = {word: lexical.idf(word, language) for word in dict.fromkeys(words)}
+    return np.array([idf_of[word] for word in words], dtype=np.float64)
 
 
 def rerank(

@@ -134,10 +134,8 @@ class Ranking(Sequence[Hit]):
 
     def annotated(self, **columns: Sequence[Any]) -> Ranking:
         """Return the ranking with a field filled in: one value for each hit."""
-        hits = [
-            hit._replace(**{name: values[i] for name, values in columns.items()})
-            for i, hit in enumerate(self.hits)
-        ]
+        fields = dict(zip(Hit._fields, zip(*self.hits, strict=True), strict=False)) | columns
+        hits = list(map(Hit._make, zip(*fields.values(), strict=True))) if self.hits else []
         return replace(self, hits=hits, annotations=[*self.annotations, *columns])
 
     def page(self, offset: int, min_weight: float) -> Ranking:

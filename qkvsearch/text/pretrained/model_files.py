@@ -130,7 +130,7 @@ class Tensors:
         blocks = (bits[start : start + BLOCK] for start in range(0, len(bits), BLOCK))
         if any((block & SIGNLESS).max() >= INFINITY for block in blocks):
             raise self._not_finite(name)
-        return array
+        return array.view(np.ndarray)  # each slice of the memmap type costs microseconds
 
     def _check(
         self, name: str, shape: Sequence[int | None], because: str = ""
