@@ -72,7 +72,7 @@ def _unraisable(error: "sys.UnraisableHookArgs") -> None:
 
 
 def _stop(*_: object) -> None:
-    """End at once: nothing has begun, or all is done, or nobody else would hear of it."""
+    """End at once: nothing has begun, or all is done, or no caller could handle it."""
     try:
         os.write(2, b"Stopped.\n")
     finally:

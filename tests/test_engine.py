@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import qkvsearch
-from qkvsearch.attention.layers import packed
+from qkvsearch.attention.layers import fast_encoder
 from qkvsearch.data.ids import id_text
 from qkvsearch.data.sources import read_source
 from qkvsearch.engine import Engine
@@ -328,7 +328,7 @@ def test_a_models_folder_may_have_any_name(tiny_bert, tmp_path, monkeypatch):
 
 
 def test_progress_is_called_from_the_callers_thread(tiny_bert, monkeypatch):
-    monkeypatch.setattr(packed, "CHUNK_TOKENS", 8)
+    monkeypatch.setattr(fast_encoder, "CHUNK_TOKENS", 8)
     encoder, calls = pretrained(str(tiny_bert)), []
     texts = ["deep sea", "red water", "sea"] * 20
     encoder.encode_many(texts, lambda *done: calls.append((threading.get_ident(), *done)))

@@ -9,7 +9,7 @@ import pytest
 
 import qkvsearch as qkv
 from qkvsearch._utils.callbacks import silent
-from qkvsearch.collaborative.factors import ImplicitFactors
+from qkvsearch.collaborative.user_vectors import ImplicitFactors
 from qkvsearch.engine import Engine
 from qkvsearch.errors import DataError, QkvError, UnknownIdError
 from qkvsearch.index import StoredModels, add

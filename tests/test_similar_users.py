@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import qkvsearch as qkv
-from qkvsearch.collaborative.factors import ImplicitFactors
+from qkvsearch.collaborative.user_vectors import ImplicitFactors
 from qkvsearch.engine import repair
 from qkvsearch.index.learned_models import USERS, PreferencesComponent
 from qkvsearch.recommend.similar import _user_directions

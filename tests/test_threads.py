@@ -16,7 +16,7 @@ import qkvsearch as qkv
 from qkvsearch._utils import threads
 from qkvsearch._utils.threads import idle_cores, one_blas_thread
 from qkvsearch.attention import attention, dot_score
-from qkvsearch.collaborative import factors
+from qkvsearch.collaborative import user_vectors
 from qkvsearch.index.learn import learn_preferences
 from qkvsearch.storage import Workspace
 
@@ -181,10 +181,10 @@ def test_a_score_may_itself_attend():
 def test_embeddings_are_the_same_in_one_thread_and_in_two(d, monkeypatch):
     rng = np.random.default_rng(d)
     items = rng.normal(size=(300, d))
-    people = factors.ImplicitFactors(items, items.T @ items, 0.1, 0.02, 1.0, 300)
-    liking = factors.RatingFactors(np.zeros(300), items, 3.0, 1.0, 5.0, 0.1, 4.0, 0.5)
+    people = user_vectors.ImplicitFactors(items, items.T @ items, 0.1, 0.02, 1.0, 300)
+    liking = user_vectors.RatingFactors(np.zeros(300), items, 3.0, 1.0, 5.0, 0.1, 4.0, 0.5)
     histories = random_array((9, 300), density=0.3, format="csr", rng=rng)
-    monkeypatch.setattr(factors, "MAX_NUMBERS", 2 * d**2)  # several blocks
+    monkeypatch.setattr(user_vectors, "MAX_NUMBERS", 2 * d**2)  # several blocks
     found = []
     for n_threads in (1, 2):
         with threadpool_limits(n_threads, "blas"):

@@ -152,7 +152,7 @@ def attend_rows(
                     mixed[top + i, c] += added[i, c]
 
 
-# --- what lies between the products of matrices in `layers.packed`: a pass each, in place ---
+# --- what lies between the products of matrices in `layers.fast_encoder`: a pass each, in place ---
 
 P0, P1, P2, P3, P4, P5, P6 = ERF_NUMERATOR
 Q0, Q1, Q2, Q3, Q4 = ERF_DENOMINATOR

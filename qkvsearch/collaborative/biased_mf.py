@@ -13,8 +13,8 @@ from qkvsearch._utils.callbacks import Callback
 from qkvsearch._utils.threads import thread_pool
 from qkvsearch._utils.validation import check_fitted, check_positive, check_whole, random_generator
 from qkvsearch.collaborative.base import CollaborativeModel
-from qkvsearch.collaborative.factors import RatingFactors
 from qkvsearch.collaborative.sgd import Grid, Learned, Penalties, group_count
+from qkvsearch.collaborative.user_vectors import RatingFactors
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.data.ratings import Scale, ends_of
 from qkvsearch.errors import DataError

@@ -20,9 +20,9 @@ from qkvsearch._utils.validation import (
     random_generator,
     require,
 )
+from qkvsearch.collaborative.als_training import LANES, blocks, solve_rows, transpose
 from qkvsearch.collaborative.base import CollaborativeModel, one_entry_per_pair
-from qkvsearch.collaborative.factors import ImplicitFactors
-from qkvsearch.collaborative.solver import LANES, blocks, solve_rows, transpose
+from qkvsearch.collaborative.user_vectors import ImplicitFactors
 from qkvsearch.errors import DataError
 
 # The constants of "auto", as the docstring of `ImplicitALS` explains.

@@ -19,7 +19,7 @@ from qkvsearch._utils.validation import (
     require,
 )
 from qkvsearch.collaborative.base import CollaborativeModel
-from qkvsearch.collaborative.factors import check_values
+from qkvsearch.collaborative.user_vectors import check_values
 from qkvsearch.data.ids import row_numbers
 from qkvsearch.data.interactions import MAX_HISTORY
 

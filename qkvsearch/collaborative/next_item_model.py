@@ -12,7 +12,7 @@ import numpy as np
 
 from qkvsearch.attention.layers import Embedding, Encoder, LearnedPositions, load, state
 from qkvsearch.attention.layers.contributions import contributions
-from qkvsearch.attention.layers.packed import Chunk, encode_one, encode_packed
+from qkvsearch.attention.layers.fast_encoder import Chunk, encode_one, encode_packed
 
 # The width of the feed-forward layers, relative to that of the embeddings.
 WIDENING = 4

@@ -10,8 +10,8 @@ import numpy as np
 
 from qkvsearch._utils.callbacks import Callback
 from qkvsearch._utils.threads import one_blas_thread
-from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.collaborative.item_neighbours import NeighbourWeights
+from qkvsearch.collaborative.user_vectors import ImplicitFactors
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

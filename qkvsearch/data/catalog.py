@@ -120,7 +120,7 @@ def item_texts(
     """Choose the columns and return the rows of items.
 
     Rows without an id, with a spreadsheet's error for an id, or with totals are skipped and counted
-    in `report`. Raises `DataError` where no row is left, and for a log.
+    in `report`. Raises `DataError` where no row is left, and for a table that is a log.
     """
     report.require_rows()
     frame = frame[columns.not_ignored(frame)]

@@ -185,7 +185,8 @@ def _usable_rows(
     report: ReadReport,
     item_ids: Ids | None,
 ) -> np.ndarray:
-    """Return True (n,) where a row has a user, an item of the catalog, and no text for a number."""
+    """Return True (n,) where a row has a user, an item of the catalog, and no text where a
+    number belongs."""
     usable = np.ones(len(table), dtype=bool)
     skip = partial(_skip, usable, table, report)
     for column, what in ((users, "a user"), (items, "an item")):

@@ -160,7 +160,7 @@ class Engine:
         """The users, including those recorded since the build, in the same way as `items`."""
         return self.current_build.users
 
-    # --- questions ---
+    # --- questions, which `open_build.OpenBuild` answers ---
 
     search = _question(OpenBuild.search)
     head = _question(OpenBuild.head)

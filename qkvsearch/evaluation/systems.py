@@ -15,10 +15,10 @@ from qkvsearch._utils.callbacks import Callback
 from qkvsearch._utils.threads import one_blas_thread
 from qkvsearch.collaborative.cold_start import fit_text_map, place_cold_items
 from qkvsearch.collaborative.estimators import ImplicitALS
-from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.collaborative.item_neighbours import NeighbourRegression, NeighbourWeights
 from qkvsearch.collaborative.next_item import NextItem
 from qkvsearch.collaborative.preferences import Preferences, head_settings, learn_preferences
+from qkvsearch.collaborative.user_vectors import ImplicitFactors
 from qkvsearch.data.ids import Ids
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DataError, QkvError

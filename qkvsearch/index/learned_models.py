@@ -13,7 +13,6 @@ import numpy as np
 from qkvsearch._utils.callbacks import Progress, silent
 from qkvsearch._utils.scratch import counts_of, scratch_array
 from qkvsearch.collaborative.cold_start import fit_text_map, place_cold_items
-from qkvsearch.collaborative.factors import ImplicitFactors, RatingFactors
 from qkvsearch.collaborative.item_neighbours import NeighbourRegression, NeighbourWeights
 from qkvsearch.collaborative.preferences import (
     HeadShares,
@@ -22,6 +21,7 @@ from qkvsearch.collaborative.preferences import (
     learn_preferences,
 )
 from qkvsearch.collaborative.strength import Strength, usual_level
+from qkvsearch.collaborative.user_vectors import ImplicitFactors, RatingFactors
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DamagedError, QkvError
 from qkvsearch.index.component import RECOMMEND_HEADS, ArraySpec, LearnedComponent, main_head

@@ -70,7 +70,7 @@ def repair(workspace: Workspace, progress: Progress | None = None) -> Repaired:
                 f"catalog is damaged, and {entry.name} is current again"
             )
             root = Root(root.builds, entry.name)
-            workspace.write_root(root)
+            workspace.replace_root(root)
         with closing(Snapshot.of(workspace.path, entry)) as build:
             errors = [*build.damaged(), *damaged_keys(build)]
             damaged = {Path(error.file).name.removesuffix(".npy") for error in errors}
@@ -105,7 +105,7 @@ def _root(workspace: Workspace, done: Repaired) -> Root:
         )
     builds.sort(key=lambda build: build.number)
     root = Root(builds, builds[-1].name)
-    workspace.write_root(root)
+    workspace.replace_root(root)
     done.rebuilt.append(
         f"root.json, from {quantity(len(builds), 'manifest')}; the newest is the current one"
     )

@@ -29,10 +29,10 @@ from qkvsearch.text.text_encoder import TextEncoder
 # What is learned from interactions is imported by the methods that need it: search does not.
 if TYPE_CHECKING:
     from qkvsearch.collaborative.confidences import Feedback
-    from qkvsearch.collaborative.factors import ImplicitFactors
     from qkvsearch.collaborative.preferences import Preferences
     from qkvsearch.collaborative.strength import Strength
     from qkvsearch.collaborative.user_history import History
+    from qkvsearch.collaborative.user_vectors import ImplicitFactors
     from qkvsearch.data.interactions import Interactions
     from qkvsearch.data.ratings import Scale
     from qkvsearch.index.interaction_log import LogComponent

@@ -120,7 +120,7 @@ class BatchRecommendations:
 
     @cached_property
     def types(self) -> dict[str, str]:
-        """Of the columns, in SQL."""
+        """The SQL type of each column."""
         catalog, users = self.recommender.catalog, self.recommender.histories
         types = {**TYPES, **{own_key(column.name): column.sql_type for column in self.columns}}
         return types | {"user": _id_type(users.ids), "id": _id_type(catalog.ids("items"))}

@@ -11,10 +11,10 @@ import numpy as np
 
 from qkvsearch._utils.query_lock import pause
 from qkvsearch._utils.validation import check_id
-from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.collaborative.preferences import COLLABORATIVE, HEADS, NEIGHBOURS
 from qkvsearch.collaborative.strength import best_unseen
 from qkvsearch.collaborative.user_history import History
+from qkvsearch.collaborative.user_vectors import ImplicitFactors
 from qkvsearch.data.columns.facts import LIST_SEPARATOR
 from qkvsearch.data.ids import id_text
 from qkvsearch.errors import QkvError, WorkspaceError, suggest

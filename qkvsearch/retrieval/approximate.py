@@ -69,10 +69,11 @@ def fuse_candidates(
 ) -> tuple[Mapping[str, Scores], Scores]:
     """Return the scores of each head, and of all heads fused.
 
-    Exact scores are fused as they are. Otherwise the candidates are the best items of each head,
-    allowed ones and all, and then what is best by the fused scores. In the fused scores no estimate
-    is among those of the best candidates, so hits are always candidates. Where groups of items make
-    one hit, more candidates are taken among the items of other groups until there are enough hits.
+    Exact scores are fused as they are. Otherwise the candidates are the best allowed items of each
+    head and its best item of all, and then the best ones by the fused scores. In the fused scores
+    no estimate is among those of the best candidates, so hits are always candidates. Where groups
+    of items make one hit, more candidates are taken among the items of other groups until there are
+    enough hits.
 
     preferred: bool (n_items,), items the best of which are candidates as well.
     """

@@ -84,13 +84,13 @@ class Lexicon:
 
     is_spelled(word): whether a text has a word in this spelling, or an item is named so.
     corrected(token, typed): the `Change` of a word that no item has in this spelling; None where
-    there is nothing better.
+    there is nothing better; see `_Corrector`.
     completions(prefix): the words that begin with a prefix, each in one form, the most frequent
     first, with its share of the items of all.
     prefix_words(prefix): the most frequent words that begin with a prefix, and how many do.
     meaning(prefix, head): the mean (d,) of a prefix's completions in a dense head, weighted by
     shares.
-    term(token): a word with its compounds, its related words and its synonyms.
+    term(token): a word with its compounds, its related words and its synonyms; see `_Expander`.
     """
 
     def __init__(self, models: StoredModels) -> None:

@@ -92,8 +92,8 @@ class TextSearch:
 
         `preferences` makes the head of a user, which counts only where another head knows a word.
         The best of the allowed items are compared word by word in a second pass, if the build has
-        tokens and `fusion` is "scores". The `notes` are of the main head. Unless `anyway`, no
-        item is answered where the catalog does not answer the query, and only the items with a code
+        tokens and `fusion` is "scores". The `notes` are of the main head. Unless `anyway`, there
+        are no hits where the catalog does not answer the query, and only the items with a code
         where the query is that code. Raises `QkvError` for a head or a fusion that is not
         available, or not together.
         """

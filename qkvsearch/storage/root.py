@@ -1,4 +1,7 @@
-"""The root of a workspace: the list of builds and the current one. It is written last."""
+"""The root of a workspace: the list of builds and the current one.
+
+Renaming `root.json` into place makes a build current; all its files are on disk before.
+"""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass

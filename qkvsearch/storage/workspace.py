@@ -305,7 +305,7 @@ class Workspace:
             with closing(Snapshot.of(self.path, entry)) as build:
                 for error in build.damaged():
                     raise error
-            self.write_root(replace(root, current=entry.name))
+            self.replace_root(replace(root, current=entry.name))
         return entry
 
     def drop_builds(self, *, even_in_use: bool = False, but: Iterable[str] = ()) -> int:
@@ -317,12 +317,12 @@ class Workspace:
             assert root is not None
             names = {root.current, *but}
             builds = [build for build in root.builds if build.name in names]
-            self.write_root(Root(builds, root.current))
+            self.replace_root(Root(builds, root.current))
             self._remove_leftovers(even_in_use)
             return len(root.builds) - len(builds)
 
-    def write_root(self, root: Root) -> None:
-        """Replace the root. Raises `WorkspaceError`."""
+    def replace_root(self, root: Root) -> None:
+        """Write the root, or say that it cannot be written. Raises `WorkspaceError`."""
         try:
             write_root(self.path, root)
         except OSError as error:

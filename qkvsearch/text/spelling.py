@@ -1,4 +1,4 @@
-"""Spelling correction: words of the catalog that an unknown query word may be a misspelling of.
+"""Candidates for a misspelled word: words of the catalog near it. `search/expansion.py` chooses.
 
 Damerau 1964 ("A technique for computer detection and correction of spelling errors"): four in five
 errors are one letter too many, too few or wrong, or two that are swapped.

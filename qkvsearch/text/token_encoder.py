@@ -1,4 +1,4 @@
-"""A text encoder with one vector and one weight for each term."""
+"""A text encoder with one vector and one weight for each term, the same in any text."""
 
 from __future__ import annotations
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy.sparse import coo_matrix, csr_matrix
 
+from qkvsearch.collaborative.als_training import MAX_GATHERED
 from qkvsearch.collaborative.confidences import Feedback, rating_confidences
 from qkvsearch.collaborative.estimators import ImplicitALS
-from qkvsearch.collaborative.factors import ImplicitFactors
-from qkvsearch.collaborative.solver import MAX_GATHERED
+from qkvsearch.collaborative.user_vectors import ImplicitFactors
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.data.ratings import infer_scale
 from qkvsearch.errors import DataError, UnknownIdError

@@ -7,8 +7,8 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from qkvsearch.collaborative.estimators import BiasedMF
-from qkvsearch.collaborative.factors import RatingFactors
 from qkvsearch.collaborative.sgd import Grid, Penalties
+from qkvsearch.collaborative.user_vectors import RatingFactors
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DataError
 

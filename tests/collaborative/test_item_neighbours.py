@@ -6,7 +6,6 @@ from scipy.sparse import csr_matrix
 from scipy.sparse import random as random_matrix
 
 from qkvsearch.collaborative import item_neighbours
-from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.collaborative.item_neighbours import NeighbourWeights
 from qkvsearch.collaborative.preferences import (
     COLLABORATIVE,
@@ -15,6 +14,7 @@ from qkvsearch.collaborative.preferences import (
     Preferences,
     learn_preferences,
 )
+from qkvsearch.collaborative.user_vectors import ImplicitFactors
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.embeddings import ItemNeighbours
 from qkvsearch.errors import DataError

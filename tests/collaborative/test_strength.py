@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from qkvsearch.collaborative import strength
-from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.collaborative.preferences import Preferences
 from qkvsearch.collaborative.strength import Strength, best_unseen, usual_level
 from qkvsearch.collaborative.user_history import History
+from qkvsearch.collaborative.user_vectors import ImplicitFactors
 
 
 def history(positions, confidences=None):

@@ -5,9 +5,9 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from qkvsearch.collaborative.factors import ImplicitFactors, RatingFactors
 from qkvsearch.collaborative.next_item import NextItem
 from qkvsearch.collaborative.next_item_model import NextItemModel
+from qkvsearch.collaborative.user_vectors import ImplicitFactors, RatingFactors
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.embeddings import BiasedMF, ImplicitALS
 from qkvsearch.evaluation import systems

@@ -121,7 +121,7 @@ class Columns:
         return replace(self, **others | {"ignore": (*self.ignore, *ignore)})
 
     def refuse(self, roles: Sequence[str], file: str) -> None:
-        """Raise `DataError` for a column of a file that is not read."""
+        """Raise `DataError` if a column is named for a file that was not given."""
         for role in roles:
             if getattr(self, role) is not None:
                 column = "text_columns" if role == "text" else f"{role}_column"

@@ -22,7 +22,6 @@ import pyarrow as pa
 from qkvsearch._utils.threads import one_blas_thread
 from qkvsearch._utils.validation import random_generator
 from qkvsearch.collaborative.confidences import Feedback
-from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.collaborative.implicit_als import (
     AlternatingLeastSquares,
     auto_strengths,
@@ -30,6 +29,7 @@ from qkvsearch.collaborative.implicit_als import (
     principal_axes,
     require_finite,
 )
+from qkvsearch.collaborative.user_vectors import ImplicitFactors
 from qkvsearch.engines.spark import solving
 from qkvsearch.engines.spark.blocks import (
     ARRAY,

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from qkvsearch.collaborative.confidences import Feedback, usual_by_sums
-from qkvsearch.collaborative.factors import ImplicitFactors
+from qkvsearch.collaborative.user_vectors import ImplicitFactors
 from qkvsearch.data.interactions import MergedRows
 
 if TYPE_CHECKING:

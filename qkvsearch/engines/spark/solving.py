@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from qkvsearch._utils.threads import one_blas_thread
+from qkvsearch.collaborative.als_training import LANES, blocks, solve_rows
 from qkvsearch.collaborative.confidences import Feedback
-from qkvsearch.collaborative.solver import LANES, blocks, solve_rows
 from qkvsearch.engines.spark.blocks import (
     Batches,
     BlockHistory,

@@ -20,8 +20,8 @@ import numpy as np
 from qkvsearch import __version__
 from qkvsearch._utils.callbacks import Progress
 from qkvsearch.collaborative.confidences import Feedback
-from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.collaborative.implicit_als import AlternatingLeastSquares
+from qkvsearch.collaborative.user_vectors import ImplicitFactors
 from qkvsearch.data.catalog import catalog_from_frame, catalog_of_ids
 from qkvsearch.data.columns import Columns, named
 from qkvsearch.data.columns.facts import ColumnFacts

@@ -14,7 +14,7 @@ import numpy as np
 
 from qkvsearch._utils.callbacks import Progress, part_of
 from qkvsearch._utils.query_lock import released
-from qkvsearch.attention.layers.packed import Chunk, encode_one, encode_packed
+from qkvsearch.attention.layers.fast_encoder import Chunk, encode_one, encode_packed
 from qkvsearch.attention.layers.transformer import Encoder, LayerOutput
 from qkvsearch.errors import QkvError
 from qkvsearch.text.encoded_text import EncodedText, check_length, mask_of

@@ -8,9 +8,9 @@ import pytest
 from qkvsearch._utils import threads
 from qkvsearch.attention.kernels import add_gelu
 from qkvsearch.attention.layers import Encoder
-from qkvsearch.attention.layers import packed as module
+from qkvsearch.attention.layers import fast_encoder as module
 from qkvsearch.attention.layers.basic import gelu, gelu_in_place
-from qkvsearch.attention.layers.packed import chunks_of, encode_one, encode_packed
+from qkvsearch.attention.layers.fast_encoder import chunks_of, encode_one, encode_packed
 
 LENGTHS = np.array([3, 0, 7, 3, 1, 12, 7, 7])
 D = 12

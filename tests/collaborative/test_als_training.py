@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from qkvsearch.attention import attention
-from qkvsearch.collaborative.solver import LANES, MAX_GATHERED, blocks, solve_rows
+from qkvsearch.collaborative.als_training import LANES, MAX_GATHERED, blocks, solve_rows
 from qkvsearch.embeddings import BiasedMF, ImplicitALS
 
 
@@ -72,7 +72,7 @@ except RuntimeError:
     print("no place")
 
 from importlib import import_module
-for module in ("attention.kernels", "retrieval.quantized", "collaborative.solver"):
+for module in ("attention.kernels", "retrieval.quantized", "collaborative.als_training"):
     import_module(f"qkvsearch.{module}")
 """
 # Numbers that compiled code has a part in: the solver's, the descent's, attention block by block.
@@ -115,7 +115,7 @@ import hashlib
 import numpy as np
 from scipy.sparse import csr_matrix
 from qkvsearch.collaborative.estimators import ImplicitALS
-from qkvsearch.collaborative.solver import solve_rows
+from qkvsearch.collaborative.als_training import solve_rows
 
 watched = np.random.default_rng(1).random((200, 80)) < 0.1
 model = ImplicitALS(40, max_iter=1, random_state=0).fit(csr_matrix(watched, dtype=np.float32))

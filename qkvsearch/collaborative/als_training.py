@@ -1,4 +1,5 @@
-"""The compiled solver of `ImplicitALS`: conjugate gradient for one row after another.
+"""The compiled training of `ImplicitALS`: conjugate gradient for one row after another. A user who
+asks for recommendations is solved exactly in `user_vectors.py`.
 
 `width` is a tuple of zeros; only its length matters. numba then knows the loop
 bound, LANES times that length, at compile time, which makes the loops a fifth faster. Each width is
