@@ -195,11 +195,16 @@ def test_folded_ids_are_found_in_any_case_wherever_they_are_named(folded):
     assert folded.similar("k3", k=1)
 
 
-def test_folding_outlives_a_change_of_the_catalog(folded):
-    folded.add(pd.DataFrame({"id": ["k3", "k900"], "title": ["other", "new"]}))
+def test_folding_outlives_every_change(folded):
+    more = {"id": ["k3", "k900", "K900"], "title": ["other", "new", "newer"]}
+    assert folded.add(pd.DataFrame(more)).added == 1
     assert len(folded.items) == N_ITEMS + 1
     assert folded.items["K3"]["title"] == "other"
     folded.remove("k900")
+    again = pd.DataFrame({"user": ["Zoe", "ZOE", "zoe"], "item": ["k1", "K2", "k2"]})
+    folded.record_many(again)
+    folded.learn()
+    assert folded.users["zOE"]["interactions"] == 2
     assert folded.users["ANN7"] == folded.users["ann7"]
 
 

@@ -19,12 +19,14 @@ def test_attend_needs_no_workspace_and_says_which_encoder_it_uses(qkv, monkeypat
     assert qkv("-w", "films", "attend", "guitar").code == 1
 
 
-def test_a_demo_is_the_videos_read_only_where_no_workspace_is_named(qkv, monkeypatch):
+def test_a_demo_is_the_videos_read_only_where_no_workspace_is_named(qkv, monkeypatch, shop_path):
     server = pytest.importorskip("qkvsearch.web.server", reason="needs qkvsearch[web]")
     served = []
     monkeypatch.setattr(server, "serve", lambda settings, *_: served.append(settings))
     assert qkv("serve", "--demo").code == 0
-    (demo,) = served
+    assert qkv("-w", shop_path, "serve").code == 0
+    demo, own = served
+    assert (own.name, own.read_only, own.example_user) == (shop_path.name, False, "")
     assert (demo.name, demo.read_only, demo.example_user) == ("videos", True, "w001")
     answer = qkv("-w", "films", "serve", "--demo")
     assert (answer.code, "leave out -w" in answer.stderr) == (2, True)

@@ -175,7 +175,7 @@ class TestTraining:
             assert fitted.item_ids_[int(scores.argmax())] == (item + 1) % 12
 
     def test_above_so_many_items_those_sampled_do(self, monkeypatch):
-        from qkvsearch.collaborative.sequences import next_item_training
+        from qkvsearch.collaborative import next_item_training
 
         monkeypatch.setattr(next_item_training, "FULL_SOFTMAX_ITEMS", 5)
         fitted = NextItem(**SMALL, max_iter=40).fit(round_trips())

@@ -15,7 +15,7 @@ from qkvsearch.index import dense as remote
 from qkvsearch.retrieval.approximate import Filter
 from qkvsearch.retrieval.remote_keys import RemoteQuery
 from qkvsearch.storage.checksums import read_checksummed, write_checksummed
-from qkvsearch.storage.remote_collections import RemoteCollection, filter_of
+from qkvsearch.storage.remote_collections import RemoteCollection, drop_keys, filter_of
 
 # One worker builds what they ask.
 pytestmark = pytest.mark.xdist_group("milvus")
@@ -315,6 +315,20 @@ def collections(engine):
 
     place = RemoteCollection.of(engine.snapshot.facts)
     return {name for name in connect(place.uri).list_collections() if place.prefix in name}
+
+
+def test_beside_a_damaged_build_no_collection_is_dropped(tmp_path, monkeypatch):
+    dropped = []
+    monkeypatch.setattr(f"{write.__module__}.drop_others", lambda *names: dropped.append(names))
+    remote = RemoteCollection("keys.db", "qkv_", "qkv_1")
+    for name, facts in (("one", {}), ("two", {"keys": remote.to_fact()})):
+        (tmp_path / "builds" / name).mkdir(parents=True)
+        write_checksummed(tmp_path / "builds" / name / "manifest.json", {"facts": facts})
+    drop_keys([remote], tmp_path)
+    assert [needed for *_, needed in dropped] == [{"qkv_1"}]
+    (tmp_path / "builds" / "one" / "manifest.json").write_text("{")
+    drop_keys([remote], tmp_path)
+    assert len(dropped) == 1
 
 
 @pytest.fixture

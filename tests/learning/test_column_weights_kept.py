@@ -71,7 +71,7 @@ def test_a_build_keeps_the_weights_of_every_head(path):
             np.testing.assert_allclose(engine.models.dense_keys(head).vectors, keys, atol=1e-6)
 
 
-@pytest.mark.parametrize("weights", [WEIGHTS, None], ids=["uneven", "even"])
+@pytest.mark.parametrize("weights", [{"title": 0, "body": 1}, None], ids=["uneven", "even"])
 def test_what_joins_gets_keys_as_what_was_there(path, weights):
     set_weights(path, weights)
     items = pd.concat([frame(), frame(5, 100)], ignore_index=True)

@@ -63,19 +63,21 @@ def test_terms_have_their_first_spelling_in_all_segments(beginning, expected):
 def test_beginnings_and_words(index):
     assert index.words_with_prefix("jack") == ["jacket", "jackets"]
     assert index.words_with_prefix("zz") == []
+    assert index.words_with_prefix("")[:2] == ["a", "for"]
     assert index.words_with_prefix("注") == ["注意"]
     assert "注意" not in index.by_letters.words
     assert "jackets" in index.by_letters.words
 
 
 def test_pieces_are_one_index():
-    """Rows of two segments, one of them departed."""
+    """Rows of two segments, one of them deleted."""
     one = WordSequences.of_fields([["red sea", "deep sea"]])
     two = WordSequences.of_fields([["sea deep", "deep sea"]])
     index = WordIndex([(one, np.array([2, -1])), (two, np.array([0, 1]))], 3)
     assert np.flatnonzero(index.with_phrase(["deep", "sea"], np.ones(3, bool))).tolist() == [1]
     assert np.flatnonzero(index.with_phrase(["red", "sea"], np.ones(3, bool))).tolist() == [2]
     assert index.spellings.tolist() == [b"deep", b"red", b"sea"]
+    assert index.mean_length == 3  # two words and the end of a column
 
 
 @given(st.lists(st.tuples(*[st.text("ab ", max_size=12)] * 2), min_size=1, max_size=6))

@@ -177,6 +177,21 @@ def test_a_reader_waits_for_a_writer_at_work(path):
     assert len(found) == 6
 
 
+def test_a_reader_waits_while_the_files_change(path, monkeypatch):
+    reader, slept = fresh(path), []
+
+    def checked():
+        if len(slept) < 2:
+            os.utime(path / "records.db", (0, len(slept)))
+            raise DamagedError(path, "is being written")
+        return RecordsDatabase._checked(reader)
+
+    monkeypatch.setattr(reader, "_checked", checked)
+    monkeypatch.setattr(database.time, "sleep", slept.append)
+    assert len(reader.rows("SELECT * FROM recorded")) == 6
+    assert slept == [database.PAUSE] * 2
+
+
 # --- damage ---
 
 
@@ -398,12 +413,13 @@ def test_the_rows_on_both_sides_of_a_damaged_page_are_kept(tmp_path):
 def test_repair_counts_what_is_lost_and_keeps_the_rest(tmp_path):
     write(tmp_path, [f"item {n}" for n in range(2000)])
     fresh(tmp_path).undo() and write(tmp_path, [f"item {n}" for n in range(2000)])
+    write(tmp_path, ["undone"]) and fresh(tmp_path).undo()
     expected, whole = rows(tmp_path), (tmp_path / "records.db").read_bytes()
     flip(tmp_path / "records.db", whole.index(b"item 777") + 5)
     done = repair_records(tmp_path)
     assert (done.kept, done.lost) == (1999, 1)
     assert rows(tmp_path) == [row for row in expected if row[2] != "item 777"]
-    assert [record.number for record in write(tmp_path, ["g"])] == [4001]
+    assert [record.number for record in write(tmp_path, ["g"])] == [4002]
 
 
 @pytest.mark.parametrize("seed", range(12))
