@@ -54,21 +54,6 @@ def test_the_order_of_heads_and_naming_one_twice_change_nothing(videos):
     assert answers(videos.search("attention")) == expected
 
 
-def test_where_keeps_only_what_it_says_and_shares_the_weight_among_it(videos):
-    everything = videos.search("attention", k=1000, anyway=True)
-    ranking = videos.search("attention", where="category = 'Education'", k=1000, anyway=True)
-    kept = set(ranking_ids(videos, "category = 'Education'"))
-    assert 0 < len(ranking) < len(everything)
-    assert {hit.id for hit in ranking} == kept
-    assert [hit.id for hit in ranking] == [hit.id for hit in everything if hit.id in kept]
-    assert sum(hit.weight for hit in ranking) == pytest.approx(1, abs=1e-4)
-
-
-def ranking_ids(engine, condition):
-    (catalog,) = engine.catalog.segments
-    return [id_ for _, id_ in catalog.all_cells(["id"], condition)]
-
-
 def test_weights_are_those_of_the_stated_temperature(videos):
     ranking = videos.search("attention", k=1000, temperature=0.5, anyway=True)
     powers = np.exp(np.array([hit.score for hit in ranking]) / 0.5)

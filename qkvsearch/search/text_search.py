@@ -157,8 +157,8 @@ class TextSearch:
         self, query: Query, heads: Iterable[str] | None, mask: np.ndarray, ranking: Ranking
     ) -> np.ndarray:
         """Return the items of `mask` that match the query, bool (n_items,): those that its
-        conditions leave if it has no text, otherwise those of `answerable.matches`, and where these
-        are none the hits of `ranking`.
+        conditions leave if it has no text, otherwise those that may be hits and are among
+        `answerable.matches`, and where these are none the hits of `ranking`.
         """
         if not ranking.n_candidates:
             return np.zeros_like(mask)
@@ -169,7 +169,8 @@ class TextSearch:
         # An encoder learned from the catalog tells too little of a single item.
         is_used = dense in names and not (dense in LEARNED and LEXICAL in names)
         vectors = self.vectors(query).of_head(dense) if is_used else None
-        is_match = mask & matches(self.models, query.tokens, lexical, vectors)
+        allowed = mask if ranking.head is None else ranking.head.allowed(mask)
+        is_match = allowed & matches(self.models, query.tokens, lexical, vectors)
         if not is_match.any():
             is_match[ranking.positions] = True
         return is_match

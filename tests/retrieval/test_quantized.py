@@ -5,8 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import qkvsearch as qkv
-from qkvsearch.index import dense
 from qkvsearch.retrieval import DenseKeys, fuse, fuse_ranks, rank
 from qkvsearch.retrieval.approximate import Filter, fuse_candidates, score_candidates
 from qkvsearch.retrieval.fusion import plus
@@ -14,7 +12,6 @@ from qkvsearch.retrieval.quantized import QuantizedKeys, quantize
 from qkvsearch.text.labelled import LabelledVectors, unit_rows
 
 N = 3000
-QUERIES = ("river bank", "how do neural networks learn", "music", "jakcet rain -dog", "brain*")
 
 
 def heads(seed, spread=1.0):
@@ -137,55 +134,3 @@ def test_keys_that_are_no_finite_matrix_are_refused():
         quantize(keys * np.nan)
     with pytest.raises(ValueError, match=r"\(N, d\)"):
         quantize(keys[0])
-
-
-@pytest.fixture(scope="module")
-def workspaces(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("many")
-    qkv.build(folder / "scanned", "sample:videos", encoder="static").close()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dense, "MIN_QUANTIZED", 1)
-        qkv.build(folder / "coded", "sample:videos", encoder="static").close()
-    return folder
-
-
-def answers(engine):
-    return [engine.search(query, k=k, facets=["tags"]) for query in QUERIES for k in (5, 50)]
-
-
-def assert_same(found, expected):
-    for ours, theirs in zip(found, expected, strict=True):
-        # Items whose scores differ by less may change places.
-        known, near = {hit.id: hit.score for hit in theirs}, {"rel": 1e-3, "abs": 1e-3}
-        scores = list(known.values())
-        assert ours.facets == theirs.facets
-        assert [hit.score for hit in ours] == pytest.approx(scores, **near)
-        assert [known.get(hit.id, scores[-1]) for hit in ours] == pytest.approx(scores, **near)
-
-
-def test_an_engine_answers_as_by_a_full_scan(workspaces):
-    with qkv.open(workspaces / "scanned") as scanned, qkv.open(workspaces / "coded") as coded:
-        keys = coded.models.dense_keys("static")
-        assert isinstance(keys, QuantizedKeys)
-        assert isinstance(scanned.models.dense_keys("static"), DenseKeys)
-        assert_same(answers(coded), answers(scanned))
-        first = coded.items.to_frame()["id"].iloc[0]
-        assert [hit.id for hit in coded.similar(first)] == [
-            hit.id for hit in scanned.similar(first)
-        ]
-
-
-def test_items_that_come_and_go_have_codes_as_well(workspaces):
-    for name in ("scanned", "coded"):
-        with qkv.open(workspaces / name) as engine:
-            rows = engine.items.to_frame()
-            engine.remove(list(rows["id"][3:5]))
-            more = rows[5:7].assign(id=["new1", "new2"], title="A river bank in the rain")
-            engine.add(more)
-    with qkv.open(workspaces / "scanned") as scanned, qkv.open(workspaces / "coded") as coded:
-        keys = coded.models.dense_keys("static")
-        assert len(keys.codes) == len(keys.vectors) == coded.n_items
-        assert_same(answers(coded), answers(scanned))
-        before = answers(coded)
-        coded.compact()
-        assert_same(answers(coded), before)
