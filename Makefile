@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-all test-engines lint lock translations bench mutants faults clean
+.PHONY: demo test test-all test-engines lint lock translations bench mutants faults release clean
 
 demo: .venv/installed
 	$(BIN)/qkvsearch demo
@@ -53,6 +53,14 @@ lock: .venv/installed
 		--python-version 3.11 --generate-hashes --no-annotate --custom-compile-command 'make lock' \
 		--constraint constraints.txt --output-file .ci/requirements.lock \
 		$(addprefix --extra ,encoders test browser milvus spark) pyproject.toml -
+
+# A wheel and a source distribution in dist/, checked, and the licences of what they need.
+release: .venv/installed-test
+	rm -rf dist
+	$(PIP) twine
+	$(BIN)/python -m hatchling build -d dist
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/python docs/licences.py encoders web
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv

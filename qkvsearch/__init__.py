@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from qkvsearch.errors import QkvError
     from qkvsearch.retrieval import Hit, Ranking
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Imported on first use, so that `qkvsearch --help` does not wait for NumPy.
 _HOMES = {
