@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from qkvsearch.query.where import Where
 
 
-# A pretrained encoder counts as the one that made the keys if no component of its vector for this
-# text differs by more.
-PROBE, TOLERANCE = "qnhibbae qxnpzsqo", 1e-3
+# A pretrained encoder counts as the one that made the keys if no component of its probe differs by
+# more.
+TOLERANCE = 1e-3
 # A build of this many items also has int8 keys, because reading all keys takes most of a query. A
 # build that grows this large gets them when it is built again: merged segments answer as before.
 MIN_QUANTIZED = 100_000
@@ -94,7 +94,7 @@ class StoredHead:
 
     def _check_same(self, encoder: TextEncoder, made: np.ndarray) -> None:
         """Raise `WorkspaceError` where the encoder's probe is not `made`, the stored one."""
-        probe = encoder.encode(PROBE).total
+        probe = encoder.probe
         if probe.shape != made.shape or np.abs(probe - made).max() > TOLERANCE:
             raise WorkspaceError(
                 f"{self._snapshot.workspace}: its {self._component.group} keys were made with "
@@ -108,7 +108,7 @@ class DenseComponent(IndexComponent[StoredHead]):
     """A dense head. `group` is its name.
 
     A learned encoder is stored whole. Of a pretrained encoder only what it learned from the catalog
-    is stored, and its vector for `PROBE`, to recognize it.
+    is stored, and its probe, to recognize it.
     """
 
     arrays: ClassVar = {
@@ -143,7 +143,7 @@ class DenseComponent(IndexComponent[StoredHead]):
             contents.facts["token_limit"] = encoder.limit
         self.put(contents, **encoder.learned_arrays())
         if encoder.is_pretrained:
-            self.put(contents, probe=encoder.encode(PROBE).total)
+            self.put(contents, probe=encoder.probe)
 
     def load(self, models: StoredModels) -> StoredHead:
         return StoredHead(self, models.snapshot, models.analyzer)

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 ITEMS_PER_BATCH, ROWS_PER_BATCH = 4096, 1 << 16
 # The rows of texts that were cut, for an encoder without a limit.
 NONE_CUT = np.zeros(0, np.int64)
+# A text whose vector recognizes a pretrained encoder.
+PROBE = "qnhibbae qxnpzsqo"
 # The weight of each text column in a key; None for equal weights.
 Weights: TypeAlias = "Sequence[float] | np.ndarray | None"
 
@@ -97,6 +99,11 @@ class TextEncoder(ABC):
     @abstractmethod
     def learned_arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays learned from the catalog, by name, to be stored in a build."""
+
+    @property
+    def probe(self) -> np.ndarray:
+        """The embedding of a fixed text, (d,), by which a build recognizes its encoder."""
+        return self.encode(PROBE).total
 
     def encode(self, text: str) -> LabelledVectors:
         """Return one labelled vector for each word; they add up to the embedding."""

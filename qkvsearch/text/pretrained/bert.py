@@ -57,9 +57,9 @@ class TokenEmbedding:
         return self.norm(self.positions(self.words(ids), positions) + self.kind)
 
 
-def read_bert(folder: Path) -> tuple[TokenizerFile, TokenEmbedding, Encoder, int]:
-    """Read the tokenizer, the embedding, the layers, and the maximal number of tokens of a text,
-    [CLS] and [SEP] included.
+def read_input(folder: Path) -> tuple[TokenizerFile, TokenEmbedding, int]:
+    """Read what stands before the layers: the tokenizer, the embedding, and the maximal number of
+    tokens of a text, [CLS] and [SEP] included.
 
     Raises `QkvError` that names the file and what is wrong in it.
     """
@@ -68,13 +68,19 @@ def read_bert(folder: Path) -> tuple[TokenizerFile, TokenEmbedding, Encoder, int
     config.require("position_embedding_type", "absolute", default="absolute")
     _check_pooling(folder)
     with open_tensors(file_of(folder, TENSORS)) as file:
-        tensors = BertTensors(file)
-        embedding = _embedding(config, tensors)
-        layers = [_layer(config, tensors, i) for i in range(config.number("num_hidden_layers"))]
+        embedding = _embedding(config, BertTensors(file))
     limit = _limit(folder, len(embedding.positions.weight))
     tokenizer = TokenizerFile(file_of(folder, TOKENIZER), limit)
     tokenizer.check_ids(len(embedding.words.weight))
-    return tokenizer, embedding, Encoder(layers), limit
+    return tokenizer, embedding, limit
+
+
+def read_layers(folder: Path) -> Encoder:
+    """Read the layers. Raises `QkvError` that names the file and what is wrong in it."""
+    config = Config(folder, CONFIG)
+    with open_tensors(file_of(folder, TENSORS)) as file:
+        tensors, n_layers = BertTensors(file), config.number("num_hidden_layers")
+        return Encoder([_layer(config, tensors, i) for i in range(n_layers)])
 
 
 class Config:

