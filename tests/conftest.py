@@ -59,9 +59,10 @@ TOLERANCE = 1e-4
 
 @pytest.fixture(scope="session", autouse=True)
 def no_models(tmp_path_factory):
-    """An empty folder of models, so that no result depends on what was fetched before."""
+    """An empty folder of models, and NumPy, so that no result depends on what is installed."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("QKVSEARCH_MODELS", str(tmp_path_factory.mktemp("models")))
+        patch.setenv("QKVSEARCH_RUNTIME", "numpy")
         yield
 
 

