@@ -208,8 +208,13 @@ class TextSearch:
 
     def pieces(self, head: str, position: int) -> LabelledVectors:
         """Return an item's texts as the sum that its key is in a dense head."""
-        weights = self.models.column_weights(head)
-        return item_pieces(self.models.encoder(head), self.texts(position) or [""], weights)
+        weights, encoder = self.models.column_weights(head), self.models.encoder(head)
+        pieces = item_pieces(encoder, self.texts(position) or [""], weights)
+        if encoder.table is not None:
+            return pieces
+        # A transformer's stored key may come from the other runtime, which rounds differently.
+        key = self.models.dense_keys(head).vectors[np.array([position])][0]
+        return pieces.adding_up_to(key)
 
     def texts(self, position: int) -> list[str]:
         """Return the searched text of an item, column by column."""

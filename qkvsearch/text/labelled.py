@@ -75,6 +75,17 @@ class LabelledVectors:
         np.add.at(vectors, owners, self.vectors)
         return LabelledVectors(list(rows), vectors)
 
+    def adding_up_to(self, total: np.ndarray) -> LabelledVectors:
+        """Add the difference to `total` (d,), shared equally among the vectors.
+
+        >>> LabelledVectors(["a", "b"], np.eye(2)).adding_up_to(np.array([1.5, 1.0])).vectors
+        array([[1.25, 0.  ],
+               [0.25, 1.  ]])
+        """
+        if not len(self):
+            return self
+        return LabelledVectors(self.labels, self.vectors + (total - self.total) / len(self))
+
     @classmethod
     def joined(cls, embeddings: Sequence[LabelledVectors]) -> LabelledVectors:
         """Add up several embeddings, scaled to length 1, with all their labels.
