@@ -69,7 +69,7 @@ CLAIMS = (
     Section("dense_speed", "A million keys"),
     Section("encoding_speed", "Encoding texts"),
     Section("attention_speed", "Attention in NumPy", {"times": "by task"}),
-    Section("evaluate", "Judging by a large log, and users alike"),
+    Section("evaluate", "Judging by a large log"),
     Section("startup", "Starting"),
     Section("serve", "The server"),
     Section("what_if", "Recommending without an item"),

@@ -243,22 +243,3 @@ def test_no_diversity_and_no_damping_change_nothing(movies):
     assert [(hit.id, hit.score, hit.weight) for hit in same] == [
         (hit.id, hit.score, hit.weight) for hit in plain
     ]
-
-
-# --- similar users ---
-
-
-def test_users_of_the_same_trade_are_nearest(shop):
-    assert {hit.id for hit in shop.similar_users(101, k=2)} == {102, 103}
-    assert {hit.id for hit in shop.similar_users(201, k=2)} == {202, 203}
-
-
-def test_the_reasons_of_a_similar_user_add_up_and_name_what_both_met(movies, assert_adds_up):
-    mine = met_of(movies, "u001")
-    for hit in movies.similar_users("u001", k=5, explain=True):
-        assert_adds_up([reason["contribution"] for reason in hit.because], hit.score)
-        assert {reason["id"] for reason in hit.because} == liked_by(movies, "u001")
-        both = mine & met_of(movies, hit.id)
-        shared = {reason["id"] for reason in hit.because if reason["shared"]}
-        assert shared == both & liked_by(movies, "u001")
-        assert hit.shared == len(both)

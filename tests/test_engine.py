@@ -357,7 +357,6 @@ def test_an_unknown_user_is_an_error_where_that_is_asked_for_or_nothing_else_can
     questions = [
         lambda: movies.recommend(user="u00", strict_user=True),
         lambda: movies.search("war", user="u00", strict_user=True),
-        lambda: movies.similar_users("u00"),
         lambda: movies.history("u00"),
         lambda: movies.records("u00"),
         lambda: movies.users["u00"],

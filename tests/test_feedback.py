@@ -52,7 +52,6 @@ def test_a_rare_dislike_is_no_reason(rarely_disliked):
         ranking = engine.recommend(user=user, k=5, explain=True)
         assert item not in reasons(ranking) | {hit.id for hit in ranking}
         assert_reasons_add_up(ranking)
-        assert item not in reasons(engine.similar_users(user, explain=True))
 
 
 def test_users_of_fours_and_fives_like_what_they_gave_fours(tmp_path):

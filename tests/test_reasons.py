@@ -21,7 +21,6 @@ ANSWERS = {
     "recommend": lambda e: e.recommend(user="w001"),
     "recommend, damped": lambda e: e.recommend(user="w001", damping=0.5, diversity=0.5),
     "recommend by likes": lambda e: e.recommend(likes=["v001", "v004"]),
-    "similar users": lambda e: e.similar_users("w001"),
 }
 
 
@@ -106,13 +105,3 @@ def test_a_history_is_grouped_by_what_the_catalog_knows(movies):
         of_kind = [item for item in liked if kind in movies.items[item]["genres"].split("|")]
         assert int(n) == len(of_kind)  # the first group has all of its kind
         assert largest.value == pytest.approx(sum(liked[item] for item in of_kind), abs=1e-9)
-
-
-def test_people_are_compared_by_what_both_know(videos):
-    ranking = videos.similar_users("w001", k=3, explain=True)
-    for i, hit in enumerate(ranking):
-        both, others = ranking.reasons(i)
-        shared = [one["contribution"] for one in hit.because if one["shared"]]
-        assert both.text.startswith(f"from {len(shared)} that both know, such as ")
-        assert both.value == pytest.approx(sum(shared), abs=1e-9)
-        assert "that the other does not know" in others.text

@@ -95,7 +95,6 @@ def test_someone_whose_only_item_was_removed_has_no_recommendations_and_no_error
     clicks.record("bob", 4)
     clicks.remove(4)
     assert list(clicks.recommend(user="bob")) == []
-    assert list(clicks.similar_users("bob", explain=True)) == []
     with pytest.raises(UnknownIdError, match=r"^no user 'bobby'$"):
         clicks.history("bobby")
 

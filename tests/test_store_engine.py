@@ -23,7 +23,6 @@ QUESTIONS = {
     "search where": lambda engine: engine.search("apple", where="made > 2001").to_records(),
     "recommend": lambda engine: engine.recommend(user=101, explain=True).to_records(),
     "similar": lambda engine: engine.similar("red apple").to_records(),
-    "similar users": lambda engine: engine.similar_users(101).to_records(),
     "items": lambda engine: engine.items.list(fields="made").to_records(),
     "show": lambda engine: engine.show(1),
     "users": lambda engine: engine.users.list().to_records(),

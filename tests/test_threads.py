@@ -214,7 +214,6 @@ def test_answers_are_the_same_in_one_thread_and_in_two(films_path, tmp_path):
                         engine.recommend(
                             user="u002", k=20, damping=0.3, diversity=0.3, explain=True
                         ).to_records(),
-                        engine.similar_users("u001", k=20, explain=True).to_records(),
                     ]
                 )
     assert found[0] == found[1]

@@ -160,7 +160,6 @@ def test_what_needs_a_log_says_so_without_one(things, tmp_path):
         things.reset_tuning,
         lambda: things.recommend(likes=["Why do cats purr?"], damping=1),
         lambda: things.recommend_all(tmp_path / "all.csv"),
-        lambda: things.similar_users("u001"),
     ):
         with pytest.raises(WorkspaceError, match="build with `interactions`"):
             question()

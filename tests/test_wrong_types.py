@@ -37,7 +37,6 @@ ID_PARAMETERS = {
     ("recommend", "only"): {"user": 101},
     ("similar", "items"): {},
     ("similar", "exclude"): {"items": 1},
-    ("similar_users", "user"): {},
     ("show", "item"): {},
     ("history", "user"): {},
     ("records", "user"): {},

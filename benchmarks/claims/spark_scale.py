@@ -29,7 +29,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from scipy.sparse import csr_matrix
 
-import qkvsearch as qkv
 from benchmarks.support.public_data import data_folder, read_positives
 from benchmarks.support.quality import ndcg_of
 from benchmarks.support.results import Row, read
@@ -92,7 +91,7 @@ def an_iteration(fit: Callable[[int], Any]) -> float:
 
 def iterations() -> list[Row]:
     """One machine, Spark and MLlib, turn by turn."""
-    from qkvsearch.engines.spark.als import SparkALS
+    from benchmarks.support.spark_als import SparkALS
     from qkvsearch.engines.spark.session import spark_session
 
     path = write_log(PAIRS, USERS, ITEMS)
@@ -153,7 +152,7 @@ def mllib(log: Any, rank: int, n_iterations: int, **more: Any) -> Any:
 
 def quality() -> list[Row]:
     """MovieLens-1M as positives: NDCG@20 of what each learned."""
-    from qkvsearch.engines.spark.als import SparkALS
+    from benchmarks.support.spark_als import SparkALS
     from qkvsearch.engines.spark.session import spark_session
 
     files = data_folder() / "ml-1m-implicit"
@@ -236,26 +235,6 @@ def peak_of(running: Cluster, *words: object) -> float:
     return 1024.0 * int(done.stdout.split()[-1])
 
 
-# --- all users ---
-
-
-def all_users() -> list[Row]:
-    """Recommendations for all users to Parquet: users a second and core."""
-    log = write_log(2_000_000, USERS, ITEMS)
-    rows = {}
-    with started() as running:
-        path = folder() / "ws-all"
-        given = {"items": folder() / f"items-{ITEMS}.parquet", "interactions": log}
-        engine = qkv.build(path, **given, encoder="corpus")
-        n = engine.snapshot.facts["n_users"]
-        for name, options in (("on Spark", {"engine": running.master}), ("on one machine", {})):
-            start = time.perf_counter()
-            engine.recommend_all(folder() / f"{name}.parquet", **options)
-            rows[name] = n / (time.perf_counter() - start) / 2
-    task = f"all of {n:,} users to Parquet, two cores"
-    return [Row(task, system, "users a second and core", rate) for system, rate in rows.items()]
-
-
 # --- what is lost ---
 
 
@@ -263,7 +242,7 @@ def lost() -> list[Row]:
     """A worker is killed after the third of ten iterations: how far the scores then are from those
     of one machine.
     """
-    from qkvsearch.engines.spark.als import SparkALS
+    from benchmarks.support.spark_als import SparkALS
     from qkvsearch.engines.spark.session import spark_session
 
     files = data_folder() / "ml-1m-implicit"
@@ -336,7 +315,6 @@ PARTS = {
     "iterations": iterations,
     "quality": quality,
     "driver": driver,
-    "all_users": all_users,
     "lost": lost,
     "model": model,
 }

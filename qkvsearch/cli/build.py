@@ -146,19 +146,12 @@ def _parse_scale(
     help="Also train the next-item model (minutes; needs qkvsearch[train]).",
 )
 @engine_option
-@click.option(
-    "--checkpoint",
-    metavar="DIR",
-    help="With --engine: a folder that this machine and the executors share, from which an "
-    "interrupted build continues.  [default: in the workspace]",
-)
 @wait_option
 def build(
     source: str | None,
     items: tuple[str, ...],
     interactions: tuple[str, ...],
     engine: str | None,
-    checkpoint: str | None,
     plan: bool,
     queries: str | None,
     qrels: str | None,
@@ -185,21 +178,18 @@ def build(
     """
     from qkvsearch.data.judgements import judged_by
     from qkvsearch.data.synonyms import as_synonyms
-    from qkvsearch.index.builder import CHECKPOINT, reading
+    from qkvsearch.index.builder import reading
 
     if source is None and not items and not interactions:
         raise click.UsageError("give a SOURCE, or --items and --interactions")
     if (queries is None) != (qrels is None):
         raise click.UsageError("--queries and --qrels belong together: give both")
-    if engine is None and checkpoint is not None:
-        raise click.UsageError("--checkpoint is for a build with --engine: give both")
     run = settings()
     path = run.writable_path()
     options = {name: columns.pop(name) for name in ("encoder", "language", "next_item", "keys")}
     options |= {"judged": judged_by(queries, qrels), "synonyms": as_synonyms(synonyms)}
-    folder = None if plan else checkpoint or path / CHECKPOINT
     files = list(items) or None, list(interactions) or None
-    with reading(source, *files, columns_of(**columns), engine, folder) as dataset:
+    with reading(source, *files, columns_of(**columns), engine) as dataset:
         _build(run, path, dataset, plan, options)
 
 

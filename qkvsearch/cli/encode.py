@@ -15,7 +15,6 @@ from qkvsearch.cli.context import (
     DEFAULT_WORKSPACE,
     CommandContext,
     command,
-    engine_option,
     settings,
 )
 from qkvsearch.cli.render import UNESCAPED, Output, cell_text, output_options, to_table
@@ -177,13 +176,11 @@ def _fields(reading: EncodedText) -> tuple[str, ...]:
     metavar="NAME",
     help="static, minilm or a model's folder; no workspace is needed.",
 )
-@engine_option
 @output_options
 def encode(
     texts: tuple[str, ...],
     head_name: str | None,
     encoder: str | None,
-    engine: str | None,
     output: Output,
 ) -> None:
     """Turn TEXTS into embeddings with the encoder of the workspace; - reads them from stdin, one
@@ -209,20 +206,15 @@ def encode(
     if encoder is not None:
         from qkvsearch.text.encoders import pretrained
 
-        name, reader, path = encoder, pretrained(encoder), None
+        name, reader = encoder, pretrained(encoder)
     else:
         from qkvsearch.engine.export_embeddings import dense_head
 
         opened = run.open()
-        name, path = dense_head(opened.models, head_name), opened.workspace.path
+        name = dense_head(opened.models, head_name)
         reader = opened.models.encoder(name)
     with run.progress() as progress:
-        if engine is None:
-            embeddings = reader.encode_many(inputs, progress)
-        else:
-            from qkvsearch.engine.remote_export import encode_remotely
-
-            embeddings = encode_remotely(engine, inputs, path, name, progress)
+        embeddings = reader.encode_many(inputs, progress)
     rows = [_row(text, name, vector) for text, vector in zip(inputs, embeddings, strict=True)]
     for row in rows:
         if unread := reader.unread(row["text"]):

@@ -11,7 +11,6 @@ import click
 from qkvsearch.cli.context import (
     Decorator,
     command,
-    engine_option,
     settings,
     wait_option,
 )
@@ -62,6 +61,7 @@ def evaluate() -> None:
 @click.option(
     "--qrels",
     type=FILE,
+    required=True,
     help="The correct answers: TREC judgements, or lines of query<TAB>item[<TAB>grade].",
 )
 @click.option(
@@ -69,16 +69,8 @@ def evaluate() -> None:
     metavar="NAMES",
     help="The heads to use: lexical, semantic, or a head's name.  [default: all]",
 )
-@click.option(
-    "--against",
-    type=click.Choice(["local"]),
-    help="Instead of --qrels, for remote keys (build --keys): the share of the ten best hits of an "
-    "exact search in memory that are found.",
-)
 @output_options
-def search(
-    queries: Path, qrels: Path | None, heads: str | None, against: str | None, output: Output
-) -> None:
+def search(queries: Path, qrels: Path, heads: str | None, output: Output) -> None:
     """Measure search with queries whose correct answers are known.
 
     Shows nDCG@10 (linear gains), MRR@10 and Recall@100, averaged over the judged queries as in
@@ -89,21 +81,18 @@ def search(
     Examples:
       qkvsearch -w talks evaluate search --queries queries.tsv --qrels qrels.tsv
       qkvsearch evaluate search --queries q.tsv --qrels qrels.txt --heads lexical --format json
-      qkvsearch -w talks evaluate search --queries queries.tsv --against local
     """
-    from qkvsearch.data.judgements import judged_by, read_queries
+    from qkvsearch.data.judgements import judged_by
 
-    if (qrels is None) == (against is None):
-        raise click.UsageError("give either --qrels or --against")
     run = settings()
     # Errors in a file are reported before any work.
-    judged = judged_by(queries, qrels) if qrels is not None else (read_queries(queries), None)
+    judged = judged_by(queries, qrels)
     assert judged is not None
     engine = run.open()
     with run.progress() as progress:
-        result = engine.evaluate_search(*judged, heads=heads, against=against, progress=progress)
+        result = engine.evaluate_search(*judged, heads=heads, progress=progress)
     run.notes(result.notes)
-    caption = f"{result.facts['queries']:,} {'queries' if against else 'judged queries'}"
+    caption = f"{result.facts['queries']:,} judged queries"
     output.write_one(result.to_dict(), result.to_records(), lambda: _search_table(result, caption))
 
 
@@ -123,7 +112,6 @@ def search(
     help="Also evaluate the next-item model, with leave-last-out or time (trains it: minutes; "
     "needs qkvsearch[train]).",
 )
-@engine_option
 @output_options
 def recommend(output: Output, **options: Any) -> None:
     """Measure recommendations with interactions that are held out of training.
@@ -216,7 +204,6 @@ def _spread(result: Evaluation, name: str) -> str:
 @question_option("trials", help="How many random settings to try.  [default: 27]")
 @seed_option
 @click.option("--reset", is_flag=True, help="Go back to the default settings, without a search.")
-@engine_option
 @wait_option
 @output_options
 def tune(reset: bool, output: Output, **options: Any) -> None:

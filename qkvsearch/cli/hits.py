@@ -199,9 +199,6 @@ def ranking_table(rows: list[dict[str, Any]], ranking: Ranking, full: bool = Fal
     is_rated = any("predicted_rating" in row for row in rows)
     if is_rated:
         columns.append(("rating", "right"))
-    are_users = any("shared" in row for row in rows)
-    if are_users:
-        columns.append(("shared", "right"))
     fields = list(map(own_key, ranking.columns))
     columns += [(name, layout(name, [row[name] for row in rows])) for name in fields]
     columns.append(("id", "left"))
@@ -214,7 +211,6 @@ def ranking_table(rows: list[dict[str, Any]], ranking: Ranking, full: bool = Fal
         line += [row["match"]] if is_graded else []
         line += [f"{row['score']:.3f}"] + [f"{row['weight']:.1%}"] * has_weights
         line += [f"{row['predicted_rating']:.1f}"] if is_rated else []
-        line += [row["shared"]] if are_users else []
         line += [cell_text(row[name], MAX_FIELD) for name in fields]
         cells.append([*line, row["id"]])
         notes = ["new: no interactions yet"] if row.get("cold") else []
@@ -222,8 +218,7 @@ def ranking_table(rows: list[dict[str, Any]], ranking: Ranking, full: bool = Fal
         notes += _matches_in_other_columns(row)
         below.append((notes, _reasons(row, full)))
     softmax = f"softmax(score / {ranking.temperature:.3g})"
-    counted = f"{ranking.n_candidates:,} {'users' if are_users else 'items'}"
-    caption = f"weight = {softmax} over {counted}" if has_weights else ""
+    caption = f"weight = {softmax} over {ranking.n_candidates:,} items" if has_weights else ""
     return _with_lines(columns, cells, below, caption)
 
 
@@ -304,7 +299,7 @@ def _item_text(entry: dict[str, Any]) -> str:
     if entry["id"] is None:
         return f"by {entry['title']}"
     link = BECAUSE if entry["by_removal"] else TOGETHER_WITH
-    return f"{'shared:' if entry.get('shared') else link} {entry['title']}"
+    return f"{link} {entry['title']}"
 
 
 def _component_text(entry: dict[str, Any]) -> str:

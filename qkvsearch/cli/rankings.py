@@ -14,7 +14,6 @@ from qkvsearch._utils.limits import QUERY
 from qkvsearch.cli.context import (
     CommandContext,
     command,
-    engine_option,
     settings,
     spelled,
 )
@@ -190,13 +189,12 @@ def _rated(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> dic
 @question_option("recent", metavar="N")
 @question_option("damping", metavar="X", default=0.0, type=click.FloatRange(min=0))
 @question_option("diversity", metavar="X", default=0.0)
-@engine_option
 def recommend(all_users: bool, only: Path | None, output: Output, **options: Any) -> None:
     """Recommend items to an existing user, or to a new one from what they like. An unknown user
     gets the most popular items, with a message.
 
     Items of the history are left out. Nothing is trained again. With --all-users the
-    recommendations of all users go to one file; after an interruption the same call continues.
+    recommendations of all users go to one file.
 
     \b
     Examples:
@@ -213,8 +211,6 @@ def recommend(all_users: bool, only: Path | None, output: Output, **options: Any
             raise click.UsageError(f"--{name} is for one user: leave it out with --all-users")
         if output.path is None:
             raise click.UsageError("name a file for all users, such as: -o recs.parquet")
-    elif options.pop("engine"):
-        raise click.UsageError("--engine works only with --all-users")
     elif options["user"] is None and not (options["likes"] or options["ratings"]):
         raise click.UsageError("name a user with --user, or something they like with --like")
     from qkvsearch.search.candidates import listed_positions
@@ -241,8 +237,7 @@ def _recommend_all(run: CommandContext, opened: Engine, output: Output, **option
             output.path, format=output.format, raw=output.raw, progress=progress, **options
         )
     run.notes(done.notes)
-    before = f", {done.before:,} of them before it was interrupted" if done.before else ""
-    run.message(f"{output.path}: recommendations for {quantity(done.users, 'user')}{before}.")
+    run.message(f"{output.path}: recommendations for {quantity(done.users, 'user')}.")
 
 
 def _ids(path: Path) -> list[str]:
@@ -252,22 +247,13 @@ def _ids(path: Path) -> list[str]:
     return [line.strip() for line in lines if line.strip()]
 
 
-@command(
-    cls=ExplainedCommand, short_help="List items similar to an item, or users similar to a user."
-)
-@click.argument("items", metavar="[ITEM]...", nargs=-1)
-@click.option("--user", metavar="ID", help="List the users with the most similar preferences.")
+@command(cls=ExplainedCommand, short_help="List items similar to an item.")
+@click.argument("items", metavar="ITEM...", nargs=-1, required=True)
 @question_option("exclude", metavar="ITEM")
 @explain_option("Show what each score is made of; full: every part of the first hit.")
 @ranking_options
-def similar(
-    items: tuple[str, ...],
-    user: str | None,
-    explain: str | None,
-    output: Output,
-    **options: Any,
-) -> None:
-    """List items similar to ITEM, by their users and their texts, or users similar to a user.
+def similar(items: tuple[str, ...], explain: str | None, output: Output, **options: Any) -> None:
+    """List items similar to ITEM, by their users and their texts.
 
     ITEM is an id or a unique title; the year may be left out. id:300 is read only as an id,
     title:300 only as a title. For several items, hits are similar to all of them together.
@@ -276,27 +262,11 @@ def similar(
     Examples:
       qkvsearch -w sample:movies similar "The Matrix"
       qkvsearch -w films similar Heat Ronin --exclude Casino --explain
-      qkvsearch -w sample:movies similar --user u001 --explain
       qkvsearch -w talks similar t0042 -k 5 --format json
     """
-    if bool(items) == (user is not None):
-        raise click.UsageError("name an item, or a user with --user: one of the two")
-    if user is not None:
-        unset = {"where": None, "fields": "", "distinct": None, "exclude": ()}
-        refused = [name for name, nothing in unset.items() if options.pop(name) != nothing]
-        if refused:
-            raise click.UsageError(f"--{refused[0]} filters items: leave it out with --user")
     run = settings()
-    engine = run.open()
-    if user is None:
-        ranking = engine.similar(items, **options)
-    else:
-        with run.progress() as progress:
-            ranking = engine.similar_users(
-                user, explain=explain is not None, progress=progress, **options
-            )
-    kind = "user" if user is not None else "item"
-    this = "these items" if len(items) > 1 else f"this {kind}"
-    nothing = f"No neighbours: nothing is known about {this}, or no other {kind} is left."
+    ranking = run.open().similar(items, **options)
+    this = "these items" if len(items) > 1 else "this item"
+    nothing = f"No neighbours: nothing is known about {this}, or no other item is left."
     run.notes([*no_hits_notes(ranking, options, nothing), *ranking.notes])
     write_ranking(ranking, output, explain)

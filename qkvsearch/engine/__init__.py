@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from qkvsearch._utils.validation import check_id
 from qkvsearch.engine.open_build import OpenBuild
-from qkvsearch.errors import DamagedError, QkvError
+from qkvsearch.errors import DamagedError
 from qkvsearch.search.candidates import head_names, id_list
 from qkvsearch.storage import Workspace
 from qkvsearch.storage.segments import BUILDS_FOLDER
@@ -64,7 +64,7 @@ class Engine:
     """An opened workspace. It answers from the build that was current when it was opened, or that
     its own last change made.
 
-    Questions: `search`, `recommend`, `recommend_all`, `similar`, `similar_users`, `attend`,
+    Questions: `search`, `recommend`, `recommend_all`, `similar`, `attend`,
     `encode`, `map`, `export_embeddings`; `items`, `users`, `show`, `history`, `records`, `info` and
     `builds` list what is stored. Changes: `record`, `record_many`, `undo_record`, `add`, `remove`,
     `learn`, `compact`, `rollback`, `forget`. Measurements: `evaluate_search`,
@@ -167,7 +167,6 @@ class Engine:
     recommend = _question(OpenBuild.recommend)
     recommend_all = _question(OpenBuild.recommend_all)
     similar = _question(OpenBuild.similar)
-    similar_users = _question(OpenBuild.similar_users)
     show = _question(OpenBuild.show)
     history = _question(OpenBuild.history)
     records = _question(OpenBuild.records)
@@ -319,35 +318,23 @@ class Engine:
     def evaluate_search(
         self,
         queries: str | Path | Queries,
-        qrels: str | Path | Judgements | None = None,
+        qrels: str | Path | Judgements,
         *,
         heads: str | Iterable[str] | None = None,
-        against: str | None = None,
         progress: Progress | None = None,
     ) -> Evaluation:
         """Compute nDCG@10, MRR@10 and Recall@100 of search, compared with the lexical head alone.
 
         queries, qrels: files; or the texts of queries by id, and the grades of judged items by
         query. The notes describe what is left out, and whether these are training scores:
-        "learned_from" counts the judged queries from which the build learned its weights.
-
-        against: "local", for remote keys (`keys` of `build`), compares with an exact search in the
-        memory of this machine: the share of its ten best hits that are found, and the differences
-        of scores. It needs no `qrels`. Raises `QkvError`.
+        "learned_from" counts the judged queries from which the build learned its weights. Raises
+        `QkvError`.
         """
         from qkvsearch.data.judgements import LEARNED_FROM
         from qkvsearch.evaluation.search_protocol import evaluate_heads
 
         names = head_names(heads)
         build = self.current_build
-        if against is not None:
-            from qkvsearch.engine.measure import evaluate_against
-
-            return evaluate_against(build, against, queries, names, progress)
-        if qrels is None:
-            raise QkvError(
-                "give the correct answers (`qrels`), or compare with an exact search (`against`)"
-            )
         learned_from = build.snapshot.facts.get(LEARNED_FROM, "")
         return evaluate_heads(
             build.search, queries, qrels, names, build.items.ids, progress, learned_from
@@ -361,7 +348,6 @@ class Engine:
         users: int | None = None,
         random_state: int = 0,
         next_item: bool = False,
-        engine: str | None = None,
         progress: Progress | None = None,
     ) -> Evaluation:
         """Evaluate recommendations on held-out interactions, compared with simpler methods.
@@ -369,14 +355,12 @@ class Engine:
         protocol: "random", "leave-last-out", "time" or "strong". The models learn again from the
         training part of the log, with the settings that `tune` found, if any. next_item: also train
         and evaluate the next-item model (minutes). users: how many users to evaluate, drawn at
-        random, by default 2,000; 0 for all. engine: as in `build`, for preferences. The notes
-        describe what is left out. Raises `QkvError`.
+        random, by default 2,000; 0 for all. The notes describe what is left out. Raises `QkvError`.
         """
         from qkvsearch.engine import measure
 
         options = {"protocol": protocol, "next_item": next_item, "progress": progress}
-        with measure.learner(engine) as options["estimator"]:
-            return measure.evaluate_recommend(self.models, k, random_state, users, **options)
+        return measure.evaluate_recommend(self.models, k, random_state, users, **options)
 
     def tune(
         self,
@@ -386,7 +370,6 @@ class Engine:
         trials: int | None = None,
         minutes: float | None = None,
         random_state: int = 0,
-        engine: str | None = None,
         callback: Callable[[list[Trial]], None] | None = None,
         progress: Progress | None = None,
     ) -> Tuning:
@@ -394,36 +377,27 @@ class Engine:
         in use, learn the preferences with them.
 
         trials: how many random settings to try, by default 27. minutes: the time limit, by default
-        5; none if `trials` is given. engine: as in `build`, for preferences. callback: called with
-        all trials after each one. Raises `QkvError`.
+        5; none if `trials` is given. callback: called with all trials after each one. Raises
+        `QkvError`.
         """
         from qkvsearch.engine import measure
 
         options = {"protocol": protocol, "callback": callback, "progress": progress}
-        with measure.learner(engine) as learner:
-            options["estimator"] = learner
-            tuning = measure.search_settings(
-                self.models, k, trials, minutes, random_state, **options
-            )
-            if tuning.worthwhile:
-                fact = {"protocol": protocol, "seed": random_state, "settings": tuning.settings}
-                self._learn_preferences(fact if tuning.settings else None, progress, learner)
+        tuning = measure.search_settings(self.models, k, trials, minutes, random_state, **options)
+        if tuning.worthwhile:
+            fact = {"protocol": protocol, "seed": random_state, "settings": tuning.settings}
+            self._learn_preferences(fact if tuning.settings else None, progress)
         return tuning
 
     def reset_tuning(self, *, progress: Progress | None = None) -> None:
         """Return to the default settings. Raises `WorkspaceError`."""
         self._learn_preferences(None, progress)
 
-    def _learn_preferences(
-        self,
-        tuned: dict[str, Any] | None,
-        progress: Progress | None,
-        estimator: Callable[..., Any] | None = None,
-    ) -> None:
+    def _learn_preferences(self, tuned: dict[str, Any] | None, progress: Progress | None) -> None:
         """Learn from the whole log, with tuned or the default settings."""
         from qkvsearch.index.learn import learn_preferences
 
-        self._changed(learn_preferences, tuned, progress, estimator)
+        self._changed(learn_preferences, tuned, progress)
 
 
 def build(
@@ -441,7 +415,6 @@ def build(
     synonyms: str | Path | Synonyms | None = None,
     keys: str | None = None,
     engine: str | None = None,
-    checkpoint: str | Path | None = None,
     wait: float | None = None,
     progress: Progress | None = None,
 ) -> Engine:
@@ -456,10 +429,9 @@ def build(
     one rule per line (`sweater, jumper`; in one direction `tv => television`), or a mapping from
     texts to their synonyms. keys: `milvus:URI`, a server or a file of Milvus Lite that ends in .db,
     to store the items' keys there instead of in the workspace. engine: "spark", the cores of this
-    machine, or "spark://HOST:PORT", a cluster that reads `interactions` from a path. checkpoint: a
-    folder that the cluster shares, from which an interrupted build continues; by default in the
-    workspace. wait: as in `Engine`. progress: called with the name of a step, the amount done and
-    the total. Raises `QkvError`.
+    machine, or "spark://HOST:PORT", a cluster that reads `interactions` from a path. wait: as in
+    `Engine`. progress: called with the name of a step, the amount done and the total. Raises
+    `QkvError`.
 
     >>> import tempfile
     >>> folder = tempfile.mkdtemp()
@@ -469,12 +441,11 @@ def build(
     """
     from qkvsearch.data.judgements import judged_by
     from qkvsearch.data.synonyms import as_synonyms
-    from qkvsearch.index.builder import CHECKPOINT, build_workspace, reading
+    from qkvsearch.index.builder import build_workspace, reading
 
     judged, parsed_synonyms = judged_by(queries, qrels), as_synonyms(synonyms)
     workspace = Workspace(path, wait=wait)
-    checkpoint = checkpoint or workspace.path / CHECKPOINT
-    with reading(source, items, interactions, columns, engine, checkpoint) as dataset:
+    with reading(source, items, interactions, columns, engine) as dataset:
         build_workspace(
             workspace,
             dataset,

@@ -19,7 +19,7 @@ BUILD_NAMES = ("id", "created", "command", "items", "segments", "megabytes", "cu
 # Groups of arrays by the prefix of their names; see `_group_of`.
 WORDS = {"lexical", "codes", "words"}
 INTERACTIONS = {"interactions", "implicit", "ratings", "records"}
-TOKENS, USERS, ALL = "tokens", "users", "all"
+TOKENS, ALL = "tokens", "all"
 # The damaged files that a message names.
 MAX_NAMED = 20
 NOTHING, ADVICE = "nothing works until it is repaired", "run qkvsearch repair"
@@ -149,8 +149,6 @@ def _group_of(error: DamagedError, build: Snapshot) -> str:
     group, _, array = file.name.removesuffix(".npy").partition(".")
     if array.startswith("token_"):
         return TOKENS
-    if array == "user_directions":  # only `similar` of a user reads them
-        return USERS
     is_array = file.suffix == ".npy" and group not in ("rows", "tombstones")
     return group if is_array else ALL
 

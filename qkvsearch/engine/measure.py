@@ -1,79 +1,25 @@
-"""Evaluate and tune a build with its log, and compare remote keys with an exact search."""
+"""Evaluate and tune a build with its log."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qkvsearch._utils.callbacks import Progress
 from qkvsearch._utils.validation import check_whole
-from qkvsearch.data.judgements import Queries, read_queries
-from qkvsearch.errors import QkvError
 from qkvsearch.evaluation import recommend_protocol, tuning
 from qkvsearch.evaluation.results import Evaluation
-from qkvsearch.evaluation.search_protocol import Answer, compare_with_exact
 from qkvsearch.evaluation.tuning import Tuning
 from qkvsearch.index import StoredModels
-from qkvsearch.index.dense import DenseComponent
 from qkvsearch.index.learned_models import TUNED
-from qkvsearch.retrieval import DenseKeys
 from qkvsearch.search.options import check
 
 if TYPE_CHECKING:
-    from qkvsearch.engine.open_build import OpenBuild
+    pass
 
 # The default limits of tuning.
 TRIALS, MINUTES = 27, 5.0
-
-
-def evaluate_against(
-    build: OpenBuild,
-    exact: str,
-    queries: str | Path | Queries,
-    heads: list[str] | None,
-    progress: Progress | None = None,
-) -> Evaluation:
-    """Compare a build with remote keys to the same build with its keys read into memory, where they
-    are scored as those of any other build. Raises `QkvError`.
-    """
-    if exact != "local":
-        raise QkvError(f"`against` is local, not {exact!r}")
-    if build.models.key_store is None:
-        raise QkvError(
-            f"{build.workspace.path}: this build has local keys; `against` is for a build "
-            "with remote `keys`"
-        )
-    texts = queries if isinstance(queries, dict) else read_queries(queries)
-    with closing(type(build)(build.workspace)) as local:
-        for done, head in enumerate(names := local.models.dense_heads, 1):
-            stored = local.models.load(DenseComponent(head))
-            vars(stored)["keys"] = DenseKeys(np.asarray(stored.keys.vectors))
-            if progress is not None:
-                progress("reading keys", done, len(names))
-
-        def answering(of: OpenBuild) -> Answer:
-            return lambda text, k: of.search(text, k=k, heads=heads)
-
-        return compare_with_exact(
-            answering(build), answering(local), list(texts.values()), progress
-        )
-
-
-@contextmanager
-def learner(engine: str | None) -> Iterator[Callable[..., Any] | None]:
-    """Return an estimator for preferences on Spark, or None for this machine. Raises `QkvError`."""
-    if engine is None:
-        yield None
-        return
-    from qkvsearch.engines.spark.als import learner_on
-
-    with learner_on(engine) as estimator:
-        yield estimator
 
 
 def evaluate_recommend(

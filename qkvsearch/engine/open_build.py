@@ -366,17 +366,13 @@ class OpenBuild:
         fields: str | Iterable[str] = (),
         format: str | None = None,
         raw: bool = False,
-        engine: str | None = None,
         progress: Progress | None = None,
     ) -> Exported:
-        """Write the recommendations for all users to a file. Return the number of users, how many
-        of them an interrupted run of the same call had done, and notes.
+        """Write the recommendations for all users to a file. Return the number of users, and notes.
 
         path: a .parquet, .csv or .jsonl file.
         format: "parquet", "csv" or "jsonl", if the name of the file does not say it.
         raw: in CSV, do not put an apostrophe before texts that a spreadsheet would run as formulas.
-        engine: write a folder of Parquet files with the executors of this engine, which must see
-            the workspace under the same path.
         progress: called with the name of a step, the amount done and the total.
 
         The other arguments are those of `recommend`. Raises `QkvError` for an argument that cannot
@@ -392,34 +388,7 @@ class OpenBuild:
             recommender, min(k, self.n_items), mask, seen, recent, damping, model, columns, raw,
             head_names(heads),
         )  # fmt: skip
-        state = f"{self.snapshot.name} {self.catalog.records.state}"
-        if engine is None:
-            return batch.write(Path(path), format, state, progress)
-        from qkvsearch.engine.remote_export import write_remotely
-
-        return write_remotely(engine, self.workspace.path, state, path, format, batch, progress)
-
-    def similar_users(
-        self,
-        user: Any,
-        *,
-        k: int = 10,
-        offset: int = 0,
-        min_weight: float = 0.0,
-        temperature: float | None = None,
-        explain: bool = False,
-        progress: Progress | None = None,
-    ) -> Ranking:
-        """Rank users by the cosine of their embeddings, including interactions recorded since the
-        build. `shared` is how many items both interacted with, `because` what each item of the user
-        adds.
-        """
-        from qkvsearch.recommend.similar import similar_users
-
-        check(k=k, temperature=temperature, offset=offset, min_weight=min_weight)
-        n_needed = n_ranked(k, offset)
-        ranking = similar_users(self.recommender, user, n_needed, temperature, explain, progress)
-        return ranking.page(offset, min_weight)
+        return batch.write(Path(path), format, progress)
 
     @query_lock()
     @one_blas_thread()

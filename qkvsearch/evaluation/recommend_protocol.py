@@ -61,7 +61,6 @@ def evaluate_recommend(
     keys: np.ndarray | None = None,
     next_item: bool = False,
     random_state: int = 0,
-    estimator: Callable[..., Any] | None = None,
     progress: Progress | None = None,
 ) -> Evaluation:
     """Evaluate rankings at k, learned from a part of the log, against the most popular items,
@@ -70,8 +69,7 @@ def evaluate_recommend(
     users: rankings are evaluated for at most this many users, drawn at random; 0 for all. Models
     always learn from all users. settings: parameters of `ImplicitALS`, instead of its defaults.
     keys: text vectors (n_items, t), which place items without training interactions. next_item:
-    also train and evaluate `NextItem`, under leave-last-out or time (minutes; PyTorch). estimator:
-    used instead of `ImplicitALS`.
+    also train and evaluate `NextItem`, under leave-last-out or time (minutes; PyTorch).
 
     The whole catalog without the user's history is ranked, never a sample of it, which can reverse
     the order of methods (Krichene and Rendle 2020). Held-out items are relevant, with ratings only
@@ -96,7 +94,6 @@ def evaluate_recommend(
     ours = Fused(
         keys,
         partial(progress, "placing items by their text"),
-        estimator,
         **dict(settings or {}),
         random_state=random_state,
         callback=partial(progress, "learning preferences"),

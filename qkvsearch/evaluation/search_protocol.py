@@ -1,4 +1,4 @@
-"""Evaluate text search: by judged queries, and by how well it reproduces an exact search."""
+"""Evaluate text search by judged queries."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -21,19 +21,14 @@ from qkvsearch.evaluation.metrics import Grades, Ranked, ndcg, recall, reciproca
 from qkvsearch.evaluation.results import Evaluation, Metrics
 from qkvsearch.retrieval import Hit
 
-# From a query's text and the number of hits to the hits, best first: ids, or whole hits.
+# From a query's text and the number of hits to the ids of the hits, best first.
 Search = Callable[[str, int], Sequence[Id]]
-Answer = Callable[[str, int], Sequence[Hit]]
 
 DEPTH = 100
 PROTOCOL = "judged queries"
 BASELINE = "lexical"
 # At most this many names are in a note; the facts have all of them.
 MAX_NAMES = 3
-
-EXACT_PROTOCOL, EXACT_DEPTH = "against local", 10
-SHARE_FOUND = f"found@{EXACT_DEPTH}"
-SCORE_DIFFERENCE, WEIGHT_DIFFERENCE = "score_difference", "weight_difference"
 
 
 def evaluate_search(
@@ -133,43 +128,6 @@ def evaluate_heads(
             "without these.",
         )
     return replace(evaluation, facts=facts, notes=notes)
-
-
-def compare_with_exact(
-    answer: Answer, exact: Answer, queries: Sequence[str], progress: Progress | None = None
-) -> Evaluation:
-    """Compare a search's ten best hits with those of an exact search, over the queries it answers.
-
-    The metrics are the mean share of the exact hits that `answer` finds, and the largest difference
-    of their scores and of their weights (relative to the exact weight). Raises `DataError` if
-    `exact` answers no query.
-
-    >>> ten = lambda text, k: [Hit(1, text, text, 2.0, 0.5)]
-    >>> compare_with_exact(ten, ten, ["sea"]).metrics
-    {'found@10': 1.0, 'score_difference': 0.0, 'weight_difference': 0.0}
-    """
-    shares, score_difference, weight_difference = [], 0.0, 0.0
-    for done, query in enumerate(queries, 1):
-        expected = {hit.id: hit for hit in exact(query, EXACT_DEPTH)}
-        actual = {hit.id: hit for hit in answer(query, EXACT_DEPTH)}
-        common = expected.keys() & actual.keys()
-        if expected:
-            shares.append(len(common) / len(expected))
-        for id_ in common:
-            a, b = expected[id_], actual[id_]
-            score_difference = max(score_difference, abs(a.score - b.score))
-            weight_difference = max(weight_difference, abs(b.weight / a.weight - 1))
-        if progress is not None:
-            progress("comparing answers", done, len(queries))
-    if not shares:
-        raise DataError("none of the queries has an answer: nothing to compare")
-    figures = {
-        SHARE_FOUND: fmean(shares),
-        SCORE_DIFFERENCE: score_difference,
-        WEIGHT_DIFFERENCE: weight_difference,
-    }
-    facts = {"queries": len(queries), "queries_without_hits": len(queries) - len(shares)}
-    return Evaluation(EXACT_PROTOCOL, figures, facts=facts)
 
 
 def _figures(rankings: Sequence[Ranked], judged: Sequence[Grades]) -> Metrics:

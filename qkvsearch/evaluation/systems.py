@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Protocol, Self
@@ -59,8 +58,7 @@ class Fused:
     """Embeddings and neighbours in the shares that they learn, as in `recommend`.
 
     keys: text vectors (n_items, t), which place cold items. placing(done, total): progress of that.
-    estimator: used instead of `ImplicitALS`, with the same parameters. settings: of both heads, as
-    `head_settings` reads them.
+    settings: of both heads, as `head_settings` reads them.
     """
 
     left_out_ = ""
@@ -69,7 +67,6 @@ class Fused:
         self,
         keys: np.ndarray | None = None,
         placing: Callback | None = None,
-        estimator: Callable[..., Any] | None = None,
         *,
         random_state: int = 0,
         callback: Callback | None = None,
@@ -77,9 +74,7 @@ class Fused:
     ) -> None:
         self.keys, self.placing, self.random_state = keys, placing, random_state
         settings, of_neighbours = head_settings(settings)
-        self.model = (estimator or ImplicitALS)(
-            **settings, random_state=random_state, callback=callback
-        )
+        self.model = ImplicitALS(**settings, random_state=random_state, callback=callback)
         self.neighbour_model = NeighbourRegression(**of_neighbours, callback=callback)
 
     def embeddings(self, X: csr_matrix) -> ImplicitFactors:

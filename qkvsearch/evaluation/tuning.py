@@ -127,7 +127,6 @@ def tune(
     keys: np.ndarray | None = None,
     in_use: Settings | None = None,
     random_state: int = 0,
-    estimator: Callable[..., Any] | None = None,
     callback: Callable[[list[Trial]], None] | None = None,
     progress: Progress | None = None,
 ) -> Tuning:
@@ -146,7 +145,7 @@ def tune(
     optimization"; Bergstra and Bengio 2012, "Random search for hyper-parameter optimization".
 
     minutes: the time limit; each round gets an equal share, and trials beyond it are left out.
-    Without a limit the result depends on `random_state` alone. keys, estimator: as in
+    Without a limit the result depends on `random_state` alone. keys: as in
     `evaluate_recommend`. callback: called with all trials after each. Raises `QkvError` if the log
     cannot be split twice.
     """
@@ -157,7 +156,7 @@ def tune(
     validation, test = (
         HeldOutUsers.of(each, scale, MAX_USERS, random_state) for each in (inner, parts)
     )
-    evaluator = _Evaluator(k, keys, random_state, estimator)
+    evaluator = _Evaluator(k, keys, random_state)
     progress = progress or silent
     search = _Search(validation, evaluator, deadline, trials, in_use or {}, callback, progress)
     best = search.best()
@@ -228,12 +227,11 @@ class _Evaluator:
     k: int
     keys: np.ndarray | None
     random_state: int
-    estimator: Callable[..., Any] | None = None
     cached: dict[str, tuple[Settings, Any]] = field(default_factory=dict)
 
     def fused(self, settings: Settings, callback: Callback | None = None) -> Fused:
         settings = {"random_state": self.random_state, "callback": callback, **settings}
-        return Fused(self.keys, estimator=self.estimator, **settings)
+        return Fused(self.keys, **settings)
 
     def trial(self, held_out: HeldOutUsers, settings: Settings, callback: Callback) -> Fused:
         """Learn the heads, and the shares that are best for the held-out users."""

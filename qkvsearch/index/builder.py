@@ -58,8 +58,6 @@ from qkvsearch.text.encoders import (
 from qkvsearch.text.languages import Language
 from qkvsearch.text.languages import chosen as chosen_language
 
-# The default folder in a workspace for checkpoints of Spark.
-CHECKPOINT = ".engine"
 # The prefix of the names of temporary folders.
 UNFINISHED = ".unfinished-"
 
@@ -152,10 +150,9 @@ def reading(
     interactions: Source | None,
     columns: Columns | None,
     engine: str | None = None,
-    checkpoint: str | Path | None = None,
 ) -> Iterator[Dataset]:
     """Read a data set on this machine or with Spark, which holds the log until the block ends.
-    checkpoint: a folder from which an interrupted run continues. Raises `QkvError`.
+    Raises `QkvError`.
     """
     if engine is None:
         yield read_source(source, items, interactions, columns)
@@ -164,7 +161,7 @@ def reading(
 
     if source is not None:
         raise QkvError("`engine` takes `items` and `interactions`, not a SOURCE")
-    with read_on_spark(engine, items, interactions, columns, checkpoint) as dataset:
+    with read_on_spark(engine, items, interactions, columns) as dataset:
         yield dataset
 
 

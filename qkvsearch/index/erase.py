@@ -100,7 +100,6 @@ def _without(models: StoredModels, row: int, progress: Progress) -> tuple[BuildC
     LogComponent().store(contents, others)
     counts = np.bincount(others.items, minlength=len(others.item_ids)).astype(np.int32)
     PreferencesComponent().put(contents, item_counts=counts)
-    PreferencesComponent().forget_user(contents, row)
     contents.shared.pop(CATALOG, None)
     contents.catalog = CatalogRows.of_stored(models.snapshot.catalog)
     return contents, int((~remains).sum())

@@ -249,11 +249,6 @@ class Histories:
             return history
         return history.recent(recent)
 
-    @property
-    def recorded_rows(self) -> np.ndarray:
-        """Rows of `ids` of the users with new records, int64 (n,)."""
-        return np.array([self.ids.find(user) for user in self._recorded], dtype=np.int64)
-
     def n_recorded(self, row: int) -> int:
         """Return the number of new records of the user in this row of `ids`."""
         return len(self._recorded.get(self.ids.texts[row], []))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
@@ -110,13 +110,11 @@ def learn_preferences(
     workspace: Workspace,
     tuned: Mapping[str, Any] | None,
     progress: Progress | None = None,
-    estimator: Callable[..., Any] | None = None,
 ) -> None:
     """Fit `ImplicitALS` to the whole log, and publish the result; everything else stays.
 
     tuned: {"settings": its parameters, …}, stored in the build's facts; None for the default
-    settings. estimator: used in place of `ImplicitALS`. Raises `WorkspaceError` where there are no
-    interactions.
+    settings. Raises `WorkspaceError` where there are no interactions.
     """
     progress = progress or silent
     with workspace.writing("tune"), closing(workspace.open()) as build:
@@ -126,7 +124,7 @@ def learn_preferences(
         contents.facts.pop(TUNED, None)
         if tuned:
             contents.facts[TUNED] = dict(tuned)
-        PreferencesComponent().learn(contents, log, progress, estimator)
+        PreferencesComponent().learn(contents, log, progress)
         workspace.publish(contents, "tune")
 
 

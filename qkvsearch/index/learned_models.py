@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from qkvsearch._utils.callbacks import Progress, silent
-from qkvsearch._utils.scratch import counts_of, scratch_array
+from qkvsearch._utils.callbacks import Progress
+from qkvsearch._utils.scratch import counts_of
 from qkvsearch.collaborative.cold_start import fit_text_map, place_cold_items
 from qkvsearch.collaborative.item_neighbours import NeighbourRegression, NeighbourWeights
 from qkvsearch.collaborative.preferences import (
@@ -43,10 +41,6 @@ TUNED = "tuned"
 WEAK_BELOW = "weak_below"
 # The arrays of `NeighbourWeights`, by their names there.
 NEIGHBOUR_ARRAYS = {name: f"neighbour_{name}" for name in ("starts", "targets", "values")}
-# The array with users' embeddings, solved with the log and the Gram matrix of a base.
-USERS = "user_directions"
-# How many users are solved at a time.
-BLOCK = 1 << 14
 
 
 class StoredPreferences(NamedTuple):
@@ -67,9 +61,7 @@ class StoredPreferences(NamedTuple):
 class PreferencesComponent(LearnedComponent[StoredPreferences]):
     """The item embeddings and neighbours that are learned from who interacted with what.
 
-    text_map places a cold item by its text, if texts predict preferences. user_directions are the
-    users' embeddings at length 1 from the log. They are out of date where a segment has another
-    Gram matrix because items were deleted: then they are solved when needed, and stored by a merge.
+    text_map places a cold item by its text, if texts predict preferences.
     """
 
     group: str = "implicit"
@@ -80,26 +72,19 @@ class PreferencesComponent(LearnedComponent[StoredPreferences]):
         "item_counts": ArraySpec("i", ("items",), rows="interactions"),
         "n_liking": ArraySpec("i", ("items",), rows="interactions"),
         "text_map": ArraySpec("f", ("text_components", "components")),
-        USERS: ArraySpec("f", ("users", "components")),
         "neighbour_starts": ArraySpec("i", ("items",), spans="neighbours"),
         "neighbour_targets": ArraySpec("i", ("neighbours",), below="items"),
         "neighbour_values": ArraySpec("f", ("neighbours",)),
     }
 
-    def learn(
-        self,
-        contents: BuildContents,
-        log: Interactions,
-        progress: Progress,
-        estimator: Callable[..., Any] | None = None,
-    ) -> None:
-        """Learn item embeddings by `ImplicitALS`, or another estimator with its parameters, with
-        the settings in the build's facts, and neighbours; store them.
+    def learn(self, contents: BuildContents, log: Interactions, progress: Progress) -> None:
+        """Learn item embeddings by `ImplicitALS`, with the settings in the build's facts, and
+        neighbours; store them.
         """
         feedback = LogComponent().feedback(contents)
         confidences = log.matrix(feedback.confidences(log.items, log.ratings, log.weights))
-        preferences = self.learned(contents, confidences, progress, estimator=estimator)
-        self.store(contents, preferences, log, confidences, progress)
+        preferences = self.learned(contents, confidences, progress)
+        self.store(contents, preferences, _counts(log), _counts(log, confidences.data > 0))
 
     def learned(
         self,
@@ -107,7 +92,6 @@ class PreferencesComponent(LearnedComponent[StoredPreferences]):
         confidences: csr_matrix,
         progress: Progress,
         factors: ImplicitFactors | None = None,
-        estimator: Callable[..., Any] | None = None,
     ) -> Preferences:
         """Return preferences learned from confidences (n_users, n_items), with the settings in the
         build's facts. factors: those of all interactions, if they are learned already.
@@ -120,9 +104,7 @@ class PreferencesComponent(LearnedComponent[StoredPreferences]):
             if factors is not None and part is confidences:
                 return factors
             callback = partial(progress, "learning preferences")
-            model = (estimator or AlternatingLeastSquares)(
-                **settings, random_state=0, callback=callback
-            )
+            model = AlternatingLeastSquares(**settings, random_state=0, callback=callback)
             fitted: ImplicitFactors = model.fit(part).factors_
             return fitted
 
@@ -137,24 +119,12 @@ class PreferencesComponent(LearnedComponent[StoredPreferences]):
         self,
         contents: BuildContents,
         preferences: Preferences,
-        log: Interactions,
-        confidences: csr_matrix,
-        progress: Progress = silent,
-    ) -> None:
-        """Store preferences after the main head's keys. confidences: (n_users, n_items)."""
-        n_liking = _counts(log, confidences.data > 0)
-        self.put_learned(contents, preferences, _counts(log), n_liking)
-        solved = solved_directions(preferences.factors, confidences, progress)
-        self.put(contents, user_directions=solved)
-
-    def put_learned(
-        self,
-        contents: BuildContents,
-        preferences: Preferences,
         item_counts: np.ndarray,
         n_liking: np.ndarray,
     ) -> None:
-        """Store everything except the users' embeddings."""
+        """Store preferences after the main head's keys. item_counts: of interactions with each
+        item; n_liking: those of them with a confidence.
+        """
         factors = preferences.factors
         arrays, contents.facts[self.group] = factors.state()
         contents.facts[RECOMMEND_HEADS] = asdict(preferences.shares)
@@ -186,7 +156,7 @@ class PreferencesComponent(LearnedComponent[StoredPreferences]):
         if "text_map" in self.names_in(models.snapshot):
             keys = models.load(DenseComponent(models.main_head)).keys.vectors
             sizes["text_components"] = keys.shape[1]
-        others = {USERS, *NEIGHBOUR_ARRAYS.values()}
+        others = NEIGHBOUR_ARRAYS.values()
         names = [name for name in self.names_in(models.snapshot) if name not in others]
         arrays = self.read(models.snapshot, *names, **sizes)
         rows, counts = DenseKeys(arrays.pop("unit_rows")), arrays.pop("item_counts")
@@ -210,39 +180,10 @@ class PreferencesComponent(LearnedComponent[StoredPreferences]):
         rows = snapshot.rows
         return weights if rows.is_plain else weights.mapped(rows.item_rows_of_base, len(rows))
 
-    def user_directions(self, models: StoredModels, progress: Progress) -> np.ndarray:
-        """Return the embeddings of the users of the log at length 1, float32 (n_users, d), zeros
-        for a user who likes nothing; memory-mapped where they are stored. New records do not count.
-        """
-        factors = models.load(self).heads.factors
-        if self._are_solved(models.snapshot):
-            sizes = {"users": models.snapshot.facts["n_users"], "components": len(factors.gram)}
-            return self.read(models.snapshot, USERS, **sizes)[USERS]
-        stored = models.load(LogComponent())
-        log = stored.interactions()
-        confidences = stored.feedback.confidences(log.items, log.ratings, log.weights)
-        return solved_directions(factors, log.matrix(confidences), progress)
-
-    def _are_solved(self, snapshot: Snapshot) -> bool:
-        """Return whether the stored vectors are those of the build's Gram matrix."""
-        return self.name_of(USERS) in snapshot and not any(
-            segment.has(self.name_of("gram")) for segment in snapshot.segments[1:]
-        )
-
     def merge(self, contents: BuildContents, models: StoredModels, progress: Progress) -> None:
         super().merge(contents, models, progress)
         if not models.snapshot.rows.is_plain:
             self.put_neighbours(contents, self.neighbours(models.snapshot))
-        if not self._are_solved(models.snapshot):
-            self.put(contents, **{USERS: None})
-            # `LogComponent` reports a damaged log, and it is repaired without this one.
-            with suppress(DamagedError):
-                self.put(contents, **{USERS: self.user_directions(models, progress)})
-
-    def forget_user(self, contents: BuildContents, row: int) -> None:
-        """Remove the vector of the user in this row from a base."""
-        if self.is_pending(contents, USERS):
-            self.put(contents, **{USERS: np.delete(self.pending(contents, USERS), row, axis=0)})
 
     def delete(self, contents: BuildContents, models: StoredModels, deleted: np.ndarray) -> None:
         """Subtract the deleted items from the sums over all items."""
@@ -327,28 +268,6 @@ class NextItemComponent(LearnedComponent["NextItemModel"]):
         except ValueError as error:
             file = models.snapshot.file(f"{self.group}.encoder")
             raise DamagedError(file.path, f"not the weights of an encoder: {error}") from None
-
-
-def directions(embeddings: np.ndarray) -> np.ndarray:
-    """Return users' embeddings (n, d) at length 1, float32."""
-    return unit_rows(embeddings).astype(np.float32)
-
-
-def solved_directions(
-    factors: ImplicitFactors, histories: csr_matrix, progress: Progress
-) -> np.ndarray:
-    """Solve users from their histories of confidences (n, n_items); return `directions` (n, d)."""
-    n, n_items = histories.shape
-    solved = scratch_array((n, len(factors.gram)), np.float32)
-    for start in range(0, n, BLOCK):
-        progress("placing users", start, n)
-        ends = histories.indptr[start : start + BLOCK + 1]
-        pairs = slice(ends[0], ends[-1])
-        arrays = histories.data[pairs], histories.indices[pairs], ends - ends[0]
-        block = type(histories)(arrays, shape=(len(ends) - 1, n_items))
-        solved[start : start + BLOCK] = directions(factors.fold_in_many(block))
-    progress("placing users", n, n)
-    return solved
 
 
 def _counts(log: Interactions, which: np.ndarray | None = None) -> np.ndarray:

@@ -12,7 +12,7 @@ from qkvsearch.collaborative.preferences import head_settings
 from qkvsearch.data.ids import Ids
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.index.interaction_log import LogComponent
-from qkvsearch.index.learned_models import TUNED, USERS, PreferencesComponent, RatingsComponent
+from qkvsearch.index.learned_models import TUNED, PreferencesComponent, RatingsComponent
 from qkvsearch.storage import BuildContents
 from qkvsearch.storage.array_files import ArrayFile
 
@@ -43,15 +43,7 @@ def learn_from_spark(
     confidences = local.matrix(log.feedback.confidences(local.items, local.ratings, local.weights))
     component = PreferencesComponent()
     preferences = component.learned(contents, confidences, progress, factors)
-    component.put_learned(contents, preferences, log.blocks.counts.pairs, log.blocks.counts.likes)
-    name = component.name_of(USERS)
-    shape = log.n_users, factors.item_embeddings.shape[1]
-    with ArrayFile(folder / f"{name}.npy", np.float32, shape) as file:
-        for directions in log.directions(factors):
-            progress("placing users", file.n_rows, log.n_users)
-            file.append(directions)
-    progress("placing users", log.n_users, log.n_users)
-    contents.shared[f"{name}.npy"] = file.stored
+    component.store(contents, preferences, log.blocks.counts.pairs, log.blocks.counts.likes)
     RatingsComponent().learn(contents, local, progress)
     is_whole = len(local) == len(log)
     return [] if is_whole else [SAMPLED.format(n=len(local), total=len(log))]

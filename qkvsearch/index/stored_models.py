@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from qkvsearch._utils.callbacks import Progress, silent
 from qkvsearch.errors import DamagedError, QkvError, WorkspaceError
 from qkvsearch.index.component import COLUMN_WEIGHTS, LANGUAGE, MISFIT, IndexComponent, main_head
 from qkvsearch.index.dense import DenseComponent
@@ -54,7 +53,6 @@ class StoredModels:
         self._check_facts()
         self.n_items: int = snapshot.facts["n_items"]
         self._loaded: dict[IndexComponent[Any], Any] = {}
-        self._user_directions: np.ndarray | None = None
 
     def _check_facts(self) -> None:
         facts = self.snapshot.facts
@@ -178,13 +176,6 @@ class StoredModels:
         """The heads of a recommendation; None without interactions."""
         preferences = self.find(self._preferences)
         return None if preferences is None else preferences.heads
-
-    def user_directions(self, progress: Progress | None = None) -> np.ndarray:
-        """Return `PreferencesComponent.user_directions`, computed at most once."""
-        if self._user_directions is None:
-            directions = self._preferences.user_directions(self, progress or silent)
-            self._user_directions = directions
-        return self._user_directions
 
     @property
     def item_counts(self) -> np.ndarray:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from qkvsearch.collaborative.user_history import NO_TIMES, History
 from qkvsearch.data.catalog_columns import StoredColumn
 from qkvsearch.data.ids import Ids
 from qkvsearch.errors import QkvError
-from qkvsearch.recommend.export_file import ExportFile, Table, arrow_schema, arrow_table
+from qkvsearch.recommend.export_file import MIXED_USERS, Table, check_format, write_tables
 from qkvsearch.recommend.recommend import Recommender, in_order, log_popularity
 from qkvsearch.retrieval.ranking import own_key
 from qkvsearch.retrieval.topk import Score, search_blocks
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 # The columns with their types in SQL; those of the ids follow the ids.
 TYPES = {"user": "TEXT", "rank": "INTEGER", "id": "TEXT", "title": "TEXT", "score": "REAL"}
 WEAK = (
-    "Weak: the recommendations of {:,} of the {:,} users done now rest on too little; for one of "
+    "Weak: the recommendations of {:,} of the {:,} users rest on too little; for one of "
     "them, `user` says on how little."
 )
 
@@ -46,12 +45,9 @@ class Best(NamedTuple):
 
 
 class Exported(NamedTuple):
-    """The number of users, how many of them an interrupted run had finished, which the same call
-    resumes, and notes on the file.
-    """
+    """The number of users, and notes on the file."""
 
     users: int
-    before: int
     notes: Sequence[str]
 
 
@@ -83,35 +79,25 @@ class BatchRecommendations:
         if self.heads is not None:
             self.recommender.multipliers(self.heads, self.model)  # raises for unknown heads
 
-    def write(
-        self, path: Path, form: str | None, state: str, progress: Progress | None
-    ) -> Exported:
-        """Write every user's k best items to one file.
+    def write(self, path: Path, form: str | None, progress: Progress | None) -> Exported:
+        """Write every user's k best items to one file."""
+        users, n_weak = self.recommender.histories, 0
 
-        state: identifies the build and its records; parts of another state are not reused.
-        """
-        users, blocks = self.recommender.histories, self.blocks
-        columns = [column.stored for column in self.columns]
-        options = [self.model, self.k, self.seen, self.recent, self.damping, columns, self.raw]
-        options.append(self.heads)
-        allowed = hashlib.sha256(np.packbits(self.mask).tobytes()).hexdigest()
-        state = f"{state} {options} {blocks[:1]} {blocks[-1:]} {allowed}"
-        export = ExportFile(path, form, self.types, state, self.raw)
-        done = n_weak = 0
-        for number, (start, stop) in enumerate(blocks):
-            if export.has(number):
-                done += stop - start
-            else:
+        def tables() -> Iterator[Table]:
+            nonlocal n_weak
+            for start, stop in self.blocks:
                 best = self.best(start, stop)
-                export.add(number, self._table(best))
                 n_weak += best.n_weak
-            if progress is not None:
-                progress("recommending", stop, len(users))
-        export.finish(len(blocks))
-        notes = export.notes(users.mixed)
+                yield self._table(best)
+                if progress is not None:
+                    progress("recommending", stop, len(users))
+
+        notes = write_tables(path, form, self.types, tables(), self.raw)
+        if users.mixed and check_format(path, form) == "parquet":
+            notes.append(MIXED_USERS)
         if n_weak:
-            notes.append(WEAK.format(n_weak, len(users) - done))
-        return Exported(len(users), done, notes)
+            notes.append(WEAK.format(n_weak, len(users)))
+        return Exported(len(users), notes)
 
     @cached_property
     def blocks(self) -> list[tuple[int, int]]:
@@ -124,14 +110,6 @@ class BatchRecommendations:
         catalog, users = self.recommender.catalog, self.recommender.histories
         types = {**TYPES, **{own_key(column.name): column.sql_type for column in self.columns}}
         return types | {"user": _id_type(users.ids), "id": _id_type(catalog.ids("items"))}
-
-    def arrow_table(self, start: int, stop: int) -> Any:
-        """Return the k best items of the users in these rows as an Arrow table."""
-        return arrow_table(self._table(self.best(start, stop)), self.types)
-
-    @property
-    def arrow_schema(self) -> Any:
-        return arrow_schema(self.types)
 
     def best(self, start: int, stop: int) -> Best:
         """Return the k best items of the users in these rows.

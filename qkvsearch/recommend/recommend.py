@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
@@ -31,7 +31,7 @@ from qkvsearch.retrieval import (
 )
 from qkvsearch.retrieval.approximate import ALL_ITEMS, Filter, score_candidates
 from qkvsearch.retrieval.fusion import plus, weighted_sum
-from qkvsearch.retrieval.reasons import BECAUSE, KINDS, TOGETHER_WITH, KindsOfItems, group
+from qkvsearch.retrieval.reasons import BECAUSE, KINDS, TOGETHER_WITH, KindsOfItems
 from qkvsearch.retrieval.score_components import OTHERS, Source
 from qkvsearch.search.candidates import positions_of
 from qkvsearch.search.options import NEXT_ITEM, PREFERENCES
@@ -324,29 +324,26 @@ def with_reasons(
     history: History,
     catalog: StoredCatalog,
     because: int | None = None,
-    shared_with: Sequence[Container[int]] = (),
 ) -> Ranking:
     """Return the ranking with `because` in each hit: what each item of the history adds to the
     score, and whether it is lower by that without the item (`by_removal`); and, without an id, what
     damping, diversity and a constant add.
 
     because: how many items of the history are listed, those that add most, with the others as one
-    entry; all for None. shared_with: where hits are users, the rows of each one's items, so that
-    each item of the history says whether it is `shared`.
+    entry; all for None.
     """
     ids, titles = catalog.names(history.positions)
-    items = dict(zip(ids, zip(titles, history.positions.tolist(), strict=True), strict=True))
+    title_of = dict(zip(ids, titles, strict=True))
 
-    def reasons(index: int, other_items: Container[int] | None) -> list[dict[str, Any]]:
+    def reasons(index: int) -> list[dict[str, Any]]:
         pause()
         all_parts = ranking.parts(index)
         parts, by_removal = all_parts.by_query(), holds_by_removal(history, all_parts)
 
         def reason(part: ScoreComponent) -> dict[str, Any]:
-            title, position = items.get(part.query, (part.head, -1))
+            title = title_of.get(part.query, part.head)
             entry = {"id": part.query, "title": title, "contribution": part.value}
-            entry |= {} if part.query is None else {"by_removal": by_removal}
-            return entry if other_items is None else {**entry, "shared": position in other_items}
+            return entry | ({} if part.query is None else {"by_removal": by_removal})
 
         if because is None:
             return [reason(part) for part in parts.ordered()]
@@ -357,23 +354,16 @@ def with_reasons(
         others = {"id": None, "title": OTHERS, "contribution": value, "items": n_others}
         return [*entries, others] if n_others else entries
 
-    items_of_hits: Sequence[Container[int] | None] = shared_with or [None] * len(ranking)
-    return ranking.annotated(because=[reasons(i, hit) for i, hit in enumerate(items_of_hits)])
+    return ranking.annotated(because=[*map(reasons, range(len(ranking)))])
 
 
 class HistoryReasons:
     """A `Reasoning` by groups of the history's items that share a kind, such as a genre, if
-    possible with the recommended item too. shared_with: as in `with_reasons`, by row of the hit.
+    possible with the recommended item too.
     """
 
-    def __init__(
-        self,
-        history: History,
-        catalog: StoredCatalog,
-        shared_with: Mapping[int, Container[int]] | None = None,
-    ) -> None:
+    def __init__(self, history: History, catalog: StoredCatalog) -> None:
         self.history, self.catalog, self.positions = history, catalog, history.positions
-        self.shared_with = shared_with
 
     @cached_property
     def _numbers(self) -> dict[Any, int]:
@@ -397,19 +387,9 @@ class HistoryReasons:
             Reason(KINDS[parts.sources[row].head], float(parts.sums[row]))
             for row in np.flatnonzero(~is_item).tolist()
         ]
-        if self.shared_with is None:
-            (kinds,) = item_kinds(self.catalog, [position])
-            link = BECAUSE if holds_by_removal(self.history, parts) else TOGETHER_WITH
-            return [*self._kinds.reasons(values, which, kinds, link), *whole]
-        other_items = self.shared_with[position]
-        is_shared = np.array([row in other_items for row in self.positions.tolist()], dtype=bool)
-        groups = {
-            "that both know": which & is_shared,
-            "that the other does not know": which & ~is_shared,
-        }
-        titles = self._kinds.titles
-        lines = [group(what, titles, values, rows) for what, rows in groups.items() if rows.any()]
-        return [*lines, *whole]
+        (kinds,) = item_kinds(self.catalog, [position])
+        link = BECAUSE if holds_by_removal(self.history, parts) else TOGETHER_WITH
+        return [*self._kinds.reasons(values, which, kinds, link), *whole]
 
 
 def item_kinds(catalog: StoredCatalog, positions: Sequence[int] | np.ndarray) -> list[list[str]]:

@@ -1,4 +1,4 @@
-"""Similar items, by their users and their texts, and similar users."""
+"""Similar items, by their users and their texts."""
 
 from __future__ import annotations
 
@@ -9,19 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from qkvsearch._utils.callbacks import Progress
 from qkvsearch.collaborative.preferences import COLLABORATIVE, NEIGHBOURS
-from qkvsearch.data.ids import Id
 from qkvsearch.errors import listed_names
-from qkvsearch.index.interaction_log import BLOCK, Histories
-from qkvsearch.index.learned_models import PreferencesComponent, directions
+from qkvsearch.index.interaction_log import Histories
+from qkvsearch.index.learned_models import PreferencesComponent
 from qkvsearch.recommend.recommend import (
-    HistoryReasons,
-    Recommender,
     neighbour_scores,
-    with_reasons,
 )
-from qkvsearch.retrieval import Components, DenseKeys, Ranking, Reason, Scores, fuse
+from qkvsearch.retrieval import Components, Reason, Scores, fuse
 from qkvsearch.retrieval.approximate import (
     ALL_ITEMS,
     ApproximateQuery,
@@ -32,7 +27,6 @@ from qkvsearch.retrieval.dense_keys import product_parts
 from qkvsearch.retrieval.fusion import summed
 from qkvsearch.retrieval.reasons import are_constant, constant, few, is_word, short, terms
 from qkvsearch.retrieval.score_components import PartsOf, Source
-from qkvsearch.search.candidates import ranked
 from qkvsearch.search.text_search import TextSearch
 from qkvsearch.text.analysis import fold
 from qkvsearch.text.labelled import LabelledVectors
@@ -225,66 +219,3 @@ def _by_words(title: str, parts: Components, rows: Sequence[int]) -> list[Line]:
     if sums:
         lines.append((same, lambda: f"same words as {short(title)}: {named}"))
     return lines
-
-
-def similar_users(
-    recommender: Recommender,
-    user: Any,
-    k: int,
-    temperature: float | None,
-    explain: bool,
-    progress: Progress | None,
-) -> Ranking:
-    """Rank users by the cosine of their current embeddings with that of `user`.
-
-    `shared`: how many items both interacted with. With `explain`, `because`: what each item of the
-    user's own history adds to the cosine, Σⱼ cⱼ (A⁻¹yⱼ · v) / (|u||v|), and whether the other
-    interacted with it too.
-    """
-    recommender.models.require_interactions("compare users by")
-    history = recommender.histories.of(user)
-    liked = history.liked
-    vectors = recommender.factors.history_vectors(liked.positions, liked.confidences)
-    users, length = recommender.histories, float(np.linalg.norm(vectors.sum(axis=0)))
-    embeddings = _user_directions(recommender, progress)
-    others = np.asarray(embeddings.any(axis=1))
-    if user in users.ids:
-        others[users.ids.positions([user])] = False
-
-    def names(positions: np.ndarray) -> tuple[list[Id], list[str]]:
-        ids = [users.ids[int(position)] for position in positions]
-        return ids, [str(id_) for id_ in ids]
-
-    head = None
-    if length:
-        ids, _ = recommender.catalog.names(liked.positions)
-        head = DenseKeys(embeddings).head("taste", LabelledVectors(ids, vectors / length))
-    ranking = ranked(head, names, k, temperature, others)
-    item_sets = [set(users.at(int(row)).positions.tolist()) for row in ranking.positions]
-    shared = [len(items.intersection(history.positions.tolist())) for items in item_sets]
-    ranking = ranking.annotated(shared=shared)
-    items_of_users = dict(zip(ranking.positions.tolist(), item_sets, strict=True))
-    reasoning = HistoryReasons(history, recommender.catalog, items_of_users)
-    ranking = replace(ranking, reasoning=reasoning)
-    if not explain:
-        return ranking
-    return with_reasons(ranking, history, recommender.catalog, shared_with=item_sets)
-
-
-def _user_directions(recommender: Recommender, progress: Progress | None) -> np.ndarray:
-    """Return users' embeddings at length 1, float32 (n_users, d), zeros for users who like nothing.
-    Embeddings of users with records since the build are solved now.
-    """
-    users, built = recommender.histories, recommender.models.user_directions(progress)
-    changed = users.recorded_rows
-    if not len(changed):
-        return built
-    embeddings = np.zeros((len(users), built.shape[1]), np.float32)
-    embeddings[: len(built)] = built
-    for start in range(0, len(changed), BLOCK):
-        rows = changed[start : start + BLOCK]
-        histories = [users.at(row) for row in rows.tolist()]
-        embeddings[rows] = directions(recommender.embeddings(histories))
-        if progress is not None:
-            progress("comparing users", start + len(rows), len(changed))
-    return embeddings

@@ -51,7 +51,6 @@ class Hit(NamedTuple):
     because: list[dict[str, Any]] | None = None
     cold: bool | None = None
     weak: bool | None = None
-    shared: int | None = None
     match: str | None = None
     matches: dict[str, list[str]] | None = None
     snippet: str | None = None

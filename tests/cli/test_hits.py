@@ -128,14 +128,6 @@ def test_recommendations_with_ratings_a_history_and_what_is_new():
     )
 
 
-def test_people_with_what_they_share():
-    both = {"id": "a", "title": "Alien", "contribution": 0.5, "by_removal": False, "shared": True}
-    found = ranking(Hit(1, "u2", "u2", 0.5, 1.0, shared=3, because=[both]), n_candidates=10_000)
-    assert ranking_table(found.to_records(), found, full=True) == (
-        "#  title  score  shared  id\n1  u2     0.500       3  u2\n    +0.500 shared: Alien\n"
-    )
-
-
 def test_no_hits_are_no_table():
     assert ranking_table([], ranking()) == ""
 

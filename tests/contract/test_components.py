@@ -403,7 +403,6 @@ def everything(models, terms):
             *(liked.heads.factors.n_items, liked.heads.scores(interactions.matrix())),
             *(liked.unit_rows.vectors, liked.item_counts),
             *(liked.strength.level, liked.strength.n_liking),
-            models.user_directions(),
         ],
         "ratings": [ratings.item_biases, ratings.item_embeddings],
         "next item": [model.items.weight, model.positions.weight, model.states(every[:9])],
@@ -674,8 +673,6 @@ def use(part, models):
     if isinstance(part, LexicalComponent):
         part.norms(models.snapshot)
         part.segment_counts(models.snapshot.base)
-    if isinstance(part, PreferencesComponent):
-        models.user_directions()
 
 
 ARRAYS = [
@@ -690,7 +687,7 @@ ARRAYS = [
     *(("interactions", name) for name in ("indptr", "items", "ratings", "times", "weights")),
     ("interactions", "usual_weights"),
     *(("implicit", name) for name in ("item_embeddings", "gram", "unit_rows")),
-    *(("implicit", name) for name in ("item_counts", "n_liking", "text_map", "user_directions")),
+    *(("implicit", name) for name in ("item_counts", "n_liking", "text_map")),
     *(("implicit", f"neighbour_{name}") for name in ("starts", "targets", "values")),
     *(("ratings", name) for name in ("item_biases", "item_embeddings")),
     *(("next_item", name) for name in ("item_embeddings", "positions", "encoder")),

@@ -72,10 +72,6 @@ ENGINE = {
         "exclude": (), "k": 10, "where": None, "fields": (), "distinct": None, "offset": 0,
         "min_weight": 0.0, "temperature": None,
     },
-    "similar_users": {
-        "k": 10, "offset": 0, "min_weight": 0.0, "temperature": None, "explain": False,
-        "progress": None,
-    },
     "history": {"k": None, "offset": 0},
     "records": {"user": None, "k": None, "offset": 0},
     "map": {"head": None, "query": None, "user": None, "k": 10},

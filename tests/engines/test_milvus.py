@@ -187,16 +187,6 @@ def test_dense_keys_are_not_on_this_machine(both):
     assert (local > 0, there) == (True, 0)
 
 
-def test_what_is_found_is_measured_against_all_keys_in_memory(both):
-    local, there = both
-    queries = {str(i): query for i, query in enumerate(QUERIES)}
-    figures = there.evaluate_search(queries, against="local").metrics
-    assert figures["found@10"] == 1
-    assert figures["score_difference"] < 1e-4
-    with pytest.raises(QkvError, match="this build has local keys"):
-        local.evaluate_search(queries, against="local")
-
-
 def test_ranks_of_candidates_alone_are_refused(both):
     with pytest.raises(QkvError, match="fuse by scores"):
         both[1].search("sourdough bread", fusion="ranks")

@@ -1,6 +1,7 @@
 """The contract of the engines: what Spark builds answers as what one machine builds."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -180,7 +181,6 @@ def test_other_answers_are_the_same(both):
     for answer in (
         lambda engine: engine.search("river walk", k=5),
         lambda engine: engine.similar(3, k=5),
-        lambda engine: engine.similar_users(user, k=5),
         lambda engine: engine.recommend(likes=[2, 4], k=5),
     ):
         one, other = (answer(engine) for engine in both)
@@ -208,66 +208,6 @@ def test_a_long_log_has_neighbours_and_ratings_of_a_sample(tmp_path, engine, mon
     hit = there.recommend(user=there.users.list(k=1)[0]["id"], heads="neighbours")[0]
     assert hit.score > 0
     assert 1 <= hit.predicted_rating <= 5
-
-
-def test_all_users_go_to_a_folder(both, engine, tmp_path):
-    _, there = both
-    there.recommend_all(tmp_path / "here.parquet", k=5)
-    done = there.recommend_all(tmp_path / "spark.parquet", k=5, engine=engine)
-    assert done.users == there.snapshot.facts["n_users"]
-    one = pd.read_parquet(tmp_path / "here.parquet")
-    other = pd.read_parquet(tmp_path / "spark.parquet").drop(columns="part")
-    other = other.sort_values(["user", "rank"], kind="stable").reset_index(drop=True)
-    one = one.sort_values(["user", "rank"], kind="stable").reset_index(drop=True)
-    pd.testing.assert_frame_equal(one, other, atol=1e-5)
-
-
-def test_all_users_do_not_mix_with_what_is_there(both, engine, tmp_path):
-    _, there = both
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "thesis.txt").write_text("words")
-    with pytest.raises(QkvError, match="something else, which stays"):
-        there.recommend_all(tmp_path / "mine", k=5, format="parquet", engine=engine)
-
-
-def test_measures_are_the_same(tmp_path, engine):
-    given = {"items": write_items(tmp_path), "interactions": write_plain(tmp_path)}
-    here = qkv.build(tmp_path / "here", **given, encoder="corpus")
-    one = here.evaluate_recommend(k=5)
-    other = here.evaluate_recommend(k=5, engine=engine)
-    assert other.metrics == pytest.approx(one.metrics, abs=CLOSE)
-    assert other.baselines == one.baselines
-    one, other = here.tune(k=5, trials=2), None
-    again = qkv.build(tmp_path / "again", **given, encoder="corpus")
-    other = again.tune(k=5, trials=2, engine=engine)
-    assert other.settings == one.settings
-    assert other.test == pytest.approx(one.test, abs=CLOSE)
-    assert_alike(here, again, n_users=5)
-
-
-def test_nothing_is_left_of_what_it_takes_to_go_on(both):
-    _, there = both
-    assert not list(there.workspace.path.glob(".*"))
-
-
-@pytest.mark.parametrize("most_blocks", [64, 2])
-def test_texts_are_encoded_the_same(both, engine, monkeypatch, most_blocks):
-    from qkvsearch.engine.remote_export import encode_remotely
-    from qkvsearch.engines.spark import batches
-
-    monkeypatch.setattr(batches, "TEXTS_PER_BLOCK", 150)
-    monkeypatch.setattr(batches, "MAX_TEXT_BLOCKS", most_blocks)
-    _, there = both
-    rng, done = np.random.default_rng(0), []
-    texts = [" ".join(rng.permutation(KINDS)[: 1 + k % 3]) for k in range(1000)]
-    found = encode_remotely(
-        engine, texts, there.workspace.path, "lsa", lambda *told: done.append(told)
-    )
-    here = there.models.encoder("lsa").encode_many(texts)
-    assert len(np.unique(here.round(4), axis=0)) > 6
-    np.testing.assert_allclose(found, here, atol=1e-6)
-    assert done[-1] == ("encoding", 1000, 1000)
-    assert len(done) == (4 if most_blocks == 2 else 1)
 
 
 def test_a_column_of_yes_and_no_is_likes_and_dislikes(tmp_path, engine):
@@ -431,53 +371,49 @@ def own_cluster(spark_cluster, tmp_path):
         yield found
 
 
-def kept(folder):
-    """The iteration that a run in this folder would go on from."""
-    found = list(folder.glob("spark/.engine/*/learned-*/state.json"))
-    return json.loads(found[0].read_text())["iteration"] if found else 0
-
-
-def wait_until(condition, process, seconds=400):
-    until = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < until
-        assert process.poll() is None, process.stderr.read()
-        time.sleep(0.1)
-
-
-@pytest.mark.parametrize("n_bytes", ["", "0"], ids=["few users", "many users"])
-def test_a_driver_that_was_killed_goes_on(tmp_path, own_cluster, n_bytes):
-    write_items(tmp_path), write_plain(tmp_path)
-    own_cluster.environment["QKVSEARCH_SPARK_BROADCAST"] = n_bytes
-    first = subprocess.Popen(
-        command(tmp_path, own_cluster.master), env=own_cluster.environment,
-        stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    wait_until(lambda: kept(tmp_path) > 0, first)
-    first.kill()
-    first.wait()
-    assert not (tmp_path / "spark" / "root.json").exists()
-    again = subprocess.run(
-        command(tmp_path, own_cluster.master), env=own_cluster.environment,
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert "this one goes on with them" in again.stderr
-    assert_like_here(tmp_path)
-
-
 @pytest.mark.parametrize("n_bytes", ["", "0"], ids=["few users", "many users"])
 def test_a_worker_that_was_killed_is_made_up_for(tmp_path, own_cluster, n_bytes):
     write_items(tmp_path), write_plain(tmp_path)
     own_cluster.environment["QKVSEARCH_SPARK_BROADCAST"] = n_bytes
+    own_cluster.environment["PYTHONPATH"] += os.pathsep + str(tmp_path)
+    (tmp_path / "slowly.py").write_text(SLOWLY)
+    command_ = command(tmp_path, own_cluster.master)
     running = subprocess.Popen(
-        command(tmp_path, own_cluster.master), env=own_cluster.environment,
-        stderr=subprocess.PIPE, text=True,
+        [sys.executable, str(tmp_path / "slowly.py"), *command_[3:]],
+        env=own_cluster.environment, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
-    wait_until(lambda: kept(tmp_path) > 0, running)
+    until = time.monotonic() + 400
+    while not (tmp_path / "fourth").exists():
+        assert time.monotonic() < until
+        assert running.poll() is None, running.stderr.read()
+        time.sleep(0.1)
     own_cluster.kill(own_cluster.workers[0])
+    (tmp_path / "killed").touch()
     _, said = running.communicate(timeout=600)
     assert running.returncode == 0, said
     assert_like_here(tmp_path)
+
+
+# Waits after the fourth iteration until a worker is killed.
+SLOWLY = """
+import pathlib, sys, time
+from qkvsearch.cli import main
+from qkvsearch.collaborative.implicit_als import AlternatingLeastSquares
+
+folder = pathlib.Path(__file__).parent
+init = AlternatingLeastSquares.__init__
+
+def slow(self, *args, callback=None, **kwargs):
+    def waiting(done, total):
+        if done == 4:
+            (folder / "fourth").touch()
+            while not (folder / "killed").exists():
+                time.sleep(0.1)
+    init(self, *args, callback=waiting, **kwargs)
+
+AlternatingLeastSquares.__init__ = slow
+main(sys.argv[1:])
+"""
 
 
 def assert_like_here(folder):

@@ -1,7 +1,6 @@
 """What is missing is said before anything starts, in one line."""
 
 import importlib
-import json
 import socket
 
 import pytest
@@ -117,14 +116,3 @@ def test_what_is_wrong_with_the_data_is_an_error_of_the_data():
     with pytest.raises(QkvError) as caught, session._errors_in_one_line("spark"):
         raise Failed("java.lang.OutOfMemoryError: heap")
     assert type(caught.value) is QkvError
-
-
-def test_the_rows_that_were_skipped_outlast_an_interruption():
-    from qkvsearch.data.report import ReadReport
-    from qkvsearch.engines.spark.spark_log import LogFacts, _restored, _stored
-
-    report = ReadReport("log.csv", read=9)
-    report.skip("without a user", [4, 7])
-    facts = LogFacts({0: (2, 7)}, True, ["times"], True, (1.0, 5.0))
-    stored = json.loads(json.dumps(_stored(facts, report, ["a"])))
-    assert _restored(stored) == (facts, report, ["a"])

@@ -9,15 +9,12 @@ sent the users that it needs.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Self
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
 from qkvsearch._utils.threads import one_blas_thread
 from qkvsearch._utils.validation import random_generator
@@ -34,31 +31,22 @@ from qkvsearch.engines.spark import solving
 from qkvsearch.engines.spark.blocks import (
     ARRAY,
     ARRAY_SCHEMA,
-    HISTORIES_SCHEMA,
     PairCounts,
     array_of,
-    as_batch,
     count_pairs,
     mapped,
-    n_blocks_of,
     persisted,
     summed,
 )
-from qkvsearch.engines.spark.folder import Folder
-from qkvsearch.engines.spark.session import spark_session
 from qkvsearch.engines.spark.solving import USERS_SCHEMA, HalfStep, Start
 from qkvsearch.errors import DataError, QkvError
 
 if TYPE_CHECKING:
     from pyspark import Broadcast
     from pyspark.sql import DataFrame, SparkSession
-    from scipy.sparse import csr_matrix
 
 # Users are few up to so many bytes of embeddings.
 MAX_BROADCAST, BROADCAST_VARIABLE = 64 * 2**20, "QKVSEARCH_SPARK_BROADCAST"
-# After so many iterations the state is kept, from which an interrupted run goes on.
-CHECKPOINT_EVERY = 3
-STATE, USER_TABLE, ITEM_TABLE = "state.json", "users", "items"
 # Random numbers that the driver skips at a time.
 MAX_SKIPPED = 1 << 20
 
@@ -122,20 +110,15 @@ def axes_of(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return values.clip(min=0), axes
 
 
-def fit(
-    spark: SparkSession,
-    model: AlternatingLeastSquares,
-    log: LogBlocks,
-    checkpoint: Folder | None = None,
-) -> ImplicitFactors:
+def fit(spark: SparkSession, model: AlternatingLeastSquares, log: LogBlocks) -> ImplicitFactors:
     """Learn what `ImplicitALS.fit` does with the parameters of `model`, and return the item side.
 
-    checkpoint: where an interrupted run goes on from. Raise `DataError` as `ImplicitALS` does.
+    Raise `DataError` as `ImplicitALS` does.
     """
     model._check_parameters()
     if not log.counts.n_likes:
         raise DataError("there is nothing to learn from: no user has interacted with an item")
-    run = _Run(spark, model, log, checkpoint)
+    run = _Run(spark, model, log)
     try:
         embeddings = run.alternate()
     finally:
@@ -149,14 +132,8 @@ class _Run:
     to the axes of the items; rotation: all turns of the items so far.
     """
 
-    def __init__(
-        self,
-        spark: SparkSession,
-        model: AlternatingLeastSquares,
-        log: LogBlocks,
-        checkpoint: Folder | None,
-    ) -> None:
-        self.spark, self.model, self.log, self.checkpoint = spark, model, log, checkpoint
+    def __init__(self, spark: SparkSession, model: AlternatingLeastSquares, log: LogBlocks) -> None:
+        self.spark, self.model, self.log = spark, model, log
         n_partitions = max(2 * spark.sparkContext.defaultParallelism, log.n_partitions)
         spark.conf.set("spark.sql.shuffle.partitions", n_partitions)
         d, counts = model.n_components, log.counts
@@ -185,12 +162,11 @@ class _Run:
         make = solving.make_items(self.cuts)
         blocks = likes.groupBy("block").applyInArrow(make, solving.ITEMS)
         self.item_blocks = self._persisted(blocks.repartitionById(len(self.cuts) - 1, "block"))
-        done = self._resume()
-        self.user_blocks = self._users(done)
-        for iteration in range(done + 1, self.model.max_iter + 1):
+        arguments = self.log.feedback, self.starts, self.cuts
+        make_users = mapped(solving.make_users, USERS_SCHEMA, *arguments)
+        self.user_blocks = self._persisted(self.log.frame.mapInArrow(make_users, solving.USERS))
+        for iteration in range(1, self.model.max_iter + 1):
             self._iterate()
-            if iteration % CHECKPOINT_EVERY == 0 and iteration < self.model.max_iter:
-                self._keep(iteration)
             if self.model.callback is not None:
                 self.model.callback(iteration, self.model.max_iter)
         return self._turned(self.items, self.rotation.T)
@@ -238,17 +214,6 @@ class _Run:
 
     # --- blocks ---
 
-    def _users(self, done: int) -> DataFrame:
-        """Return the blocks of users, with the embeddings of the start or of a kept iteration."""
-        arguments = self.log.feedback, self.starts, self.cuts
-        make = mapped(solving.make_users, USERS_SCHEMA, *arguments)
-        blocks = self.log.frame.mapInArrow(make, solving.USERS)
-        if done and self.checkpoint is not None:
-            stored = self.checkpoint.read_table(f"{USER_TABLE}-{done}")
-            blocks = blocks.drop("x").join(stored, "block").select(*USERS_SCHEMA.names)
-            blocks = blocks.repartitionById(self.log.n_partitions, "block")
-        return self._persisted(blocks)
-
     def _put(self, solved: DataFrame) -> None:
         """Take over the embeddings of all blocks of items."""
         arrays = _embeddings_of(solved)
@@ -275,105 +240,9 @@ class _Run:
         for broadcast in self.broadcasts:
             broadcast.destroy()
 
-    # --- checkpoints ---
-
-    def _keep(self, iteration: int) -> None:
-        """Keep what the next iteration needs, the state last; lost blocks are made from here."""
-        if self.checkpoint is None:
-            return
-        users = self.user_blocks.select("block", "x")
-        self.checkpoint.write_table(f"{USER_TABLE}-{iteration}", users)
-        x = [part.tobytes() for part in np.split(self.items, self.cuts[1:-1])]
-        items = pa.table({"block": pa.array(range(len(x)), pa.int32()), "x": x})
-        self.checkpoint.write_table(f"{ITEM_TABLE}-{iteration}", self.spark.createDataFrame(items))
-        before = self.checkpoint.read_json(STATE)
-        turns = {"turn": self.turn.tolist(), "rotation": self.rotation.tolist()}
-        self.checkpoint.write_json(STATE, {"iteration": iteration, **turns})
-        if before is not None:
-            for name in (USER_TABLE, ITEM_TABLE):
-                self.checkpoint.remove(f"{name}-{before['iteration']}")
-        if not self.few_users:
-            solved, self.user_blocks = self.user_blocks, self._users(iteration)
-            self.user_blocks.count()
-            solved.unpersist()
-
-    def _resume(self) -> int:
-        """Return how many iterations an interrupted run had kept, and take them over."""
-        state = None if self.checkpoint is None else self.checkpoint.read_json(STATE)
-        if self.checkpoint is None or state is None or state["iteration"] >= self.model.max_iter:
-            return 0
-        self._put(self.checkpoint.read_table(f"{ITEM_TABLE}-{state['iteration']}"))
-        self.turn, self.rotation = np.array(state["turn"]), np.array(state["rotation"])
-        return int(state["iteration"])
-
 
 def _embeddings_of(blocks: DataFrame) -> list[np.ndarray]:
     """Bring all blocks' embeddings here, in order; as Arrow, ten times as fast as Python rows."""
     table = blocks.select("block", "x").toArrow()
     arrays = [array_of(x.as_buffer(), np.float32) for x in table["x"]]
     return [arrays[at] for at in np.argsort(table["block"].to_numpy())]
-
-
-# --- a matrix that this machine has ---
-
-
-class GivenConfidences:
-    """Stands for `Feedback` where the weights of a log are confidences already."""
-
-    def confidences(
-        self, items: np.ndarray, ratings: Any, weights: np.ndarray | None
-    ) -> np.ndarray:
-        """Return them, or 1 for each pair where there are none."""
-        return np.ones(len(items), np.float32) if weights is None else weights
-
-
-class SparkALS(AlternatingLeastSquares):
-    """`ImplicitALS` by the executors of a Spark session, where the users' embeddings stay."""
-
-    def __init__(self, spark: SparkSession, **parameters: Any) -> None:
-        super().__init__(**parameters)
-        self._spark = spark
-
-    def fit(self, X: Any, y: None = None) -> Self:
-        """Learn from a sparse matrix (n_users, n_items) of confidences. Raise `DataError`."""
-        blocks = _blocks_of(self._spark, self._read(X))
-        try:
-            self.factors_ = fit(self._spark, self, blocks)
-        finally:
-            blocks.frame.unpersist()
-        self.item_embeddings_ = self.factors_.item_embeddings
-        self.alpha0_, self.reg_ = self.factors_.alpha0, self.factors_.reg
-        return self
-
-
-def _blocks_of(spark: SparkSession, observed: csr_matrix) -> LogBlocks:
-    """Send the rows of a matrix to the executors, in blocks of about as many pairs."""
-    n_blocks = n_blocks_of(observed.nnz, observed.shape[0], spark.sparkContext.defaultParallelism)
-    inner = np.searchsorted(observed.indptr, np.linspace(0, observed.nnz, n_blocks + 1)[1:-1])
-    cuts = np.unique([0, *inner, observed.shape[0]])
-    equal = bool((observed.data == 1).all())
-    rows = []
-    for block, (start, stop) in enumerate(pairwise(cuts.tolist())):
-        indptr = observed.indptr[start : stop + 1].astype(np.int64)
-        pairs = slice(indptr[0], indptr[-1])
-        rows.append(
-            {
-                "block": block,
-                "n_users": stop - start,
-                "n_pairs": int(indptr[-1] - indptr[0]),
-                "indptr": indptr - indptr[0],
-                "items": observed.indices[pairs].astype(np.int32),
-                "weights": None if equal else observed.data[pairs].astype(np.float32),
-            }
-        )
-    table = pa.Table.from_batches([as_batch(rows, HISTORIES_SCHEMA)])
-    frame = persisted(spark.createDataFrame(table).repartitionById(len(rows), "block"))
-    sizes = {row["block"]: row["n_users"] for row in rows}
-    return LogBlocks(frame, sizes, GivenConfidences(), observed.shape[1])  # type: ignore[arg-type]
-
-
-@contextmanager
-def learner_on(engine: str) -> Iterator[Callable[..., SparkALS]]:
-    """Connect to an engine, and yield what makes a `SparkALS` of its parameters."""
-    with spark_session(engine) as spark:
-        yield partial(SparkALS, spark)

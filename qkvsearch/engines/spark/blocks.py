@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 
 from qkvsearch.collaborative.confidences import Feedback, usual_by_sums
-from qkvsearch.collaborative.user_vectors import ImplicitFactors
 from qkvsearch.data.interactions import MergedRows
 
 if TYPE_CHECKING:
@@ -300,16 +299,3 @@ def count_lower_bits(row: Row, upper: int) -> Row:
     bits = weights[weights > 0].view(np.uint32)
     lower = bits[bits >> HALF == upper] & ((1 << HALF) - 1)
     return {"array": np.bincount(lower, minlength=1 << HALF).astype(np.float64)}
-
-
-def place_users(row: Row, factors: Callable[[], ImplicitFactors], feedback: Feedback) -> Row:
-    """Solve the users' embeddings exactly, at length 1: float32 (n_users, d)."""
-    from scipy.sparse import csr_matrix
-
-    from qkvsearch.text.labelled import unit_rows
-
-    history = BlockHistory.of(row)
-    shape = (len(history.indptr) - 1, len(factors().item_embeddings))
-    arrays = (history.confidences(feedback), history.items, history.indptr)
-    embeddings = factors().fold_in_many(csr_matrix(arrays, shape=shape))
-    return {"array": unit_rows(embeddings).astype(np.float32)}

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,7 +31,6 @@ from qkvsearch.data.log import check_scale, decided_scale, mismatch
 from qkvsearch.data.ratings import LARGEST, Scale
 from qkvsearch.data.report import ReadReport
 from qkvsearch.engines.spark.blocks import persisted
-from qkvsearch.engines.spark.folder import Folder
 from qkvsearch.errors import DataError, quantity
 
 if TYPE_CHECKING:
@@ -74,10 +73,9 @@ class LogFile:
 
 def open_log(spark: SparkSession, path: str, report: ReadReport) -> LogFile:
     """Open a file, or a folder of files of one format. Raise `DataError`."""
-    folder = Folder(spark, path)
-    if not folder.exists():
-        raise DataError(f"{path}: there is no such file")
-    files = folder.files()
+    # A path without a scheme is on this machine.
+    uri = path if "://" in path else f"file://{Path(path).absolute().as_posix()}"
+    files = _files(spark, uri, path)
     endings = (reversed(PurePosixPath(file.lower()).suffixes) for file in files)
     suffixes = {next((end for end in ends if end not in PACKED), "") for ends in endings}
     formats = {FORMATS.get(suffix, "") for suffix in suffixes}
@@ -86,7 +84,7 @@ def open_log(spark: SparkSession, path: str, report: ReadReport) -> LogFile:
             f"{path}: `engine` reads a file, or a folder of files of one format, whose names end "
             f"in {', '.join(FORMATS)}: write the log as one of these, or {ONE_MACHINE}"
         )
-    uri = re.sub(r"([][{}*?\\])", r"\\\1", folder.uri)  # a name, not a pattern of names
+    uri = re.sub(r"([][{}*?\\])", r"\\\1", uri)  # a name, not a pattern of names
     if formats == {"parquet"}:
         table = spark.read.parquet(uri)
         names, frame = table.columns, _with_places(spark, table, files)
@@ -103,6 +101,22 @@ def open_log(spark: SparkSession, path: str, report: ReadReport) -> LogFile:
         raise DataError(f"{path}: there is no column in it; is it empty?")
     check_width(len(names), path)
     return LogFile(path, distinct(names), frame)
+
+
+def _files(spark: SparkSession, uri: str, path: str) -> list[str]:
+    """Return the URIs of the files that Spark reads, as `_metadata` has them, sorted."""
+    jvm: Any = spark._jvm
+    root = jvm.org.apache.hadoop.fs.Path(uri)
+    system = root.getFileSystem(spark._jsc.hadoopConfiguration())
+    if not system.exists(root):
+        raise DataError(f"{path}: there is no such file")
+    start, files, listing = len(root.toUri().getPath()), [], system.listFiles(root, True)
+    while listing.hasNext():
+        file = listing.next().getPath().toUri()
+        names = str(file.getPath())[start:].split("/")
+        if not any(name.startswith((".", "_")) for name in names):
+            files.append(str(file.toString()).replace("file:///", "file:/", 1))
+    return sorted(files)
 
 
 def _with_places(spark: SparkSession, table: DataFrame, files: list[str]) -> DataFrame:

@@ -5,26 +5,20 @@ Its rows never pass through the driver. Its blocks do, some at a time.
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from qkvsearch import __version__
 from qkvsearch._utils.callbacks import Progress
 from qkvsearch.collaborative.confidences import Feedback
 from qkvsearch.collaborative.implicit_als import AlternatingLeastSquares
 from qkvsearch.collaborative.user_vectors import ImplicitFactors
 from qkvsearch.data.catalog import catalog_from_frame, catalog_of_ids
 from qkvsearch.data.columns import Columns, named
-from qkvsearch.data.columns.facts import ColumnFacts
 from qkvsearch.data.dataset import Dataset, Source, load
 from qkvsearch.data.ids import Ids
 from qkvsearch.data.interactions import MergeCounts
@@ -32,20 +26,14 @@ from qkvsearch.data.ratings import Scale
 from qkvsearch.data.report import ReadReport
 from qkvsearch.engines.spark.als import LogBlocks, fit
 from qkvsearch.engines.spark.blocks import (
-    ARRAY,
-    ARRAY_SCHEMA,
     HISTORIES,
     BlockHistory,
-    array_of,
     make_histories,
-    mapped,
     n_blocks_of,
     persisted,
-    place_users,
     runs_of,
     usual_weights,
 )
-from qkvsearch.engines.spark.folder import Folder
 from qkvsearch.engines.spark.session import check_engine, spark_session
 from qkvsearch.engines.spark.source import LogFile, LogRows, RowReader, open_log
 from qkvsearch.errors import DataError
@@ -55,7 +43,6 @@ if TYPE_CHECKING:
 
 # Bytes of blocks that pass through the driver at a time.
 MAX_PASSING = 1 << 27
-TABLE, FACTS = "histories", "log.json"
 
 
 @dataclass(frozen=True)
@@ -74,19 +61,13 @@ class LogFacts:
 class SparkLog:
     """A log in blocks of users, of which nothing that grows with users is here.
 
-    frame: rows of `blocks.HISTORIES`, a block each. folder: where an interrupted run goes on.
+    frame: rows of `blocks.HISTORIES`, a block each.
     """
 
     def __init__(
-        self,
-        spark: SparkSession,
-        frame: DataFrame,
-        facts: LogFacts,
-        item_ids: Ids,
-        folder: Folder | None,
+        self, spark: SparkSession, frame: DataFrame, facts: LogFacts, item_ids: Ids
     ) -> None:
         self.spark, self.frame, self.facts, self.item_ids = spark, frame, facts, item_ids
-        self.folder = folder
 
     @property
     def n_users(self) -> int:
@@ -142,26 +123,11 @@ class SparkLog:
             progress("learning preferences", done, total)
 
         model = AlternatingLeastSquares(**settings, random_state=0, callback=callback)
-        checkpoint = None
-        if self.folder is not None:
-            key = hashlib.sha256(json.dumps(dict(settings), sort_keys=True).encode()).hexdigest()
-            checkpoint = Folder(self.spark, self.folder.uri_of(f"learned-{key[:12]}"))
-        return fit(self.spark, model, self.blocks, checkpoint)
-
-    def directions(self, factors: ImplicitFactors) -> Iterator[np.ndarray]:
-        """Iterate over the users' embeddings (n, d) at length 1, block by block."""
-        sent, d = self.spark.sparkContext.broadcast(factors), factors.item_embeddings.shape[1]
-        place = mapped(place_users, ARRAY_SCHEMA, lambda: sent.value, self.feedback)
-        for row in self.rows(lambda frame: frame.mapInArrow(place, ARRAY), bytes_per_user=4 * d):
-            yield array_of(row["array"], np.float32).reshape(-1, d)
-        sent.destroy()
+        return fit(self.spark, model, self.blocks)
 
     def close(self) -> None:
-        """Let go of everything, also of what an interrupted run would go on from."""
+        """Let go of everything."""
         self.frame.unpersist()
-        if self.folder is not None:
-            self.folder.remove()
-            self.folder.remove_parent_if_empty()
 
 
 class SparkIds:
@@ -186,13 +152,8 @@ def read_on_spark(
     items: Source | None,
     interactions: Source | None,
     columns: Columns | None = None,
-    checkpoint: str | Path | None = None,
 ) -> Iterator[Dataset]:
-    """Read a dataset whose log Spark holds until the context ends.
-
-    checkpoint: a folder that driver and executors share, from which an interrupted run goes on;
-    None keeps nothing. Raise `QkvError`.
-    """
+    """Read a dataset whose log Spark holds until the context ends. Raise `QkvError`."""
     columns = columns or Columns()
     if interactions is None:
         raise DataError("`engine` learns from `interactions`: name the file or folder of a log")
@@ -221,9 +182,10 @@ def read_on_spark(
             columns.refuse(("id",), "items")
             _refuse_titles(reader.log, reader.names["item"], columns)
         ids = catalog.ids if catalog else None
-        spark_log, report = _spark_log(
-            spark, reader, ids, _folder_of(spark, path, columns, ids, checkpoint)
-        )
+        rows = reader.rows(ids)
+        facts, log_frame = _make_blocks(spark, rows, report)
+        rows.cache.unpersist()
+        spark_log = SparkLog(spark, log_frame, facts, rows.item_ids)
         reports.append(report)
         for report in reports:
             report.conclude(columns.strict)
@@ -243,46 +205,6 @@ def _refuse_titles(log: LogFile, item: str, columns: Columns) -> None:
     columns.refuse(("text",), "items")
     if columns.types:
         raise DataError("`types` is of the columns of `items`, which were not given")
-
-
-def _folder_of(
-    spark: SparkSession,
-    path: str,
-    columns: Columns,
-    ids: Ids | None,
-    checkpoint: str | Path | None,
-) -> Folder | None:
-    """Return where a run with this log, these options and this catalog is kept."""
-    if checkpoint is None:
-        return None
-    size_and_time = Folder(spark, path).size_and_time()
-    state = [__version__, path, *size_and_time, repr(columns), ids and ids.texts]
-    key = hashlib.sha256(json.dumps(state).encode()).hexdigest()[:16]
-    return Folder(spark, Folder(spark, checkpoint).uri_of(key))
-
-
-def _spark_log(
-    spark: SparkSession, reader: RowReader, ids: Ids | None, folder: Folder | None
-) -> tuple[SparkLog, ReadReport]:
-    """Return the log in blocks and a report, perhaps as an interrupted run left them."""
-    state = None if folder is None else folder.read_json(FACTS)
-    if folder is not None and state is not None:
-        facts, report, texts = _restored(state)
-        report.notes.append("an interrupted run had read the rows; this one goes on with them")
-        item_ids = ids or Ids(texts)
-    else:
-        report, rows = reader.report, reader.rows(ids)
-        item_ids = rows.item_ids
-        facts, frame = _make_blocks(spark, rows, report)
-        if folder is not None:
-            folder.write_table(TABLE, frame)
-            folder.write_json(FACTS, _stored(facts, report, [] if ids else item_ids.texts))
-            frame.unpersist()
-        rows.cache.unpersist()
-    if folder is not None:
-        n_partitions = max(facts.sizes) + 1
-        frame = persisted(folder.read_table(TABLE).repartitionById(n_partitions, "block"))
-    return SparkLog(spark, frame, facts, item_ids, folder), report
 
 
 def _make_blocks(
@@ -305,20 +227,3 @@ def _make_blocks(
     sizes = {row.block: (row.n_users, row.n_pairs) for row in blocks}
     integer = columns["user"] == "bigint"
     return LogFacts(sizes, integer, arrays, rows.times_comparable, rows.scale), frame
-
-
-def _stored(facts: LogFacts, report: ReadReport, items: list[str]) -> dict[str, Any]:
-    """Return what an interrupted run goes on with, as JSON holds it."""
-    sizes = [[block, *size] for block, size in facts.sizes.items()]
-    # `asdict` would count the pairs of a Counter.
-    read = {**asdict(replace(report, skipped=Counter())), "skipped": dict(report.skipped)}
-    return {"facts": {**asdict(facts), "sizes": sizes}, "report": read, "items": items}
-
-
-def _restored(state: Mapping[str, Any]) -> tuple[LogFacts, ReadReport, list[str]]:
-    facts, report = dict(state["facts"]), dict(state["report"])
-    facts["sizes"] = {block: (n_users, n_pairs) for block, n_users, n_pairs in facts["sizes"]}
-    facts["scale"] = facts["scale"] and tuple(facts["scale"])
-    report["columns"] = [ColumnFacts(**column) for column in report["columns"]]
-    report["skipped"] = Counter(report["skipped"])
-    return LogFacts(**facts), ReadReport(**report), state["items"]
