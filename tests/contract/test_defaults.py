@@ -66,7 +66,7 @@ ENGINE = {
     "recommend_all": {
         "k": 10, "where": None, "only": None, "seen": False, "model": "preferences", "recent": None,
         "damping": 0.0, "heads": None, "fields": (), "format": None, "raw": False,
-        "engine": None, "progress": None,
+        "progress": None,
     },
     "similar": {
         "exclude": (), "k": 10, "where": None, "fields": (), "distinct": None, "offset": 0,
@@ -111,7 +111,6 @@ CONSTANTS = [
     ("collaborative", "AUTO_REG", 0.2),
     ("collaborative", "MAX_ALPHA0", 1.0),
     ("collaborative", "SHRINKAGE", 5.0),
-    ("engines", "CHECKPOINT_EVERY", 3),
     ("data", "OUTLIERS", 0.005),
     ("data", "MIN_ONES", 0.4),
     ("data", "MAX_HIGH", 0.2),
