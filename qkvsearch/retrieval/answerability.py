@@ -44,9 +44,9 @@ class WordStatistics(NamedTuple):
     """What a catalog has of the words of a text.
 
     n: how many words the text has. letters: the kind of letters of most of them. share: the share
-    of them that are in the catalog. common: how common they are, from 0 to 1: the mean of
-    ln(1 + n) / ln(1 + N), for n of N items. rarest: the fewest items that have one of those in the
-    catalog, 0 without any. largest: the most that one of them adds to a lexical score.
+    of them that are in the catalog. common: how common they are, from 0 to 1: the mean of ln(1 + n)
+    / ln(1 + N), for n of N items. rarest: the fewest items that have one of those in the catalog, 0
+    without any. largest: by term, the most that it adds to a lexical score.
     """
 
     n: int
@@ -54,7 +54,7 @@ class WordStatistics(NamedTuple):
     share: float
     common: float
     rarest: int
-    largest: float
+    largest: Mapping[str, float]
 
     @classmethod
     def of(cls, keys: TermKeys, tokens: Sequence[Token]) -> WordStatistics:
@@ -63,9 +63,9 @@ class WordStatistics(NamedTuple):
         n_with = list(map(keys.n_with, terms))
         known = list(filter(None, n_with))
         if not known:
-            return cls(len(terms), letters, 0.0, 0.0, 0, 0.0)
+            return cls(len(terms), letters, 0.0, 0.0, 0, {})
         common = sum(map(log1p, known)) / log1p(keys.n_items) / len(terms)
-        largest = max(map(keys.largest, terms))
+        largest = {term: keys.largest(term) for term in terms}
         return cls(len(terms), letters, len(known) / len(terms), common, min(known), largest)
 
     def evidence(self, best: Mapping[str, Any]) -> Evidence:
@@ -78,9 +78,10 @@ class WordStatistics(NamedTuple):
         and so read only these.
         """
         values: dict[str, Any] = {WORDS: self.common}
+        largest = max(self.largest.values(), default=0.0)
         for head, score in best.items():
             if head == "lexical":
-                values[head] = score / self.largest if self.largest > 0 else 1.0 * (score > 0)
+                values[head] = score / largest if largest > 0 else 1.0 * (score > 0)
             else:
                 values[head] = score * self.share if head in LEARNED else score
         return Evidence(self.letters, values)
@@ -92,6 +93,8 @@ def letters_of(tokens: Sequence[Token]) -> str:
     >>> letters_of([Token("cafe", "cafe"), Token("注意", "注意"), Token("意力", "意力")])
     'other'
     """
+    if "".join(token.text for token in tokens).isascii():
+        return LATIN
     n_latin = sum(token.text.isascii() for token in tokens)
     return LATIN if 2 * n_latin >= len(tokens) else OTHER
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
 
-from qkvsearch.retrieval.bm25 import TermKeys
 from qkvsearch.retrieval.fusion import Scores
 from qkvsearch.retrieval.score_components import Components, ScoreComponent
 from qkvsearch.retrieval.topk import top_k
@@ -23,26 +22,25 @@ MAX_PAIRS = 10
 
 def word_pairs(
     tokens: Sequence[Token],
+    largest: Mapping[str, float],
     words: Scores,
-    keys: TermKeys,
     index: WordIndex,
     mask: np.ndarray | None = None,
 ) -> Scores | None:
     """Return what pairs of neighbouring words of a query, in either order, add to the scores of its
     single words; None where no item has a pair.
 
-    tokens: the words in order, without stop words. words: their scores. mask: bool (n_items,), the
-    items that may be ranked.
+    tokens: the words in order, without stop words. largest: by term, the most that it adds to a
+    score. words: their scores. mask: bool (n_items,), the items that may be ranked.
     """
-    largest = {token.term: keys.largest(token.term) for token in tokens[: MAX_PAIRS + 1]}
     pairs = {
         (first.term, second.term): f"{first.text} {second.text}"
         for first, second in pairwise(tokens[: MAX_PAIRS + 1])
-        if first.term != second.term and largest[first.term] and largest[second.term]
+        if first.term != second.term and largest.get(first.term) and largest.get(second.term)
     }
     if not pairs:
         return None
-    terms = list(largest)
+    terms = list(dict.fromkeys(token.term for token in tokens[: MAX_PAIRS + 1]))
     numbers = {term: number for number, term in enumerate(terms)}
     pair_of = np.full((len(terms), len(terms)), -1)
     for row, (a, b) in enumerate(pairs):
@@ -57,7 +55,7 @@ def word_pairs(
     items, of_pair = np.array(sorted(found)).T
     labels = list(pairs.values())
     values = PAIR_SHARE * np.array([min(largest[a], largest[b]) for a, b in pairs])
-    scores = np.bincount(items, values[of_pair], keys.n_items).astype(np.float32)
+    scores = np.bincount(items, values[of_pair], len(words.scores)).astype(np.float32)
 
     def parts(position: int) -> Components:
         matching = of_pair[slice(*items.searchsorted([position, position + 1]))]

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from qkvsearch._utils.caching import cached_by_word
+from qkvsearch._utils.query_lock import pause
 from qkvsearch.data.synonyms import FACT
 from qkvsearch.index import StoredModels
 from qkvsearch.retrieval.bm25 import Expansion, QueryTerm
@@ -276,6 +277,7 @@ class _Expander:
     synonyms: Synonyms
 
     def term(self, token: Token) -> QueryTerm:
+        pause()
         others = [*self._compounds(token), *self._related(token)]
         return QueryTerm.of(token).also([*others, *self.synonyms.of_one_word(token)])
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from qkvsearch._utils.query_lock import pause
 from qkvsearch.index import StoredModels
 from qkvsearch.query.language import Clause, parse_query
 from qkvsearch.retrieval.answerability import WordStatistics
@@ -188,7 +187,6 @@ class QueryReader:
         labels: Mapping[str, Label],
     ) -> QueryTerm:
         """Return a word with all that it is looked up by."""
-        pause()
         term = self.lexicon.term(token) if is_expanded else QueryTerm.of(token)
         if completed:
             term = term.also(completed)

@@ -277,9 +277,10 @@ class TextSearch:
 
     def _lexical(self, query: Query, mask: np.ndarray | None = None) -> Scores | None:
         """Return the scores of words, their pairs, and codes; None where no item has any."""
-        keys, index = self.models.lexical_keys, self.models.words
-        words, codes = keys.head(query.terms), query.codes.head(self.catalog)
-        pairs = words and word_pairs(query.tokens, words, keys, index, mask)
+        words, codes = self.models.lexical_keys.head(query.terms), query.codes.head(self.catalog)
+        pairs = words and word_pairs(
+            query.tokens, query.words.largest, words, self.models.words, mask
+        )
         known = [head for head in (words, pairs, codes) if head is not None]
         return summed(known) if known else None
 

@@ -228,6 +228,9 @@ def resolve_code(tokens: Iterable[Token], is_known: Callable[[str], bool]) -> li
     """
     resolved: list[Token] = []
     for token in tokens:
+        if not token.subtokens:
+            resolved.append(token)
+            continue
         bare = [word for word in _drop_stop_words(token.subtokens) if len(word.text) > 1]
         resolved += bare if bare and not is_known(token.term) else [token]
     return resolved
