@@ -105,6 +105,8 @@ def test_the_version_is_the_one_of_the_wheel(wheel):
     (name,) = [name for name in wheel.namelist() if name.endswith(".dist-info/METADATA")]
     metadata = email.message_from_bytes(wheel.read(name))
     assert metadata["Version"] == qkvsearch.__version__
+    assert f"\nversion: {qkvsearch.__version__}\n" in (ROOT / "CITATION.cff").read_text()
+    assert f"\n## {qkvsearch.__version__} — " in (ROOT / "CHANGELOG.md").read_text("utf-8")
 
 
 def canonical(name):

@@ -176,23 +176,6 @@ def test_a_snippet_is_the_passage_that_answers(shop, tmp_path):
     assert shown[0] == shown[-1] == "…"
 
 
-@pytest.mark.parametrize(
-    "query",
-    ["rain mountain", "jakcet rain", "rain^3 bread", '"rain jacket" road', "coat", "jac* bread",
-     "sweet potato", "title:jacket rain", "the the"],
-)  # fmt: skip
-def test_parts_add_up_to_the_score(shop, query, assert_adds_up):
-    found = shop.search(query, explain=True)
-    assert found
-    for i, hit in enumerate(found):
-        assert_adds_up([part.value for part in found.explain(i)], hit.score)
-    for head in shop.models.head_weights:
-        scored = shop.head(head, query)
-        for position in range(len(ITEMS)) if scored else ():
-            parts = [part.value for part in scored.parts(position)]
-            assert_adds_up(parts, scored.scores[position])
-
-
 def test_an_envelope_is_the_whole_answer(shop):
     found = shop.search("jakcet", facets="genre").envelope()
     assert list(found) == ["query", "notes", "corrections", "facets", "hits"]

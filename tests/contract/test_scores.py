@@ -115,7 +115,7 @@ QUERIES = [
     "rain tent",
     "wram jaket",
     "lamp -rope",
-    "rain^2 blue lantern",
+    "rain^2 title:lantern ja*",
     '"blue tent" rope',
 ]
 ASK = {
