@@ -11,20 +11,18 @@ TYPE_CHECKING = False  # instead of importing `typing`, which takes a tenth of `
 if TYPE_CHECKING:
     from typing import Any
 
+    from qkvsearch.collaborative.estimators import BiasedMF, ImplicitALS, ItemNeighbours
     from qkvsearch.data.columns import Columns
     from qkvsearch.data.interactions import Interactions
-    from qkvsearch.embeddings import (
-        BiasedMF,
-        ContrastiveEncoder,
-        CooccurrenceEncoder,
-        CorpusEncoder,
-        ImplicitALS,
-        ItemNeighbours,
-    )
     from qkvsearch.engine import Engine, build, repair
     from qkvsearch.engine import Engine as open
     from qkvsearch.errors import QkvError
     from qkvsearch.retrieval import Hit, Ranking
+    from qkvsearch.text.learned.corpus_encoders import (
+        ContrastiveEncoder,
+        CooccurrenceEncoder,
+        CorpusEncoder,
+    )
 
 __version__ = "0.2.0"
 

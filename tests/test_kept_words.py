@@ -9,9 +9,9 @@ import pytest
 
 import qkvsearch as qkv
 from qkvsearch._utils.caching import MAX_LENGTH, cached_by_word
-from qkvsearch.embeddings import ContrastiveEncoder, CorpusEncoder
 from qkvsearch.retrieval import LexicalKeys
 from qkvsearch.text.analysis import Analyzer
+from qkvsearch.text.learned.corpus_encoders import ContrastiveEncoder, CorpusEncoder
 from qkvsearch.text.pretrained.subwords import sum_rows
 from qkvsearch.text.vocabulary import count_terms
 

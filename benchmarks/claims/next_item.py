@@ -23,8 +23,9 @@ from benchmarks.support.results import Row, installed
 from benchmarks.support.script import main
 from benchmarks.support.timing import timed, with_times
 from qkvsearch import Interactions
+from qkvsearch.collaborative.estimators import ImplicitALS
+from qkvsearch.collaborative.next_item import NextItem
 from qkvsearch.collaborative.next_item_training import Sequences
-from qkvsearch.embeddings import ImplicitALS, NextItem
 from qkvsearch.evaluation.splits import split
 
 K = 10

@@ -34,7 +34,7 @@ from benchmarks.support.quality import ndcg_of
 from benchmarks.support.results import Row, read
 from benchmarks.support.script import main
 from benchmarks.support.spark_cluster import Cluster, cluster
-from qkvsearch.embeddings import ImplicitALS
+from qkvsearch.collaborative.estimators import ImplicitALS
 from qkvsearch.engines.spark.als import BROADCAST_VARIABLE, MAX_BROADCAST
 from qkvsearch.engines.spark.blocks import n_blocks_of
 

@@ -22,8 +22,8 @@ from benchmarks.support.results import Row
 from benchmarks.support.script import main
 from qkvsearch.collaborative.cold_start import fit_text_map, place_cold_items
 from qkvsearch.collaborative.confidences import Feedback
+from qkvsearch.collaborative.estimators import ImplicitALS
 from qkvsearch.data.sources import read_movielens
-from qkvsearch.embeddings import ImplicitALS
 from qkvsearch.retrieval import top_k
 from qkvsearch.text.encoders import fitted_encoder
 from qkvsearch.text.text_encoder import item_keys

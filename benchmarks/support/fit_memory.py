@@ -17,7 +17,7 @@ from scipy.sparse import csr_matrix, load_npz
 
 from benchmarks.support.memory import peak
 from qkvsearch.collaborative import item_neighbours
-from qkvsearch.embeddings import ImplicitALS, ItemNeighbours
+from qkvsearch.collaborative.estimators import ImplicitALS, ItemNeighbours
 
 
 def fit(matrix: csr_matrix, components: list[str]) -> None:

@@ -15,7 +15,7 @@ from scipy.sparse import csr_matrix
 from benchmarks.support.quality import Score
 from benchmarks.support.results import CORES, installed
 from benchmarks.support.timing import System
-from qkvsearch.embeddings import BiasedMF, ImplicitALS, ItemNeighbours
+from qkvsearch.collaborative.estimators import BiasedMF, ImplicitALS, ItemNeighbours
 from qkvsearch.evaluation.systems import EASE, Fused, ItemKNN, Popularity
 
 # Users (n,) and items (n,) to ratings (n,).

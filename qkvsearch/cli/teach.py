@@ -87,9 +87,7 @@ class Request:
 )
 @click.option("--sentence", metavar="TEXT", help="Your own sentence, for lessons with one.")
 @click.option("--encoder", help="The encoder of the sentence: minilm, static or a model's folder.")
-@click.option(
-    "--answers", type=FILE, help="Mark a file of answers: CSV of student, quiz, answer, or JSON."
-)
+@click.option("--answers", type=FILE, help="Mark a file of answers: CSV of student, quiz, answer.")
 @click.option(
     "--save", type=FILE, help="Ask once, without hints; keep the answers in a CSV for --answers."
 )

@@ -180,7 +180,7 @@ class Engine:
         """Return facts about the build: when it was made, from what, and its models.
 
         verify: compare every file of the workspace, previous builds included, with its checksum.
-        Raises `DamagedError`, which lists the damaged files, what still works, and what to do.
+        Raises `DamagedError`, which lists the damaged files, and says what to do.
         """
         from qkvsearch.engine.info import verify as verify_files
 

@@ -1,14 +1,13 @@
-"""Facts about a build, the list of builds, and reports of damage with what still works."""
+"""Facts about a build, the list of builds, and reports of damage."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 from qkvsearch.errors import DamagedError, WorkspaceError
-from qkvsearch.index.component import LANGUAGE, RECOMMEND_HEADS, main_head
+from qkvsearch.index.component import LANGUAGE, RECOMMEND_HEADS
 from qkvsearch.index.dense import damaged_keys
 from qkvsearch.index.tokens import LEFT_OUT
 from qkvsearch.search.listing import Listing
@@ -16,13 +15,9 @@ from qkvsearch.storage import Snapshot, StoredCatalog, Workspace
 from qkvsearch.storage.remote_collections import RemoteCollection
 
 BUILD_NAMES = ("id", "created", "command", "items", "segments", "megabytes", "current")
-# Groups of arrays by the prefix of their names; see `_group_of`.
-WORDS = {"lexical", "codes", "words"}
-INTERACTIONS = {"interactions", "implicit", "ratings", "records"}
-TOKENS, ALL = "tokens", "all"
 # The damaged files that a message names.
 MAX_NAMED = 20
-NOTHING, ADVICE = "nothing works until it is repaired", "run qkvsearch repair"
+ADVICE = "run qkvsearch repair"
 
 
 def build_facts(snapshot: Snapshot) -> dict[str, Any]:
@@ -107,13 +102,13 @@ def _added(folder: Path, counted: set[tuple[int, int]]) -> float:
 
 
 def explain_damage(error: DamagedError, build: Snapshot) -> WorkspaceError:
-    """Return the error with what still works, or say that the build was removed."""
+    """Return the error with what to do, or say that the build was removed."""
     if not build.segments[-1].folder.is_dir():
         return WorkspaceError(
             f"{build.workspace}: the opened build, {build.name}, was removed; forget removes every "
             "build with the user's data; open the workspace again"
         )
-    return DamagedError(error.file, error.what, f"{_what_works(build, [error])}; {ADVICE}")
+    return DamagedError(error.file, error.what, ADVICE)
 
 
 def verify(workspace: Workspace) -> str:
@@ -124,53 +119,7 @@ def verify(workspace: Workspace) -> str:
     if not damaged:
         return "all files are undamaged"
     names = [f"{Path(error.file).relative_to(path)} ({error.what})" for error in damaged]
-    works = NOTHING
-    with suppress(WorkspaceError), closing(workspace.open()) as build:
-        works = _what_works(build, damaged)
     files = "1 file is" if len(damaged) == 1 else f"{len(damaged)} files are"
     more = f", and {len(names) - MAX_NAMED:,} more" if len(names) > MAX_NAMED else ""
     what = f"{files} damaged: {', '.join(names[:MAX_NAMED])}{more}"
-    raise DamagedError(path, what, f"{works}; {ADVICE}")
-
-
-def _what_works(build: Snapshot, damaged: Iterable[DamagedError]) -> str:
-    groups = {_group_of(error, build) for error in damaged} - {""}
-    works = working_questions(build.facts, groups)
-    return f"what still works: {', '.join(works)}" if works else NOTHING
-
-
-def _group_of(error: DamagedError, build: Snapshot) -> str:
-    """Return the group of arrays of a damaged file, "" for a file of another build."""
-    file = Path(error.file)
-    if file.name.startswith("records."):
-        return "records"
-    if file.parent not in [segment.folder for segment in build.segments]:
-        return ""
-    group, _, array = file.name.removesuffix(".npy").partition(".")
-    if array.startswith("token_"):
-        return TOKENS
-    is_array = file.suffix == ".npy" and group not in ("rows", "tombstones")
-    return group if is_array else ALL
-
-
-def working_questions(facts: Mapping[str, Any], damaged: set[str]) -> list[str]:
-    """Return the questions that a build can answer without these groups of arrays.
-
-    >>> facts = {"encoder": "static", "head_weights": {"lexical": 0.5, "static": 0.5}}
-    >>> working_questions(facts, {"static"})
-    ['search with `heads` lexical', 'items']
-    >>> working_questions(facts, {"ratings"})
-    ['search', 'similar', 'items']
-    """
-    if ALL in damaged:
-        return []
-    heads, main = list(facts["head_weights"]), main_head(facts)
-    intact = ",".join(name for name in heads if name not in damaged)
-    any_search = "search" if intact and not damaged & {*heads, *WORDS, TOKENS} else ""
-    questions = [
-        any_search or (f"search with `heads` {intact}" if not damaged & WORDS else ""),
-        "" if damaged & {*INTERACTIONS, main} else "recommend",
-        "" if damaged & {"implicit", main} else "similar",
-        "items",
-    ]
-    return [question for question in questions if question]
+    raise DamagedError(path, what, ADVICE)

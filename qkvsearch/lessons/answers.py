@@ -2,8 +2,7 @@
 
 import csv
 import io
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -70,10 +69,8 @@ class GradedAnswer:
 
 
 def read_answers(path: Path) -> list[Answer]:
-    """Read the answers of a CSV file (columns student, quiz, answer; no student: one person's), or
-    of a JSON file, {quiz: answer} or {student: {quiz: answer}}. Of repeated ones the last counts.
-
-    Raises `DataError`, with the file and the line, for what is neither.
+    """Read the answers of a CSV file (columns student, quiz, answer; no student: one person's). Of
+    repeated ones the last counts. Raises `DataError`, with the file and the line.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -81,8 +78,7 @@ def read_answers(path: Path) -> list[Answer]:
         raise DataError(f"{path}: cannot read: it is no text in UTF-8") from None
     except OSError as error:
         raise DataError(f"{path}: cannot read: {error.strerror}") from None
-    is_json = path.suffix.lower() == ".json" or text.lstrip().startswith(("{", "["))
-    answers = list(_of_json(path, text) if is_json else _of_csv(path, text))
+    answers = list(_of_csv(path, text))
     if not answers:
         raise DataError(f"{path}: there are no answers in it")
     return list({(answer.student, answer.quiz): answer for answer in answers}.values())
@@ -147,34 +143,3 @@ def _of_csv(path: Path, text: str) -> Iterable[Answer]:
         cells = dict(zip(names, (cell.strip() for cell in row), strict=False))
         quiz, given = cells.get("quiz", ""), cells.get("answer", "")
         yield Answer(cells.get("student") or None, quiz, given, f"{path}, line {line}")
-
-
-def _of_json(path: Path, text: str) -> Iterable[Answer]:
-    try:
-        parsed = json.loads(text)
-    except json.JSONDecodeError as error:
-        where = f"line {error.lineno}, column {error.colno}"
-        raise DataError(f"{path}, {where}: {error.msg}") from None
-    except RecursionError:
-        raise DataError(f"{path}: nested too deeply") from None
-    except ValueError:  # Python reads a whole number of too many digits no further
-        raise DataError(f"{path}: a number in it has more digits than can be read") from None
-    if not isinstance(parsed, dict):
-        raise DataError(f'{path}: give {{"quiz": answer}}, or {{"student": {{"quiz": answer}}}}')
-    for name, entry in parsed.items():
-        if isinstance(entry, Mapping):
-            for quiz, given in entry.items():
-                yield Answer(name, quiz, _as_typed(path, quiz, given), f"{path}, {name}")
-        else:
-            yield Answer(None, name, _as_typed(path, name, entry), str(path))
-
-
-def _as_typed(path: Path, quiz: str, given: Any) -> str:
-    """Return a JSON value as a person would type it."""
-    if given is None:
-        return ""
-    if isinstance(given, list):
-        return ", ".join(_as_typed(path, quiz, entry) for entry in given)
-    if isinstance(given, str | int | float) and not isinstance(given, bool):
-        return str(given).strip()
-    raise DataError(f"{path}: the answer to {quiz} is {given!r}; give a number, words, or a list")

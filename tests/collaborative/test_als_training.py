@@ -10,7 +10,7 @@ import pytest
 
 from qkvsearch.attention import attention
 from qkvsearch.collaborative.als_training import LANES, MAX_GATHERED, blocks, solve_rows
-from qkvsearch.embeddings import BiasedMF, ImplicitALS
+from qkvsearch.collaborative.estimators import BiasedMF, ImplicitALS
 
 
 def solved_plainly(y, c, spectrum, ridge, x, steps, width):
@@ -91,7 +91,7 @@ IMPORTS = """
 import json
 import numpy as np
 from qkvsearch.attention import attention
-from qkvsearch.embeddings import BiasedMF, ImplicitALS
+from qkvsearch.collaborative.estimators import BiasedMF, ImplicitALS
 """
 
 

@@ -6,6 +6,7 @@ from scipy.sparse import csr_matrix
 from scipy.sparse import random as random_matrix
 
 from qkvsearch.collaborative import item_neighbours
+from qkvsearch.collaborative.estimators import ItemNeighbours
 from qkvsearch.collaborative.item_neighbours import NeighbourWeights
 from qkvsearch.collaborative.preferences import (
     COLLABORATIVE,
@@ -16,7 +17,6 @@ from qkvsearch.collaborative.preferences import (
 )
 from qkvsearch.collaborative.user_vectors import ImplicitFactors
 from qkvsearch.data.interactions import Interactions
-from qkvsearch.embeddings import ItemNeighbours
 from qkvsearch.errors import DataError
 
 

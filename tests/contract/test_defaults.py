@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import qkvsearch
-from qkvsearch import embeddings
+from qkvsearch.collaborative import next_item
 from qkvsearch.evaluation import systems
 
 ROOT = Path(qkvsearch.__file__).parent
@@ -146,7 +146,7 @@ def defaults(function):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_model_has_the_defaults_that_were_measured(name):
-    found = defaults(getattr(embeddings, name))
+    found = defaults(getattr(next_item if name == "NextItem" else qkvsearch, name))
     assert found.pop("attention", "none") == "none"
     assert found == MODELS[name]
 

@@ -17,10 +17,11 @@ from qkvsearch import (
     CorpusEncoder,
     ImplicitALS,
     Interactions,
-    embeddings,
 )
-from qkvsearch.embeddings import ContrastiveEncoder, ItemNeighbours, NextItem
+from qkvsearch.collaborative.estimators import ItemNeighbours
+from qkvsearch.collaborative.next_item import NextItem
 from qkvsearch.errors import DataError, UnknownIdError
+from qkvsearch.text.learned.corpus_encoders import ContrastiveEncoder
 
 COLLABORATIVE = [ImplicitALS, BiasedMF]
 TEXT = [CorpusEncoder, CooccurrenceEncoder, ContrastiveEncoder]
@@ -89,8 +90,7 @@ def learned(fitted):
 
 
 def test_every_public_estimator_is_under_this_contract():
-    modules = (qkvsearch, embeddings)
-    public = [getattr(module, name) for module in modules for name in module.__all__]
+    public = {getattr(qkvsearch, name) for name in qkvsearch.__all__} | {NextItem}
     assert {each for each in public if hasattr(each, "fit")} == set(ESTIMATORS)
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from qkvsearch.embeddings import BiasedMF, ImplicitALS
+from qkvsearch.collaborative.estimators import BiasedMF, ImplicitALS
 from qkvsearch.evaluation.recommend_protocol import evaluate_recommend
 from qkvsearch.evaluation.splits import PROTOCOLS, split
 

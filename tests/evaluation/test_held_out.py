@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from qkvsearch.collaborative.confidences import rating_confidences
-from qkvsearch.embeddings import ImplicitALS
+from qkvsearch.collaborative.estimators import ImplicitALS
 from qkvsearch.errors import DataError
 from qkvsearch.evaluation.held_out import HeldOutUsers
 from qkvsearch.evaluation.splits import Split, split

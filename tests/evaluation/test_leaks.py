@@ -5,11 +5,11 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
+from qkvsearch.collaborative.estimators import BiasedMF, ImplicitALS
 from qkvsearch.collaborative.next_item import NextItem
 from qkvsearch.collaborative.next_item_model import NextItemModel
 from qkvsearch.collaborative.user_vectors import ImplicitFactors, RatingFactors
 from qkvsearch.data.interactions import Interactions
-from qkvsearch.embeddings import BiasedMF, ImplicitALS
 from qkvsearch.evaluation import systems
 from qkvsearch.evaluation.recommend_protocol import evaluate_recommend
 from qkvsearch.evaluation.splits import split

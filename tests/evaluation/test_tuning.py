@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
+from qkvsearch.collaborative.estimators import ImplicitALS
 from qkvsearch.data.interactions import Interactions
-from qkvsearch.embeddings import ImplicitALS
 from qkvsearch.errors import DataError
 from qkvsearch.evaluation import systems, tuning
 from qkvsearch.evaluation.recommend_protocol import evaluate_recommend

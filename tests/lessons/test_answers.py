@@ -1,4 +1,4 @@
-"""A class's answers: read from CSV or JSON, judged, and what is wrong with a file said by place."""
+"""A class's answers: read from CSV, judged, and what is wrong with a file said by place."""
 
 import json
 
@@ -25,10 +25,6 @@ FORMS = {
     "other order.txt": f"Answer,Student,Quiz,Time\n12,Ada,{SCORE},9\nthey are equal,Ada,{EQUAL},9\n"
     f"13,Bo,{SCORE},9\n",
     "capitals.csv": CSV.replace("self", "Self").replace("attention", "ATTENTION"),
-    "capitals.json": json.dumps(
-        {"Ada": {SCORE.title(): 12, EQUAL.upper(): "they are equal"}, "Bo": {f" {SCORE}": 13}}
-    ),
-    "people.json": json.dumps({"Ada": {SCORE: 12, EQUAL: "they are equal"}, "Bo": {SCORE: 13.0}}),
 }
 
 
@@ -50,12 +46,8 @@ def test_every_form_of_file_holds_the_same_answers(write, name):
     assert totals(judged) == {"Ada": (2, 2), "Bo": (0, 1)}
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [("a.csv", f"quiz,answer\n{SCORE},12\n"), ("a.json", json.dumps({SCORE: [12]}))],
-)
-def test_one_persons_answers_need_no_name(write, name, text):
-    (judged,) = judge(read_answers(write(text, name)))
+def test_one_persons_answers_need_no_name(write):
+    (judged,) = judge(read_answers(write(f"quiz,answer\n{SCORE},12\n")))
     assert judged.answer.student is None
     assert judged.is_right
     assert totals([judged]) == {None: (1, 1)}
@@ -84,9 +76,8 @@ def test_of_two_answers_to_one_question_the_last_counts(write):
 
 
 def test_no_answer_is_a_wrong_one(write):
-    for name, text in (("a.csv", f"quiz,answer\n{SCORE},\n"), ("a.json", f'{{"{SCORE}": null}}')):
-        (judged,) = judge(read_answers(write(text, name)))
-        assert not judged.is_right
+    (judged,) = judge(read_answers(write(f"quiz,answer\n{SCORE},\n")))
+    assert not judged.is_right
 
 
 def test_a_decimal_comma_is_right_where_semicolons_part_the_columns(write):
@@ -118,8 +109,9 @@ def test_answers_are_judged_by_the_readers_own_numbers(write):
 def test_a_record_is_json_even_where_the_readers_numbers_are_too_large(write):
     own = Given(inputs=np.array([[1e300] * 4, [1e300] * 4, [1e300, -1e300, 0, 1]]))
     with np.errstate(all="ignore"):
-        asked = {quiz.name: quiz.solution for quiz in lesson("self-attention", own).quizzes}
-        judged = judge(read_answers(write(json.dumps(asked), "a.json")), given=own)
+        quizzes = lesson("self-attention", own).quizzes
+        asked = "".join(f'{quiz.name};"{quiz.solution}"\n' for quiz in quizzes)
+        judged = judge(read_answers(write(f"quiz;answer\n{asked}")), given=own)
     records = [one.to_record() for one in judged]
     assert json.loads(json.dumps(records, allow_nan=False)) == records
     assert records[0]["answer"] == "-inf"
@@ -150,16 +142,9 @@ def test_an_unknown_quiz_is_named_with_its_line_and_near_ones(write, name, said,
         ("a.csv", "name,answer\nAda,3\n", "no column 'quiz' (it has: name, answer; it needs"),
         ("a.csv", "quiz,answer\nmasks.1,3\n , 4\n", "line 3: the quiz is missing"),
         ("a.csv", "answer,quiz\n3\n", "line 2: the quiz is missing"),
-        ("a.json", '{"Ada": {"": 3}}', "Ada: the quiz is missing"),
         ("a.csv", "quiz,answer\nmasks.1,3\nmasks.2,a,b\n", "line 3: 3 cells under 2 headings"),
         ("a.csv", 'quiz,answer\nmasks.1,"3\n', "line"),
         ("a.csv", b"quiz,answer\nmasks.1,\xff\n", "no text in UTF-8"),
-        ("a.json", '{"masks.1": 3,}', "line 1, column"),
-        ("a.json", '[{"masks.1": 3}]', "give"),
-        ("a.json", '{"masks.1": true}', "the answer to masks.1 is True"),
-        ("a.json", '{"Ada": {"masks.1": {}}}', "the answer to masks.1 is {}"),
-        ("a.json", "[" * 100_000, "nested"),
-        ("a.json", '{"masks.1": ' + "9" * 5000 + "}", "more digits than can be read"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_said_with_the_place(write, name, content, said):

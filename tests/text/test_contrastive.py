@@ -6,7 +6,6 @@ from scipy.sparse import csr_matrix
 
 from qkvsearch.attention.layers.state_dict import state
 from qkvsearch.attention.training import Adam
-from qkvsearch.embeddings import ContrastiveEncoder
 from qkvsearch.errors import DataError
 from qkvsearch.text.analyzed import AnalyzedTexts
 from qkvsearch.text.learned import contrastive
@@ -18,6 +17,7 @@ from qkvsearch.text.learned.contrastive import (
     info_nce,
     mean_reciprocal_rank,
 )
+from qkvsearch.text.learned.corpus_encoders import ContrastiveEncoder
 from qkvsearch.text.text_encoder import item_keys
 from qkvsearch.text.token_encoder import TokenEncoder
 from qkvsearch.text.vocabulary import Vocabulary

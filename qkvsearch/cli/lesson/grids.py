@@ -33,8 +33,6 @@ COLOURS = {
 }
 # Nearer to a whole number than this, one is whole: what is left comes of rounding.
 ROUNDING = 1e-9
-# No column of a table is narrower where it has more to hold: two Chinese characters.
-MIN_COLUMN = 4
 # What the symbols of a trace mean, explained beside the first matrix that has them.
 NOTATION = {
     "1·": mark(
@@ -47,9 +45,7 @@ NOTATION = {
 
 
 def matrix_view(matrix: Matrix, width: int) -> Iterator[Text]:
-    """Yield its name and role, then as many columns as the width holds, then its symbols
-    where the cells are too narrow for them.
-    """
+    """Yield its name and role, then as many columns as the width holds, then its symbols."""
     colour = COLOURS[matrix.role]
     title = Text(printable(matrix.name), style=f"bold {colour}")
     role = say(ROLE_NAMES[matrix.role])
@@ -59,10 +55,6 @@ def matrix_view(matrix: Matrix, width: int) -> Iterator[Text]:
     labels = [_label(row, width // LABEL_SHARE) for row in matrix.rows]
     headings = [_label(column, HEADING) for column in matrix.columns]
     cells = _cells(matrix)
-    with_symbols = _with_symbols(matrix, cells)
-    if with_symbols and len(_parts(labels, headings, with_symbols, width)) == 1:
-        yield from _grids(labels, headings, with_symbols, width)
-        return
     yield from _grids(labels, headings, cells, width)
     yield from _written(matrix, width)
 
@@ -140,25 +132,6 @@ def _tint(share: float) -> str:
 
 
 # --- symbols ---
-
-
-def _with_symbols(matrix: Matrix, cells: list[list[Text]]) -> list[list[Text]]:
-    """Return the cells with their symbols below; [] if there are none, or one for a whole row."""
-    if matrix.symbols is None or matrix.symbols.ndim == 1:
-        return []
-    lines = zip(cells, matrix.symbols, strict=True)
-    return [
-        [
-            cell + "\n" + Text(_symbol(symbol, cell), style="dim")
-            for cell, symbol in zip(*line, strict=True)
-        ]
-        for line in lines
-    ]
-
-
-def _symbol(symbol: str, cell: Text) -> str:
-    """Return the symbol, or "" where the number already shows it, as −∞ does."""
-    return "" if symbol == cell.plain.strip(f"{HIDDEN} ") else symbol
 
 
 def _written(matrix: Matrix, width: int) -> Iterator[Text]:
@@ -240,9 +213,31 @@ def grid_line(
 # --- tables ---
 
 
+def table_view(table: Table, width: int) -> Iterator[Text]:
+    """Yield the rows, in parts one below another where words would be cut; each part begins with
+    the first column. Numbers are flush right.
+    """
+    values = [[row[j] for row in table.rows] for j in range(len(table.columns))]
+    columns = [_Column.of(*pair) for pair in zip(table.columns, values, strict=True)]
+    first, *others = columns
+    groups = abreast([column.narrow for column in others], width - first.narrow - GAP)
+    parts = [[first, *others[group]] for group in groups] or [[first]]
+    for part in parts:
+        widths = _widths(part, width)
+        for place in range(len(table.rows) + 1):
+            cells = [
+                Text(column.cells[place])
+                if place and column.is_number
+                else wrapped(Text(column.cells[place]), column_width)
+                for column, column_width in zip(part, widths, strict=True)
+            ]
+            style = "" if place else "bold"
+            yield grid_line(cells, widths, style, [not column.is_number for column in part])
+
+
 @dataclass(frozen=True)
 class _Column:
-    """A heading over cells, numbers flush right. wide: on a line each; narrow: with no word cut."""
+    """A heading and its cells, with the width of the longest, and that of the longest word."""
 
     cells: Sequence[str]
     is_number: bool
@@ -254,42 +249,12 @@ class _Column:
         is_number = all(not isinstance(value, str) for value in values)
         if is_number:
             texts = aligned(np.array(values, dtype=float)[:, None])[:, 0].tolist()
+            words = [*ATOM.findall(name), *texts]
         else:
             texts = [shown(value) for value in values]
+            words = ATOM.findall(" ".join([name, *texts]))
         cells = [printable(text) for text in (name, *texts)]
-        wide = max(map(cell_len, cells))
-        pieces = ATOM.findall(" ".join(cells[:1] if is_number else cells))
-        pieces += cells[1:] if is_number else []
-        return cls(cells, is_number, wide, max(min(wide, MIN_COLUMN), *map(cell_len, pieces)))
-
-    def folded(self, place: int, width: int) -> Text:
-        """A cell, the heading's place is 0."""
-        text = Text(self.cells[place])
-        return text if place and self.is_number else wrapped(text, width)
-
-
-def table_view(table: Table, width: int) -> Iterator[Text]:
-    """Yield the rows, in parts one below another where words would be cut; each part begins with
-    the first column.
-    """
-    values = [[row[j] for row in table.rows] for j in range(len(table.columns))]
-    columns = [_Column.of(*pair) for pair in zip(table.columns, values, strict=True)]
-    for part in _column_parts(columns, width):
-        widths = _widths(part, width)
-        for place in range(len(table.rows) + 1):
-            cells = [column.folded(place, w) for column, w in zip(part, widths, strict=True)]
-            style = "" if place else "bold"
-            yield grid_line(cells, widths, style, [not column.is_number for column in part])
-
-
-def _column_parts(columns: Sequence[_Column], width: int) -> Iterator[list[_Column]]:
-    """Return the columns that are side by side, the first one at the head of each part."""
-    first, *others = columns
-    room = width - first.narrow - GAP
-    for part in abreast([one.narrow for one in others], room):
-        yield [first, *others[part]]
-    if not others:
-        yield [first]
+        return cls(cells, is_number, max(map(cell_len, cells)), max(map(cell_len, words)))
 
 
 def _widths(columns: Sequence[_Column], width: int) -> list[int]:

@@ -85,7 +85,7 @@ def engine_weights(ranking: Ranking, n: int) -> np.ndarray:
 
 def corpus_encoder(texts: Sequence[str]) -> TextEncoder:
     """Return an encoder that learned its embeddings from the texts."""
-    from qkvsearch.embeddings import CorpusEncoder
+    from qkvsearch.text.learned.corpus_encoders import CorpusEncoder
 
     return CorpusEncoder(n_components=2).fit(texts).encoder_
 

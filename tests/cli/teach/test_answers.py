@@ -1,6 +1,5 @@
 """Questions printed with their answers, and a class's answers judged."""
 
-import json
 import re
 
 from qkvsearch.cli.lesson import quizzing
@@ -47,7 +46,7 @@ def test_answers_of_a_class_are_judged_in_every_listing(qkv, tmp_path, taught):
 
 
 def test_an_unknown_quiz_is_named_with_near_ones(qkv, tmp_path):
-    (tmp_path / "a.json").write_text(json.dumps({"self-atention.1": 3}))
-    answer = qkv("teach", "--answers", "a.json")
+    (tmp_path / "a.csv").write_text("quiz,answer\nself-atention.1,3\n")
+    answer = qkv("teach", "--answers", "a.csv")
     assert (answer.code, answer.stdout) == (1, "")
     assert "no quiz 'self-atention.1'; did you mean self-attention.1" in answer.stderr
