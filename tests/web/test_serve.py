@@ -20,8 +20,8 @@ import qkvsearch
 from qkvsearch.web.server import shared_folder
 from qkvsearch.web.slow_clients import MAX_WAITING, MIN_READ_RATE, SECONDS, BoundedProtocol
 
-# Servers are processes: `make test-all` starts them.
-pytestmark = pytest.mark.slow
+# `make test` starts one server; `make test-all` those that take long or several processes.
+slow = pytest.mark.slow
 
 # Seconds: a machine may have other work.
 WITHIN = 300
@@ -41,6 +41,7 @@ def until(holds):
         time.sleep(0.02)
 
 
+@slow
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_it_stops_when_told_and_leaves_nothing(serving, videos_path, workers):
     with serving(videos_path, "--workers", workers) as server:
@@ -57,6 +58,7 @@ def test_it_stops_when_told_and_leaves_nothing(serving, videos_path, workers):
     )
 
 
+@slow
 def test_workers_count_together(serving, videos_path):
     with serving(videos_path, "--workers", "2") as server:
         for _ in range(12):
@@ -65,6 +67,7 @@ def test_workers_count_together(serving, videos_path):
         until(lambda: counted(server, "qkvsearch_requests_total", "items") == 12)
 
 
+@slow
 def test_slow_and_broken_clients_do_not_block_others(serving, videos_path):
     with serving(videos_path) as server, ExitStack() as opened:
         for i in range(300):
@@ -73,6 +76,7 @@ def test_slow_and_broken_clients_do_not_block_others(serving, videos_path):
         assert server.get("/api/v1/search?q=bread")[0] == 200
 
 
+@slow
 def test_a_client_that_never_finishes_is_hung_up_on(serving, videos_path):
     with (
         serving(videos_path) as server,
@@ -155,6 +159,7 @@ def test_what_is_no_http_is_a_problem(one_server, sent, status):
     assert json.loads(body)["status"] == int(status)
 
 
+@slow
 def test_bodies_that_never_end_make_room_for_others(serving, videos_path):
     resource = pytest.importorskip("resource")
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -172,7 +177,7 @@ def test_bodies_that_never_end_make_room_for_others(serving, videos_path):
         assert server.get("/api/v1/search?q=bread")[0] == 200
 
 
-def test_a_client_that_reads_no_answer_is_hung_up_on():
+def test_a_client_that_reads_no_answer_or_ends_no_request_is_hung_up_on():
     timers = []
     connection = BoundedProtocol.__new__(BoundedProtocol)
     connection.transport = SimpleNamespace(get_write_buffer_size=lambda: 500_000, abort="abort")
@@ -187,6 +192,11 @@ def test_a_client_that_reads_no_answer_is_hung_up_on():
     assert timers == [(SECONDS + 500_000 / MIN_READ_RATE, "abort")]
     connection.resume_writing()
     assert timers == []
+    connection._waiting, connection._read_timer = {}, None
+    connection._wait(3)
+    assert (timers, [*connection._waiting]) == ([(3, connection._drop)], [connection])
+    connection._stop_waiting()
+    assert (timers, connection._waiting) == ([], {})
 
 
 def test_folders_of_killed_servers_are_removed(monkeypatch, tmp_path):
@@ -209,6 +219,7 @@ os.kill(os.getpid(), signal.{})
 """
 
 
+@slow
 @pytest.mark.parametrize(
     ("name", "message"),
     [("SIGBUS", "a file of the workspace was truncated"), ("SIGSEGV", "line 5")],
@@ -238,6 +249,7 @@ def is_running(number):
     return False
 
 
+@slow
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="asks Linux for processes")
 class TestWorkers:
     def test_one_that_ends_is_reported_and_replaced(self, serving, videos_path):
@@ -274,6 +286,7 @@ class TestWorkers:
             assert "Traceback" not in server.written()
 
 
+@slow
 def test_answers_on_their_way_finish_before_it_stops(serving, videos_path):
     asked = "/api/v1/search?q=bread+and+guitar&explain=true&k=100"
     with serving(videos_path) as server, ThreadPoolExecutor(4) as threads:
@@ -285,6 +298,7 @@ def test_answers_on_their_way_finish_before_it_stops(serving, videos_path):
     assert 200 in answers
 
 
+@slow
 def test_it_ends_although_an_answer_cannot_be_stopped():
     code = """if True:
     import sys, threading, uvicorn
@@ -299,6 +313,7 @@ def test_it_ends_although_an_answer_cannot_be_stopped():
     assert subprocess.run([sys.executable, "-c", code], timeout=WITHIN).returncode == 0
 
 
+@slow
 def test_no_request_fails_while_builds_are_published(serving, tmp_path):
     path = tmp_path / "ws"
     qkvsearch.build(path, "sample:videos", encoder="corpus")
