@@ -287,7 +287,7 @@ class _Expander:
         if index.mean_length > MAX_MEAN_LENGTH or len(token.term) < MIN_PREFIX:
             return ()
         words = index.terms_with_prefix(token.term[:MIN_PREFIX])
-        related = related_terms(token.term, words) if words else {}
+        related = related_terms(token.term, words)
         return [Expansion(term, words[term], share) for term, share in related.items()]
 
     def _compounds(self, token: Token) -> Iterator[Expansion]:
