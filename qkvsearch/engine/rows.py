@@ -22,6 +22,7 @@ from qkvsearch.errors import QkvError, listed_names, suggest
 from qkvsearch.index.interaction_log import Histories
 from qkvsearch.query.where import Where, matching_rows
 from qkvsearch.search.candidates import candidates
+from qkvsearch.search.display import address_columns, unit_of
 from qkvsearch.search.facets import Facets
 from qkvsearch.search.facets import facets as count_values
 from qkvsearch.search.listing import Listing, item_rows, own_columns, page_of
@@ -153,6 +154,18 @@ class ItemRows(RowsById):
         dates, and yes/no. Among equals, columns with fewer blank cells come first.
         """
         return facet_columns(self.catalog)
+
+    def address_columns(self) -> builtins.list[dict[str, str]]:
+        """Return the columns of web addresses: `name`, `type`, and `display`, "image" for the first
+        column of images, "link" for pages.
+        """
+        return address_columns(self.catalog)
+
+    def unit(self, column: str) -> str:
+        """Return the unit of a column of numbers: "seconds", "minutes", "hours", a currency if its
+        name says one or nearly all of its cells had the same, otherwise "".
+        """
+        return unit_of(self.catalog, self.catalog.catalog_columns.find(column, "column"))
 
     def newest_column(self) -> str | None:
         """Return the column with the date of an item: the first date column whose name means that,

@@ -11,6 +11,7 @@ import numpy as np
 from qkvsearch.data.catalog_columns import StoredColumn
 from qkvsearch.data.columns.facts import LIST_SEPARATOR
 from qkvsearch.data.ids import id_text
+from qkvsearch.search.display import unit_of
 from qkvsearch.storage import StoredCatalog
 
 # The values that are listed of a column, the most frequent first.
@@ -18,6 +19,8 @@ MAX_VALUES = 20
 # More distinct numbers than this are counted in ranges.
 MAX_NUMBERS, N_RANGES = 10, 6
 STEPS = (1, 2, 2.5, 5, 10)
+# How many of a unit are an hour and a minute.
+LARGER_UNITS = {"seconds": (3600, 60), "minutes": (60,)}
 
 Facets = dict[str, dict[str, int]]
 
@@ -35,7 +38,7 @@ def _counted(catalog: StoredCatalog, column: StoredColumn, matches: np.ndarray) 
     cells = catalog.column_cells(column.stored)
     counts = cells.counts(matches)
     if column.type == "number":
-        return _numbers(counts, is_whole(cells.distinct))
+        return _numbers(counts, is_whole(cells.distinct), unit_of(catalog, column))
     if column.type == "date":
         return _dates([(str(cell), n) for cell, n in counts.items()])
     if column.type == "yes/no":
@@ -67,9 +70,9 @@ def is_whole(cells: Iterable[Any]) -> bool:
     return all(cell is None or float(cell).is_integer() for cell in cells)
 
 
-def _numbers(counts: Mapping[Any, int], whole: bool = True) -> dict[str, int]:
+def _numbers(counts: Mapping[Any, int], whole: bool = True, unit: str = "") -> dict[str, int]:
     """Count each number if there are few, otherwise ranges `lowest..highest`. whole: whether the
-    numbers of the column are.
+    numbers of the column are. unit: "seconds" and "minutes" have ranges of whole larger units.
 
     >>> _numbers({1991: 2, 1990: 1}), _numbers(dict.fromkeys(range(0, 60, 5), 1))["10..19"]
     ({'1990': 1, '1991': 2}, 2)
@@ -80,7 +83,7 @@ def _numbers(counts: Mapping[Any, int], whole: bool = True) -> dict[str, int]:
         return {id_text(number): counts[number] for number in sorted(counts)}
     numbers = np.array(list(counts), dtype=np.float64)
     # Whole numbers of many digits may be equal in floating point.
-    step = _step(float(np.ptp(numbers)) or 1.0)
+    step = _step(float(np.ptp(numbers)) or 1.0, unit)
     # Ranges of whole numbers end before the next one begins, as in `year:1990..1999`.
     step, gap = (max(np.ceil(step), 1), 1) if whole else (step, 0)
     first = np.floor(numbers.min() / step) - 1
@@ -97,10 +100,13 @@ def _numbers(counts: Mapping[Any, int], whole: bool = True) -> dict[str, int]:
     }
 
 
-def _step(spread: float) -> float:
+def _step(spread: float, unit: str = "") -> float:
     """Return a round number that divides the spread into about `N_RANGES` ranges."""
-    unit = 10 ** np.floor(np.log10(spread / N_RANGES))
-    return float(min(unit * step for step in STEPS if unit * step * N_RANGES >= spread))
+    larger = (size for size in LARGER_UNITS.get(unit, ()) if size * N_RANGES <= spread)
+    size = next(larger, 1)
+    power = size * 10 ** np.floor(np.log10(spread / size / N_RANGES))
+    step = float(min(power * step for step in STEPS if power * step * N_RANGES >= spread))
+    return step if size == 1 else size * np.ceil(step / size)
 
 
 def _dates(counted: Sequence[tuple[str, int]]) -> dict[str, int]:

@@ -17,7 +17,8 @@ from qkvsearch.web.settings import LOOPBACK, Settings
 
 access = logging.getLogger("qkvsearch.access")
 MAX_TARGET = 16_384
-# Nothing from elsewhere, nothing inline; pictures may be drawn by the page itself.
+# Nothing from elsewhere, nothing inline; pictures may be drawn by the page itself. The search page
+# of a catalog with a column of images may load these (`pages.py`).
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
@@ -68,7 +69,7 @@ class Guard:
                 status = message["status"]
                 headers = MutableHeaders(raw=message["headers"])
                 for name, value in SAFE.items():
-                    headers[name] = value
+                    headers.setdefault(name, value)
                 caching = "no-cache" if scope["path"].startswith(PAGE_FILES) else "no-store"
                 headers.setdefault("Cache-Control", caching)
                 self._allow_origin(request_headers, headers)

@@ -21,6 +21,7 @@ from qkvsearch.lessons.markup import prose
 from qkvsearch.lessons.messages import LANGUAGES, language, say, spoken
 from qkvsearch.text.pretrained.fetch import MINILM, find
 from qkvsearch.web.api.request_parameters import MAX_BATCH
+from qkvsearch.web.guard import POLICY
 from qkvsearch.web.service import Service
 
 HERE = Path(__file__).parent
@@ -35,6 +36,7 @@ PAGES = {
     "/inside": "inside",
     "/docs": "docs",
 }
+IMAGE_POLICY = POLICY.replace("img-src 'self' data:", "img-src 'self' data: https: http:")
 TAGS = {"en": "en", "zh": "zh-Hans"}
 
 
@@ -45,10 +47,14 @@ def routes(service: Service) -> list[BaseRoute]:
         async def page(request: Request) -> Response:
             with language(language_of(request)):
                 facts = await asyncio.to_thread(facts_of, service, name)
+                images = facts.pop("images", False)
                 more = contents_of_the_course(request) if name == "learn" else {}
-                return render(
+                response = render(
                     service, name, path=path, title=words("titles")[name], facts=facts, **more
                 )
+                if images:
+                    response.headers["Content-Security-Policy"] = IMAGE_POLICY
+                return response
 
         return Route(path, page, name=name)
 
@@ -60,7 +66,9 @@ def routes(service: Service) -> list[BaseRoute]:
 def facts_of(service: Service, name: str) -> dict[str, Any]:
     """Return what a page's script must know at once."""
     if name == "search":
-        return {"most": service.settings.hits}
+        columns = service.engine.items.address_columns()
+        images = any(column["display"] == "image" for column in columns)
+        return {"most": service.settings.hits, "images": images}
     if name == "recommend":
         return {"most": service.settings.hits, "batch": MAX_BATCH}
     if name == "map":

@@ -16,6 +16,13 @@ TYPES: tuple[ColumnType, ...] = get_args(ColumnType)
 # Between the entries of a stored list.
 LIST_SEPARATOR = "|"
 MAX_EXAMPLE = 80
+# Signs and codes of currencies.
+CURRENCY_SYMBOLS = "$¢£¤¥₠-⃀﷼฿֏؋₿"
+CURRENCY_CODES = (
+    "AED ARS AUD BDT BGN BHD BRL CAD CHF CLP CNY COP CZK DKK EGP EUR GBP HKD HRK HUF IDR ILS INR "
+    "ISK JPY KES KRW KWD KZT MAD MXN MYR NGN NOK NZD OMR PEN PHP PKR PLN QAR RMB RON RSD RUB SAR "
+    "SEK SGD THB TND TRY TWD UAH USD UYU VND ZAR"
+)
 # What programs and people write for an empty cell, without case and brackets around it.
 MISSING_SIGNS = frozenset(
     "- -- --- – — − . .. ? ?? n/a n.a. n.a #n/a nan null none nil \\n #ref! #value! #name? "

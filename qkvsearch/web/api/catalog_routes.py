@@ -1,6 +1,6 @@
 """`items`, `facets` and a user's history: what the catalog and the log contain."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
@@ -88,18 +88,29 @@ class FacetsParameters(Parameters):
 
 
 class CountedColumn(BaseModel):
-    """A column that was counted."""
+    """A column that was counted. unit: seconds, minutes, hours, a currency, or ""."""
 
     name: str
     type: str
+    unit: str
+
+
+class AddressColumn(BaseModel):
+    """A column of web addresses. display: how the search page displays it."""
+
+    name: str
+    type: str
+    display: Literal["image", "link"]
 
 
 class FacetCounts(BaseModel):
     """columns: the columns counted. facets: for each column, how many items have each value.
-    newest: the column with the date of an item, if there is one.
+    newest: the column with the date of an item, if there is one. addresses: columns of web
+    addresses, which are not counted.
     """
 
     columns: list[CountedColumn]
+    addresses: list[AddressColumn]
     facets: dict[str, dict[str, int]]
     newest: str | None
 
@@ -131,7 +142,11 @@ def count_values(engine: Engine, parameters: FacetsParameters) -> dict[str, Any]
         where = condition(engine, parameters.filter, parameters.where, column.name)
         counts |= items.facets([column.name], where=where)
     return {
-        "columns": [{"name": column.name, "type": column.type} for column in columns],
+        "columns": [
+            {"name": column.name, "type": column.type, "unit": items.unit(column.name)}
+            for column in columns
+        ],
+        "addresses": [one for one in items.address_columns() if "," not in one["name"]],
         "facets": counts,
         "newest": items.newest_column(),
     }

@@ -4,6 +4,7 @@ import { byId, el, owned, text } from "./dom.js";
 import { named } from "./heads.js";
 import { announce, begin, onKey, remember, state } from "./shell.js";
 import { count, facts, say } from "./words.js";
+import { cellOf } from "./search/cells.js";
 import { chip, showChosen, showFacets } from "./search/facets.js";
 import { closeAround, hits, move, showHits } from "./search/hits.js";
 
@@ -14,7 +15,7 @@ const box = byId("q");
 // What is asked for now, as the address has it.
 const asked = read();
 // What the server has, once it has said so: columns, heads, users.
-const has = { columns: [], newest: null, heads: [], users: 0, like: null };
+const has = { columns: [], addresses: [], newest: null, heads: [], users: 0, like: null };
 
 /** What the address says. */
 function read() {
@@ -30,6 +31,7 @@ function read() {
     user: said.get("user") ?? "",
     similar: said.get("similar") ?? "",
     sort: said.get("sort") ?? "",
+    distinct: said.get("distinct") ?? "",
     k: Math.min(Math.max(Math.round(Number(said.get("k"))) || PAGE, 1), facts.most),
     open: list("open"),
   };
@@ -40,10 +42,38 @@ function address(values = asked) {
   return query({ ...values, k: values.k === PAGE ? "" : values.k });
 }
 
-const fields = () => has.columns.map((column) => column.name).join(",");
+const counts = () => has.columns.map((column) => column.name).join(",");
+const fields = () => [...has.columns, ...has.addresses].map((column) => column.name).join(",");
 const common = (values) => ({ filter: values.filter, where: values.where });
-const order = (values) => values.sort || (has.users ? "users" : has.newest ? `-${has.newest}` : "");
-const words = ({ q, prefix, anyway, heads, user }) => ({ q, prefix, anyway, heads, user });
+const words = ({ q, prefix, anyway, heads, user, distinct }) => ({ q, prefix, anyway, heads, user, distinct });
+
+/** The orders to choose from, each with its name: of what is there, or of what was found. */
+function orders({ q }) {
+  const found = [["", say("best")]];
+  const all = [[has.users && "users", say("met")], [has.newest && `-${has.newest}`, say("newest")], ["id", say("byId")]];
+  const columns = has.columns.filter(({ type }) => type === "number" || type === "date");
+  const byColumn = columns.flatMap(({ name }) => [
+    [name, say("rising", { column: text(name) })],
+    [`-${name}`, say("falling", { column: text(name) })],
+  ]);
+  const before = q.trim() ? found : all.filter(([sort]) => sort);
+  return [...before, ...byColumn.filter(([sort]) => before.every(([other]) => sort !== other))];
+}
+
+/** The one that is chosen, or the first. */
+function order(values) {
+  const names = orders(values).map(([sort]) => sort);
+  return names.includes(values.sort) ? values.sort : names[0];
+}
+
+/** The hits by a column, empty cells last; without weak ones, unless all are. */
+function sorted(hits, sort) {
+  const column = { name: sort.replace(/^-/, "") };
+  const strong = hits.filter((hit) => hit.match !== "weak");
+  const sign = sort.startsWith("-") ? -1 : 1;
+  const before = (a, b) => (a === null) - (b === null) || (a < b ? -sign : a > b ? sign : 0);
+  return (strong.length ? strong : hits).toSorted((a, b) => before(cellOf(a, column), cellOf(b, column)));
+}
 
 /** The answer, with the reasons of what the address says is open. */
 async function answer(values) {
@@ -61,7 +91,10 @@ async function listed(values) {
     return { ...found, facets: {} };
   }
   if (values.q.trim()) {
-    return ask("search", { ...words(values), ...page, facets: fields(), snippet: true, matches: true });
+    const sort = order(values);
+    const asks = sort ? { ...page, k: facts.most } : page;
+    const found = await ask("search", { ...words(values), ...asks, facets: counts(), snippet: true, matches: true });
+    return sort ? { ...found, hits: sorted(found.hits, sort), total: 0 } : found;
   }
   const sort = order(values) === "id" ? "" : order(values);
   // One after the other: of a page no more than one question is under way.
@@ -109,7 +142,7 @@ function more() {
 function show(found, values, newest) {
   const keep = values.offset > 0;
   showHits(found.hits, {
-    columns: has.columns,
+    columns: [...has.columns, ...has.addresses],
     keep,
     explained: found.explained,
     similar: (hit) => `?${query({ ...kept(), similar: name(hit.id) })}`,
@@ -147,6 +180,7 @@ function counted(found, values) {
     return say(filtered ? "thereFiltered" : "there", { n, total: count(found.total) });
   }
   if (!hits().length) return say("none");
+  if (order(values)) return say("sorted", { n });
   return say(byId("more").hidden ? "results" : "resultsOfMore", { n });
 }
 
@@ -200,7 +234,7 @@ function showReasons(is) {
   controls();
 }
 
-/** The switch of reasons and that between heads, the order of what is there, chips and links, as the state has them. */
+/** The switch of reasons and that between heads, the order, chips and links, as the state has them. */
 function controls() {
   if (document.activeElement !== box) box.value = asked.q;
   const pressed = (label, is, run) =>
@@ -214,13 +248,15 @@ function controls() {
       pressed(head ? named(head) : say("headAll"), asked.heads === head, () => go({ heads: head })),
     ),
   );
-  const orders = [[has.users && "users", "met"], [has.newest && `-${has.newest}`, "newest"], ["id", "byId"]];
-  const here = !asked.q.trim() && !asked.similar;
-  byId("order").replaceChildren(
-    ...orders
-      .filter(([sort]) => sort && here)
-      .map(([sort, label]) => pressed(say(label), (order(asked) || "id") === sort, () => go({ sort }))),
-  );
+  const options = (id, pairs, value) => {
+    byId(id).replaceChildren(...pairs.map(([name, label]) => el("option", { value: name }, label)));
+    byId(id).value = value;
+  };
+  const columns = has.columns.filter((column) => column.type === "text").map(({ name }) => name);
+  options("sort", orders(asked), order(asked));
+  options("distinct", [["", say("all")], ...columns.map((name) => [name, say("oneOf", { column: text(name) })])], asked.distinct);
+  byId("sort").parentElement.hidden = Boolean(asked.similar);
+  byId("distinct").parentElement.hidden = !columns.length || !asked.q.trim() || Boolean(asked.similar);
   showChosen(has.columns, asked.filter, asked.where, (filter, where) => {
     byId("where").value = where;
     go({ filter, where });
@@ -249,6 +285,7 @@ function listen() {
   box.addEventListener("input", typed);
   byId("form").addEventListener("submit", submitted);
   byId("more").addEventListener("click", more);
+  for (const id of ["sort", "distinct"]) byId(id).addEventListener("change", () => go({ [id]: byId(id).value }));
   const user = byId("user");
   user.addEventListener("input", () => user.value.trim() || personal(""));
   user.addEventListener("change", () => personal(user.value.trim()));
@@ -278,7 +315,7 @@ function keys() {
 /** What the server has. */
 async function learn() {
   const [info, there] = await Promise.all([ask("info"), ask("facets")]);
-  Object.assign(has, { columns: there.columns, newest: there.newest, users: info.users, heads: Object.keys(info.head_weights) });
+  Object.assign(has, { columns: there.columns, addresses: there.addresses, newest: there.newest, users: info.users, heads: Object.keys(info.head_weights) });
   byId("as-user").classList.remove("waiting");
   byId("as-user").hidden = !info.users;
   byId("condition").hidden = false;

@@ -1,19 +1,14 @@
 // Facets to click, and what was chosen of them. Values are those of the server, which reads them back.
 import { byId, el, owned, text } from "../dom.js";
 import { count, say } from "../words.js";
+import { valueOf } from "./cells.js";
 
 const FEW = 6;
 // As many values of a column as the server tells at most.
 const MOST = 20;
 const opened = new Set();
 
-/** `1990..1999` and yes as a person reads them. */
-function shown(column, value) {
-  if (column.type === "yes/no") return say(value === "yes" ? "yes" : "no");
-  return ["number", "date"].includes(column.type) ? value.replace("..", " – ") : value;
-}
-
-/** The lists. columns: {name, type} each; facets: counts by column; chosen: "column:value" each;
+/** The lists. columns: {name, type, unit} each; facets: counts by column; chosen: "column:value" each;
  *  change: told the new list of these. */
 export function showFacets(columns, facets, chosen, change) {
   const focused = document.activeElement?.dataset?.filter;
@@ -46,7 +41,7 @@ function group(column, counts, chosen, change, again) {
   return el(
     "fieldset",
     {},
-    el("legend", {}, owned(column.name, 60)),
+    el("legend", {}, owned(column.name.replaceAll("_", " "), 60)),
     el("ul", {}, rows),
     cut ? el("p", { class: "quiet" }, say("mostFrequent", { n: MOST })) : null,
     values.length > FEW ? toggle(column, all, values.length, again) : null,
@@ -60,7 +55,7 @@ function row(column, value, n, chosen, change) {
     change(box.checked ? [...chosen, filter] : chosen.filter((one) => one !== filter)),
   );
   const counted = el("span", { class: "quiet" }, n === undefined ? "" : count(n));
-  return el("li", {}, el("label", {}, box, el("span", {}, owned(shown(column, value), 80)), counted));
+  return el("li", {}, el("label", {}, box, el("span", {}, owned(valueOf(column, value), 80)), counted));
 }
 
 function toggle(column, all, n, again) {
@@ -82,7 +77,7 @@ export const chip = (label, without) =>
 export function showChosen(columns, chosen, where, change, others = []) {
   const chips = chosen.map((filter) => {
     const column = columns.find((one) => filter.startsWith(`${one.name}:`)) ?? { name: filter.split(":")[0], type: "" };
-    const value = text(shown(column, filter.slice(column.name.length + 1))).slice(0, 80);
+    const value = text(valueOf(column, filter.slice(column.name.length + 1))).slice(0, 80);
     const name = text(`${column.name}: ${value}`).slice(0, 120);
     const made = chip(owned(name), () => change(chosen.filter((one) => one !== filter), where));
     made.setAttribute("aria-label", say("drop", { filter: name }));

@@ -1,29 +1,18 @@
 // The list of results: titles, what matched, a bar of the score, and reasons that open.
-import { brief, byId, el, owned, text } from "../dom.js";
+import { brief, byId, el } from "../dom.js";
 import { bar, figures, legend, reach } from "../heads.js";
 import { finder, marked } from "../marked.js";
 import { number, say } from "../words.js";
 import { announce } from "../shell.js";
+import { cells, image } from "./cells.js";
 import { explanation } from "./reasons.js";
 
-const LONGEST_CELL = 90;
-const language = document.documentElement.lang;
-const unit = (name) => new Intl.NumberFormat(language, { style: "unit", unit: name, maximumFractionDigits: 0 });
-const dates = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeZone: "UTC" });
-
-/** A length of time in minutes, as "21 min"; null for another column. */
-function minutes({ name, type }, cell) {
-  const found = type === "number" && /^(?:duration_?)?(seconds|minutes)$/i.exec(name);
-  return found ? unit("minute").format(cell / (found[1].toLowerCase() === "seconds" ? 60 : 1)) : null;
-}
-
-const day = (cell) => (/^\d{4}-\d\d-\d\d/.test(cell) ? dates.format(new Date(cell.slice(0, 10))) : cell);
 let given = [];
 
 /** What is shown now. */
 export const hits = () => given;
 
-/** Show rows of an answer. options: columns, {name, type} of those to show; explain(hit), asks for the reasons of
+/** Show rows of an answer. options: columns, {name, type, unit, display} of those to show; explain(hit), asks for the reasons of
  *  one; explained, those of which they are there already, by id; opened(ids), told which are open now; similar(hit), the
  *  address of its neighbours; keep, whether they are added to those that are there. */
 export function showHits(rows, options) {
@@ -58,7 +47,7 @@ function entry(hit, sides, options) {
   const item = el(
     "li",
     { "data-id": String(hit.id) },
-    el("div", { class: "hit" }, el("h2", {}, title), shown, passage(hit, find, shown?.textContent)),
+    el("div", { class: "hit" }, image(hit, options.columns), el("h2", {}, title), shown, passage(hit, find, shown?.textContent)),
     has ? el("div", { class: "score" }, bar(hit, sides), figures(hit)) : null,
     el("a", { class: "like quiet", href: likes, "aria-label": say("likeTitle", { title: shortly(hit) }) }, say("similar")),
   );
@@ -77,24 +66,6 @@ const letters = (value) => value.replace(/[^\p{L}\p{N}]/gu, "");
 function passage(hit, find, shown) {
   if (!hit.snippet || letters(shown ?? "").includes(letters(hit.snippet))) return null;
   return el("p", { class: "snippet" }, marked(hit.snippet, find, 400));
-}
-
-/** The cells of some columns, where there is anything in them. */
-function cells(hit, columns, find) {
-  const shown = columns
-    // A column that is called like a part of a hit has this name beside it.
-    .map((column) => [column, `items.${column.name}` in hit ? hit[`items.${column.name}`] : hit[column.name]])
-    .filter(([, cell]) => cell !== null && cell !== undefined && cell !== "")
-    .map(([{ name, type }, cell]) => {
-      const length = minutes({ name, type }, cell);
-      if (length) return el("span", { title: text(`${name} ${cell}`).slice(0, 80) }, length);
-      const value = type === "list" ? String(cell).replaceAll("|", ", ") : type === "date" ? day(String(cell)) : String(cell);
-      const said = type === "yes/no" ? say(cell ? "yes" : "no") : value;
-      // A number says nothing without its column's name.
-      const label = ["text", "list"].includes(type) ? null : [owned(name.replaceAll("_", " "), 40), " "];
-      return el("span", { title: text(name).slice(0, 80) }, label, marked(said, find, LONGEST_CELL));
-    });
-  return shown.length ? el("p", { class: "cells quiet" }, shown) : null;
 }
 
 function unfold(item, panel) {

@@ -1,0 +1,79 @@
+// Cells as people read them: lengths of time, amounts of money, dates, lists, links and images.
+import { el, owned, text } from "../dom.js";
+import { marked } from "../marked.js";
+import { say } from "../words.js";
+
+const LONGEST = 90;
+const SECONDS = { seconds: 1, minutes: 60, hours: 3600 };
+const language = document.documentElement.lang;
+const dates = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeZone: "UTC" });
+const numbers = (options) => new Intl.NumberFormat(language, { maximumFractionDigits: 2, ...options });
+
+/** Seconds in the unit that suits `most`, the longer end of a range. */
+function duration(seconds, most) {
+  const [unit, size] = most >= 36000 ? ["hour", 3600] : most >= 60 ? ["minute", 60] : ["second", 1];
+  return numbers({ style: "unit", unit, maximumFractionDigits: size === 3600 ? 1 : 0 }).format(seconds / size);
+}
+
+/** An amount: by a code as the language writes it, by a sign as the catalog has it. */
+function money(amount, currency) {
+  const digits = { minimumFractionDigits: Number.isInteger(amount) ? 0 : 2 };
+  if (!/^[A-Z]{3}$/.test(currency)) return currency + numbers(digits).format(amount);
+  return numbers({ ...digits, style: "currency", currency }).format(amount);
+}
+
+function quantity(unit, cell, most = cell) {
+  if (!unit || cell === "") return String(cell);
+  const size = SECONDS[unit];
+  return size ? duration(cell * size, most * size) : money(Number(cell), unit);
+}
+
+/** A value of a facet, or both ends of a range. */
+export function valueOf({ type, unit }, value) {
+  if (type === "yes/no") return say(value === "yes" ? "yes" : "no");
+  if (type !== "number" && type !== "date") return value;
+  const ends = value.split("..");
+  return ends.map((end) => quantity(unit, end, ends.at(-1))).join(" – ");
+}
+
+function written({ type, unit }, cell) {
+  if (type === "number") return quantity(unit, cell);
+  if (type === "yes/no") return say(cell ? "yes" : "no");
+  if (type === "list") return String(cell).replaceAll("|", ", ");
+  return type === "date" && /^\d{4}-\d\d-\d\d/.test(cell) ? dates.format(new Date(cell.slice(0, 10))) : String(cell);
+}
+
+/** A web address, or null for any other text, such as a script. */
+function address(cell) {
+  const to = URL.canParse(cell) ? new URL(cell) : null;
+  return to && ["http:", "https:"].includes(to.protocol) ? to : null;
+}
+
+/** The cell of a hit: a column that is called like a part of a hit has this name beside it. */
+export const cellOf = (hit, { name }) => (`items.${name}` in hit ? hit[`items.${name}`] : hit[name]);
+
+/** The image of a hit; it goes where it cannot be loaded. */
+export function image(hit, columns) {
+  const column = columns.find((one) => one.display === "image");
+  const src = column && address(cellOf(hit, column));
+  if (!src) return null;
+  const gone = (event) => event.target.remove();
+  return el("img", { src, alt: "", loading: "lazy", referrerpolicy: "no-referrer", width: 112, height: 72, onerror: gone });
+}
+
+/** The cells of some columns, where there is anything in them. */
+export function cells(hit, columns, find) {
+  const shown = columns.map((column) => [column, cellOf(hit, column)]).filter(([, cell]) => (cell ?? "") !== "");
+  const made = shown.map(([column, cell]) => {
+    const name = owned(column.name.replaceAll("_", " "), 40);
+    if (column.display) return column.display === "link" && address(cell) ? link(name, address(cell)) : null;
+    // A number says nothing without its column's name, unless it is the only length or amount.
+    const only = column.unit && columns.find(({ unit }) => unit && unit in SECONDS === column.unit in SECONDS);
+    const label = ["text", "list"].includes(column.type) || only === column ? null : [name, " "];
+    const title = text(column.unit ? `${column.name} ${cell}` : column.name).slice(0, 80);
+    return el("span", { title }, label, marked(written(column, cell), find, LONGEST));
+  });
+  return made.some(Boolean) ? el("p", { class: "cells quiet" }, made) : null;
+}
+
+const link = (name, to) => el("a", { href: to, rel: "noreferrer" }, name, " ", owned(to.host, 40));
