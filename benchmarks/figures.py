@@ -73,6 +73,7 @@ CLAIMS = (
     Section("startup", "Starting"),
     Section("serve", "The server"),
     Section("what_if", "Recommending without an item"),
+    Section("map_neighbours", "The map"),
     Section("build_speed", "Building"),
     Section("one_machine", "How far one machine goes"),
     Section("store", "The store"),

@@ -1,4 +1,6 @@
-"""The map of the items: a linear projection, which keeps what it says, and places what is new."""
+"""The map of the items: neighbours stay neighbours, and what is new is placed among them."""
+
+import json
 
 import numpy as np
 import pandas as pd
@@ -17,37 +19,80 @@ def keys_of(engine, head):
 
 
 @pytest.mark.parametrize("head", [None, "collaborative"])
-def test_it_is_the_plane_along_which_the_keys_differ_most(movies, head):
-    found, keys = movies.map(head), keys_of(movies, head)
+def test_it_keeps_more_neighbours_than_two_axes(movies, head):
+    found, keys = movies.map(head), np.asarray(keys_of(movies, head))
     known = np.flatnonzero(keys.any(axis=1))
     assert found.head == (head or movies.models.main_head)
     assert found.items.tolist() == known.tolist()
     assert (found.positions.dtype, found.positions.shape) == (np.float32, (len(known), 2))
-    assert np.abs(found.positions).max() == pytest.approx(1)
-    exact = PCA(2, svd_solver="full").fit(keys[known])
-    np.testing.assert_allclose(found.explained, exact.explained_variance_ratio_, rtol=0.02)
-    # One number scales both axes.
-    spread = found.positions.var(axis=0, ddof=1)
-    ratio = exact.explained_variance_[1] / exact.explained_variance_[0]
-    assert spread[1] / spread[0] == pytest.approx(ratio, rel=0.05)
+    assert np.abs(found.positions).max() == pytest.approx(1, abs=1e-4)
+    axes = PCA(2, random_state=0).fit_transform(found.keys)
+    assert found.neighbours_kept > 1.5 * projection.neighbours_kept(found.keys, axes)
     n_unknown = len(keys) - len(known)
     said = f"Not drawn: {n_unknown} of {len(keys)} items that this head does not know."
     assert found.notes == [said] * bool(n_unknown)
 
 
 def test_a_key_comes_where_its_item_is(movies):
-    found, keys = movies.map(), keys_of(movies, None)
-    np.testing.assert_allclose(found.project(keys), found.positions, atol=1e-5)
-    middle = found.project(keys[:5].mean(axis=0))
-    np.testing.assert_allclose(middle, [found.positions[:5].mean(axis=0)], atol=1e-5)
+    found, keys = movies.map(), np.asarray(keys_of(movies, None))
+    assert np.median(np.abs(found.project(keys) - found.positions)) < 1e-3
     with pytest.raises(QkvError, match="`vectors` are"):
         found.project(np.ones((2, 3)))
 
 
-def test_it_is_made_once_and_is_the_same_when_made_again(movies, movies_path):
-    assert movies.map() is movies.map()
-    again = qkvsearch.open(movies_path).map()
-    np.testing.assert_array_equal(movies.map().positions, again.positions)
+def test_items_beyond_the_sample_are_placed_among_their_nearest(movies, monkeypatch):
+    monkeypatch.setattr(projection, "MAX_EMBEDDED", 100)
+    keys = movies.map().keys
+    positions = projection.positions_of(keys, np.zeros(len(keys), np.int64))
+    by_chance = 10 / len(keys)
+    assert projection.neighbours_kept(keys, positions) > 4 * by_chance
+
+
+def test_languages_of_a_mixed_catalog_are_no_islands():
+    rng = np.random.default_rng(0)
+    topics = np.repeat(rng.normal(size=(6, 16)), 40, axis=0)
+    languages = np.arange(len(topics)) % 2
+    spoken = 6 * np.eye(2)[languages]
+    keys = np.concatenate([topics + rng.normal(size=topics.shape) * 0.4, spoken], axis=1)
+    keys = np.asarray(keys / np.linalg.norm(keys, axis=1, keepdims=True), np.float32)
+
+    def share_of_the_same_language(positions):
+        apart = ((positions[:, None] - positions) ** 2).sum(axis=2)
+        nearest = apart.argsort(axis=1)[:, 1:11]
+        return (languages[nearest] == languages[:, None]).mean()
+
+    assert share_of_the_same_language(projection.positions_of(keys, languages)) < 0.65
+    assert share_of_the_same_language(projection.positions_of(keys, languages * 0)) > 0.9
+
+
+def test_clusters_have_labels_of_their_words(tmp_path):
+    kinds = ["tent camping", "guitar chords", "bread baking"]
+    items = pd.DataFrame({"id": range(90), "title": [f"{kinds[i % 3]} {i}" for i in range(90)]})
+    engine = qkvsearch.build(tmp_path / "w", items=items, encoder="corpus")
+    words = {word for label in engine.map().labels for word in label.words.split(", ")}
+    assert words & {"tent", "camping"}
+    assert words & {"guitar", "chords"}
+    assert words & {"bread", "baking"}
+
+
+def test_it_is_computed_once_and_stored_with_the_build(tmp_path, monkeypatch):
+    items = pd.DataFrame(
+        {"id": range(30), "title": [f"red lamp {i} of {i % 4}" for i in range(30)]}
+    )
+    path = tmp_path / "w"
+    engine = qkvsearch.build(path, items=items, encoder="corpus")
+    first = engine.map()
+    assert engine.map() is first
+    (stored,) = path.glob("builds/*/map-*.json")
+    monkeypatch.setattr(projection, "_embedded", None)
+    again = qkvsearch.open(path)
+    np.testing.assert_allclose(again.map().positions, first.positions, atol=1e-4)
+    monkeypatch.undo()
+    damaged = json.loads(stored.read_text())
+    damaged["content"]["positions"][0] = [9, 9]
+    stored.write_text(json.dumps(damaged))
+    mended = qkvsearch.open(path).map()
+    np.testing.assert_allclose(mended.positions, first.positions, atol=1e-4)
 
 
 def test_a_query_has_its_place_and_the_keys_that_it_weighs_most(movies):
@@ -93,7 +138,7 @@ def test_few_items_have_a_map_too(tmp_path, titles):
     items = pd.DataFrame({"id": range(len(titles)), "title": titles})
     found = qkvsearch.build(tmp_path / "w", items=items, encoder="corpus").map(query="kettle")
     assert np.isfinite(found.positions).all()
-    assert np.isfinite(found.explained).all()
+    assert 0 <= found.neighbours_kept <= 1
     assert len(found.items) + (bool(found.notes) and "Not drawn" in found.notes[0]) >= 1
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,7 +57,7 @@ class OpenBuild:
     """
 
     def __init__(self, workspace: Workspace) -> None:
-        self.workspace = workspace
+        self.workspace, self._map_lock = workspace, Lock()
         self.snapshot: Snapshot = workspace.open()
         self.catalog = self.snapshot.catalog
         self.models = StoredModels(self.snapshot)
@@ -465,8 +466,9 @@ class OpenBuild:
         check(k=k)
         if query is not None and user is not None:
             raise QkvError("a map has the place of one: leave out `query` or `user`")
-        if head not in self._maps:
-            self._maps[head] = projection.item_map(self.recommender, head)
+        with self._map_lock:  # another thread may be computing it
+            if head not in self._maps:
+                self._maps[head] = projection.item_map(self.recommender, head)
         item_map = self._maps[head]
         if query is not None:
             return projection.with_query(item_map, self.texts, check_text("query", query), k)

@@ -1,16 +1,21 @@
-"""A map of items: their keys projected to a plane, and a query or a user among them."""
+"""A map of items: similar items are near each other; a query or a user among them."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from qkvsearch.collaborative.preferences import COLLABORATIVE
 from qkvsearch.engine.export_embeddings import dense_head
-from qkvsearch.errors import QkvError
+from qkvsearch.errors import DamagedError, QkvError
+from qkvsearch.index.stored_models import StoredModels
 from qkvsearch.recommend.recommend import Recommender
 from qkvsearch.retrieval import DenseKeys, Ranking
 from qkvsearch.retrieval.approximate import Filter, score_candidates
@@ -18,11 +23,32 @@ from qkvsearch.retrieval.dense_keys import ItemKeys
 from qkvsearch.retrieval.remote_keys import RemoteRows
 from qkvsearch.search.candidates import ranked
 from qkvsearch.search.text_search import TextSearch
+from qkvsearch.storage.checksums import read_checksummed, write_checksummed
 from qkvsearch.text.labelled import LabelledVectors
+from qkvsearch.text.languages import CODES, ENGLISH, NONE, languages_of, stop_words
 
 # Of more items a random sample is drawn, always the same one.
 MAX_DRAWN, SEED = 20_000, 0
 SAMPLE_NOTE = "{:,} of {:,} items, a random sample, always the same."
+# t-SNE places a sample of at most so many items, and each other item is placed among the nearest of
+# them (`benchmarks/claims/map_neighbours.py`).
+MAX_EMBEDDED, N_NEAREST = 5_000, 2
+PERPLEXITY, ITERATIONS, ANGLE = 30, 500, 0.6
+# Neighbours of how many items are compared to say how many the map keeps.
+K_COMPARED, N_COMPARED = 10, 500
+# Items of a cluster with a label, and clusters at most; characters of a text that are read.
+ITEMS_EACH, MAX_CLUSTERS, MAX_CHARACTERS = 25, 14, 300
+WORD = re.compile(r"[^\W\d_]{3,}")
+# Decimals of a stored position.
+DECIMALS = 4
+
+
+class MapLabel(NamedTuple):
+    """The words that a cluster of items has more often than the others, and its middle."""
+
+    words: str
+    x: float
+    y: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,55 +66,69 @@ class MapPoint:
 
 @dataclass(frozen=True, eq=False)
 class ItemMap:
-    """The items' keys in one dense head, projected to their first two principal components
-    (scikit-learn's `PCA`, with the randomized solver by Halko, Martinsson and Tropp 2011 and a
-    fixed seed).
+    """The items in two dimensions, so that neighbours in one dense head are neighbours here
+    (t-SNE, van der Maaten and Hinton 2008, by scikit-learn, with a fixed seed).
 
     items: int64 (n,), the rows of the items that are drawn. positions: float32 (n, 2), divided by
-    the largest coordinate. explained: float32 (2,), the share of the keys' variance along each
-    axis; the rest is lost. So items that are far apart differ, but items that are close need not be
-    similar; `similar` tells which ones are. The axes have no meaning. notes: how many items are not
-    drawn. point: the query or user that the map was requested for.
+    the largest coordinate. neighbours_kept: of the ten items most similar to an item, the share
+    that is among its ten nearest here. labels: words of clusters. Distances between clusters and
+    the axes mean little. notes: how many items are not drawn. point: the query or user that the
+    map was requested for.
     """
 
     head: str
     items: np.ndarray
     positions: np.ndarray
-    explained: np.ndarray
+    neighbours_kept: float
+    labels: Sequence[MapLabel]
     notes: Sequence[str]
-    center: np.ndarray = field(repr=False)
-    axes: np.ndarray = field(repr=False)
+    keys: np.ndarray = field(repr=False)
     point: MapPoint | None = None
 
     def __repr__(self) -> str:
-        return f"<ItemMap by {self.head}: {len(self.items):,} items, {self.explained.sum():.0%}>"
+        kept = f"{self.neighbours_kept:.0%} of neighbours kept"
+        return f"<ItemMap by {self.head}: {len(self.items):,} items, {kept}>"
 
     def project(self, vectors: np.ndarray) -> np.ndarray:
-        """Return the positions, float32 (n, 2), of vectors (n, d) of the head's space, such as
-        those of `Engine.encode`. The projection is linear: an item's key is projected to the item,
-        and the mean of keys to the mean of their positions. Vectors longer than the keys may be
-        outside of [−1, 1]. Raises `QkvError` for another d.
+        """Return positions, float32 (n, 2), for vectors (n, d) of the head's space, such as those
+        of `Engine.encode`: among the most similar items. An item's key comes where the item is.
+        Raises `QkvError` for another d.
         """
         rows = np.atleast_2d(np.asarray(vectors, dtype=np.float32))
-        if rows.ndim != 2 or rows.shape[1] != len(self.center):
+        if rows.ndim != 2 or rows.shape[1] != self.keys.shape[1]:
             raise QkvError(
-                f"`vectors` are (n, {len(self.center)}) by {self.head}, not {rows.shape}"
+                f"`vectors` are (n, {self.keys.shape[1]}) by {self.head}, not {rows.shape}"
             )
-        return np.asarray((rows - self.center) @ self.axes.T, dtype=np.float32)
+        return _among(_normalized(rows), self.keys, self.positions)
 
 
 def item_map(recommender: Recommender, head: str | None) -> ItemMap:
-    """Return the map of all items that the head knows, or of a fixed sample of many."""
-    name = COLLABORATIVE if head == COLLABORATIVE else dense_head(recommender.models, head)
-    keys = _keys(recommender, name).vectors
-    rows, notes = _drawn(keys)
-    points = np.asarray(keys[rows], dtype=np.float32)
-    center, axes, explained = _plane(points)
-    positions = (points - center) @ axes.T
-    scale = float(np.abs(positions).max(initial=0)) or 1.0
-    axes = axes / np.float32(scale)
-    positions = np.clip(positions / np.float32(scale), -1, 1)
-    return ItemMap(name, rows, positions, explained, notes, center, axes)
+    """Return the map of all items that the head knows, or of a fixed sample of many. It is computed
+    once for a build and stored beside it, if its folder can be written.
+    """
+    models = recommender.models
+    name = COLLABORATIVE if head == COLLABORATIVE else dense_head(models, head)
+    vectors = _keys(recommender, name).vectors
+    rows, notes = _drawn(vectors)
+    keys = _normalized(np.asarray(vectors[rows], dtype=np.float32))
+    path = models.snapshot.segments[-1].folder / f"map-{name}.json"
+    stored: dict[str, Any] = {}
+    with suppress(OSError, DamagedError):  # FileNotFoundError, mostly
+        stored = read_checksummed(path)
+    if len(stored.get("positions", ())) != len(rows):
+        texts = _texts(models, rows)
+        languages = _languages(models, texts)
+        positions = positions_of(keys, np.unique(languages, return_inverse=True)[1])
+        stored = {
+            "positions": positions.astype(np.float64).round(DECIMALS).tolist(),
+            "kept": neighbours_kept(keys, positions),
+            "labels": _labels(positions, texts, languages),
+        }
+        with suppress(OSError):  # a folder that may only be read
+            write_checksummed(path, stored)
+    positions = np.array(stored["positions"], dtype=np.float32).reshape(-1, 2)
+    labels = [MapLabel(*label) for label in stored["labels"]]
+    return ItemMap(name, rows, positions, stored["kept"], labels, notes, keys)
 
 
 def _keys(recommender: Recommender, head: str) -> ItemKeys[Any]:
@@ -117,18 +157,117 @@ def _drawn(keys: np.ndarray | RemoteRows) -> tuple[np.ndarray, list[str]]:
     return np.sort(drawn), notes
 
 
-def _plane(points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the mean (d,), two axes (2, d), and their shares of variance, (2,), or zeros."""
-    n, d = points.shape
-    axes, explained = np.zeros((2, d), np.float32), np.zeros(2, np.float32)
-    if n < 2 or not np.ptp(points, axis=0).any():
-        return points.sum(axis=0) / np.float32(max(n, 1)), axes, explained
-    from sklearn.decomposition import PCA
+def _normalized(keys: np.ndarray) -> np.ndarray:
+    """Return the rows with length 1; zeros stay."""
+    return keys / np.maximum(np.linalg.norm(keys, axis=1, keepdims=True), np.float32(1e-12))
 
-    pca = PCA(min(2, n, d), svd_solver="randomized", random_state=SEED).fit(points)
-    shares = pca.explained_variance_ratio_
-    axes[: len(shares)], explained[: len(shares)] = pca.components_, shares
-    return pca.mean_.astype(np.float32), axes, explained
+
+def _texts(models: StoredModels, rows: np.ndarray) -> list[str]:
+    """Return the beginning of what each of these items says."""
+    columns = ["title", *models.snapshot.facts["text_columns"]]
+    cells = models.snapshot.catalog.cells(rows, list(dict.fromkeys(columns)))
+    return [" ".join(str(cell)[:MAX_CHARACTERS] for cell in row if cell) for row in cells]
+
+
+def _languages(models: StoredModels, texts: Sequence[str]) -> list[str]:
+    """Return the language of each text; that of the build, unless it is mixed."""
+    language = models.snapshot.facts.get("language", NONE)
+    if language != NONE:
+        return [language] * len(texts)
+    return [CODES.get(code, code) for code in languages_of(texts)]
+
+
+def positions_of(keys: np.ndarray, languages: np.ndarray) -> np.ndarray:
+    """Return positions, float32 (n, 2). Where there are several languages, what all items of one
+    have in common is subtracted, so that the languages are not islands.
+    """
+    if languages.any():
+        means = [keys[languages == language].mean(axis=0) for language in range(max(languages) + 1)]
+        keys = _normalized(keys - np.array(means)[languages])
+    n = len(keys)
+    sample = np.arange(n)
+    if n > MAX_EMBEDDED:
+        sample = np.sort(np.random.default_rng(SEED).choice(n, MAX_EMBEDDED, replace=False))
+    plane = _embedded(keys[sample])
+    plane -= plane.mean(axis=0)
+    plane /= np.abs(plane).max(initial=1e-9)
+    positions = _among(keys, keys[sample], plane)
+    positions[sample] = plane
+    return positions
+
+
+def _embedded(keys: np.ndarray) -> np.ndarray:
+    n = len(keys)
+    if n < 5 or not np.ptp(keys, axis=0).any():  # nothing to compare: a circle
+        angles = np.linspace(0, 2 * np.pi, n, endpoint=False)
+        return np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+    from sklearn.manifold import TSNE
+
+    tsne = TSNE(
+        perplexity=min(PERPLEXITY, (n - 1) / 3), init="pca" if keys.shape[1] > 1 else "random",
+        max_iter=ITERATIONS, angle=ANGLE, random_state=SEED,
+    )  # fmt: skip
+    with threadpool_limits(1):  # on busy cores, its threads would wait for each other
+        return np.asarray(tsne.fit_transform(keys), dtype=np.float32)
+
+
+def _among(rows: np.ndarray, keys: np.ndarray, positions: np.ndarray) -> np.ndarray:
+    """Return positions, float32 (n, 2), for rows of length 1: the mean of those of the most similar
+    keys, the more weight the more similar.
+    """
+    k = min(N_NEAREST, len(keys))
+    placed = np.empty((len(rows), 2), dtype=np.float32)
+    for start in range(0, len(rows), 1000):
+        cosines = rows[start : start + 1000] @ keys.T
+        nearest = np.argpartition(-cosines, k - 1, axis=1)[:, :k]
+        best = np.take_along_axis(cosines, nearest, axis=1)
+        weights = (1 + 1e-5 - np.minimum(best, 1).astype(np.float64)) ** -3
+        weights /= weights.sum(axis=1, keepdims=True)
+        placed[start : start + 1000] = np.einsum("nk,nkd->nd", weights, positions[nearest])
+    return placed
+
+
+def neighbours_kept(keys: np.ndarray, positions: np.ndarray) -> float:
+    """Return the share of the nearest items by keys that are among the nearest in the plane."""
+    k = min(K_COMPARED, len(keys) - 1)
+    if k < 1:
+        return 1.0
+    rows = np.random.default_rng(SEED).permutation(len(keys))[:N_COMPARED]
+    n_kept = 0
+    for row in rows.tolist():
+        cosines = keys @ keys[row]
+        distances = ((positions - positions[row]) ** 2).sum(axis=1)
+        cosines[row], distances[row] = -np.inf, np.inf
+        by_key = np.argpartition(-cosines, k - 1)[:k]
+        n_kept += len(np.intersect1d(by_key, np.argpartition(distances, k - 1)[:k]))
+    return n_kept / (k * len(rows))
+
+
+def _labels(
+    positions: np.ndarray, texts: Sequence[str], languages: Sequence[str]
+) -> list[MapLabel]:
+    """Return the two words that tell each cluster of items best from the others."""
+    n_clusters = min(len(texts) // ITEMS_EACH, MAX_CLUSTERS)
+    if n_clusters < 2:
+        return []
+    from sklearn.cluster import KMeans
+
+    common = frozenset().union(*map(stop_words, {ENGLISH, *languages}))
+    words = [set(WORD.findall(text.casefold())) - common for text in texts]
+    totals = Counter(word for those in words for word in those)
+    with threadpool_limits(1):
+        clusters = KMeans(n_clusters, n_init=3, random_state=SEED).fit(positions)
+    labels = []
+    for cluster, middle in enumerate(clusters.cluster_centers_.tolist()):
+        members = np.flatnonzero(clusters.labels_ == cluster).tolist()
+        counts = Counter(word for row in members for word in words[row])
+        lift = {
+            word: (n / len(members)) * np.log(n * len(texts) / (totals[word] * len(members)))
+            for word, n in counts.items()
+        }
+        best = [word for _, word in sorted((-value, word) for word, value in lift.items())[:2]]
+        labels.append(MapLabel(", ".join(best), *middle))
+    return labels
 
 
 def with_query(base: ItemMap, texts: TextSearch, query: str, k: int) -> ItemMap:

@@ -24,7 +24,7 @@ PRICES = set(
 CODES, IS_SIGN = frozenset(CURRENCY_CODES.split()), re.compile(f"[{CURRENCY_SYMBOLS}]")
 # Signs that one currency alone has. "$" and "¥" are of several, and are shown as they are.
 CODE_OF_SIGN = {"€": "EUR", "£": "GBP", "₹": "INR", "₽": "RUB", "₩": "KRW", "₺": "TRY", "₪": "ILS"}
-# A currency is shown if at least this share of the filled cells had it.
+# Of the filled cells, at least this share is of one kind.
 MIN_SHARE = 0.95
 # The items of the sample that is read first, and the most characters of an address.
 SAMPLE_SIZE, MAX_ADDRESS = 200, 2000
@@ -88,7 +88,8 @@ def address_columns(catalog: StoredCatalog) -> list[dict[str, Any]]:
     displayed: list[dict[str, Any]] = []
     for index, column in enumerate(texts):
         filled = [str(row[index]) for row in cells if row[index] not in (None, "")]
-        if not filled or not all(map(_is_address, filled)):
+        n_filled, filled = len(filled), list(filter(_is_address, filled))
+        if not filled or len(filled) < MIN_SHARE * n_filled:
             continue
         is_image = bool(IMAGES & set(words_of(column.name))) or all(map(_is_image, filled))
         display = "image" if is_image else "link"

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -149,6 +149,17 @@ def guess(texts: Sequence[str]) -> Language:
     if code not in CODES:
         return Language(NONE, f"guessed from {n_texts}: {code}, which has no stemmer here")
     return Language(CODES[code], f"guessed from {n_texts}")
+
+
+def languages_of(texts: Iterable[str]) -> list[str]:
+    """Return the ISO 639-1 code of each text's language, "" for a text without a word.
+
+    >>> languages_of(["die Jacke und der Hut", "the coat and the hat", "42"])
+    ['de', 'en', '']
+    """
+    classify = _classifier()
+    starts = (text[:MAX_CHARACTERS] for text in texts)
+    return [classify(text) if LETTERS.search(text) else "" for text in starts]
 
 
 @lru_cache(maxsize=1)

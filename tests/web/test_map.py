@@ -38,7 +38,8 @@ def test_items_are_where_the_engine_puts_them(asked, movies, head):
     ids, titles = movies.catalog.names(wanted.items)
     assert (found["items"]["ids"], found["items"]["titles"]) == (ids, titles)
     assert (found["head"], found["n"]) == (wanted.head, len(wanted.items))
-    np.testing.assert_allclose(found["explained"], wanted.explained, atol=6e-5)
+    assert found["neighbours_kept"] == wanted.neighbours_kept
+    assert [tuple(label.values()) for label in found["labels"]] == list(wanted.labels)
     assert found["heads"] == ["lsa", "contrastive", "collaborative"]
     assert found["notes"] == list(wanted.notes)
     assert found["point"] is None

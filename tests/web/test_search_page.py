@@ -1,8 +1,10 @@
 """Filters by values of facets, counts beside them, and why one hit has its score, over HTTP."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import qkvsearch
 from qkvsearch.retrieval import Components, ScoreComponent
 from qkvsearch.web.api.explain_routes import MAX_KEYS, MAX_QUERY, word_table
 
@@ -124,3 +126,52 @@ def test_matches_come_without_the_parts(client):
     hit = client.get("/api/v1/search?q=bread&k=1&matches=true").json()["hits"][0]
     assert hit["matches"]
     assert "parts" not in hit
+
+
+def test_units_come_from_names_and_cells_and_are_never_guessed(tmp_path):
+    items = pd.DataFrame(
+        {
+            "id": range(20),
+            "title": [f"lamp {i}" for i in range(20)],
+            "price": [f"{i},50 €" for i in range(20)],
+            "Preis": [f"{i}.50" for i in range(20)],
+            "price_usd": range(20),
+            "rent": ["$5", "5 €"] * 10,
+            "top": range(20),
+            "fee": ["$3", *("4" for _ in range(19))],
+            "runtime_min": range(20),
+            "price_min": range(20),
+            "seconds": [60 * i for i in range(20)],
+        }
+    )
+    engine = qkvsearch.build(tmp_path / "w", items=items, encoder="corpus")
+    units = {name: engine.items.unit(name) for name in items.columns[2:]}
+    assert units == {
+        "price": "EUR", "Preis": "", "price_usd": "USD", "rent": "", "top": "", "fee": "",
+        "runtime_min": "minutes", "price_min": "", "seconds": "seconds",
+    }  # fmt: skip
+    ends = [
+        int(end)
+        for range_ in engine.items.facets("seconds")["seconds"]
+        for end in range_.split("..")
+    ]
+    assert all(
+        low % 60 == 0 and (high + 1) % 60 == 0
+        for low, high in zip(ends[::2], ends[1::2], strict=True)
+    )
+
+
+def test_images_of_others_may_be_loaded_where_a_column_has_them(asking, tmp_path):
+    columns = {"id": [1, 2], "title": ["red lamp", "blue lamp"]}
+    for name, cell, allowed in (
+        ("poster", "https://images.example/poster?id=1", True),
+        ("site", "https://shop.example/a.jpg", True),
+        ("site", "https://shop.example/a", False),
+        ("image", "javascript:alert(1)", False),
+    ):
+        path = tmp_path / f"{name}{len(cell)}"
+        qkvsearch.build(path, items=pd.DataFrame({**columns, name: cell}), encoder="corpus").close()
+        with asking(path) as client:
+            policies = {p: client.get(p).headers["content-security-policy"] for p in ("/", "/map")}
+        assert ("img-src 'self' data: https: http:" in policies["/"]) == allowed
+        assert "http" not in policies["/map"]

@@ -95,15 +95,26 @@ class PlacedItems(BaseModel):
     y: list[float]
 
 
+class MapLabel(BaseModel):
+    """The words of a cluster of items, and its middle."""
+
+    words: str
+    x: float
+    y: float
+
+
 class MappedItems(BaseModel):
-    """Items on two principal components. explained: the share of the variance that each keeps."""
+    """Items placed by t-SNE. neighbours_kept: the share of the ten items most similar to an item
+    that are among its ten nearest here.
+    """
 
     head: str
     heads: list[str]
     columns: list[str]
     built: str
     notes: list[str]
-    explained: list[float]
+    neighbours_kept: float
+    labels: list[MapLabel]
     n: int
     items: PlacedItems | None
     colour: ColourCodes | None
@@ -114,7 +125,7 @@ class MappedItems(BaseModel):
 async def item_map(
     service: RequestService, parameters: Annotated[MapParameters, Query()]
 ) -> Response:
-    """Items that are far apart differ; items that are close need not be similar."""
+    """Similar items are near each other. The first map of a build takes some seconds."""
     check_count(service, parameters.k)
     return await service.ask(lambda engine: as_json(map_items(engine.current_build, parameters)))
 
@@ -133,7 +144,8 @@ def map_items(build: OpenBuild, parameters: MapParameters) -> dict[str, Any]:
         "columns": columns,
         "built": build.snapshot.created,
         "notes": list(item_map.notes),
-        "explained": _rounded(item_map.explained),
+        "neighbours_kept": item_map.neighbours_kept,
+        "labels": [label._asdict() for label in item_map.labels] if wants_items else [],
         "n": len(item_map.items),
         "items": _items(build, item_map) if wants_items else None,
         "colour": _colour(build, item_map, columns, parameters.colour) if wants_items else None,

@@ -42,8 +42,8 @@ export async function ask(path, values = {}, options = {}) {
       throw new Refused(0, say("offline"));
     }
     if (answer.ok) return answer.json();
-    if (answer.status === 429 && tries < 3) {
-      await new Promise((done) => setTimeout(done, 1000 * Number(answer.headers.get("Retry-After") ?? 1)));
+    if (answer.headers.has("Retry-After") && tries < 3) {
+      await new Promise((done) => setTimeout(done, 1000 * Number(answer.headers.get("Retry-After"))));
       continue;
     }
     const problem = await answer.json().catch(() => ({ detail: answer.statusText }));

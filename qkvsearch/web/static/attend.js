@@ -3,8 +3,8 @@ import { ask, latest, query } from "./api.js";
 import { HeadGrid } from "./attend/heads.js";
 import { Lines } from "./attend/lines.js";
 import { MOST, WeightMap } from "./attend/map.js";
-import { average, byWeight, largest, Reading } from "./attend/reading.js";
-import { cosineTable, spreadTable } from "./attend/tables.js";
+import { byWeight, Reading } from "./attend/reading.js";
+import { cosineTable } from "./attend/tables.js";
 import { byId, el, text } from "./dom.js";
 import { announce, begin, onKey, remember, state } from "./shell.js";
 import { count, facts, say, share } from "./words.js";
@@ -21,7 +21,7 @@ const EXAMPLES = [
   { text: "deep learning with attention <PAD> <PAD>", word: "attention", at: "learning", mask: "padding" },
 ];
 const MASKS = ["none", "padding", "causal"];
-const VIEWS = ["one", "mean", "spread"];
+const VIEWS = ["one", "mean"];
 const given = state();
 const whole = (name) => (/^\d+$/.test(given.get(name) ?? "") ? Number(given.get(name)) : null);
 
@@ -156,7 +156,6 @@ function drawPlace(isTold) {
   lines.draw(words, weights(), hasLayers);
   map.draw(words, weights(), name);
   byId("map-said").textContent = mapSaid();
-  byId("spread").hidden = chosen.view !== "spread" || !hasLayers;
   for (const id of ["mask", "view"]) {
     for (const button of byId(id).querySelectorAll("button")) button.setAttribute("aria-pressed", button.value === chosen[id]);
   }
@@ -190,34 +189,6 @@ function drawWord(i) {
   lines.show(i);
   map.show(i);
   byId("sentence").textContent = sentence(i);
-  if (!byId("spread").hidden) drawSpread(i);
-}
-
-function drawSpread(i) {
-  const { words, heads } = reading;
-  const { layer } = chosen;
-  const spread = reading.spread(layer, i);
-  const mean = reading.mean(layer)[i];
-  const first = largest(mean);
-  const every = words.flatMap((_, word) => reading.spread(layer, word).map((one) => one.distance));
-  byId("spread-said").textContent = [
-    say("spread", {
-      heads,
-      word: `“${text(words[i])}”`,
-      first: `“${text(words[first])}”`,
-      weight: share(mean[first] ?? 0),
-      others: spread.filter((one) => one.top !== first).length,
-      distance: share(average(spread.map((one) => one.distance))),
-    }),
-    say("spreadLayer", { layer, distance: share(average(every)) }),
-  ].join(" ");
-  byId("spread-table").replaceChildren(
-    spreadTable(words, spread, (head) => {
-      Object.assign(chosen, { head, view: "one" });
-      drawPlace(true);
-      byId("view").querySelector('[value="one"]').focus();
-    }),
-  );
 }
 
 // --- what is chosen ---
@@ -312,20 +283,10 @@ function start() {
     drawPlace(true);
   });
   for (const id of ["lines", "map"]) byId(id).addEventListener("mouseleave", () => reading && drawWord(chosen.word));
-  for (const box of document.querySelectorAll(".scrolls")) watch(box);
   keys();
   begin();
   fill();
   asks();
-}
-
-/** What can be scrolled sideways can be reached by keyboard. */
-function watch(box) {
-  new ResizeObserver(() => {
-    const has = box.scrollWidth > box.clientWidth + 1;
-    if (has && !box.querySelector("button")) box.tabIndex = 0;
-    else box.removeAttribute("tabindex");
-  }).observe(box);
 }
 
 function keys() {

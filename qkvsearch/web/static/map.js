@@ -67,11 +67,12 @@ function showItems(found) {
   options("colour", [...new Set([NO_COLOUR, ...found.columns, column])], column, (name) =>
     name === NO_COLOUR ? say("noColour") : text(name).slice(0, 60),
   );
-  const kept = found.explained[0] + found.explained[1];
-  byId("explained").textContent = say("explained", { n: count(found.n), share: share(kept), head: found.head });
+  const shares = { n: count(found.n), share: share(found.neighbours_kept), head: found.head };
+  const groups = say("groups", { words: found.labels.map((label) => text(label.words)).join("; ") });
+  byId("explained").textContent = `${say("explained", shares)} ${found.labels.length ? groups : ""}`;
   byId("over").setAttribute("aria-label", say("canvas", { n: count(found.n) }));
   notes(found.notes);
-  map.load(new Points(found.items.x, found.items.y), found.colour, isOther);
+  map.load(new Points(found.items.x, found.items.y), found.colour, isOther, found.labels);
   drawLegend(found.colour);
   if (isOther || placed === null) asksPlace();
 }

@@ -7,7 +7,7 @@ import { choice, chosen, isSomebody, question, read, STEP, written } from "./rec
 import { actions, rating, standing } from "./recommend/entry.js";
 import { listed, showHits } from "./recommend/hits.js";
 import { learnTitles, loadHistory, missing, showChosen, showHistory, titleOf, titles } from "./recommend/people.js";
-import { isRated, highest, lowest, ofDigit, useScale } from "./recommend/ratings.js";
+import { isRated, highest, lowest, useScale } from "./recommend/ratings.js";
 import { askToRecord, showRecording } from "./recommend/recording.js";
 import { showSliders, startSliders } from "./recommend/sliders.js";
 import { announce, begin, onKey, remember, state } from "./shell.js";
@@ -183,14 +183,6 @@ function onItem(run) {
   };
 }
 
-function digit(number) {
-  return onItem((id, title) => {
-    const value = isRated() ? ofDigit(number) : null;
-    if (value !== null) act.rate(id, title, value);
-    else announce(isRated() ? say("outside", { least: rating(lowest()), most: rating(highest()) }) : say("unrated"));
-  });
-}
-
 /** From one listed item to the next. */
 function move(by) {
   return () => {
@@ -210,7 +202,6 @@ function startKeys() {
   onKey("Enter", "Enter", say("helpOpen"), () => false);
   for (const key of ["+", "l"]) onKey(key, key === "l" ? "+ l" : "", say("helpLike"), onItem(act.like));
   for (const key of ["-", "d"]) onKey(key, key === "d" ? "- d" : "", say("helpDislike"), onItem(act.dislike));
-  for (let number = 0; number < 10; number += 1) onKey(String(number), number === 1 ? "1 … 9 0" : "", say("helpRate"), digit(number));
   onKey("x", "x", say("helpRemove"), onItem((id, title) => (chosen.has(id) ? act.remove : act.leaveOut)(id, title)));
   onKey("Escape", "Esc", say("helpEscape"), () => byId("box").focus());
 }

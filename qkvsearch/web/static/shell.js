@@ -54,7 +54,7 @@ const isTyping = (target) =>
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
-  if (document.querySelector("dialog[open]")) return;
+  if (document.querySelector("dialog[open], :popover-open")) return;
   const typing = isTyping(event.target) && !["ArrowDown", "ArrowUp", "Escape"].includes(event.key);
   if (event.target instanceof HTMLSelectElement && event.key !== "Escape") return;
   if (typing || (isTyping(event.target) && event.target.type === "range")) return;

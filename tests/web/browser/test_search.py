@@ -107,7 +107,7 @@ def test_an_empty_box_shows_what_is_there(visit, site):
         assert page.locator("#hits > li").count() == 20
         first = json.loads(site.get("/api/v1/items?sort=users&k=1")[2])["rows"][0]
         assert titles(page)[0] == first["title"]
-        page.get_by_role("button", name="By id").click()
+        page.select_option("#sort", "id")
         page.wait_for_function("() => document.querySelector('#hits li').dataset.id == 'v001'")
         assert address(page)["sort"] == ["id"]
         assert page.locator("#facets fieldset").count()
@@ -404,3 +404,94 @@ def test_results_come_first_and_the_switch_to_reasons_is_remembered(visit, site,
         expect(page.locator("#hits .figures b").first).to_be_visible()
         page.locator("#heads button").first.click()
         expect(page.locator("#hits .figures b").first).to_be_hidden()
+
+
+DOT = '<svg xmlns="http://www.w3.org/2000/svg" width="8" height="8"/>'
+
+
+@pytest.fixture(scope="module")
+def shop(chromium, serving, tmp_path_factory):
+    """A server of a catalog with images, pages, prices and lengths of time, and some scripts."""
+    n = 40
+    columns = {
+        "id": [f"s{i}" for i in range(n)],
+        "title": [f"tent number {i}" for i in range(n)],
+        "price": [f"${19 + i}.50" for i in range(n)],
+        "minutes": [20 + 7 * i for i in range(n)],
+        "brand": [["Alpin", "Fjord"][i % 2] for i in range(n)],
+        "image": [f"https://images.example/{i}.png" for i in range(n)],
+        "website": [f"https://shop.example/{i}" for i in range(n)],
+    }
+    path = tmp_path_factory.mktemp("shop") / "ws"
+    engine = qkvsearch.build(path, items=pd.DataFrame(columns), encoder="corpus")
+    script = "javascript:document.title=1"
+    evil = {"id": "s0", "title": "tent number 0", "image": script, "website": script}
+    engine.add(pd.DataFrame([evil]))
+    engine.close()
+    with serving(path, "--read-only") as server:
+        yield server
+
+
+@pytest.fixture
+def in_shop(browsing, shop):
+    """A page of the shop, and what was requested for its images."""
+    with browsing() as context:
+        page, asked = context.new_page(), []
+
+        def image(route):
+            asked.append(route.request.headers)
+            route.fulfill(body=DOT, content_type="image/svg+xml")
+
+        page.route("https://images.example/**", image)
+        page.goto(shop.url + "/?q=tent")
+        loaded(page)
+        yield page, asked
+
+
+def test_images_links_prices_and_times_are_shown_and_scripts_are_not(in_shop, shop):
+    page, asked = in_shop
+    page.wait_for_function("() => [...document.images].some(one => one.naturalWidth)")
+    assert asked
+    assert not any("referer" in headers for headers in asked)
+    cells = page.locator("[data-id=s3] .cells").inner_text()
+    assert "$22.50" in cells
+    assert "41 min" in cells
+    link = page.locator("[data-id=s3] .cells a")
+    assert link.get_attribute("href") == "https://shop.example/3"
+    assert "shop.example" in link.inner_text()
+    page.goto(shop.url + "/?q=tent&sort=price&k=60")
+    loaded(page)
+    assert page.locator("[data-id=s0]").count() == 1
+    assert (
+        page.locator("[data-id=s0] img, main [href^=javascript], main [src^=javascript]").count()
+        == 0
+    )
+    assert "$10" in page.locator("#facets fieldset", has_text="price").inner_text()
+    times = page.locator("#facets fieldset", has_text="minutes").inner_text()
+    assert re.search(r"1 – 2 hr|\d min – \d+ min", times), times
+
+
+def test_results_are_sorted_by_a_column_and_one_is_shown_of_each_value(in_shop):
+    page, _ = in_shop
+    page.select_option("#sort", "-price")
+    page.wait_for_function(f"() => {FIRST}.includes('number 39')")
+    assert page.inner_text("#status").endswith("best results, sorted")
+    assert address(page)["sort"] == ["-price"]
+    page.locator("#hits .title").first.click()
+    page.wait_for_selector(".explanation h3")
+    page.select_option("#distinct", "brand")
+    page.wait_for_function("() => document.querySelectorAll('#hits > li').length < 5")
+    brands = [text.split()[0] for text in page.locator("#hits .cells").all_inner_texts()]
+    assert sorted(brands) == ["Alpin", "Fjord"]
+
+
+def test_on_a_telephone_the_menu_is_a_button(visit, site, expect):
+    with visit(site, viewport={"width": 360, "height": 740}) as page:
+        loaded(page)
+        links = page.locator("header.bar nav a")
+        expect(links.first).to_be_hidden()
+        page.get_by_role("button", name="Menu").click()
+        expect(links.first).to_be_visible()
+        page.keyboard.press("Escape")
+        expect(links.first).to_be_hidden()
+        assert page.locator("header.bar").bounding_box()["height"] < 64

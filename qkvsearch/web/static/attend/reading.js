@@ -46,28 +46,7 @@ export class Reading {
     }
     return found;
   }
-
-  /** Of each head of a layer: what the word `i` reads most from, and how far its row is from that of
-   *  the mean. */
-  spread(layer, i) {
-    const mean = this.mean(layer)[i];
-    return Array.from({ length: this.heads }, (_, head) => {
-      const row = this.of(layer, head)[i];
-      const top = largest(row);
-      return { head, top, weight: row[top] ?? 0, distance: distance(row, mean) };
-    });
-  }
 }
 
 /** Places of a row, the largest weight first. */
 export const byWeight = (row) => row.map((_, j) => j).sort((a, b) => (row[b] ?? -1) - (row[a] ?? -1));
-
-/** The place of the largest. */
-export const largest = (row) => byWeight(row)[0];
-
-/** The total variation of two rows that each add up to 1: the share that has to move. */
-export const distance = (one, other) =>
-  one.reduce((sum, weight, j) => sum + Math.abs((weight ?? 0) - (other[j] ?? 0)), 0) / 2;
-
-/** The mean of numbers. */
-export const average = (numbers) => numbers.reduce((sum, x) => sum + x, 0) / numbers.length;

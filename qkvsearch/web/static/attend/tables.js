@@ -1,31 +1,6 @@
-// Tables beside the map: each head against the mean, and words against themselves in another text.
+// The table of words against themselves in another text.
 import { el, svg, text } from "../dom.js";
 import { number, say, share } from "../words.js";
-
-const bar = (part) =>
-  el("span", { class: "bar-of", "aria-hidden": "true" }, el("i", { style: { width: `${(part * 100).toFixed(1)}%` } }));
-
-/** A row a head: what it reads most from, and how far it is from the mean. `pick(head)` goes there. */
-export function spreadTable(words, spread, pick) {
-  const rows = spread.map((one) =>
-    el(
-      "tr",
-      {},
-      el("th", { scope: "row" }, el("button", { type: "button", class: "plain", onclick: () => pick(one.head) }, String(one.head))),
-      el("td", {}, text(words[one.top])),
-      el("td", { class: "number" }, share(one.weight)),
-      el("td", { class: "number" }, share(one.distance)),
-      el("td", {}, bar(one.distance)),
-    ),
-  );
-  const heading = [
-    ["head", ""],
-    ["readsMost", ""],
-    ["weight", "number"],
-    ["distance", "number"],
-  ].map(([name, kind]) => el("th", { scope: "col", class: kind || null }, say(name)));
-  return el("table", { class: "data" }, el("thead", {}, el("tr", {}, ...heading, el("td"))), el("tbody", {}, rows));
-}
 
 /** A row a word: its cosine before any attention and after each layer, as a line and in numbers. */
 export function cosineTable({ words, cosines }) {

@@ -15,7 +15,7 @@ export class MapCanvas {
     Object.assign(this, { onHover, onPick, onMove });
     [this.under, this.over] = [byId("points"), byId("over")];
     this.view = new View();
-    this.shown = { from: null, name: "", hits: [], marked: null, hasCross: false };
+    this.shown = { from: null, name: "", hits: [], labels: [], marked: null, hasCross: false };
     this.pointers = new Map();
     this.wanted = 0;
     new ResizeObserver(() => this.resize()).observe(byId("map"));
@@ -24,8 +24,9 @@ export class MapCanvas {
   }
 
   /** Other points, and their colours; the view stays unless it is to show all of them. */
-  load(points, colour, showAll) {
+  load(points, colour, showAll, labels) {
     this.points = points;
+    this.shown.labels = labels;
     this.codes = colour?.codes ?? null;
     this.kind = colour?.kind ?? "values";
     this.n = colour?.labels.length ?? 0;

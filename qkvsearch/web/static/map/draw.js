@@ -65,12 +65,13 @@ export function drawOver(canvas, view, shown, ink) {
   const context = canvas.getContext("2d");
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   context.clearRect(0, 0, view.width, view.height);
-  const { from, name, hits, marked, hasCross } = shown;
+  const { from, name, hits, labels, marked, hasCross } = shown;
   if (from) drawLines(context, view, from, hits, ink);
   if (hasCross) cross(context, view.width / 2, view.height / 2, 7, ink.ink);
   if (marked) ring(context, view.toScreen(...marked), 8, ink.ink, ink.paper);
-  if (from) {
-    const taken = [];
+  const taken = [];
+  if (!from) for (const { words, x, y } of labels) label(context, view, view.toScreen(x, y), words, ink, taken, true);
+  else {
     star(context, view.toScreen(...from), ink);
     label(context, view, view.toScreen(...from), name, ink, taken, true);
     for (const hit of hits) label(context, view, view.toScreen(hit.x, hit.y), hit.title, ink, taken, false);

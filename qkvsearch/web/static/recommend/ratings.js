@@ -1,4 +1,4 @@
-// The ratings that the log knows: which there are, and which a digit means.
+// The ratings that the log knows.
 
 let scale = null;
 
@@ -21,15 +21,6 @@ export function choices() {
   const found = [];
   for (let place = 0; low + place * step <= high + 1e-9; place += 1) found.push(rounded(low + place * step));
   return found.reverse();
-}
-
-/** What a digit means, null where it is outside: itself on a scale of up to ten (0 is ten, or none),
- *  else that tenth of the scale. */
-export function ofDigit(digit) {
-  const [low, high] = scale;
-  if (high - low > 10 || high > 100) return rounded(low + ((digit || 10) / 10) * (high - low));
-  const meant = digit === 0 && high >= 10 ? 10 : digit;
-  return meant >= low && meant <= high ? meant : null;
 }
 
 const rounded = (value) => Math.round(value * 100) / 100;

@@ -66,7 +66,8 @@ export function cells(hit, columns, find) {
   const shown = columns.map((column) => [column, cellOf(hit, column)]).filter(([, cell]) => (cell ?? "") !== "");
   const made = shown.map(([column, cell]) => {
     const name = owned(column.name.replaceAll("_", " "), 40);
-    if (column.display) return column.display === "link" && address(cell) ? link(name, address(cell)) : null;
+    if (column.display === "image") return null;
+    if (column.display && address(cell)) return link(name, address(cell));
     // A number says nothing without its column's name, unless it is the only length or amount.
     const only = column.unit && columns.find(({ unit }) => unit && unit in SECONDS === column.unit in SECONDS);
     const label = ["text", "list"].includes(column.type) || only === column ? null : [name, " "];
