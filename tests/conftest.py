@@ -35,7 +35,7 @@ settings.register_profile(
     "qkvsearch", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow]
 )
 # Seconds after which a page in the browser is taken to have stopped.
-WITHIN = 40
+WITHIN = 300
 settings.load_profile("qkvsearch")
 
 # Python 3.11 fails where two threads parse Python at once, as pytest does with each module of a
