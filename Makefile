@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-all test-engines lint lock translations bench mutants faults release clean
+.PHONY: demo test test-all test-engines lint lock translations bench mutants faults wheel release clean
 
 demo: .venv/installed
 	$(BIN)/qkvsearch demo
@@ -24,6 +24,7 @@ lint: .venv/installed-test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+	! [ -x $(BIN)/hadolint ] || $(BIN)/hadolint Dockerfile
 
 # What the course says, gathered for translation in qkvsearch/lessons/locale, and compiled.
 translations: .venv/installed-test
@@ -53,6 +54,16 @@ lock: .venv/installed
 		--python-version 3.11 --generate-hashes --no-annotate --custom-compile-command 'make lock' \
 		--constraint constraints.txt --output-file .ci/requirements.lock \
 		$(addprefix --extra ,encoders test browser milvus spark) pyproject.toml -
+
+# The wheel as people get it: alone in an environment of its own, used from another folder.
+wheel:
+	rm -rf build/wheel && mkdir -p build/wheel
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir build/wheel .
+	$(PYTHON) -m venv build/wheel/venv
+	build/wheel/venv/bin/pip install --quiet --constraint .ci/requirements.lock build/wheel/*.whl
+	cd build/wheel && venv/bin/qkvsearch -q demo >demo.txt
+	cd build/wheel && venv/bin/qkvsearch -w sample:videos search bread --format json | grep -q '"id"'
+	cd build/wheel && venv/bin/python -c 'import qkvsearch; assert "build" in qkvsearch.__file__'
 
 # A wheel and a source distribution in dist/, checked, and the licences of what they need.
 release: .venv/installed-test

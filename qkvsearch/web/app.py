@@ -31,6 +31,8 @@ DESCRIPTION = (
     "Search, recommendations and attention over one workspace. "
     "Fields are those of the command line's JSON; errors are problem details (RFC 9457)."
 )
+# Parameters that say what is asked for; documentation lists them before the others.
+FIRST = ("q", "items", "item", "user", "likes", "text", "query")
 ROUTES = ("ranking", "explain", "catalog", "attend", "map", "server")
 # Routes that change the workspace: a read-only server has none of them.
 WRITE_ROUTES = ("record",)
@@ -64,6 +66,9 @@ class App(FastAPI):
     def openapi(self) -> dict[str, Any]:
         document = super().openapi()
         document["components"]["responses"] = ERROR_RESPONSES
+        for methods in document["paths"].values():
+            for route in methods.values():
+                route.get("parameters", []).sort(key=lambda one: one["name"] not in FIRST)
         if self.state.service.token is not None:
             document["components"]["securitySchemes"] = {
                 "token": {"type": "http", "scheme": "bearer"}

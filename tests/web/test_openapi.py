@@ -76,6 +76,18 @@ def test_every_parameter_says_what_it_means(described):
     assert told == []
 
 
+def test_what_is_asked_for_comes_first(described):
+    paths = described.raw_schema["paths"]
+    first = {
+        path: paths[f"/api/v1/{path}"]["get"]["parameters"][0]["name"]
+        for path in ("search", "similar", "recommend", "attend", "explain/search")
+    }
+    assert first == {
+        "search": "q", "similar": "items", "recommend": "user", "attend": "text",
+        "explain/search": "q",
+    }  # fmt: skip
+
+
 def test_what_an_address_allows_is_all_that_it_has(client):
     refused = client.options("/api/v1/search")
     assert refused.status_code == 405
