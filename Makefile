@@ -60,7 +60,7 @@ wheel:
 	rm -rf build/wheel && mkdir -p build/wheel
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir build/wheel .
 	$(PYTHON) -m venv build/wheel/venv
-	build/wheel/venv/bin/pip install --quiet --constraint .ci/requirements.lock build/wheel/*.whl
+	build/wheel/venv/bin/pip install --quiet --constraint constraints.txt build/wheel/*.whl
 	cd build/wheel && venv/bin/qkvsearch -q demo >demo.txt
 	cd build/wheel && venv/bin/qkvsearch -w sample:videos search bread --format json | grep -q '"id"'
 	cd build/wheel && venv/bin/python -c 'import qkvsearch; assert "build" in qkvsearch.__file__'

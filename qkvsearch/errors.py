@@ -21,6 +21,9 @@ class QkvError(Exception):
     """Base of all errors that are caused by input or circumstances, not by a bug.
 
     Its text is one line that is safe to show in a terminal, whatever it quotes.
+
+    >>> str(QkvError("no item 'a\\x1b[2J'"))
+    "no item 'a\\\\u001b[2J'"
     """
 
     def __str__(self) -> str:

@@ -1,5 +1,6 @@
 """The package as a whole: what an import costs, what the public names are, what the wheel holds."""
 
+import doctest
 import email
 import json
 import os
@@ -60,9 +61,11 @@ def test_search_and_recommend_load_neither_pandas_nor_scikit_learn(movies_path):
         assert not {"pandas", "sklearn", "numba"} & loaded, question
 
 
-def test_every_public_name_resolves_and_is_documented():
+def test_every_public_name_has_an_example():  # which runs, as those of all modules do
+    finder = doctest.DocTestFinder(recurse=False)
     for name in qkvsearch.__all__:
-        assert getattr(qkvsearch, name).__doc__, name
+        (found,) = finder.find(getattr(qkvsearch, name), name, globs={})
+        assert found.examples, name
 
 
 def test_an_unknown_name_is_an_ordinary_attribute_error():

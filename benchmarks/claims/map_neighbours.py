@@ -33,7 +33,7 @@ def on_the_map(name: str, build: Callable[[Path], qkv.Engine]) -> list[Row]:
     task = f"{name}, {len(keys):,} items by {item_map.head}"
     metric = "share of ten neighbours kept"
     return [
-        Row(task, "the map (t-SNE)", metric, item_map.neighbours_kept, seconds),
+        Row(task, "the map (t-SNE)", metric, item_map.neighbours_kept, seconds, 1.0),
         Row(task, "two principal components", metric, neighbours_kept(keys, axes)),
     ]
 

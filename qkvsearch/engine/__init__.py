@@ -77,6 +77,14 @@ class Engine:
     notify: called with a message that names that writer.
 
     Raises `WorkspaceError`.
+
+    >>> import tempfile
+    >>> import pandas as pd
+    >>> items = pd.DataFrame({"id": [1, 2], "title": ["Red lamp", "Blue kettle"]})
+    >>> folder = tempfile.mkdtemp()
+    >>> build(folder, items, encoder="corpus").close()
+    >>> [hit.title for hit in Engine(folder).search("kettle", k=1)]
+    ['Blue kettle']
     """
 
     def __init__(
@@ -469,6 +477,12 @@ def repair(
 ) -> Repaired:
     """Repair a damaged workspace: derive damaged files again from undamaged ones, and list those
     that are lost. Raises `WorkspaceError` if no build can be saved.
+
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> build(folder, "sample:videos").close()
+    >>> repair(folder)
+    Repaired(rebuilt=[], lost=[], notes=[])
     """
     from qkvsearch.index.repair import repair as repair_workspace
 

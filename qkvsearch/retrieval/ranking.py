@@ -39,6 +39,9 @@ class Hit(NamedTuple):
     """One ranked item. `score` is before the softmax, `weight` after it. `match` is how well an
     item answers a text: strong, good or weak. Fields that do not apply to the ranking are None.
     fields: cells of the catalog by the names of the columns.
+
+    >>> Hit(1, "a", "Red lamp", score=2.0, weight=0.5).title
+    'Red lamp'
     """
 
     rank: int
@@ -88,6 +91,10 @@ class Ranking(Sequence[Hit]):
     notes: for the user. query: as it was typed. corrections: the words of the query that were read
     as others. facets: by column, how many of the matching items have each value. reasoning: turns
     the parts of a score into reasons.
+
+    >>> ranking = Ranking([Hit(1, "a", "Red lamp", 2.0, 0.5)], np.array([0]), 1.0, n_candidates=2)
+    >>> ranking[0].title, len(ranking), ranking.to_records()[0]["weight"]
+    ('Red lamp', 1, 0.5)
     """
 
     hits: Sequence[Hit]

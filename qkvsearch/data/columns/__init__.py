@@ -82,6 +82,9 @@ class Columns:
     that says what a row of a log is, and event_weights: what each of its values counts, {"view": 1,
     "purchase": 5, "refund": -1}; 0 is ignored. layout: "rows" (a row an interaction; the default),
     "lists" (a line a user: the user, then items) or "matrix" (a row a user, a column an item).
+
+    >>> Columns(id="SKU", title="Name", types={"Price": "number"}).title
+    'Name'
     """
 
     id: str | None = None

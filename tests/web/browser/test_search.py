@@ -466,7 +466,7 @@ def test_images_links_prices_and_times_are_shown_and_scripts_are_not(in_shop, sh
         page.locator("[data-id=s0] img, main [href^=javascript], main [src^=javascript]").count()
         == 0
     )
-    assert "$10" in page.locator("#facets fieldset", has_text="price").inner_text()
+    assert "$20" in page.locator("#facets fieldset", has_text="price").inner_text()
     times = page.locator("#facets fieldset", has_text="minutes").inner_text()
     assert re.search(r"1 – 2 hr|\d min – \d+ min", times), times
 
