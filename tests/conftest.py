@@ -63,6 +63,7 @@ def no_models(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("QKVSEARCH_MODELS", str(tmp_path_factory.mktemp("models")))
         patch.setenv("QKVSEARCH_RUNTIME", "numpy")
+        patch.setenv("QKVSEARCH_MAX_CACHE", "0")
         yield
 
 
@@ -273,7 +274,10 @@ def home(tmp_path_factory):
 def surroundings(home, tmp_path, monkeypatch):
     """An empty folder to work in and a terminal of 80 columns."""
     monkeypatch.chdir(tmp_path)
-    for name in ("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "APPDATA", "LOCALAPPDATA"):
+    for name in (
+        *("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"),
+        *("APPDATA", "LOCALAPPDATA"),
+    ):
         monkeypatch.setenv(name, str(home))
     monkeypatch.setenv("COLUMNS", "80")
     for name in ("QKVSEARCH_WORKSPACE", "NO_COLOR", "FORCE_COLOR"):

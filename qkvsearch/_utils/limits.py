@@ -86,6 +86,13 @@ WORKBOOK_PARTS = Limit("bytes of a spreadsheet besides its cells", 10_000_000)
 
 DOWNLOAD = Limit("bytes of a download", 1_000_000_000, raised_by="QKVSEARCH_MAX_DOWNLOAD")
 MODEL_JSON = Limit("bytes of a JSON file of a model", 100_000_000)
+# About 20,000 abstracts or 100,000 titles of MiniLM.
+CACHE = Limit(
+    "bytes of cached encoded texts; 0 for none",
+    1_000_000_000,
+    "oldest removed",
+    "QKVSEARCH_MAX_CACHE",
+)
 
 # --- queries ---
 

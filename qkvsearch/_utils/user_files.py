@@ -26,6 +26,18 @@ def data_folder() -> Path:
     return home / NAME
 
 
+def cache_folder() -> Path:
+    """Return the folder for files that can be made again, where the system stores such."""
+    if sys.platform == "win32":
+        home = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+        return home / NAME / "Cache"
+    if sys.platform == "darwin":
+        home = Path.home() / "Library" / "Caches"
+    else:
+        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return home / NAME
+
+
 def samples_folder() -> Path:
     """Return the folder of the built samples, which can be built again."""
     import click

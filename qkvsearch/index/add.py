@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from qkvsearch._utils.callbacks import Progress, silent
 from qkvsearch.attention import exclusion_mask
 from qkvsearch.data.columns import Columns, check_column
+from qkvsearch.data.columns.facts import text_read
 from qkvsearch.data.ids import Id
 from qkvsearch.errors import QkvError, quantity
 from qkvsearch.index import StoredModels
@@ -22,6 +24,7 @@ from qkvsearch.index.tokens import LEFT_OUT
 from qkvsearch.query.where import Where
 from qkvsearch.storage import BuildContents, CatalogRows, Snapshot, Workspace
 from qkvsearch.storage.segments import AFTER, ORIGIN
+from qkvsearch.text.pretrained.encoding_cache import forget_texts
 
 if TYPE_CHECKING:
     from qkvsearch.data.dataset import Source
@@ -74,7 +77,11 @@ def add_items(
         contents = _with_rows(build, new_items, revision)
         for component in each_component(new_items.previous, "revising", progress):
             component.extend(contents, new_items, progress)
-        return _published(workspace, contents, "add", revision, progress)
+        changed = new_items.positions[new_items.unread]
+        texts = stored_texts(build, changed[changed >= 0])
+        revision = _published(workspace, contents, "add", revision, progress)
+        forget_texts(texts - set(chain(*new_items.new_fields)))
+        return revision
 
 
 def remove_items(
@@ -107,7 +114,18 @@ def remove_items(
         contents.tombstones = np.union1d(build.tombstones, build.rows.stored[deleted])
         for component in each_component(models, "revising", progress):
             component.delete(contents, models, deleted)
-        return _published(workspace, contents, "remove", revision, progress)
+        texts = stored_texts(build, deleted)
+        revision = _published(workspace, contents, "remove", revision, progress)
+        forget_texts(texts)
+        return revision
+
+
+def stored_texts(snapshot: Snapshot, positions: np.ndarray) -> set[str]:
+    """Return the texts of items, which encoders read."""
+    columns, names = snapshot.catalog.catalog_columns, snapshot.facts["text_columns"]
+    types = [columns.find(name).type for name in names]
+    rows = snapshot.catalog.cells(positions, names) if names else []
+    return {text_read(cell, kind) for row in rows for cell, kind in zip(row, types, strict=True)}
 
 
 def _plan_removal(

@@ -13,6 +13,7 @@ from qkvsearch.errors import DamagedError, QkvError, WorkspaceError
 from qkvsearch.index.component import Addition, ArraySpec, IndexComponent, main_head
 from qkvsearch.retrieval import DenseKeys
 from qkvsearch.retrieval.dense_keys import ItemKeys
+from qkvsearch.retrieval.late_interaction import LONGEST_ITEM
 from qkvsearch.retrieval.remote_keys import BLOCK, DRAWN, RemoteKeys, RemoteRows, Rows
 from qkvsearch.storage import BuildContents, Snapshot
 from qkvsearch.storage.remote_collections import SUM, RemoteCollection, filter_of
@@ -207,7 +208,9 @@ class DenseComponent(IndexComponent[StoredHead]):
         arrays |= {name: self.rows_at(previous, name, before) for name in names}
         if unread.any():
             encoder = addition.previous.load(self).encoder
-            made = encode_items(self.group, encoder, addition.new_fields, progress)
+            with_tokens = addition.previous.has_tokens and self.group == addition.previous.main_head
+            longest = LONGEST_ITEM if with_tokens else 0
+            made = encode_items(self.group, encoder, addition.new_fields, progress, longest)
             keys = made.keys(addition.previous.column_weights(self.group))
             arrays["keys"][unread] = keys
             if CODES[0] in arrays:

@@ -96,6 +96,12 @@ class TextEncoder(ABC):
         number of texts).
         """
 
+    def encode_items(
+        self, texts: Sequence[str], longest: int, progress: Progress | None = None
+    ) -> Iterator[tuple[EncodedTexts, list[np.ndarray]]]:
+        """Yield what `encode_with_tokens` does of the texts of items, which may be cached."""
+        return self.encode_with_tokens(texts, longest, progress)
+
     @abstractmethod
     def learned_arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays learned from the catalog, by name, to be stored in a build."""
@@ -134,7 +140,7 @@ class TextEncoder(ABC):
             if progress is not None:
                 progress("reading tokens", done, total)
 
-        for _, tokens in self.encode_with_tokens(texts, longest, report):
+        for _, tokens in self.encode_items(texts, longest, report):
             yield from tokens
 
 
@@ -193,14 +199,20 @@ class EncodedItems(NamedTuple):
 
 
 def encode_items(
-    name: str, encoder: TextEncoder, fields: Sequence[Sequence[str]], progress: Progress
+    name: str,
+    encoder: TextEncoder,
+    fields: Sequence[Sequence[str]],
+    progress: Progress,
+    longest: int = 0,
 ) -> EncodedItems:
     """Encode items, given as columns of texts, by the encoder of the dense head `name`.
+
+    longest: how many tokens of each will be needed too; a cache takes them at the same time.
 
     With a pretrained encoder, `progress` is called as ("encoding with NAME", texts done, number of
     texts).
     """
-    batches = encoded_with_tokens(name, encoder, fields, 0, progress)
+    batches = encoded_with_tokens(name, encoder, fields, longest, progress)
     return EncodedItems.joined([items for items, _ in batches])
 
 
@@ -229,7 +241,7 @@ def encoded_with_tokens(
             batch = texts if step >= n_items else texts[start : start + step]
             embeddings = [np.zeros((0, encoder.n_components), np.float32)]
             tokens: list[np.ndarray] = []
-            for encoded, text_tokens in encoder.encode_with_tokens(batch, longest, report):
+            for encoded, text_tokens in encoder.encode_items(batch, longest, report):
                 cut[encoded.cut + len(tokens)] += 1
                 embeddings.append(encoded.embeddings)
                 tokens += text_tokens

@@ -83,6 +83,13 @@ def read_layers(folder: Path) -> Encoder:
         return Encoder([_layer(config, tensors, i) for i in range(n_layers)])
 
 
+def file_facts(folder: Path) -> str:
+    """Return sizes and times of all files of a model, which tell whether it is still the same."""
+    paths = [folder / name for name in (CONFIG, TENSORS, TOKENIZER, POOLING, LENGTH)]
+    stats = [path.stat() if path.exists() else None for path in paths]
+    return json.dumps([stat and [stat.st_size, stat.st_mtime_ns] for stat in stats])
+
+
 class Config:
     """A JSON file of settings, read with errors that name it."""
 

@@ -25,7 +25,8 @@ from qkvsearch.attention.layers.fast_encoder import Chunk, chunks_of
 from qkvsearch.attention.layers.transformer import Encoder, EncoderLayer
 from qkvsearch.errors import DataError, QkvError, need, suggest
 from qkvsearch.text.labelled import LEVELS
-from qkvsearch.text.pretrained.fetch import GRAPH, WEIGHTS
+from qkvsearch.text.pretrained.bert import file_facts
+from qkvsearch.text.pretrained.fetch import GRAPH
 
 VARIABLE, AUTO, NUMPY, ONNX = "QKVSEARCH_RUNTIME", "auto", "numpy", "onnxruntime"
 # The version of the graph. A stored graph of another one is made again.
@@ -129,9 +130,8 @@ def make_layers(
 
 
 def _state(folder: Path) -> str:
-    """Return the version of the graph, and sizes and times of the files that it is made of."""
-    files = [(folder / name).stat() for name in ("config.json", WEIGHTS)]
-    return json.dumps([VERSION, [[file.st_size, file.st_mtime_ns] for file in files]])
+    """Return what a graph is made of."""
+    return f"{VERSION} {file_facts(folder)}"
 
 
 def _session(content: bytes) -> Any:

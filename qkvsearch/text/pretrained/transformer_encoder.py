@@ -21,9 +21,12 @@ from qkvsearch.attention.layers.transformer import Encoder, LayerOutput
 from qkvsearch.errors import QkvError
 from qkvsearch.text.encoded_text import EncodedText, check_length, mask_of
 from qkvsearch.text.labelled import PADDING, LabelledVectors, quantize_int8, unit_rows
-from qkvsearch.text.pretrained.bert import TokenEmbedding, read_input, read_layers
+from qkvsearch.text.pretrained import encoding_cache
+from qkvsearch.text.pretrained.bert import TokenEmbedding, file_facts, read_input, read_layers
+from qkvsearch.text.pretrained.encoding_cache import EncodingCache, Entry, model_key
 from qkvsearch.text.pretrained.onnx_layers import (
     MIN_COSINE,
+    NUMPY,
     ONNX,
     OnnxLayers,
     make_layers,
@@ -45,6 +48,8 @@ from qkvsearch.text.text_encoder import EncodedQuery, EncodedTexts, TextEncoder
 
 # Texts that are tokenized at a time.
 BATCH = 4096
+# Characters that are encoded, some ten seconds long in NumPy, before they are stored in the cache.
+STEP = 400_000
 # Texts on which onnxruntime and NumPy are compared when a model is first run.
 SAMPLES = (
     "deep sea",
@@ -61,8 +66,8 @@ class TransformerEncoder(TextEncoder):
     """A `TextEncoder`: the mean of a text's contextual token vectors, scaled to length 1.
 
     tokenizer: a `tokenizers.Tokenizer` that cuts at `limit`. embedding: the input of the first
-    layer. limit: the maximal number of tokens of a text, special ones included. load_layers: reads
-    the layers. fast: the same layers run by onnxruntime, or None to run them here.
+    layer. limit: the maximal number of tokens of a text, special ones included. folder: where the
+    layers are. fast: the same layers run by onnxruntime, or None to run them here.
     Devlin et al. 2019 (BERT); mean pooling: Reimers and Gurevych 2019 (Sentence-BERT), section 3.
 
     A text without a visible character has no vectors; other libraries return the mean of [CLS] and
@@ -76,7 +81,7 @@ class TransformerEncoder(TextEncoder):
     tokenizer: Any
     embedding: TokenEmbedding
     limit: int
-    load_layers: Callable[[], Encoder]
+    folder: Path
     fast: OnnxLayers | None = None
 
     kind: ClassVar[str] = "a transformer"
@@ -95,27 +100,27 @@ class TransformerEncoder(TextEncoder):
         """
         folder = Path(path)
         tokenizer, embedding, limit = read_input(folder)
-        encoder = cls(tokenizer, embedding, limit, partial(read_layers, folder))
+        encoder = cls(tokenizer, embedding, limit, folder)
         if runtime() == ONNX:
-            layers = stored_layers(folder) or encoder._make_fast(folder)
+            layers = stored_layers(folder) or encoder._make_fast()
             if layers.cosine >= MIN_COSINE:
                 return replace(encoder, fast=layers)
         encoder.encoder  # noqa: B018  (damaged layers raise here)
         return encoder
 
-    def _make_fast(self, folder: Path) -> OnnxLayers:
+    def _make_fast(self) -> OnnxLayers:
         """Make the layers for onnxruntime, and compare sample texts with those of NumPy."""
 
         def lowest_cosine(layers: OnnxLayers) -> float:
             other = replace(self, fast=layers)
             return min(float(self.encode(t).total @ other.encode(t).total) for t in SAMPLES)
 
-        return make_layers(folder, self.encoder, self.probe, lowest_cosine)
+        return make_layers(self.folder, self.encoder, self.probe, lowest_cosine)
 
     @cached_property
     def encoder(self) -> Encoder:
         """The layers in float32, which show how a text attends to itself."""
-        return self.load_layers()
+        return read_layers(self.folder)
 
     @property
     def probe(self) -> np.ndarray:
@@ -155,6 +160,36 @@ class TransformerEncoder(TextEncoder):
         for start in range(0, len(texts), BATCH):
             batch = texts[start : start + BATCH]
             yield self._encode_batch(batch, longest, part_of(progress, start, len(texts)))
+
+    def encode_items(
+        self, texts: Sequence[str], longest: int, progress: Progress | None = None
+    ) -> Iterator[tuple[EncodedTexts, list[np.ndarray]]]:
+        """Encode batches of texts that are not in the user's cache, and add them to it."""
+        if not encoding_cache.is_on():
+            yield from self.encode_with_tokens(texts, longest, progress)
+            return
+        runs_by = NUMPY if self.fast is None else ONNX
+        cache = EncodingCache(model_key(runs_by, self.probe.tobytes(), file_facts(self.folder)))
+        for start in range(0, len(texts), BATCH):
+            batch = list(texts[start : start + BATCH])
+            entries = cache.entries(batch, longest)
+            # Texts of similar lengths together. What an interrupted build encoded stays.
+            new = sorted(set(batch) - entries.keys(), key=lambda text: (len(text), text))
+            done = len(batch) - len(new)
+            part_of(progress, start, len(texts))("encoding", done, len(batch))
+            for step in _steps(new):
+                report = part_of(progress, start + done, len(texts))
+                encoded, tokens = self._encode_batch(step, longest, report)
+                is_cut = np.isin(np.arange(len(step)), encoded.cut).tolist()
+                made = map(Entry, encoded.embeddings, tokens, is_cut)
+                added = dict(zip(step, made, strict=True))
+                cache.add(added, longest)
+                entries |= added
+                done += len(step)
+            found = [entries[text] for text in batch]
+            embeddings = np.stack([entry.embedding for entry in found])
+            cut = np.flatnonzero([entry.is_cut for entry in found])
+            yield EncodedTexts(embeddings, cut), [entry.tokens for entry in found]
 
     def _encode_batch(
         self, texts: Sequence[str], longest: int, progress: Progress | None
@@ -244,6 +279,20 @@ class TransformerEncoder(TextEncoder):
         valid = [whole(text) for text in texts]
         for text, encoding in zip(valid, encode(valid), strict=True):
             yield text, NOTHING if is_blank(text) or len(encoding.ids) <= n_added else encoding
+
+
+def _steps(texts: Sequence[str]) -> Iterator[list[str]]:
+    """Yield runs of texts, each of about `STEP` characters."""
+    step: list[str] = []
+    size = 0
+    for text in texts:
+        step.append(text)
+        size += len(text)
+        if size >= STEP:
+            yield step
+            step, size = [], 0
+    if step:
+        yield step
 
 
 def _check_finite(vectors: np.ndarray) -> None:

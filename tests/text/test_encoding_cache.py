@@ -1,0 +1,166 @@
+"""Texts are encoded once for all builds, and nothing of a removed item stays in the cache."""
+
+import os
+import shutil
+import sqlite3
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import qkvsearch as qkv
+from qkvsearch.errors import QkvError
+from qkvsearch.text.pretrained import encoding_cache, transformer_encoder
+from qkvsearch.text.pretrained.transformer_encoder import TransformerEncoder
+
+pytest.importorskip("tokenizers", reason="needs tokenizers: qkvsearch[encoders]")
+
+TITLES = ["deep sea", "red water", "season", "sea water red", "didn't", "deep " * 20]
+ITEMS = pd.DataFrame({"id": list("abcdef"), "title": TITLES, "tags": ["sea red", "water"] * 3})
+ARRAYS = [f"transformer.{name}" for name in ("keys", "cut", "token_indptr", "token_vectors")]
+
+
+@pytest.fixture(autouse=True)
+def file(tmp_path, monkeypatch):
+    """The file of the cache, in a folder of its own."""
+    monkeypatch.setattr(encoding_cache, "cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setenv("QKVSEARCH_MAX_CACHE", "100_000_000")
+    return encoding_cache.path()
+
+
+@pytest.fixture
+def encoded(monkeypatch):
+    """The texts of items that are encoded, unlike the queries that a build makes with tokens."""
+    texts, encode = [], TransformerEncoder._encode_batch
+
+    def record(encoder, batch, longest, progress):
+        texts.extend(batch if longest else ())
+        return encode(encoder, batch, longest, progress)
+
+    monkeypatch.setattr(TransformerEncoder, "_encode_batch", record)
+    return texts
+
+
+def contents(path):
+    with qkv.open(path) as engine:
+        return [np.array(engine.snapshot.array(name)) for name in ARRAYS]
+
+
+def test_a_text_is_encoded_once_for_all_builds(tiny_bert, tmp_path, monkeypatch, encoded):
+    items = {"items": ITEMS, "encoder": str(tiny_bert)}
+    monkeypatch.setenv("QKVSEARCH_MAX_CACHE", "0")
+    qkv.build(tmp_path / "plain", **items).close()
+    assert not encoding_cache.path().exists()
+    monkeypatch.setenv("QKVSEARCH_MAX_CACHE", "100_000_000")
+    encoded.clear()
+    qkv.build(tmp_path / "first", **items).close()
+    assert sorted(encoded) == sorted({*TITLES, "sea red", "water"})
+    encoded.clear()
+    qkv.build(tmp_path / "second", **items).close()
+    assert encoded == []
+    plain = contents(tmp_path / "plain")
+    for name in ("first", "second"):
+        for array, expected in zip(contents(tmp_path / name), plain, strict=True):
+            np.testing.assert_allclose(array, expected, atol=1e-6)
+    new = pd.DataFrame({"id": ["g"], "title": ["a new season"], "tags": ["water"]})
+    with qkv.open(tmp_path / "second") as engine:
+        engine.add(new)
+    assert encoded == ["a new season"]
+
+
+def test_nothing_of_a_removed_or_replaced_item_stays(tiny_bert, tmp_path, file):
+    with qkv.build(tmp_path / "ws", items=ITEMS, encoder=str(tiny_bert)) as engine:
+        encoder, before = engine.models.encoder("transformer"), file.read_bytes()
+        hidden = {text: encoder.encode_many([text])[0].tobytes() for text in TITLES}
+        assert all(vector in before for vector in hidden.values())
+        engine.remove("a")
+        engine.add(pd.DataFrame({"id": ["b"], "title": ["deep water"], "tags": ["water"]}))
+    after = file.read_bytes()
+    assert [text for text in TITLES if hidden[text] not in after] == ["deep sea", "red water"]
+    assert os.listdir(file.parent) == [file.name]
+
+
+def test_removal_says_where_the_cache_cannot_be_changed(tiny_bert, tmp_path, file):
+    with qkv.build(tmp_path / "ws", items=ITEMS, encoder=str(tiny_bert)) as engine:
+        file.write_bytes(b"no database")
+        with pytest.raises(QkvError, match=r"model cache --clear"):
+            engine.remove("a")
+
+
+def test_an_interrupted_build_keeps_what_it_encoded(tiny_bert, monkeypatch, encoded):
+    encoder = TransformerEncoder.from_folder(tiny_bert)
+    monkeypatch.setattr(transformer_encoder, "STEP", 1)
+
+    def stop(_, done, total):
+        if done >= 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        list(encoder.encode_items(TITLES, 9, stop))
+    first, steps = list(encoded), []
+    encoded.clear()
+    list(encoder.encode_items(TITLES, 9, lambda *step: steps.append(step)))
+    assert 0 < len(encoded) < len(TITLES)
+    assert set(first) | set(encoded) == set(TITLES)
+    assert steps[0][1:] == (len(TITLES) - len(encoded), len(TITLES))
+    assert steps[-1][1:] == (len(TITLES), len(TITLES))
+
+
+def test_more_tokens_than_are_cached_are_encoded(tiny_bert, encoded):
+    encoder = TransformerEncoder.from_folder(tiny_bert)
+    for longest, n in ((2, 1), (1, 0), (4, 1), (3, 0)):
+        encoded.clear()
+        ((_, (tokens,)),) = encoder.encode_items(["deep sea water red"], longest)
+        assert (len(tokens), len(encoded)) == (longest, n)
+
+
+def test_another_model_or_runtime_has_entries_of_its_own(tiny_bert, tmp_path, encoded):
+    list(TransformerEncoder.from_folder(tiny_bert).encode_items(["deep sea"], 9))
+    other = shutil.copytree(tiny_bert, tmp_path / "other")
+    os.utime(other / "tokenizer.json", (1, 1))
+    list(TransformerEncoder.from_folder(other).encode_items(["deep sea"], 9))
+    assert encoded == ["deep sea"] * 2
+    assert encoding_cache.model_key("numpy") != encoding_cache.model_key("onnxruntime")
+
+
+def test_damaged_entries_and_files_are_encoded_again(tiny_bert, file, encoded):
+    encoder = TransformerEncoder.from_folder(tiny_bert)
+    ((whole, tokens),) = encoder.encode_items(["deep sea"], 9)
+    with sqlite3.connect(file) as db:
+        ((content,),) = db.execute("SELECT vectors FROM encoded").fetchall()
+        changed = bytes([*content[:-1], content[-1] ^ 1])
+        assert db.execute("UPDATE encoded SET vectors = ?", [changed]).rowcount == 1
+    db.close()
+    for content in (None, b"no database", b""):
+        if content is not None:
+            file.write_bytes(content)
+        for _ in range(2):  # a file that is no database is removed at first
+            ((again, again_tokens),) = encoder.encode_items(["deep sea"], 9)
+            assert np.array_equal(again.embeddings, whole.embeddings)
+            assert np.array_equal(again_tokens, tokens)
+    encoded.clear()
+    list(encoder.encode_items(["deep sea"], 9))
+    assert encoded == []
+
+
+def test_the_oldest_entries_go_first(tiny_bert, monkeypatch, file):
+    encoder = TransformerEncoder.from_folder(tiny_bert)
+    monkeypatch.setenv("QKVSEARCH_MAX_CACHE", "40_000")
+    texts = [f"deep sea {i}" for i in range(400)]
+    for i in range(0, len(texts), 50):
+        list(encoder.encode_items(texts[i : i + 50], 9))
+        assert file.stat().st_size < 80_000
+    n, _ = encoding_cache.size()
+    assert 0 < n < 400
+    model = encoding_cache.EncodingCache(
+        sqlite3.connect(file).execute("SELECT DISTINCT model FROM encoded").fetchone()[0]
+    )
+    assert set(model.entries(texts, 9)) == set(texts[-n:])
+
+
+def test_the_command_shows_and_clears_the_cache(tiny_bert, qkv, file):
+    list(TransformerEncoder.from_folder(tiny_bert).encode_items(TITLES, 9))
+    assert f"{len(TITLES)} texts" in qkv("model", "cache").stdout
+    assert file.stat().st_mode & 0o077 == 0
+    assert ": 0 texts, 0 MB" in qkv("model", "cache", "--clear").stdout
+    assert not file.exists()
