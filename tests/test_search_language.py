@@ -324,3 +324,21 @@ def test_words_for_the_kind_of_a_thing_weigh_little(tmp_path):
         hits = engine.search("a movie about boxing", heads="lexical")
         assert [hit.title for hit in hits[:2]] == titles[2:]
         assert engine.search("all about movies", heads="lexical")[0].title in titles[:2]
+
+
+def test_words_for_the_kind_that_the_id_column_names_weigh_little(tmp_path):
+    titles = ["Bee movie", "Scary movie", "The boxing champion", "A film about space"]
+    items = pd.DataFrame({"movieId": range(4), "title": titles})
+    columns = qkv.Columns(id="movieId", title="title")
+    with qkv.build(tmp_path, items=items, columns=columns, encoder="corpus") as engine:
+        assert engine.search("boxing movie", heads="lexical")[0].title == titles[2]
+        assert engine.search("space film", heads="lexical")[0].title == titles[3]
+        assert engine.search("movies", heads="lexical")[0].title in titles[:2]
+
+
+def test_initials_in_capitals_are_found_with_and_without_full_stops(tmp_path):
+    titles = ["Jules et Jim", "Ernest et Célestine", "E.T. the Extra-Terrestrial, with a long title"]
+    items = pd.DataFrame({"id": range(3), "title": titles})
+    with qkv.build(tmp_path, items=items, encoder="corpus") as engine:
+        for text in ("ET", "E.T.", "et with a title"):
+            assert engine.search(text, heads="lexical")[0].title == titles[2]

@@ -37,6 +37,8 @@ MIN_NAME = 6
 # The weights of a completion, of a synonym, and of a compound or a part of one, beside the word as
 # it was typed.
 COMPLETED, SYNONYM, COMPOUND = 0.8, 0.8, 0.6
+# Longer words are no initials.
+MAX_INITIALS = 4
 # The words that `word*` is looked up by.
 MAX_EXPANSION = 50
 # The words that an unfinished word is completed to, and those of them whose meaning counts.
@@ -278,8 +280,14 @@ class _Expander:
 
     def term(self, token: Token) -> QueryTerm:
         pause()
-        others = [*self._compounds(token), *self._related(token)]
+        others = [*self._initials(token), *self._compounds(token), *self._related(token)]
         return QueryTerm.of(token).also([*others, *self.synonyms.of_one_word(token)])
+
+    def _initials(self, token: Token) -> Iterator[Expansion]:
+        """Yield the word as initials with full stops, which are rarer: E.T. is no French "et"."""
+        dotted = ".".join(token.text)
+        if 1 < len(token.text) <= MAX_INITIALS and self.models.lexical_keys.has(dotted):
+            yield Expansion(dotted, dotted)
 
     def _related(self, token: Token) -> Sequence[Expansion]:
         """Return the words of the same family that the catalog has."""

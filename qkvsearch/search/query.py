@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
+from qkvsearch._utils.caching import cached_property
 from qkvsearch.index import StoredModels
 from qkvsearch.query.language import Clause, parse_query
 from qkvsearch.retrieval.answerability import WordStatistics
@@ -18,15 +20,18 @@ from qkvsearch.search.conditions import Conditions
 from qkvsearch.search.expansion import COMPLETED, MAX_CORRECTED, Change, Lexicon, Span, with_changes
 from qkvsearch.storage import StoredCatalog
 from qkvsearch.text.analysis import Analyzer, Token, fold, resolve_code
-from qkvsearch.text.languages import ABOUT
+from qkvsearch.text.languages import ABOUT, KINDS
 
 # The words of a query that are looked up in other ways than as they are, and the words of synonyms
 # that are looked up beside them.
 MAX_EXPANDED = MAX_SYNONYM_WORDS = 100
-# The weight of words that name the kind of a thing, as in "a movie about boxing", if they are few.
+# The weight of words that name the kind of a thing: those before an "about", if they are few, and
+# those that the name of the id column has ("movie" and "film" for `movieId`).
 KIND_WEIGHT, MAX_KIND_WORDS = 0.3, 2
 # A phrase of stop words matters where at most this share of the items has it.
 MAX_PHRASE_SHARE = 0.05
+# Words in capitals that may be initials.
+INITIALS = re.compile(r"\b[A-Z]{2,4}\b")
 
 # The name of a word in reasons, and its weight.
 Label = tuple[Any, float]
@@ -110,7 +115,8 @@ class QueryReader:
         last_prefix = prefixes.get(last, "")
         completions = self.lexicon.completions(last_prefix) if last else []
 
-        labels = self._labels(texts, changes, _kind_words(all_tokens, self.models.analyzer))
+        kinds = _kind_words(all_tokens, self.models.analyzer, self._kinds)
+        labels = self._labels(texts, changes, kinds)
         expansions = {
             word: self._completed(prefix, word == last, completions, prefix != word)
             for word, prefix in prefixes.items()
@@ -140,6 +146,15 @@ class QueryReader:
             stop_words_mask=self._titled(text, all_tokens) if is_stop_words else None,
         )
 
+    @cached_property
+    def _kinds(self) -> set[str]:
+        """The terms for the kind of the items that the name of the id column has."""
+        columns = self.models.snapshot.facts["columns"]
+        ids = [column["name"] for column in columns if column["role"] == "id"]
+        named = {part.lower() for name in ids for part in re.findall("[A-Z]?[a-z]+", name)}
+        words = [word for kind in KINDS if named.intersection(kind) for word in kind]
+        return {token.term for token in self.models.analyzer.tokens(" ".join(words))}
+
     def is_read(self, clause: Clause) -> bool:
         """Return whether the heads read a clause: one without a minus, about searched columns."""
         if clause.excluded:
@@ -161,9 +176,22 @@ class QueryReader:
             if is_text and i < MAX_CORRECTED:
                 is_prefix = clause.kind == "prefix" or (is_typing and clause is clauses[-1])
                 changed = self.lexicon.changes(clause.text, is_prefix)
-            texts.append((with_changes(clause.text, changed), clause))
+            texts.append((self._dotted(with_changes(clause.text, changed)), clause))
             changes += [change for _, change in changed]
         return texts, changes
+
+    def _dotted(self, text: str) -> str:
+        """Return the text with initials in capitals as the catalog has them: E.T. for ET. Where all
+        is in capitals, they say nothing.
+        """
+        if text.isupper() and " " in text:
+            return text
+
+        def dotted(word: re.Match[str]) -> str:
+            initials = ".".join(word[0])
+            return f"{initials}." if self.models.lexical_keys.has(initials.lower()) else word[0]
+
+        return INITIALS.sub(dotted, text)
 
     def _completed(
         self,
@@ -239,14 +267,16 @@ class QueryReader:
         yield from zip(rows.tolist(), map(fold, titles), strict=True)
 
 
-def _kind_words(tokens: Sequence[Token], analyzer: Analyzer) -> list[str]:
-    """Return the words before an "about" that has others behind it, if they are few.
+def _kind_words(tokens: Sequence[Token], analyzer: Analyzer, kinds: Container[str]) -> list[str]:
+    """Return the words of a query that name a kind, beside others: those with a term of `kinds`,
+    and those before an "about", if they are few.
 
-    >>> _kind_words(Analyzer().tokens("a movie about boxing"), Analyzer())
-    ['movie']
+    >>> _kind_words(Analyzer().tokens("a story about boxing movies"), Analyzer(), {"movi"})
+    ['story', 'movies']
     """
-    texts = [token.text for token in tokens]
-    about = next((i for i, text in enumerate(texts) if text in ABOUT.get(analyzer.language, ())), 0)
-    kinds = [token.text for token in tokens[:about] if not token.is_stop_word]
-    has_topic = any(not token.is_stop_word for token in tokens[about + 1 :])
-    return kinds if has_topic and len(kinds) <= MAX_KIND_WORDS else []
+    about = [i for i, token in enumerate(tokens) if token.text in ABOUT.get(analyzer.language, ())]
+    topics = [token.text for token in tokens if not token.is_stop_word]
+    before = [token.text for token in tokens[: about[0] if about else 0] if token.text in topics]
+    named = before if len(before) <= MAX_KIND_WORDS else []
+    named += [token.text for token in tokens if token.term in kinds and token.text not in named]
+    return named if set(topics) - set(named) else []

@@ -363,8 +363,8 @@ def _word(run: str, language: str) -> Token:
     if word[1:2] == "." and word[0].isalpha():
         initials = text.replace(".", "")
         is_stop_word = initials in _folded_stop_words(language)
-        initials = text.strip(".") if is_stop_word else initials
-        return Token(initials, initials)
+        initials, dotted = text.strip(".") if is_stop_word else initials, text.strip(".")
+        return Token(initials, initials, variants=(dotted,) * (dotted != initials))
     if RUNS.fullmatch(word):
         term = _term(word, language)
         unaccented = term if text == word else _term(text, language)

@@ -47,6 +47,11 @@ ABOUT: Mapping[str, tuple[str, ...]] = {
     "spanish": ("sobre",), "portuguese": ("sobre",), "catalan": ("sobre",), "italian": ("su",),
     "danish": ("om",), "norwegian": ("om",), "swedish": ("om",), "polish": ("o",),
 }  # fmt: skip
+# Words for the kind of a catalog's items. Those in one tuple name the same kind.
+KINDS = (
+    ("movie", "film"), ("video", "clip"), ("book", "novel"), ("talk", "lecture"), ("song", "track"),
+    ("product", "article", "item"), ("game",), ("recipe",),
+)  # fmt: skip
 
 # A guess reads this many texts, spread over the catalog, and the beginning of each.
 MAX_TEXTS, MAX_CHARACTERS = 500, 300
