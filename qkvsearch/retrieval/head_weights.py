@@ -36,6 +36,8 @@ MAX_LEFT_OUT = 0.02
 N_ALTERNATIVES = 1000
 # The prior weights count like this many queries: 100 judged queries move them halfway.
 PRIOR_QUERIES = 100
+# The least weight of words where texts are long: by `regret_of_fusion.py` among the benchmarks.
+MIN_LEXICAL = 0.25
 # The scores in memory at a time, of all heads and items and a batch of queries: 256 MiB.
 MAX_SCORES = 1 << 26
 # A text of four times the words counts about twice as much: by `column_weights.py` among the
@@ -153,8 +155,8 @@ def learn_weights(
     progress: Callable[[int, int], None] | None = None,
     analyzer: Analyzer | None = None,
 ) -> LearnedWeights:
-    """Return weights halfway between the prior and those learned from made queries; the prior alone
-    where no queries can be made.
+    """Return `mixed` weights of the prior and those learned from made queries; the prior where no
+    queries can be made.
 
     fields: the text columns, each with one text for each item. encoders: of the dense heads. prior:
     a weight for each head, "lexical" included, which add up to 1. learned: the encoders that were
@@ -184,13 +186,34 @@ def learn_weights(
         Alternatives.one_answer_each(np.stack([standardized(scored) for scored in of_heads]))
         for of_heads in zip(*scores.values(), strict=True)
     ]
-    weights = conditional_logit(sets)
-    heads = {name: (prior[name] + float(w)) / 2 for name, w in zip(prior, weights, strict=True)}
+    weights = dict(zip(prior, conditional_logit(sets).tolist(), strict=True))
     answered = [
         AnsweredQueries(m.texts, keys, {name: of[i].max(axis=1) for name, of in scores.items()})
         for i, (m, keys) in enumerate(zip(made, lexical_keys, strict=True))
     ]
-    return LearnedWeights(heads, answered)
+    return LearnedWeights(mixed(prior, weights), answered)
+
+
+def mixed(prior: Mapping[str, float], learned: Mapping[str, float]) -> dict[str, float]:
+    """Return the weights of a catalog of long texts: words have their prior weight, at least
+    `MIN_LEXICAL`, and the dense heads share the rest halfway between prior and learned weights.
+
+    Made queries are passages of texts. They tell how well each encoder knows the vocabulary, but
+    not how many of an item's words people use.
+
+    >>> mixed({"lexical": 0.2, "a": 0.4, "b": 0.4}, {"lexical": 0.9, "a": 0.1, "b": 0.0})
+    {'lexical': 0.25, 'a': 0.5625, 'b': 0.1875}
+    """
+    lexical = max(prior["lexical"], MIN_LEXICAL)
+
+    def shares(weights: Mapping[str, float]) -> dict[str, float]:
+        dense = {name: weights[name] for name in prior if name != "lexical"}
+        total = sum(dense.values())
+        return {name: weight / total for name, weight in dense.items()} if total else shares(prior)
+
+    of_prior, of_learned = shares(prior), shares(learned)
+    dense = {name: (1 - lexical) * (of_prior[name] + of_learned[name]) / 2 for name in of_prior}
+    return {"lexical": lexical} | dense
 
 
 def made_scores(

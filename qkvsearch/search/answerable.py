@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 # A query of few words is answered if one of them is in few texts: one, or this share of them.
 FEW_WORDS, RARE_SHARE = 3, 0.01
 
-# `LEAD` was chosen on TED's dev queries, `SURE` on a dozen queries for films; what both give is
-# measured by benchmarks/claims/match_grades.py.
-LEAD, SURE = 1.4, 0.9
+# `LEAD` and `CERTAIN` were chosen on TED's dev queries, `SURE` on a dozen queries for films; what
+# they give is measured by benchmarks/claims/match_grades.py.
+LEAD, CERTAIN, SURE = 1.4, 0.95, 0.9
 
 UNKNOWN = "No hits: none of these words is in the catalog."
 NOTHING = "No hits: nothing in the catalog answers this; `anyway` shows what comes nearest."
@@ -88,14 +88,14 @@ def grades(
     """Return whether each hit is a strong, a good or a weak match of the query.
 
     A hit is strong if it has a code or all words of the query. If the query has more than three
-    words, it is also strong if it is not weak and no other item's score is within `LEAD` standard
-    deviations. A hit is weak if the probability that its own scores are those of a query with an
-    answer is below `SURE`. fused: with the `raw` scores of the heads.
+    words, it is also strong if no other item's score is within `LEAD` standard deviations, and the
+    probability that its own scores are those of a query with an answer is at least `CERTAIN`. Where
+    it is below `SURE`, a hit is weak. fused: with the `raw` scores of the heads.
     """
     known, terms = models.answerability, {token.term for token in query.tokens}
     own = {name: head.scores[positions].astype(np.float64) for name, head in fused.raw.items()}
     strengths = known.strength(query.words.evidence(own), models.head_weights)
-    is_weak = np.array([known.probability(strength) < SURE for strength in strengths])
+    probabilities = np.array([known.probability(strength) for strength in strengths])
     is_strong = np.full(len(positions), bool(terms) and query.words.share == 1)
     for term in terms:
         if not is_strong.any():
@@ -105,10 +105,10 @@ def grades(
         is_strong &= items[slots] == positions
     if codes is not None:
         is_strong |= codes.scores[positions] > 0
-    if len(query.tokens) > FEW_WORDS and not (is_weak[0] or is_strong[0]):
+    if len(query.tokens) > FEW_WORDS and probabilities[0] >= CERTAIN and not is_strong[0]:
         nearest = fused.scores[positions[0]] - LEAD * fused.moments()[1]
         is_strong[0] = np.count_nonzero(fused.scores >= nearest) == 1
-    return np.where(is_strong, "strong", np.where(is_weak, "weak", "good")).tolist()
+    return np.where(is_strong, "strong", np.where(probabilities < SURE, "weak", "good")).tolist()
 
 
 def matches(
