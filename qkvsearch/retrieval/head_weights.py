@@ -196,24 +196,19 @@ def learn_weights(
 
 def mixed(prior: Mapping[str, float], learned: Mapping[str, float]) -> dict[str, float]:
     """Return the weights of a catalog of long texts: words have their prior weight, at least
-    `MIN_LEXICAL`, and the dense heads share the rest halfway between prior and learned weights.
+    `MIN_LEXICAL`, and the dense heads share the rest as was learned.
 
     Made queries are passages of texts. They tell how well each encoder knows the vocabulary, but
     not how many of an item's words people use.
 
-    >>> mixed({"lexical": 0.2, "a": 0.4, "b": 0.4}, {"lexical": 0.9, "a": 0.1, "b": 0.0})
-    {'lexical': 0.25, 'a': 0.5625, 'b': 0.1875}
+    >>> mixed({"lexical": 0.2, "a": 0.4, "b": 0.4}, {"lexical": 0.5, "a": 0.25, "b": 0.25})
+    {'lexical': 0.25, 'a': 0.375, 'b': 0.375}
     """
     lexical = max(prior["lexical"], MIN_LEXICAL)
-
-    def shares(weights: Mapping[str, float]) -> dict[str, float]:
-        dense = {name: weights[name] for name in prior if name != "lexical"}
-        total = sum(dense.values())
-        return {name: weight / total for name, weight in dense.items()} if total else shares(prior)
-
-    of_prior, of_learned = shares(prior), shares(learned)
-    dense = {name: (1 - lexical) * (of_prior[name] + of_learned[name]) / 2 for name in of_prior}
-    return {"lexical": lexical} | dense
+    total = sum(learned.values()) - learned["lexical"]
+    dense = learned if total else prior
+    rest = (1 - lexical) / (sum(dense.values()) - dense["lexical"])
+    return {name: lexical if name == "lexical" else rest * dense[name] for name in prior}
 
 
 def made_scores(

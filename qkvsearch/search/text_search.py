@@ -138,7 +138,9 @@ class TextSearch:
             return replace(fused, covered=nothing, notes=[NOTHING])
         if TOKENS in names:
             second = self._late_interaction(vectors)
-            fused = rerank(fused, second, SECOND_PASS[self.models.main_head], allowed.mask)
+            main = self.models.main_head
+            weight = SECOND_PASS[main] * self.models.head_weights[main]
+            fused = rerank(fused, second, weight, allowed.mask)
         notes = self._notes(vectors) if self.models.main_head in known else []
         raw = {name: scores[name] for name in by_text if name in scores}
         return replace(fused, notes=notes if is_answered else [NEAREST, *notes], raw=raw)

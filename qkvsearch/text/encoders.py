@@ -78,8 +78,8 @@ class DenseHead:
     learn(columns, epochs, start): learn from columns of texts; None for epochs determines the best
     number. start: the directions of a fitted encoder to start from, or None. load(choice): load
     what is installed, or raise `QkvError`. is_weighted: whether token weights are computed from the
-    catalog. second_pass: the weight of late interaction between tokens, in standard deviations,
-    beside a fused score, by `benchmarks/defaults/token_head.py`; 0 for none.
+    catalog. second_pass: the weight of late interaction between tokens, in standard deviations, as
+    a share of the head's weight, by `benchmarks/defaults/token_head.py`; 0 for none.
     """
 
     learn: Callable[[Sequence[AnalyzedTexts], int | None, Any], FittedEncoder] | None = None
@@ -91,9 +91,9 @@ class DenseHead:
 DENSE_HEADS: Mapping[str, DenseHead] = {
     "lsa": DenseHead(learn=_learn_lsa),
     "contrastive": DenseHead(learn=_learn_contrastive),
-    "static": DenseHead(load=_load_static, is_weighted=True, second_pass=0.15),
-    "minilm": DenseHead(load=_load_transformer, second_pass=0.2),
-    "transformer": DenseHead(load=_load_transformer, second_pass=0.2),
+    "static": DenseHead(load=_load_static, is_weighted=True, second_pass=0.3),
+    "minilm": DenseHead(load=_load_transformer, second_pass=1 / 3),
+    "transformer": DenseHead(load=_load_transformer, second_pass=1 / 3),
 }
 LEARNED = tuple(name for name, head in DENSE_HEADS.items() if head.learn is not None)
 SECOND_PASS = {name: head.second_pass for name, head in DENSE_HEADS.items() if head.second_pass}

@@ -87,7 +87,7 @@ CONSTANTS = [
     ("retrieval", "DEPTH", 30),
     ("retrieval", "LONGEST_ITEM", 128),
     ("retrieval", "TEMPERATURE", 0.05),
-    ("text", "SECOND_PASS", {"static": 0.15, "minilm": 0.2, "transformer": 0.2}),
+    ("text", "SECOND_PASS", {"static": 0.3, "minilm": 1 / 3, "transformer": 1 / 3}),
     (
         "text",
         "CHOICES",
