@@ -93,7 +93,7 @@ def of_tokens(engine: qkv.Engine, choice: str, head: str) -> list[Row]:
         figure = mrr(temperature, weight, DEPTH)
         rows.append(Row(f"weight {weight:g}", setting, f"MRR@{K}", figure))
     for depth in DEPTHS:
-        figure = mrr(TEMPERATURE, SECOND_PASS.get(head, WEIGHTS[2]), depth)
+        figure = mrr(TEMPERATURE, SECOND_PASS.get(head, 0.2) * names[head], depth)
         rows.append(Row(f"the best {depth} compared", system, f"MRR@{K}", figure))
     size = sum(tokens.nbytes for tokens in stored) / len(ids) / 1e3
     cost = Row("the cost", system, "MB for 1,000 items", size, seconds=median(took), ratio=1.0)

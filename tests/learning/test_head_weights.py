@@ -1,13 +1,15 @@
-"""Head weights: learned from a catalog's own texts, halfway to what was given, or that alone."""
+"""Head weights: learned from a catalog's own texts, or the prior ones where none can be."""
 
 import numpy as np
 import pytest
 
 from qkvsearch.retrieval.head_weights import (
+    MIN_LEXICAL,
     Alternatives,
     conditional_logit,
     learn_weights,
     made_scores,
+    mixed,
     standardized,
 )
 from qkvsearch.retrieval.training_queries import (
@@ -61,12 +63,15 @@ def test_heads_that_find_nothing_share_the_weight():
     np.testing.assert_allclose(weights, [0.5, 0.5])
 
 
-def test_learned_weights_are_halfway_and_add_up(lsa):
-    learned = learn_weights(catalog(), lsa, PRIOR).heads
-    assert list(learned) == list(PRIOR)
-    assert sum(learned.values()) == pytest.approx(1)
-    assert all(weight >= 0.25 for weight in learned.values())
-    assert learned == learn_weights(catalog(), lsa, PRIOR).heads
+def test_words_keep_their_weight_and_dense_heads_share_the_rest(lsa):
+    for lexical in (0.1, 0.5):
+        learned = learn_weights(catalog(), lsa, {"lexical": lexical, "lsa": 1 - lexical}).heads
+        words = max(lexical, MIN_LEXICAL)
+        assert learned == pytest.approx({"lexical": words, "lsa": 1 - words})
+    learned = mixed({"lexical": 0.3, "a": 0.6, "b": 0.1}, {"lexical": 0.9, "a": 0.02, "b": 0.08})
+    assert learned == pytest.approx({"lexical": 0.3, "a": 0.14, "b": 0.56})
+    nothing = dict.fromkeys(("lexical", "a"), 0.0)
+    assert mixed({"lexical": 0.3, "a": 0.7}, nothing) == pytest.approx({"lexical": 0.3, "a": 0.7})
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,8 @@ def test_whatever_a_text_is_found_by_has_a_place_in_it(text, language):
     tokens, places = asked.tokens(text), asked.token_spans(text)
     assert len(tokens) == len(places)
     for token, (start, end) in zip(tokens, places, strict=True):
-        assert token.text in fold(text[start:end])
+        marked = fold(text[start:end])
+        assert token.text in marked or token.text in marked.replace(".", "")
     for term in asked.key_terms(text):
         assert asked.spans(text, {term})
 
