@@ -4,7 +4,7 @@ Twenty ask for films (9,742 titles with genres), twenty for TED talks (titles an
 for products of a small shop that is made here. No query is answered by a file: a person reads the
 table and judges whether each first hit is sensible.
 
-QKVSEARCH_DATA=data python -m benchmarks.claims.visitor_queries [--encoder static]    (two minutes)
+QKVSEARCH_DATA=data python -m benchmarks.support.visitor_queries [--encoder static]    (two minutes)
 """
 
 from __future__ import annotations
