@@ -25,7 +25,7 @@ from qkvsearch.search.candidates import ranked
 from qkvsearch.search.text_search import TextSearch
 from qkvsearch.storage.checksums import read_checksummed, write_checksummed
 from qkvsearch.text.labelled import LabelledVectors
-from qkvsearch.text.languages import CODES, ENGLISH, NONE, languages_of, stop_words
+from qkvsearch.text.languages import CODES, ENGLISH, languages_of, stop_words
 
 # Of more items a random sample is drawn, always the same one.
 MAX_DRAWN, SEED = 20_000, 0
@@ -39,6 +39,8 @@ K_COMPARED, N_COMPARED = 10, 500
 # Items of a cluster with a label, and clusters at most; characters of a text that are read.
 ITEMS_EACH, MAX_CLUSTERS, MAX_CHARACTERS = 25, 14, 300
 WORD = re.compile(r"[^\W\d_]{3,}")
+# The share of the items that a language of the catalog has at least.
+MIN_LANGUAGE = 0.05
 # Decimals of a stored position.
 DECIMALS = 4
 
@@ -117,7 +119,7 @@ def item_map(recommender: Recommender, head: str | None) -> ItemMap:
         stored = read_checksummed(path)
     if len(stored.get("positions", ())) != len(rows):
         texts = _texts(models, rows)
-        languages = _languages(models, texts)
+        languages = _languages(texts)
         positions = positions_of(keys, np.unique(languages, return_inverse=True)[1])
         stored = {
             "positions": positions.astype(np.float64).round(DECIMALS).tolist(),
@@ -169,12 +171,14 @@ def _texts(models: StoredModels, rows: np.ndarray) -> list[str]:
     return [" ".join(str(cell)[:MAX_CHARACTERS] for cell in row if cell) for row in cells]
 
 
-def _languages(models: StoredModels, texts: Sequence[str]) -> list[str]:
-    """Return the language of each text; that of the build, unless it is mixed."""
-    language = models.snapshot.facts.get("language", NONE)
-    if language != NONE:
-        return [language] * len(texts)
-    return [CODES.get(code, code) for code in languages_of(texts)]
+def _languages(texts: Sequence[str]) -> list[str]:
+    """Return the language of each text; a rare one is taken for the most frequent: short texts of
+    one language are taken for a dozen.
+    """
+    found = [CODES.get(code, code) for code in languages_of(texts)]
+    counts = Counter(found).most_common()
+    rare = {name: counts[0][0] for name, n in counts if n < MIN_LANGUAGE * len(found)}
+    return [rare.get(name, name) for name in found]
 
 
 def positions_of(keys: np.ndarray, languages: np.ndarray) -> np.ndarray:

@@ -69,8 +69,8 @@ function showItems(found) {
   );
   const shares = { n: count(found.n), share: share(found.neighbours_kept), head: found.head };
   const groups = say("groups", { words: found.labels.map((label) => text(label.words)).join("; ") });
-  byId("explained").textContent = `${say("explained", shares)} ${found.labels.length ? groups : ""}`;
-  byId("over").setAttribute("aria-label", say("canvas", { n: count(found.n) }));
+  byId("explained").textContent = say("explained", shares);
+  byId("over").setAttribute("aria-label", `${say("canvas", { n: count(found.n) })} ${groups}`);
   notes(found.notes);
   map.load(new Points(found.items.x, found.items.y), found.colour, isOther, found.labels);
   drawLegend(found.colour);

@@ -4,7 +4,7 @@ import { byId, el, owned, text } from "./dom.js";
 import { named } from "./heads.js";
 import { announce, begin, onKey, remember, state } from "./shell.js";
 import { count, facts, say } from "./words.js";
-import { cellOf } from "./search/cells.js";
+import { cellOf, labelOf } from "./search/cells.js";
 import { chip, showChosen, showFacets } from "./search/facets.js";
 import { closeAround, hits, move, showHits } from "./search/hits.js";
 
@@ -52,9 +52,9 @@ function orders({ q }) {
   const found = [["", say("best")]];
   const all = [[has.users && "users", say("met")], [has.newest && `-${has.newest}`, say("newest")], ["id", say("byId")]];
   const columns = has.columns.filter(({ type }) => type === "number" || type === "date");
-  const byColumn = columns.flatMap(({ name }) => [
-    [name, say("rising", { column: text(name) })],
-    [`-${name}`, say("falling", { column: text(name) })],
+  const byColumn = columns.flatMap((column) => [
+    [column.name, say("rising", { column: text(labelOf(column)) })],
+    [`-${column.name}`, say("falling", { column: text(labelOf(column)) })],
   ]);
   const before = q.trim() ? found : all.filter(([sort]) => sort);
   return [...before, ...byColumn.filter(([sort]) => before.every(([other]) => sort !== other))];
@@ -252,9 +252,9 @@ function controls() {
     byId(id).replaceChildren(...pairs.map(([name, label]) => el("option", { value: name }, label)));
     byId(id).value = value;
   };
-  const columns = has.columns.filter((column) => column.type === "text").map(({ name }) => name);
+  const columns = has.columns.filter((column) => column.type === "text");
   options("sort", orders(asked), order(asked));
-  options("distinct", [["", say("all")], ...columns.map((name) => [name, say("oneOf", { column: text(name) })])], asked.distinct);
+  options("distinct", [["", say("all")], ...columns.map((one) => [one.name, say("oneOf", { column: text(labelOf(one)) })])], asked.distinct);
   byId("sort").parentElement.hidden = Boolean(asked.similar);
   byId("distinct").parentElement.hidden = !columns.length || !asked.q.trim() || Boolean(asked.similar);
   showChosen(has.columns, asked.filter, asked.where, (filter, where) => {

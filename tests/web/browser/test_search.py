@@ -467,7 +467,7 @@ def test_images_links_prices_and_times_are_shown_and_scripts_are_not(in_shop, sh
         == 0
     )
     assert "$20" in page.locator("#facets fieldset", has_text="price").inner_text()
-    times = page.locator("#facets fieldset", has_text="minutes").inner_text()
+    times = page.locator("#facets fieldset", has_text="length").inner_text()
     assert re.search(r"1 – 2 hr|\d min – \d+ min", times), times
 
 
@@ -482,7 +482,8 @@ def test_results_are_sorted_by_a_column_and_one_is_shown_of_each_value(in_shop):
     page.select_option("#distinct", "brand")
     page.wait_for_function("() => document.querySelectorAll('#hits > li').length < 5")
     brands = [text.split()[0] for text in page.locator("#hits .cells").all_inner_texts()]
-    assert sorted(brands) == ["Alpin", "Fjord"]
+    assert sorted(brands)[:2] == ["Alpin", "Fjord"]
+    assert len(brands) == 3  # and the one without a brand
 
 
 def test_on_a_telephone_the_menu_is_a_button(visit, site, expect):

@@ -49,6 +49,9 @@ function address(cell) {
   return to && ["http:", "https:"].includes(to.protocol) ? to : null;
 }
 
+/** What people call a column: seconds, which are shown in minutes, are a length. */
+export const labelOf = ({ name, unit }) => (name === unit ? say("length") : name.replaceAll("_", " "));
+
 /** The cell of a hit: a column that is called like a part of a hit has this name beside it. */
 export const cellOf = (hit, { name }) => (`items.${name}` in hit ? hit[`items.${name}`] : hit[name]);
 
@@ -65,7 +68,7 @@ export function image(hit, columns) {
 export function cells(hit, columns, find) {
   const shown = columns.map((column) => [column, cellOf(hit, column)]).filter(([, cell]) => (cell ?? "") !== "");
   const made = shown.map(([column, cell]) => {
-    const name = owned(column.name.replaceAll("_", " "), 40);
+    const name = owned(labelOf(column), 40);
     if (column.display === "image") return null;
     if (column.display && address(cell)) return link(name, address(cell));
     // A number says nothing without its column's name, unless it is the only length or amount.
