@@ -22,8 +22,8 @@ from qkvsearch.storage import BuildContents, Snapshot, StoredCatalog
 if TYPE_CHECKING:
     from qkvsearch.index import StoredModels
 
-# The memory limit of batches: histories and embeddings of 2,048 users (except for the vectors of
-# `similar_users`), and 200,000 rows of a table of recommendations.
+# The memory limit of batches: histories and embeddings of 2,048 users, and 200,000 rows of a
+# table of recommendations.
 BLOCK, ROWS = 2048, 200_000
 # Arrays with one number for each interaction; the others are of users and of items.
 PAIR_ARRAYS = ("items", "ratings", "times", "weights")
