@@ -27,26 +27,9 @@ if TYPE_CHECKING:
 
 WEIGHT_FIELDS = ("query_position", "query", "key_position", "key", "weight", "visible")
 HEAD_FIELDS = ("layer", "head")
-ALL = "all"
-# The limit of weights in a listing; all heads of a long text have millions.
-MAX_WEIGHTS = 1_000_000
 EMBEDDING_FIELDS = ("text", "head", "embedding")
 # Components of an embedding that a table shows; the other formats have all.
 MAX_COMPONENTS = 4
-
-
-class HeadNumber(click.ParamType):
-    """The number of a head, or "all"."""
-
-    name = "head"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> int | str:
-        if value == ALL or isinstance(value, int):
-            return value
-        try:
-            return int(value)
-        except ValueError:
-            self.fail(f"{value!r} is neither a number nor {ALL!r}", param, ctx)
 
 
 @command(short_help="Show how much the words of a text attend to one another.")
@@ -59,12 +42,7 @@ class HeadNumber(click.ParamType):
     help="What words cannot attend to: nothing excluded, <PAD>, or later words.",
 )
 @click.option("--layer", type=int, help="A transformer's layer, from 0.  [default: the last]")
-@click.option(
-    "--head",
-    type=HeadNumber(),
-    metavar="N|all",
-    help="A head of the layer, from 0, or all of them.  [default: their mean]",
-)
+@click.option("--head", type=int, help="A head of the layer, from 0.  [default: their mean]")
 @click.option(
     "--focus", metavar="WORD", help="Show what this word attends to, and in which head most."
 )
@@ -78,7 +56,7 @@ def attend(
     text: tuple[str, ...],
     mask: str,
     layer: int | None,
-    head: int | str | None,
+    head: int | None,
     focus: str | None,
     encoder: str | None,
     output: Output,
@@ -93,7 +71,7 @@ def attend(
     Examples:
       qkvsearch attend "the bank of the river"
       qkvsearch attend "deep learning with attention <PAD>" --mask padding
-      qkvsearch attend "it was too tired" --encoder minilm --layer 5 --head all
+      qkvsearch attend "it was too tired" --encoder minilm --layer 5 --head 3
       qkvsearch attend "the dog ran as it was late" --encoder minilm --focus it
     """
     run = settings()
@@ -101,7 +79,7 @@ def attend(
     reading = _encoder(run, encoder).attend(sentence, mask)
     _note_left_out(run, reading)
     if focus is None:
-        _write_maps(reading, layer, head, output)
+        _write_map(reading, layer, head, output)
     else:
         _write_focus(reading, focus, layer, head, output)
 
@@ -131,30 +109,21 @@ def _note_left_out(run: CommandContext, reading: EncodedText) -> None:
         run.message(f"Left out{why}: {', '.join(reading.left_out)}")
 
 
-def _write_maps(
-    reading: EncodedText, layer: int | None, head: int | str | None, output: Output
-) -> None:
-    from qkvsearch.cli.heatmap import heat_map, strongest
+def _write_map(reading: EncodedText, layer: int | None, head: int | None, output: Output) -> None:
+    from qkvsearch.cli.heatmap import heat_map
 
-    maps = reading.heads(layer) if isinstance(head, str) else [reading.map(layer, head)]
-    n_weights = sum(map_.weights.size for map_ in maps)
-    is_listed = output.format != "table"
-    if n_weights > MAX_WEIGHTS and is_listed:
-        raise QkvError(
-            f"{n_weights:,} weights are too many for a file; choose a --layer or a --head"
-        )
-    records = [row for map_ in maps for row in map_.to_records()] if is_listed else []
-    as_text = strongest if head == ALL else heat_map
-    output.write(records, lambda: as_text(*maps), _fields(reading))
+    map_ = reading.map(layer, head)
+    records = map_.to_records() if output.format != "table" else []
+    output.write(records, lambda: heat_map(map_), _fields(reading))
 
 
 def _write_focus(
-    reading: EncodedText, word: str, layer: int | None, head: int | str | None, output: Output
+    reading: EncodedText, word: str, layer: int | None, head: int | None, output: Output
 ) -> None:
     from qkvsearch.cli.heatmap import focus_table
     from qkvsearch.text.encoded_text import focus
 
-    result = focus(reading, word, None, layer, head if isinstance(head, int) else None)
+    result = focus(reading, word, None, layer, head)
     records = [weight.to_record() for weight in result.attended]
     output.write(records, lambda: focus_table(result), _fields(reading))
 

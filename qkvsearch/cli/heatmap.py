@@ -1,4 +1,4 @@
-"""Attention in the terminal: heat maps, the strongest pair of each head, one word's weights."""
+"""Attention in the terminal: a heat map, one word's weights."""
 
 from typing import Any
 
@@ -35,17 +35,6 @@ def heat_map(attention_map: AttentionMap) -> str:
         rows = [[token, *map(_cell, weights, visible)] for token, weights, visible in cells]
         return to_table(columns, rows, caption)
     return _most_attended(attention_map)
-
-
-def strongest(*maps: AttentionMap) -> str:
-    """Return for each head the pair with the largest weight."""
-    rows = []
-    for map_ in maps if maps[0].tokens else ():
-        i, j = divmod(int(map_.weights.argmax()), len(map_.tokens))
-        pair = f"{map_.tokens[i]} attends to {map_.tokens[j]}"
-        rows.append([map_.layer, map_.head, pair, f"{map_.weights[i, j]:.0%}"])
-    columns = [("layer", "right"), ("head", "right"), ("strongest", "wrap"), ("weight", "right")]
-    return to_table(columns, rows) if rows else ""
 
 
 def focus_table(focus: Focus) -> str:

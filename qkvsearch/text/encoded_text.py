@@ -102,10 +102,6 @@ class EncodedText:
             return AttentionMap(self.tokens, weights, hidden, self.mask, self.left_out)
         return AttentionMap(self.tokens, weights, hidden, self.mask, self.left_out, index, head)
 
-    def heads(self, layer: int | None = None) -> list[AttentionMap]:
-        """Return the map of each head of a layer, by default of all layers. Raises `QkvError`."""
-        return [self.map(*index) for index in self.head_indices(layer)]
-
     def head_indices(
         self, layer: int | None = None, head: int | None = None
     ) -> list[tuple[int, int]]:

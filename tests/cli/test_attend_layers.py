@@ -55,11 +55,9 @@ def test_a_map_has_rows_of_100_percent_or_names_the_largest(attend, monkeypatch)
     "asked",
     [
         (TEXT,),
-        (TEXT, "--head", "all"),
-        (TEXT, "--layer", 0, "--head", "all"),
         (TEXT, "--focus", "season"),
         ("deep <PAD> sea", "--mask", "padding"),
-        ("注意 sea 🚀 deep", "--mask", "causal", "--head", "all"),
+        ("注意 sea 🚀 deep", "--mask", "causal"),
     ],
     ids=str,
 )
@@ -88,17 +86,6 @@ def test_colour_is_all_that_no_color_takes_away(attend, monkeypatch, asked):
     assert "\x1b[38" not in plain
     assert ("\x1b[38" in coloured) == (asked[0] != "--focus")
     assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == re.sub(r"\x1b\[[0-9;]*m", "", plain)
-
-
-def test_all_heads_are_a_line_each_with_their_strongest_pair(attend):
-    lines = attend(TEXT, "--layer", 0, "--head", "all", "--mask", "causal").stdout.splitlines()
-    assert [line.split()[:2] for line in lines[1:]] == [["0", str(head)] for head in range(3)]
-    rows = attend(TEXT, "--head", "all", "--format", "json").json()
-    assert len(rows) == 6 * len(TOKENS) ** 2
-    best = max((row for row in rows if row["layer"] == 0), key=lambda row: row["weight"])
-    line = attend(TEXT, "--head", "all").stdout.splitlines()[1 + best["head"]]
-    assert f"{best['query']} attends to {best['key']}" in line
-    assert f"{best['weight']:.0%}" in line
 
 
 def test_focus_lists_words_with_the_head_that_looks_most(attend):
@@ -145,7 +132,7 @@ def test_without_layers_focus_works_on_the_plain_attention(qkv, videos_path):
     assert "layer" not in rows[0]
 
 
-@pytest.mark.parametrize("asked", [("--layer", 0), ("--head", 1), ("--head", "all")])
+@pytest.mark.parametrize("asked", [("--layer", 0), ("--head", 1)])
 def test_without_layers_a_head_cannot_be_chosen(qkv, videos_path, asked):
     answer = qkv("-q", "-w", videos_path, "attend", "guitar bass", *asked)
     assert (answer.code, answer.stdout) == (1, "")
@@ -158,7 +145,7 @@ def test_without_layers_a_head_cannot_be_chosen(qkv, videos_path, asked):
     [
         (("--layer", 2), 1, "no layer 2: there are layers 0 to 1"),
         (("--head", -1), 1, "no head -1: there are heads 0 to 2"),
-        (("--head", "most"), 2, "neither a number nor 'all'"),
+        (("--head", "most"), 2, "'most' is not a valid integer"),
         (("--focus", "seal"), 1, "did you mean sea"),
         (("--encoder", "minlm"), 1, "did you mean minilm"),
     ],
@@ -186,19 +173,9 @@ def test_a_long_text_is_cut_and_that_is_said(attend):
 
 
 def test_nothing_to_see_is_said_and_still_a_listing(attend):
-    for asked in ((), ("--head", "all")):
-        answer = attend(" ", *asked, "--format", "csv")
-        assert answer.stdout.splitlines() == [",".join(FIELDS)]
-        assert "Nothing to attend to" in answer.stderr
-        assert attend(" ", *asked).stdout == ""
+    answer = attend(" ", "--format", "csv")
+    assert answer.stdout.splitlines() == [",".join(FIELDS)]
+    assert "Nothing to attend to" in answer.stderr
+    assert attend(" ").stdout == ""
     rows = list(csv.DictReader(io.StringIO(attend("-", "--format", "csv", stdin="sea").stdout)))
     assert [row["key"] for row in rows[:3]] == ["[CLS]", "sea", "[SEP]"]
-
-
-def test_more_weights_than_a_file_should_hold_are_refused(attend, monkeypatch):
-    monkeypatch.setattr("qkvsearch.cli.encode.MAX_WEIGHTS", 3 * len(TOKENS) ** 2)
-    answer = attend(TEXT, "--head", "all", "--format", "csv")
-    assert (answer.code, answer.stdout) == (1, "")
-    assert "726 weights are too many for a file; choose a --layer" in answer.stderr
-    assert attend(TEXT, "--head", "all", "--layer", 0, "--format", "csv").code == 0
-    assert attend(TEXT, "--head", "all").code == 0

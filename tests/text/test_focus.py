@@ -54,13 +54,6 @@ def test_without_a_head_it_is_the_mean_and_without_a_layer_the_last(tiny):
     np.testing.assert_array_equal(attend(tiny, TEXT, head=2).weights, weights[1, 2])
 
 
-def test_all_heads_are_those_of_a_layer_or_of_all(tiny):
-    reading = tiny.attend(TEXT)
-    places = [(one.layer, one.head) for one in reading.heads()]
-    assert places == [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]
-    assert [(one.layer, one.head) for one in reading.heads(0)] == places[:3]
-
-
 @pytest.mark.parametrize(
     ("layer", "head", "said"),
     [(2, None, "no layer 2: there are layers 0 to 1"), (-1, 0, "no layer -1"), (0, 3, "0 to 2")],
@@ -79,8 +72,6 @@ def test_an_encoder_without_layers_attends_without_parameters_and_says_so(plain)
     for place in ({"layer": 0}, {"head": 0}):
         with pytest.raises(QkvError, match=r"encoder here is corpus.*`encoder` minilm"):
             attend(plain, text, **place)
-    with pytest.raises(QkvError, match="corpus"):
-        plain.attend(text).heads()
 
 
 def test_more_words_than_anyone_reads_are_refused(plain):
