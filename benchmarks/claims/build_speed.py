@@ -5,11 +5,12 @@ encoder. QKVSEARCH_BEFORE names the command line of the earlier version to build
 such as .../venv/bin/qkvsearch; without it there are no ratios. Seconds are those of processors, as
 a busy machine gives them too; the least of the turns, which go round by turns.
 
-1,400 abstracts are built with minilm, beside encoding each of them once by sentence-transformers,
-in wall-clock seconds.
+1,400 abstracts are built with minilm, in NumPy and with the extra `fast`, without the cache of
+encoded texts and with it, beside encoding each of them once by sentence-transformers; 150 of TED's
+dev queries are asked beside encoding them. These are wall-clock seconds.
 
 QKVSEARCH_DATA=data QKVSEARCH_BEFORE=... python benchmarks --only build_speed
-(ten minutes; peer: pip install sentence-transformers; minilm where it is installed)
+(ten minutes; peers: pip install sentence-transformers '.[fast]'; minilm where it is installed)
 """
 
 from __future__ import annotations
@@ -18,25 +19,29 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
 
 import qkvsearch as qkv
 from benchmarks.support.large_log import interactions, texts
-from benchmarks.support.public_data import cranfield, data_folder
-from benchmarks.support.results import Row
+from benchmarks.support.public_data import JudgedTexts, cranfield, data_folder, ted
+from benchmarks.support.results import Row, installed
 from benchmarks.support.script import main
 from benchmarks.support.sentence_peer import NAME, is_here, sentence_transformer
 from benchmarks.support.timing import System, compare, with_times
+from qkvsearch.text.pretrained.onnx_layers import NUMPY, ONNX, VARIABLE
 
 BEFORE = "QKVSEARCH_BEFORE"
 ITEMS, USERS, LOG = 60_000, 20_000, 600_000
 TURNS, LARGE_TURNS = 2, 1
+FAST = "qkvsearch[fast]"
 GIGABYTES = "GB of memory at the most"
 
 
@@ -95,20 +100,24 @@ def build(command: Sequence[str], source: Sequence[str]) -> tuple[float, float]:
 
 
 def with_minilm() -> list[Row]:
-    """Abstracts: a whole build, and their vectors alone."""
+    """Abstracts: whole builds by each runtime, a second one, and their vectors alone."""
     data = cranfield()
     whole = [
         ". ".join(columns) for columns in zip(*(data.items[c] for c in data.text), strict=True)
     ]
 
-    def built(place: str) -> None:
-        folder, read = Path(place, "ws"), qkv.Columns(text=data.text)
-        shutil.rmtree(folder, ignore_errors=True)
-        qkv.build(folder, items=data.items, columns=read, encoder="minilm").close()
+    def built(place: str, runtime: str = NUMPY, cache: int = 0, encoder: str = "minilm") -> None:
+        shutil.rmtree(Path(place, "ws"), ignore_errors=True)
+        with settings(runtime, cache, place):
+            build_with(encoder, data, place).close()
 
     peer = partial(sentence_transformer().encode, show_progress_bar=False)
-    systems = [
-        System("qkvsearch", built),
+    systems = [System("qkvsearch", built)]
+    if installed("onnxruntime"):
+        fast, cache = partial(built, runtime=ONNX), 1_000_000_000
+        systems += [System(FAST, fast), System(f"{FAST}, built again", partial(fast, cache=cache))]
+    systems += [
+        System("qkvsearch, corpus encoder", partial(built, encoder="corpus")),
         System(f"`{NAME}`, each encoded once", lambda _: peer(whole)),
     ]
     task = f"a build of {len(whole):,} abstracts with minilm"
@@ -116,7 +125,38 @@ def with_minilm() -> list[Row]:
         return compare(task, systems, [place], turns=1, blas_threads=None)
 
 
-PARTS = {"small": small, "large": large, **({"minilm": with_minilm} if is_here() else {})}
+def queries() -> list[Row]:
+    """TED's dev queries: whole searches by each runtime, and the query's vector alone."""
+    data = ted("dev")
+    texts, systems = list(data.queries.values())[:150], []
+    with TemporaryDirectory() as place, ExitStack() as opened:
+        for name, runtime in (("qkvsearch", NUMPY), (FAST, ONNX)):
+            if runtime == NUMPY or installed("onnxruntime"):
+                with settings(runtime, 0, place):
+                    engine = opened.enter_context(build_with("minilm", data, place))
+                    engine.search(texts[0])  # loads the model
+                systems.append(System(name, engine.search))
+        peer = partial(sentence_transformer().encode, show_progress_bar=False)
+        systems.append(System(f"`{NAME}`, the vector alone", lambda text: peer([text])))
+        task = "a search of 2,550 talks with minilm, by runtime"
+        return compare(task, systems, texts, blas_threads=None)
+
+
+def build_with(encoder: str, data: JudgedTexts, place: str) -> qkv.Engine:
+    columns = qkv.Columns(text=data.text)
+    return qkv.build(Path(place, "ws"), items=data.items, columns=columns, encoder=encoder)
+
+
+@contextmanager
+def settings(runtime: str, cache: int, place: str) -> Iterator[None]:
+    """What runs the transformer, and the size and the folder of the cache of encoded texts."""
+    names = {VARIABLE: runtime, "QKVSEARCH_MAX_CACHE": str(cache), "XDG_CACHE_HOME": place}
+    with patch.dict(os.environ, names):
+        yield
+
+
+PEERS_PARTS = {"minilm": with_minilm, "query": queries} if is_here() else {}
+PARTS = {"small": small, "large": large, **PEERS_PARTS}
 
 if __name__ == "__main__":
-    main(__file__, PARTS, peers=[NAME])
+    main(__file__, PARTS, peers=[NAME, "onnxruntime"])
