@@ -63,7 +63,8 @@ def xavier_uniform(shape: Shape, rng: Rng) -> Array:
     0.1
     """
     fan_in, fan_out = fans(shape)
-    return _uniform(shape, rng, 2 / (fan_in + fan_out))
+    bound = np.sqrt(6 / (fan_in + fan_out))
+    return np.random.default_rng(rng).uniform(-bound, bound, shape)
 
 
 def kaiming_normal(shape: Shape, rng: Rng) -> Array:
@@ -79,19 +80,6 @@ def kaiming_normal(shape: Shape, rng: Rng) -> Array:
     return gaussian(shape, rng, np.sqrt(2 / fan_in))
 
 
-def kaiming_uniform(shape: Shape, rng: Rng) -> Array:
-    """Draw uniform weights of variance 2 / fan_in, up to ±√(6 / fan_in).
-
-    (d_out, d_in). Raises ValueError for another number of axes.
-    He et al. 2015, section 2.2, equation 10.
-
-    >>> round(float(kaiming_uniform((300, 600), rng=0).max()), 3)
-    0.1
-    """
-    fan_in, _ = fans(shape)
-    return _uniform(shape, rng, 2 / fan_in)
-
-
 def fans(shape: Shape) -> tuple[int, int]:
     """Return the number of inputs of an output, and the number of outputs of an input.
 
@@ -104,12 +92,6 @@ def fans(shape: Shape) -> tuple[int, int]:
         raise ValueError(f"fans are those of a weight (d_out, d_in), got shape {shape}")
     d_out, d_in = shape
     return d_in, d_out
-
-
-def _uniform(shape: Shape, rng: Rng, variance: float) -> Array:
-    """Draw uniform weights around 0; between ±bound the variance is bound² / 3."""
-    bound = np.sqrt(3 * variance)
-    return np.random.default_rng(rng).uniform(-bound, bound, shape)
 
 
 # --- activations ---
