@@ -29,7 +29,6 @@ def x():
         {"activation": "gelu_tanh", "norm_first": True},
         {"n_key_heads": 2},
         {"bias": False},
-        {"score": "cosine"},
         {"n_layers": 0},
     ],
     ids=str,

@@ -22,13 +22,7 @@ from qkvsearch.attention.layers.transformer import (
     EncoderLayer,
     MultiHeadAttention,
 )
-from qkvsearch.attention.scores import AdditiveScore
 from tests.attention.numbers import random
-
-
-def additive(d=4):
-    return AdditiveScore(random(d, 3), random(d, 3, seed=1), random(3, seed=2))
-
 
 # --- nothing to read ---
 
@@ -37,7 +31,6 @@ EMPTY = {
     "no tokens": (MultiHeadAttention.create(8, 2, rng=0), [(3, 0, 8)]),
     "shared heads": (MultiHeadAttention.create(8, 4, rng=0, n_key_heads=2), [(0, 5, 8)]),
     "shared heads, no tokens": (MultiHeadAttention.create(8, 4, rng=0, n_key_heads=2), [(0, 8)]),
-    "additive": (MultiHeadAttention.create(8, 2, rng=0, score=additive()), [(3, 0, 8)]),
     "encoder": (Encoder.create(2, 8, 2, 16, rng=0), [(0, 5, 8)]),
     "encoder, no tokens": (Encoder.create(2, 8, 2, 16, rng=0, norm_first=True), [(0, 8)]),
     "decoder": (Decoder.create(2, 8, 2, 16, rng=0), [(0, 5, 8), (0, 3, 8)]),
@@ -113,13 +106,12 @@ def test_a_decoder_looks_ahead_where_it_is_told_to(kind):
 
 
 @pytest.mark.parametrize("kind", [EncoderLayer, DecoderLayer, Encoder, Decoder])
-def test_a_stack_may_share_key_heads_and_have_another_score(kind):
+def test_a_stack_may_share_key_heads(kind):
     sizes = ([2] if kind in (Encoder, Decoder) else []) + [8, 4, 16]
-    stack = kind.create(*sizes, rng=0, n_key_heads=2, score=additive(2), bias=False)
+    stack = kind.create(*sizes, rng=0, n_key_heads=2, bias=False)
     for layer in getattr(stack, "layers", [stack]):
         for attention in (layer.attention, getattr(layer, "memory_attention", layer.attention)):
             assert attention.n_key_heads == 2
-            assert isinstance(attention.score, AdditiveScore)
             assert attention.query.bias is None
     arrays = state(stack).values()
     assert len({id(array) for array in arrays}) == len(arrays)

@@ -13,7 +13,6 @@ from qkvsearch.attention.layers.transformer import (
     MultiHeadAttention,
 )
 from qkvsearch.attention.masks import padding_mask
-from qkvsearch.attention.scores import AdditiveScore
 from tests.attention.numbers import made, random
 
 STACKS = [Encoder, Decoder]
@@ -168,11 +167,3 @@ def test_weights_that_are_not_the_layers_are_refused_by_name(change, message):
     weights = state(Linear.create(4, 2, rng=0)) | change
     with pytest.raises(ValueError, match=message):
         load(Linear.create(4, 2, rng=0), {k: w for k, w in weights.items() if w is not None})
-
-
-def test_the_weights_of_a_score_are_the_layers_too():
-    score = AdditiveScore(random(2, 3), random(2, 3, seed=1), random(3))
-    layer = MultiHeadAttention.create(4, 2, rng=0, score=score)
-    assert {"score.w_query", "score.w_key", "score.w"} < state(layer).keys()
-    silent = load(layer, state(layer) | {"score.w": np.zeros(3)})
-    np.testing.assert_allclose(silent(random(5, 4), return_weights=True)[1], 1 / 5)

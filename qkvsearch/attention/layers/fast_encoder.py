@@ -124,7 +124,7 @@ def encode_packed(
     layer, a new array, float32 (n_tokens, d). take: called with a chunk and its final vectors
     (n_tokens, d), from any thread and in any order. is_causal: as for `attention`.
 
-    Raises ValueError for layers that are not packed: another score than "dot", or fewer key heads.
+    Raises ValueError for layers with fewer key heads.
     """
     chunks = list(chunks_of(lengths))
     n_tokens = max((chunk.n_tokens for chunk in chunks), default=0)
@@ -146,8 +146,8 @@ def _through(
 ) -> Callable[[Chunk, Array], Array]:
     """Return a function with its own buffers that takes a chunk's vectors through the layers."""
     for layer in encoder.layers:
-        if layer.attention.score != "dot" or layer.attention.n_key_heads != layer.attention.n_heads:
-            raise ValueError('packed layers have the score "dot" and a key head for each head')
+        if layer.attention.n_key_heads != layer.attention.n_heads:
+            raise ValueError("packed layers have a key head for each head")
     buffers = Buffers(encoder, n_tokens, longest)
 
     def run(chunk: Chunk, x: Array) -> Array:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
@@ -13,7 +12,6 @@ import numpy.typing as npt
 
 from qkvsearch.attention.functional import attention
 from qkvsearch.attention.layers.basic import Array, FeedForward, LayerNorm, Linear, Rng
-from qkvsearch.attention.scores import AdditiveScore
 
 
 @dataclass(eq=False)
@@ -21,7 +19,7 @@ class MultiHeadAttention:
     """Attention in several heads at once, each with its own projections of query, key and value.
 
     query, key, value, output: Linear; a key with fewer outputs than the query has fewer heads,
-    each shared by n_heads / n_key_heads query heads. score: as for `attention`.
+    each shared by n_heads / n_key_heads query heads.
     Vaswani et al. 2017, section 3.2.2; shared key heads: Ainslie et al. 2023, section 2.2.
 
     >>> layer = MultiHeadAttention.create(8, n_heads=2, rng=0)
@@ -35,7 +33,6 @@ class MultiHeadAttention:
     value: Linear
     output: Linear
     n_heads: int
-    score: str | AdditiveScore = "dot"
 
     def __post_init__(self) -> None:
         d_query, *widths = (len(x.weight) for x in (self.query, self.key, self.value))
@@ -68,13 +65,9 @@ class MultiHeadAttention:
         rng: Rng,
         *,
         n_key_heads: int | None = None,
-        score: str | AdditiveScore = "dot",
         **linear: Any,
     ) -> MultiHeadAttention:
-        """Create random projections; `linear` (initializer, bias, dtype) is for `Linear.create`.
-
-        The weights of an `AdditiveScore` are copied, so that no two layers share them.
-        """
+        """Create random projections; `linear` (initializer, bias, dtype) is for `Linear.create`."""
         rng = np.random.default_rng(rng)
         d_key = d_model if n_key_heads is None else d_model * n_key_heads // max(n_heads, 1)
         return cls(
@@ -83,7 +76,6 @@ class MultiHeadAttention:
             value=Linear.create(d_model, d_key, rng, **linear),
             output=Linear.create(d_model, d_model, rng, **linear),
             n_heads=n_heads,
-            score=deepcopy(score),
         )
 
     def __call__(
@@ -127,11 +119,10 @@ class MultiHeadAttention:
         )
 
     def attention_options(self, heads: tuple[Array, ...], **options: Any) -> dict[str, Any]:
-        """Return the options of `attention`: the score; mask and bias with an axis for heads."""
+        """Return the options of `attention`: mask and bias with an axis for heads."""
         n_axes = max(head.ndim for head in heads)
-        for name in ("mask", "bias"):
-            options[name] = over_heads(options.get(name), n_axes)
-        return {"score": self.score, **options}
+        masks = {name: over_heads(options.get(name), n_axes) for name in ("mask", "bias")}
+        return options | masks
 
 
 def split_heads(x: Array, n_heads: int) -> Array:
@@ -224,17 +215,15 @@ class EncoderLayer:
         epsilon: float = 1e-5,
         dtype: npt.DTypeLike = np.float32,
         n_key_heads: int | None = None,
-        score: str | AdditiveScore = "dot",
         **linear: Any,
     ) -> EncoderLayer:
         """Create random weights; `linear` (initializer, bias) is for `Linear.create`.
 
-        n_key_heads, score: as for `MultiHeadAttention.create`.
+        n_key_heads: as for `MultiHeadAttention.create`.
         """
         rng, linear = np.random.default_rng(rng), {"dtype": dtype, **linear}
-        heads: dict[str, Any] = {"n_key_heads": n_key_heads, "score": score}
         return cls(
-            MultiHeadAttention.create(d_model, n_heads, rng, **heads, **linear),
+            MultiHeadAttention.create(d_model, n_heads, rng, n_key_heads=n_key_heads, **linear),
             LayerNorm.create(d_model, epsilon=epsilon, dtype=dtype),
             FeedForward.create(d_model, d_feedforward, rng, activation=activation, **linear),
             LayerNorm.create(d_model, epsilon=epsilon, dtype=dtype),
@@ -277,7 +266,7 @@ class DecoderLayer:
         cls, d_model: int, n_heads: int, d_feedforward: int, rng: Rng, **layer: Any
     ) -> DecoderLayer:
         """Create random weights; `layer` (activation, norm_first, epsilon and, for both attentions,
-        n_key_heads, score, dtype, initializer, bias) as for `EncoderLayer.create`.
+        n_key_heads, dtype, initializer, bias) as for `EncoderLayer.create`.
 
         >>> layer = DecoderLayer.create(8, n_heads=4, d_feedforward=16, rng=0, n_key_heads=2)
         >>> layer.memory_attention.n_key_heads
