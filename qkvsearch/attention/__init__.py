@@ -14,7 +14,7 @@ if TYPE_CHECKING:
         padding_mask,
         window_mask,
     )
-    from qkvsearch.attention.scores import AdditiveScore, cosine_score, dot_score
+    from qkvsearch.attention.scores import AdditiveScore, cap, cosine_score, dot_score
     from qkvsearch.attention.weights import softmax
 
 # Imported on first use: a search takes its masks and the softmax from here, and no more.
@@ -23,7 +23,7 @@ _HOMES = {
     "functional": ("attention",),
     "masks": ("exclusion_mask", "hide", "keep_from_ignore", "look_ahead_mask", "padding_mask",
               "window_mask"),
-    "scores": ("AdditiveScore", "cosine_score", "dot_score"),
+    "scores": ("AdditiveScore", "cap", "cosine_score", "dot_score"),
     "weights": ("softmax",),
 }  # fmt: skip
 
@@ -31,6 +31,7 @@ __all__ = [
     "AdditiveScore",
     "Partial",
     "attention",
+    "cap",
     "cosine_score",
     "dot_score",
     "exclusion_mask",

@@ -23,7 +23,7 @@ from qkvsearch.attention.array_api import (
     working_dtype,
 )
 from qkvsearch.attention.masks import add, as_mask, check_window, hide, hide_far
-from qkvsearch.attention.scores import SCORES, Score, check_widths, dot_score
+from qkvsearch.attention.scores import SCORES, Score, cap, check_widths, dot_score
 from qkvsearch.attention.weights import EMPTY_ROWS, NORMALIZERS, named
 
 ALL = slice(0, None)
@@ -206,6 +206,7 @@ class AttentionOptions:
     is_causal: bool = False
     causal_offset: int = 0
     scale: float | None = None
+    softcap: float = 0.0
     window: tuple[int | None, int | None] | None = None
     score: str | Score = "dot"
     normalize: str = "softmax"
@@ -244,6 +245,10 @@ class AttentionOptions:
             return scores
         out[...] = scores
         return out
+
+    def capped(self, scores: Array, out: Array | None = None) -> Array:
+        """Keep scores within ±softcap."""
+        return cap(scores, self.softcap, out)
 
     def visible(
         self, scores: Array, rows: slice = ALL, keys: slice = ALL, out: Array | None = None

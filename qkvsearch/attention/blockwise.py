@@ -36,7 +36,7 @@ FEW_SCORES, SMALL_MATRIX = 2**18, 2**14
 
 
 PARTIAL_OPTIONS = {
-    "mask", "bias", "is_causal", "causal_offset", "scale", "window", "score"
+    "mask", "bias", "is_causal", "causal_offset", "scale", "softcap", "window", "score"
 }  # fmt: skip
 
 
@@ -263,7 +263,7 @@ def _is_plain(inputs: Inputs, options: AttentionOptions) -> bool:
     """Return whether the compiled loop can compute this: softmax over float32 dot products, with
     or without a window."""
     return (
-        (options.score, options.normalize) == ("dot", "softmax")
+        (options.score, options.normalize, options.softcap) == ("dot", "softmax", 0)
         and options.mask is None
         and options.bias is None
         and min(inputs.query.shape[-1], inputs.value.shape[-1]) > 0
@@ -314,6 +314,7 @@ def _in_numpy(
         k, v = cast(key[keys], q.dtype), cast(value[keys], q.dtype)
         scores = scratch[: len(q), : len(k)]
         options.scores(q, k, out=scores)
+        options.capped(scores, out=scores)
         options.visible(scores, rows, keys, out=scores)
         peak, total = TERMS[options.normalize](scores)  # in place: scores are terms now
         partial = partial.merge(Partial(peak, total, product(scores, v)))

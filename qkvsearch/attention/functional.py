@@ -28,10 +28,11 @@ MANY_SCORES = 2**20
 
 
 class Steps(NamedTuple):
-    """All that attention computes, in order: scores, masked and weights (..., L, S), then
+    """All that attention computes, in order: scores, capped, masked and weights (..., L, S), then
     output (..., L, dv). Where a step had nothing to do, it is the same array as the one before."""
 
     scores: Array
+    capped: Array
     masked: Array
     weights: Array
     output: Array
@@ -46,9 +47,10 @@ def attend(query: Array, key: Array, value: Array, options: AttentionOptions) ->
     (array([[4., 0.]]), array([[0.982, 0.018]]), array([[0.982]]))
     """
     scores = options.scores(query, key)
-    masked = options.visible(scores)
+    capped = options.capped(scores)
+    masked = options.visible(capped)
     weights = options.weights(masked, empty_rows=options.empty_rows)
-    return Steps(scores, masked, weights, mix(weights, value))
+    return Steps(scores, capped, masked, weights, mix(weights, value))
 
 
 # Infinities are ordinary here (hidden scores, an overflow on the way to a weight of 0 or 1), and
@@ -64,6 +66,7 @@ def attention(
     is_causal: bool = False,
     causal_offset: int = 0,
     scale: float | None = None,
+    softcap: float = 0.0,
     window: tuple[int | None, int | None] | None = None,
     score: str | Score = "dot",
     normalize: str = "softmax",
@@ -78,10 +81,11 @@ def attention(
     where Hq is a multiple of Hk, query head h meets key head h // (Hq // Hk).
 
     mask: bool, broadcast to (..., L, S), True = may attend; a hidden key's score becomes −∞.
-    bias: float, broadcast likewise, added to the scores; −∞ hides like the mask.
+    bias: float, broadcast likewise, added to the scores after `softcap`; −∞ hides like the mask.
     is_causal: key j is visible to query i where j ≤ p = i + causal_offset.
     window: (left, right): visible where p − left ≤ j ≤ p + right; None is unlimited.
     scale: a factor on the scores; None is 1/√d for "dot" and 1 for the other scores.
+    softcap: scores become softcap · tanh(scores / softcap), before mask and bias; 0 is off.
     score: "dot", "cosine", or a function of (query, key, scale) such as an `AdditiveScore`.
     normalize: "softmax", "relu" (max(0, s) over its row's sum), "none" (the scores; hidden: 0).
     empty_rows: weights of a query with nothing to attend to: "zero", "uniform", "nan", "raise".
@@ -94,7 +98,7 @@ def attention(
     array([[1.]])
     """
     inputs = checked(query, key, value, mask, bias)
-    how = is_causal, causal_offset, scale, window, score, normalize, empty_rows
+    how = is_causal, causal_offset, scale, softcap, window, score, normalize, empty_rows
     options = AttentionOptions(inputs.mask, inputs.bias, *how)
     options.check_widths(inputs.query, inputs.key)
     blockwise.check_size(block_size)
@@ -128,14 +132,14 @@ def _output(inputs: Inputs, options: AttentionOptions, block_size: blockwise.Blo
 def _fused_kernel_agrees(inputs: Inputs, options: AttentionOptions) -> bool:
     """Return whether PyTorch's fused kernel computes this: softmax over dots of finite tensors.
 
-    The kernel has no other score, gives an empty row zeros at best, and lets a NaN of a
+    The kernel has no cap and no other score, gives an empty row zeros at best, and lets a NaN of a
     hidden key reach the output.
     """
     torch = sys.modules.get("torch")  # not imported, then no tensors either
     return (
         torch is not None
         and isinstance(inputs.query, torch.Tensor)
-        and (options.score, options.normalize) == ("dot", "softmax")
+        and (options.score, options.normalize, options.softcap) == ("dot", "softmax", 0)
         and options.empty_rows == "zero"
         and min(inputs.shape) > 0
         and all(bool(torch.isfinite(x).all()) for x in (inputs.query, inputs.key, inputs.value))

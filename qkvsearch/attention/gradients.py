@@ -107,8 +107,8 @@ def attention_vjp(
 
     Shapes, dtypes, options and errors as for `attention`, but that it never goes by blocks; the
     pull takes (..., Hq, L, dv) and sums where inputs broadcast or share heads. What a hidden token
-    holds, even NaN, has no effect. Raises TypeError for other scores than dot products,
-    and for other weights than those of softmax.   Vaswani et al. 2017, section 3.2.1.
+    holds, even NaN, has no effect. Raises TypeError for other scores than dot products without a
+    softcap, and for other weights than those of softmax.   Vaswani et al. 2017, section 3.2.1.
 
     >>> output, pull = attention_vjp([[0.0]], [[1.0], [-1.0]], [[1.0], [0.0]])
     >>> output, pull(np.array([[1.0]])).query
@@ -116,8 +116,8 @@ def attention_vjp(
     """
     inputs = checked(query, key, value, mask, bias)
     options = AttentionOptions(inputs.mask, inputs.bias, **keywords)
-    if (options.score, options.normalize) != ("dot", "softmax"):
-        raise TypeError("gradients are known for dot products and softmax only")
+    if (options.score, options.normalize, options.softcap) != ("dot", "softmax", 0):
+        raise TypeError("gradients are known for dot products and softmax, without a softcap, only")
     q, k, v = inputs.ready()
     scale = 1 / np.sqrt(max(q.shape[-1], 1)) if options.scale is None else float(options.scale)
     with np.errstate(all="ignore"):

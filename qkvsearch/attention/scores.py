@@ -1,4 +1,4 @@
-"""Scores, how well a key answers a query: scaled dot product, cosine, additive."""
+"""Scores, how well a key answers a query: scaled dot product, cosine, additive; and their cap."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -98,6 +98,27 @@ def check_widths(query: Array, key: Array) -> None:
 
 
 SCORES: Mapping[str, Score] = {"dot": dot_score, "cosine": cosine_score}
+
+
+def cap(scores: Array, softcap: float, out: Array | None = None) -> Array:
+    """Keep scores within ±softcap, smoothly: softcap · tanh(scores / softcap); 0 is off.
+
+    Any shape -> the same shape, written to `out` where one is given (NumPy alone). Raises
+    ValueError where softcap is negative.
+    Gemma Team 2024 (Gemma 2), section 2.
+
+    >>> cap(np.array([0.0, 1.0, 1000.0]), softcap=10).round(3)
+    array([ 0.   ,  0.997, 10.   ])
+    """
+    if not softcap >= 0:
+        raise ValueError(f"softcap must be positive, or 0 for none, got {softcap}")
+    if softcap in (0, math.inf):
+        return scores
+    limit = float(softcap)
+    if out is None:
+        return limit * namespace(scores).tanh(scores / limit)
+    np.tanh(np.divide(scores, limit, out=out), out=out)
+    return np.multiply(limit, out, out=out)
 
 
 def unit(x: Array) -> Array:

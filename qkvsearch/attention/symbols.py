@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,7 @@ SUM, PRODUCT, ATOM, NUMBER = range(4)
 
 @dataclass(frozen=True, eq=False)
 class Expression:
-    """A number or a vector, and how it is written; +, ·, / and exp carry both along.
+    """A number or a vector, and how it is written; +, ·, /, exp and tanh carry both along.
 
     text; value, a number or a vector (d,); precedence, of the text's outermost operation. A product
     of two vectors is their dot product. Terms are simplified: −∞ + x = −∞ (a hidden key stays
@@ -78,9 +78,11 @@ class Expression:
 
     def exp(self) -> Expression:
         """NumPy's exp calls this."""
-        if self.reads("−∞"):
-            return expression(0)
-        return Expression(f"exp({self.text})", np.exp(self.value))
+        return expression(0) if self.reads("−∞") else self._passed_to("exp", np.exp)
+
+    def tanh(self) -> Expression:
+        """NumPy's tanh calls this."""
+        return self._passed_to("tanh", np.tanh)
 
     def positive(self) -> Expression:
         """max(0, x)."""
@@ -91,6 +93,9 @@ class Expression:
     def reads(self, text: str) -> bool:
         """Whether it is a plain number, written so."""
         return self.precedence == NUMBER and self.text == text
+
+    def _passed_to(self, name: str, function: Callable[[Any], Any]) -> Expression:
+        return Expression(f"{name}({self.text})", function(self.value))
 
     def _within(self, precedence: int) -> str:
         return f"({self.text})" if self.precedence < precedence else self.text
@@ -204,11 +209,13 @@ def formulas(options: AttentionOptions, d: int) -> Mapping[str, str]:
         scaled = f"{name}(Q, K, scale={options.scale})"
     elif options.score == "dot":
         scores, scaled = "Q·Kᵀ", f"scores/√{d}" if options.scale is None else scaled
+    masked = "scaled" if not options.softcap else "capped"
     normalized = {"softmax": "softmax(masked)", "relu": "max(0, masked)/Σ", "none": "masked"}
     return {
         "scores": scores,
         "scaled": scaled,
-        "masked": "scaled + M",
+        "capped": f"{options.softcap:g}·tanh(scaled/{options.softcap:g})",
+        "masked": f"{masked} + M",
         "weights": f"S = {normalized[options.normalize]}",
         "weighted": "Sᵢⱼ·Vⱼ",
         "outputs": "S·V",

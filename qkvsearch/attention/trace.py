@@ -87,7 +87,7 @@ def trace(
     **options: Any,
 ) -> Trace:
     """Record `attention`: queries, keys, values, scores, scaled, masked, weights, weighted and
-    outputs.
+    outputs; with a softcap, capped comes before masked.
 
     query (L, d), key (S, d), value (S, dv): one sentence and one head. query_labels (L,),
     key_labels (S,): a, b, c, ... unless given; keys take the queries' where there are as many.
@@ -213,12 +213,14 @@ def _attention_steps(
     to_keys = partial(step, columns=keys.rows)
     scores = to_keys("scores", unscaled.scores(query, key), lambda: score_symbols(unscaled, Q, K))
     scaled = to_keys("scaled", steps.scores, lambda: scaled_symbols(options, scores.symbols, Q, K))
-    masked = to_keys("masked", steps.masked, lambda: options.visible(scaled.symbols))
+    capped = to_keys("capped", steps.capped, lambda: options.capped(scaled.symbols))
+    masked = to_keys("masked", steps.masked, lambda: options.visible(capped.symbols))
     shares = partial(weight_symbols, options, numbers=steps.masked)
     weights = to_keys("weights", steps.weights, lambda: shares(masked.symbols))
     weighted = to_keys("weighted", weighted_values, lambda: _pairs(weights) * V)
     outputs = step("outputs", steps.output, lambda: _pairs(weights) @ V, values.columns)
-    return scores, scaled, masked, weights, weighted, outputs
+    cap = (capped,) if options.softcap else ()
+    return scores, scaled, *cap, masked, weights, weighted, outputs
 
 
 def _entries(tokens: Labels, letter: str) -> Labels:

@@ -29,6 +29,7 @@ ROLES: dict[str, Role] = {
     "values": "value",
     "scores": "score",
     "scaled": "score",
+    "capped": "score",
     "masked": "score",
     "weights": "weights",
     "weighted": "weighted",

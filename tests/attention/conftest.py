@@ -20,6 +20,8 @@ def definition(query, key, value, bias=None, **options):
         hidden = (q @ score.w_query)[..., :, None, :] + (k @ score.w_key)[..., None, :, :]
         scores = np.tanh(hidden) @ score.w
     scores = scores * (scale or 1)
+    if options.get("softcap"):
+        scores = options["softcap"] * np.tanh(scores / options["softcap"])
     if bias is not None:
         scores = scores + bias
     i, j = np.ogrid[: q.shape[-2], : k.shape[-2]]

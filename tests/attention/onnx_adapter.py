@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from qkvsearch.attention import attention, dot_score, padding_mask
+from qkvsearch.attention import attention, padding_mask
 from qkvsearch.attention.arguments import AttentionOptions, checked
 from qkvsearch.attention.array_api import Array, cast
 from qkvsearch.attention.functional import attend
 from qkvsearch.attention.masks import window_mask
 
-# The step that a qk_matmul_output_mode shows, by its number; 0 is before the softcap.
-STEPS = ("scores", "scores", "masked", "weights")
+# The step that a qk_matmul_output_mode shows, by its number.
+STEPS = ("scores", "capped", "masked", "weights")
 
 
 class Outputs(NamedTuple):
@@ -60,22 +59,15 @@ def onnx_attention(
         is_causal=bool(is_causal),
         causal_offset=0 if past_key is None else past_key.shape[2],
         scale=scale,
-        score=partial(capped, softcap) if softcap else "dot",
+        softcap=softcap,
         window=(side(left_window_size), side(right_window_size)),
     )
     if nonpad_kv_seqlen is not None:
         options = each_to_its_length(options, nonpad_kv_seqlen, query.shape[2], key.shape[2])
     output = attention(query, key, value, **vars(options))
-    if qk_matmul_output_mode == 0:
-        options = replace(options, score="dot")
     steps = attend(*checked(query, key, value, options.mask, options.bias).ready(), options)
     shown = cast(getattr(steps, STEPS[qk_matmul_output_mode]), Q.dtype)
     return Outputs(output if Q.ndim == 4 else join_heads(output), key, value, shown)
-
-
-def capped(softcap, query, key, scale):
-    """Scores within ±softcap."""
-    return softcap * np.tanh(dot_score(query, key, scale) / softcap)
 
 
 def split_heads(x, n_heads):

@@ -21,6 +21,7 @@ OPTIONS = {
     "both": {"mask": SOME, "bias": np.linspace(-1, 1, 7), "is_causal": True},
     "uniform": {"mask": SOME, "empty_rows": "uniform"},
     "nan": {"mask": SOME, "empty_rows": "nan"},
+    "softcap": {"softcap": 1.5},
     "cosine": {"score": "cosine", "scale": 3.0},
     "additive": {"score": AdditiveScore(*ADDITIVE), "mask": SOME},
     "relu": {"normalize": "relu", "is_causal": True},
@@ -154,9 +155,9 @@ def test_gradients_flow_through_either_path():
 def test_half_precision_tensors_come_back_as_they_were(dtype):
     torch = library("torch")
     given = [torch.asarray(x).to(getattr(torch, dtype)) for x in (Q, K, V)]
-    output = attention(*given)
-    assert output.dtype == given[0].dtype
-    np.testing.assert_allclose(output.float(), attention(Q, K, V), atol=0.05)
+    for output in (attention(*given), attention(*given, softcap=30.0)):
+        assert output.dtype == given[0].dtype
+    np.testing.assert_allclose(attention(*given).float(), attention(Q, K, V), atol=0.05)
 
 
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)

@@ -41,6 +41,7 @@ OPTIONS = [
     {"window": (9, None), "causal_offset": 700},
     {"scale": 40.0},
     {"scale": -3.0, "is_causal": True},
+    {"softcap": 2.0, "window": (400, 0)},
     {"score": "cosine", "scale": 5.0},
     {"normalize": "relu", "is_causal": True},
     {"normalize": "none", "window": (60, 60)},
@@ -163,6 +164,11 @@ def test_a_window_wider_than_any_text_hides_nothing(dtype, far):
     for options in ({"window": (far, far)}, {"window": (far, None), "causal_offset": far - 600}):
         np.testing.assert_allclose(attention(*given, **options), attention(*given), atol=1e-6)
     assert not attention(*given, window=(5, 5), causal_offset=far).any()
+
+
+def test_an_infinite_softcap_is_none():
+    given = tensors("float64")
+    np.testing.assert_array_equal(attention(*given, softcap=INF), attention(*given))
 
 
 @pytest.mark.parametrize("later", [79.0, 81.0, 500.0])

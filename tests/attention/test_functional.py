@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from qkvsearch.attention import (
     AdditiveScore,
     attention,
+    cap,
     cosine_score,
     dot_score,
     hide,
@@ -112,6 +113,7 @@ def cases(draw):
             "causal_offset": draw(st.integers(-3, 3)),
             "window": draw(st.none() | st.tuples(side, side)),
             "scale": draw(st.sampled_from([None, 0.5, 3.0])),
+            "softcap": draw(st.sampled_from([0.0, 0.7, 20.0])),
             "score": draw(st.sampled_from(["dot", "cosine", additive])),
             "normalize": draw(st.sampled_from(["softmax", "relu", "none"])),
             "empty_rows": draw(st.sampled_from(["zero", "uniform", "nan"])),
@@ -215,6 +217,7 @@ def test_the_result_has_the_inputs_dtype(dtypes, expected, score):
     options = {
         "score": score,
         "scale": np.float64(2),
+        "softcap": np.float64(9),
         "bias": np.zeros((3, 3)),
     }
     output, weights = attend(q, k, v, return_weights=True, **options)
@@ -227,6 +230,7 @@ def test_the_result_has_the_inputs_dtype(dtypes, expected, score):
         lambda x: dot_score(x, x, np.float64(2)),
         lambda x: cosine_score(x, x, np.float64(2)),
         lambda x: AdditiveScore(np.eye(3), np.eye(3), [1.0, 2.0, 3.0])(x, x, np.float64(2)),
+        lambda x: cap(x, np.float64(2)),
         lambda x: softmax(x, np.float64(2)),
     ],
 )
@@ -245,7 +249,7 @@ def test_inputs_are_left_as_they_were():
     q, k, v, bias = random(2, 3), random(4, 3), random(4, 3), random(2, 4)
     mask = bias > 0
     before = [x.copy() for x in (q, k, v, bias, mask)]
-    attend(q, k, v, bias=bias, mask=mask, window=(1, 1))
+    attend(q, k, v, bias=bias, mask=mask, softcap=5, window=(1, 1))
     for x, y in zip((q, k, v, bias, mask), before, strict=True):
         np.testing.assert_array_equal(x, y)
 
@@ -308,6 +312,12 @@ def test_scores_near_the_largest_float_do_not_overflow(dtype, sign):
 
 
 # --- the verbs ---
+
+
+def test_cap_is_smooth_and_bounded():
+    scores = np.array([-INF, -1e308, 1e-9, 1e308, INF])
+    np.testing.assert_allclose(cap(scores, 5), [-5, -5, 1e-9, 5, 5])
+    assert cap(scores, 0) is scores
 
 
 def test_hide_selects_and_never_adds():
@@ -389,7 +399,9 @@ HEADS = np.ones((4, 3, 2))
         ((TOKENS,) * 3, {"score": "dott"}, ValueError, r"score must be one of dot, cosine, got"),
         ((TOKENS,) * 3, {"normalize": "max"}, ValueError, r"one of softmax, relu, none, got 'max'"),
         ((TOKENS,) * 3, {"empty_rows": "one"}, ValueError, r"zero, uniform, nan, raise, got 'one'"),
+        ((TOKENS,) * 3, {"softcap": -1}, ValueError, r"softcap must be positive.*got -1"),
         ((TOKENS,) * 3, {"window": (-1, 0)}, ValueError, r"left side.*got -1; None is unlimited"),
+        ((TOKENS,) * 3, {"softcap": NAN}, ValueError, r"softcap must be positive"),
         ((TOKENS,) * 3, {"window": (5.0, 0)}, TypeError, r"left must be a whole number, got 5\.0"),
         ((TOKENS,) * 3, {"window": 5}, ValueError, r"window must be a pair \(left, right\), got 5"),
         ((TOKENS,) * 3, {"causal_offset": 2.0, "is_causal": True}, TypeError, r"whole .* 2\.0"),

@@ -103,7 +103,7 @@ def test_a_bias_that_hides_gets_no_gradient_and_spoils_none():
     assert np.isfinite(found.query).all()
 
 
-@pytest.mark.parametrize("options", [{"score": "cosine"}, {"normalize": "relu"}])
+@pytest.mark.parametrize("options", [{"score": "cosine"}, {"normalize": "relu"}, {"softcap": 1.0}])
 def test_other_weights_than_those_of_softmax_over_dot_products_are_refused(options):
     with pytest.raises(TypeError, match="dot products and softmax"):
         attention_vjp(random(1, 2), random(3, 2), random(3, 2), **options)

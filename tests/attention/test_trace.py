@@ -45,6 +45,7 @@ def cases(draw):
         "causal_offset": draw(st.integers(-2, 2)),
         "window": draw(st.none() | st.tuples(side, side)),
         "scale": draw(st.sampled_from([None, 1, 0.5])),
+        "softcap": draw(st.sampled_from([0.0, 0.7])),
         "score": draw(st.sampled_from(["dot", "cosine", additive, dot_score])),
         "normalize": draw(st.sampled_from(["softmax", "relu", "none"])),
         "empty_rows": draw(st.sampled_from(["zero", "uniform", "nan"])),
@@ -66,7 +67,7 @@ def test_the_trace_is_attention_bit_for_bit_and_its_symbols_evaluate_to_it(case)
         )
 
 
-@pytest.mark.parametrize("options", [{}, {"scale": 1, "is_causal": True}])
+@pytest.mark.parametrize("options", [{}, {"scale": 1, "is_causal": True}, {"softcap": 3.0}])
 def test_self_attention_is_attention_of_the_projections_bit_for_bit(options):
     x, *weights = random(5, 4), *random(3, 4, 3)
     steps = trace_self_attention(x, *weights, **options)
@@ -105,6 +106,14 @@ def test_a_mask_that_is_added_is_the_mask_and_reads_as_minus_infinity():
     np.testing.assert_array_equal(steps["outputs"].array, masked["outputs"].array)
     assert written(steps["masked"])[3::4] == ["−∞"] * 4
     assert written(steps["weights"])[3::4] == ["0"] * 4
+
+
+def test_a_softcap_has_a_step_of_its_own():
+    steps = trace(X, X, X, softcap=5.0)
+    names = [step.name for step in steps]
+    assert names[names.index("scaled") :][:3] == ["scaled", "capped", "masked"]
+    np.testing.assert_array_equal(steps["capped"].array, 5.0 * np.tanh(steps["scaled"].array / 5.0))
+    assert str(steps["capped"].symbols[0, 1]) == "5·tanh(((a_Q·b_K)/√4)/5)"
 
 
 def test_a_hidden_key_takes_nothing_from_a_broken_value():
