@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import wraps
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -209,15 +210,79 @@ def to_table(
     """Return a table as wide as the terminal at most. columns: headings with "left", "right" or
     "wrap"; only "wrap" columns become narrower in a narrow window.
     """
-    table = as_rich_table(columns, rows, has_header=any(name for name, _ in columns))
+    has_header = any(name for name, _ in columns)
+    if not sys.stdout.isatty():
+        plain = _plain_table(columns, rows, caption, has_header)
+        if plain is not None:
+            return plain
+    table = as_rich_table(columns, rows, has_header)
     return rendered([table, *captioned(caption)])
+
+
+def _plain_table(
+    columns: Sequence[tuple[str, str]],
+    rows: Sequence[Sequence[Any]],
+    caption: str,
+    has_header: bool,
+) -> str | None:
+    """Return the text that Rich, a slow import, would; None if something is styled or cut."""
+    lines = [[name for name, _ in columns]] if has_header else []
+    lines += [
+        [printable(cell) if isinstance(cell, str) else str(cell) for cell in row] for row in rows
+    ]
+    texts = [caption, *(cell for line in lines for cell in line)]
+    is_plain = all(text.isprintable() and text == text.strip() for text in texts)
+    widths = [max(map(cell_width, cells)) for cells in zip(*lines, strict=True)]
+    room = terminal_width()
+    if not lines or not is_plain or not all(widths) or cell_width(caption) > room:
+        return None
+    excess = sum(widths) + GAP * (len(widths) - 1) - room
+    if excess > 0:
+        flexible = [i for i, (_, layout) in enumerate(columns) if layout == "wrap"]
+        if len(flexible) != 1:
+            return None
+        (index,) = flexible
+        widths[index] -= excess
+        if has_header and cell_width(columns[index][0]) > widths[index]:
+            return None  # Rich aligns headings at the bottom
+        if not all(_wraps(line[index], widths[index]) for line in lines):
+            return None
+    table = "".join(_wrapped(line, widths, [layout for _, layout in columns]) for line in lines)
+    return f"{table}{caption}\n" if caption else table
+
+
+def cell_width(text: str) -> int:
+    """Return the width of a text in a terminal; Rich is needed only beyond ASCII."""
+    if text.isascii() and text.isprintable():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def _wraps(text: str, width: int) -> bool:
+    """Return whether Rich and the standard library wrap a text in the same way."""
+    return text.isascii() and "  " not in text and all(len(word) <= width for word in text.split())
+
+
+def _wrapped(cells: Sequence[str], widths: Sequence[int], layouts: Sequence[str]) -> str:
+    """Return a row of a table, with as many lines as its longest cell."""
+    from textwrap import wrap
+
+    columns = [
+        wrap(cell, width, break_on_hyphens=False) if cell_width(cell) > width else [cell]
+        for cell, width in zip(cells, widths, strict=True)
+    ]
+    text = ""
+    for line in zip_longest(*columns, fillvalue=""):
+        filled = map(aligned, line, widths, layouts)
+        text += f"{(' ' * GAP).join(filled).rstrip()}\n"
+    return text
 
 
 def aligned(cell: str, width: int, layout: str = "left") -> str:
     """Fill a cell with spaces up to the width of its column."""
-    from rich.cells import cell_len
-
-    space = " " * (width - cell_len(cell))
+    space = " " * (width - cell_width(cell))
     return f"{space}{cell}" if layout == "right" else f"{cell}{space}"
 
 

@@ -7,6 +7,8 @@ import re
 
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from qkvsearch.cli import render
 
@@ -150,7 +152,35 @@ def test_tables_fit_a_narrow_window(qkv, videos_path, movies_path, monkeypatch, 
     assert [line for line in lines if len(line) > 40] == []
 
 
-def test_columns_of_wide_signs_are_aligned(monkeypatch):
+CELLS = st.one_of(
+    st.text(st.sampled_from("abc Z09-.,:%'注é́🙂\t\u00a0|~"), max_size=14),
+    st.lists(st.text("ab-,", min_size=1, max_size=7), max_size=9).map(" ".join),
+)
+
+
+@given(
+    st.lists(st.sampled_from(["left", "right", "wrap"]), min_size=1, max_size=4).flatmap(
+        lambda ways: st.tuples(
+            st.lists(CELLS, min_size=len(ways), max_size=len(ways)).map(
+                lambda names: list(zip(names, ways, strict=True))
+            ),
+            st.lists(st.lists(CELLS, min_size=len(ways), max_size=len(ways)), max_size=4),
+        )
+    ),
+    CELLS,
+    st.integers(10, 60),
+)
+def test_a_table_without_rich_is_the_one_of_rich(table, caption, width):
+    columns, rows = table
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", str(width))
+        found = render.to_table(columns, rows, caption)
+        patch.setattr(render, "_plain_table", lambda *_: None)
+        assert found == render.to_table(columns, rows, caption)
+
+
+def test_what_fits_is_written_without_rich(monkeypatch):
+    monkeypatch.setattr(render, "rendered", lambda _: pytest.fail("by Rich"))
     columns, rows = [("n", "right"), ("title", "wrap")], [[1, "Heat"], [12, "猫 café"]]
     monkeypatch.setenv("COLUMNS", "80")
     assert render.to_table(columns, rows, "two") == " n  title\n 1  Heat\n12  猫 café\ntwo\n"
