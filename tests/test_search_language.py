@@ -71,7 +71,7 @@ def test_operators_must_hold(shop, query, found):
     ("query", "best"),
     [("jakcet", {"1", "2"}), ("gutiar", {"5"}), ("rainjacket", {"1"}), ("soudrough", {"6"}),
      ("C++", {"3"}), ("C#", {"4"}), ("004467", {"9"}), ("coat", {"1", "2"}), ("the the", {"11"}),
-     ("rain coat", {"1"})],
+     ("rain coat", {"1"}), ("onfoot", {"10"})],
 )  # fmt: skip
 def test_words_as_they_are_typed(shop, query, best):
     assert ids(shop.search(query))[0] in best

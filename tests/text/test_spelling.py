@@ -32,13 +32,13 @@ def test_a_word_is_no_misspelling_of_itself_and_longer_words_may_have_more_error
 
 
 def test_two_words_without_their_blank():
-    known = {"rain", "jacket", "rainj", "acket"}
-    assert split_in_two("rainjacket", known.__contains__) in {
-        ("rain", "jacket"),
-        ("rainj", "acket"),
-    }
-    assert split_in_two("rainjacket", {"rain", "jacket"}.__contains__) == ("rain", "jacket")
-    assert split_in_two("rainjacke", {"rain"}.__contains__) is None
+    def are_known(*words):
+        return {"rain", "jacket", "spider", "man"}.issuperset(words)
+
+    assert split_in_two("rainjacket", are_known) == ("rain", "jacket")
+    assert split_in_two("rainjacke", are_known) is None
+    assert split_in_two("spiderman", are_known) is None
+    assert split_in_two("spiderman", are_known, shortest=1) == ("spider", "man")
 
 
 def test_words_of_the_language_are_no_misspellings():
