@@ -30,7 +30,7 @@ MAX_TITLES = 5
 MAX_UNCONFIRMED = 10
 yes_option = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 again_option = click.option(
-    "--again", is_flag=True, help="Record a file whose content is recorded already once more."
+    "--again", is_flag=True, help="Record the file even if its content is recorded already."
 )
 
 
@@ -276,7 +276,7 @@ def learn() -> None:
     )
 
 
-@command(short_help="Merge what add and remove left, and drop previous builds.")
+@command(short_help="Merge additions and removals, and drop previous builds.")
 @click.option(
     "--drop-builds",
     is_flag=True,

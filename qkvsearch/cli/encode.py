@@ -257,7 +257,7 @@ def export() -> None:
     "head of search]",
 )
 def embeddings(path: Path, of: str, head_name: str | None) -> None:
-    """Write embeddings with their ids to a file; after an error there is no file.
+    """Write embeddings with their ids to a file. An error leaves no file.
 
     .safetensors has the tensor "embeddings" (float32, one row for each id) and, in its metadata,
     "ids" as a JSON list; .npz the arrays "embeddings" and "ids"; .parquet the columns "id" and

@@ -118,9 +118,10 @@ def history(user: str, k: int | None, offset: int, output: Output) -> None:
 @output_options
 def records(user: str | None, k: int | None, offset: int, output: Output) -> None:
     """List what `record` and `add --interactions` wrote, the latest first. Interactions that were
-    recorded together have the same batch, which one `record --undo` takes back. Those marked as
+    recorded together share a batch, which `record --undo BATCH` takes back. Those marked as
     learned are in the log of the build; to undo them, first `rollback`. In JSON and CSV, `recorded`
-    is when the batch was written, and `client` who did: http, or local and the user of the system.
+    is when the batch was written, and `client` who wrote it: http, or local and
+    the user of the system.
 
     \b
     Examples:

@@ -77,7 +77,7 @@ def _with_output(
     @click.option(
         "--raw",
         is_flag=True,
-        help="In CSV, no apostrophe before cells that a spreadsheet would run as formulas.",
+        help="Do not put an apostrophe before CSV cells that a spreadsheet would run as formulas.",
     )
     @wraps(command)
     def with_output(

@@ -99,7 +99,9 @@ OPTIONS = {
         choices=("scores", "ranks"),
     ),
     "prefix": Option(bool, "The user is still typing the last word: search as you type.", False),
-    "snippet": Option(bool, "Show the passage of the longest text that answers best.", False),
+    "snippet": Option(
+        bool, "Show the passage of the longest text that matches the query best.", False
+    ),
     "anyway": Option(bool, "Show the nearest items where nothing answers the query.", False),
     "model": Option(
         str,
