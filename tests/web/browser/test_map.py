@@ -102,7 +102,7 @@ def test_a_query_has_lines_to_its_best(visit, films, rested):
         assert abs(page.evaluate(INK, "over") - words) > 500
         page.click("#clear")
         rested(page)
-        assert page.evaluate(INK, "over") == words
+        assert abs(page.evaluate(INK, "over") - words) < 300  # the cross of the middle
         assert "query" not in page.url
 
 
