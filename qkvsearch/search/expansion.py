@@ -251,7 +251,8 @@ class _Corrector:
                 return Change(typed, others[0], SYNONYM, "synonym")
             if parts := split_compound(word, index.spellings, language):
                 return Change(typed, " ".join(parts), COMPOUND, "compound")
-            if parts := split_in_two(word, self._are_neighbours, shortest=1):
+            parts = split_in_two(word, index.has, shortest=1)
+            if parts and self._are_neighbours(*parts):
                 return Change(typed, " ".join(parts), ERROR_PENALTY, "blank")
         if typed[0].isupper() and len(word) < MIN_NAME:
             return None
@@ -260,7 +261,7 @@ class _Corrector:
         # Another form of a word of the catalog is no misspelling.
         similar = near_words(word, index.by_letters.candidates(word))
         near = [pair for pair in similar if self._term(pair[0]) != token.term]
-        two = None if near or is_known else split_in_two(word, self._are_known)
+        two = None if near or is_known else split_in_two(word, lambda part: self._n_with(part) > 0)
         if not (near or two) or is_in_dictionary(typed, language):
             return None
         if two:
@@ -268,15 +269,12 @@ class _Corrector:
         best, n_errors = max(near, key=lambda pair: self._n_with(pair[0]))
         return Change(typed, best, ERROR_PENALTY**n_errors, "spelling")
 
-    def _are_known(self, *words: str) -> bool:
-        return all(map(self._n_with, words))
-
     def _are_neighbours(self, *words: str) -> bool:
         """Return whether an item has these words one behind the other, as in Spider-Man; not two
         words that only join others.
         """
         tokens = [token for word in words for token in self.models.analyzer.tokens(word)]
-        if all(token.is_stop_word for token in tokens) or not self._are_known(*words):
+        if all(token.is_stop_word for token in tokens):
             return False
         terms, has_all = [token.term for token in tokens], np.ones(self.models.n_items, dtype=bool)
         for term in terms:

@@ -102,16 +102,16 @@ def near_words(word: str, known: Sequence[str], limit: int = 50) -> list[tuple[s
 
 
 def split_in_two(
-    word: str, are_words: Callable[[str, str], bool], shortest: int = MIN_HALF
+    word: str, is_known: Callable[[str], bool], shortest: int = MIN_HALF
 ) -> tuple[str, str] | None:
-    """Split a word into two words, typed without a space, as evenly as possible.
+    """Split a word into two known words, typed without a space, as evenly as possible.
 
-    >>> split_in_two("rainjacket", lambda *parts: {"rain", "jacket"}.issuperset(parts))
+    >>> split_in_two("rainjacket", {"rain", "jacket"}.__contains__)
     ('rain', 'jacket')
     """
     cuts = range(shortest, len(word) - shortest + 1)
     for cut in sorted(cuts, key=lambda cut: abs(2 * cut - len(word))):
-        if are_words(word[:cut], word[cut:]):
+        if is_known(word[:cut]) and is_known(word[cut:]):
             return word[:cut], word[cut:]
     return None
 
