@@ -143,8 +143,4 @@ def test_on_the_command_line(qkv, shop_path):
     ).json()
     assert not {1, 2, 4} & {row["id"] for row in rows}
     assert {part["item"] for part in rows[0]["parts"] if "item" in part} == {1, 4}
-    wrong = qkv("-w", shop_path, "similar", "--user", 101, "--exclude", 2)
-    assert wrong.code == 2
-    assert "--exclude filters items" in wrong.stderr
-    assert qkv("-w", shop_path, "similar", 1, "--user", 101).code == 2
     assert qkv("-w", shop_path, "similar").code == 2

@@ -94,7 +94,7 @@ def test_all_users_are_counted(films, tmp_path):
     assert expected == ["ann"]
     for i, options in enumerate([{}, {"damping": 30.0}, {"seen": True}, {"where": "year < 1940"}]):
         (note,) = count_said(films, tmp_path / f"{i}.jsonl", **options)
-        assert "of 1 of the 402 users done now" in note
+        assert "of 1 of the 402 users rest" in note
 
 
 def test_who_likes_nothing_is_not_counted(shop, tmp_path):

@@ -50,7 +50,7 @@ def test_mistakes_are_told_in_a_sentence_with_the_right_exit_code(qkv, args, cod
         (("recommend", "--user", "u001", "--diversity", "nan"), "--diversity must be a number"),
         (("search", "war", "--temperature", "inf"), "--temperature must be a number above 0"),
         (("similar", "Heat", "--temperature", "nan"), "--temperature must be a number above 0"),
-        (("similar", "--user", "u001", "--temperature", "inf"), "--temperature must be a number"),
+        (("similar", "Heat", "--temperature", "inf"), "--temperature must be a number"),
         (("tune", "--minutes", "nan"), "--minutes must be a number above 0"),
         (("recommend", "--user", "u001", "--model", "next-item", "--recent", "3"),
          "leave --recent out"),

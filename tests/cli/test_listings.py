@@ -78,12 +78,6 @@ def test_columns_of_a_table_give_way_to_eighty_characters(qkv, goods):
         assert max(map(len, text.splitlines())) <= 80
 
 
-def test_fields_are_of_items_and_users_have_none(qkv, shop):
-    answer = qkv(*shop, "similar", "--user", 101, "--fields", "made")
-    assert answer.code == 2
-    assert "filters items" in answer.stderr
-
-
 # --- CSV for spreadsheets ---
 
 

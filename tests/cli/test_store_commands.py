@@ -213,7 +213,7 @@ def test_damage_is_told_mended_and_gone(qkv, shop_here):
     answer = qkv("search", "apple")
     assert (answer.code, answer.stdout) == (1, "")
     assert "lsa.keys.npy: damaged: its checksum is not the one that was written" in answer.stderr
-    assert "search with --heads lexical,contrastive" in answer.stderr
+    assert "run qkvsearch repair" in answer.stderr
     assert qkv("search", "apple", "--heads", "lexical,contrastive").code == 0
     assert qkv("info", "--verify").code == 1
     assert "Made again: lsa" in qkv("repair").stderr

@@ -80,7 +80,6 @@ NEAR = [
     (["recommend", "--user", "1011", "--strict-user"], "no user '1011'\n"),
     (["recommend", "--like", "claw hamer"], "did you mean claw hammer"),
     (["similar", "aple pie"], "did you mean apple pie"),
-    (["similar", "--user", "1011"], "no user '1011'\n"),
     (["record", "101", "gren apple"], "did you mean green apple"),
     (["records", "--user", "1011"], "no user '1011'\n"),
     (["items", "--where", "mde > 3"], "did you mean made"),

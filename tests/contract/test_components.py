@@ -260,7 +260,7 @@ def preferred(whole):
     known = np.flatnonzero(counts)
     return Case(
         PreferencesComponent(),
-        (heads, log, log.matrix()),
+        (heads, counts, counts),
         like,
         lambda found: [
             found.strength.level,

@@ -20,7 +20,6 @@ ASKED = [
     ["recommend", "--like", BYTE],
     ["recommend", "--all-users", "-o", f"{BYTE}.csv"],
     ["similar", f"red {BYTE} apple"],
-    ["similar", "--user", BYTE],
     ["items", "-o", f"{BYTE}.json"],
     ["items", "--where", f"title = '{BYTE}'"],
     ["show", BYTE],
