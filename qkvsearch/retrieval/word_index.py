@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from heapq import nsmallest
+from typing import Literal
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from qkvsearch.text.vocabulary import Vocabulary
 # The spelling in row 0, which marks the end of a column's text.
 END = b""
 CACHED_PREFIXES = 1 << 12
+# Of `searchsorted`.
+SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
 # Words of a text with at most two others between them are neighbours, as in "the end of the world".
 MAX_STEP = 3
 
@@ -152,12 +155,9 @@ class WordSequences:
         [[0], [1], [0]]
         """
         words, starts = self.words_of(rows)
-        encoded = np.array([term.encode(errors="replace") for term in terms])
-        first = self.terms.searchsorted(encoded, "left", self._by_term).tolist()
-        last = self.terms.searchsorted(encoded, "right", self._by_term).tolist()
-        number_of = np.full(len(self.spellings), -1)
-        for number in range(len(terms)):
-            number_of[self._by_term[first[number] : last[number]]] = number
+        number_of = np.full(len(self.spellings), -1, np.int16)
+        for number, term in enumerate(terms):
+            number_of[self._rows_of_term(term)] = number
         number_of[0] = 0  # the end of a column is between its words and the next ones
         numbers = number_of[words]
         slots = (numbers >= 0).nonzero()[0]
@@ -167,9 +167,16 @@ class WordSequences:
         return starts.searchsorted(left, side="right") - 1, numbers[left], numbers[right]
 
     @cached_property
-    def _by_term(self) -> np.ndarray:
-        """The rows of the spellings by term, int64 (n_spellings,)."""
-        return np.argsort(self.terms, kind="stable")
+    def _rows_of_term(self) -> Callable[[str], np.ndarray]:
+        """The spellings of a term as their rows."""
+        terms, by_term = self.terms, np.argsort(self.terms, kind="stable")
+
+        def rows(term: str) -> np.ndarray:
+            encoded = term.encode(errors="replace")
+            first, last = (terms.searchsorted(encoded, side, by_term) for side in SIDES)
+            return np.asarray(by_term[first:last])
+
+        return cached_by_word(rows, CACHED_PREFIXES)
 
     def rows_starting_with(self, fits: Sequence[np.ndarray], rows: np.ndarray) -> np.ndarray:
         """Return which of `rows` begin, in their first column, with words that fit."""

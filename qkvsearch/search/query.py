@@ -274,9 +274,11 @@ def _kind_words(tokens: Sequence[Token], analyzer: Analyzer, kinds: Container[st
     >>> _kind_words(Analyzer().tokens("a story about boxing movies"), Analyzer(), {"movi"})
     ['story', 'movies']
     """
-    about = [i for i, token in enumerate(tokens) if token.text in ABOUT.get(analyzer.language, ())]
-    topics = [token.text for token in tokens if not token.is_stop_word]
-    before = [token.text for token in tokens[: about[0] if about else 0] if token.text in topics]
+    words_for_about = ABOUT.get(analyzer.language, ())
+    about = next((i for i, token in enumerate(tokens) if token.text in words_for_about), 0)
+    before = [token.text for token in tokens[:about] if not token.is_stop_word]
     named = before if len(before) <= MAX_KIND_WORDS else []
     named += [token.text for token in tokens if token.term in kinds and token.text not in named]
-    return named if set(topics) - set(named) else []
+    if all(token.is_stop_word or token.text in named for token in tokens):
+        return []
+    return named
