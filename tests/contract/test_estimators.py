@@ -17,6 +17,7 @@ from qkvsearch import (
     CorpusEncoder,
     ImplicitALS,
     Interactions,
+    embeddings,
 )
 from qkvsearch.collaborative.estimators import ItemNeighbours
 from qkvsearch.collaborative.next_item import NextItem
@@ -90,7 +91,8 @@ def learned(fitted):
 
 
 def test_every_public_estimator_is_under_this_contract():
-    public = {getattr(qkvsearch, name) for name in qkvsearch.__all__} | {NextItem}
+    modules = (qkvsearch, embeddings)
+    public = [getattr(module, name) for module in modules for name in module.__all__]
     assert {each for each in public if hasattr(each, "fit")} == set(ESTIMATORS)
 
 
