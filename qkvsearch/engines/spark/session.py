@@ -44,8 +44,6 @@ SETTINGS: dict[str, Any] = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
-    # A partition is a block: joining two of them would double what one task holds.
-    "spark.sql.adaptive.coalescePartitions.enabled": "false",
     "spark.sql.inMemoryColumnarStorage.compressed": "false",
     # Spark does not count the memory of cells on their way to Python.
     "spark.memory.fraction": "0.4",
@@ -60,11 +58,14 @@ SETTINGS: dict[str, Any] = {
     "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "true",
     "spark.cleaner.referenceTracking.cleanCheckpoints": "false",
 }
-# What decides how cells are read, in a session that was there before as well.
+# What decides how cells are read and how blocks are made, in a session that was there before too.
 READING = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.caseSensitive": "true",
     "spark.sql.legacy.parquet.nanosAsLong": "true",
+    # A partition is a block, and should not be joined with others. Besides, an adaptive plan has
+    # each plan in it twice, and so doubles with each iteration of ALS until no memory is left.
+    "spark.sql.adaptive.enabled": "false",
 }
 
 
