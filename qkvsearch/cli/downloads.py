@@ -16,7 +16,7 @@ MODEL_FIELDS = ("name", "about", "megabytes", "licence", "installed", "path", "o
 # The modules of each extra, and what it enables.
 EXTRAS = {
     "encoders": ("safetensors tokenizers wordllama", "search by meaning: encoders static, minilm"),
-    "fast": ("onnx onnxruntime", "encoder minilm two to three times as fast"),
+    "fast": ("onnx onnxruntime", "a faster encoder minilm"),
     "web": ("fastapi fastapi_offline jinja2 prometheus_client uvicorn", "pages and API: serve"),
     "parquet": ("pyarrow", "Parquet files"),
     "xlsx": ("openpyxl", "Excel files"),

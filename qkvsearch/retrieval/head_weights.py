@@ -36,7 +36,8 @@ MAX_LEFT_OUT = 0.02
 N_ALTERNATIVES = 1000
 # The prior weights count like this many queries: 100 judged queries move them halfway.
 PRIOR_QUERIES = 100
-# The least weight of words where texts are long: by `regret_of_fusion.py` among the benchmarks.
+# The least weight of words where texts are long. Chosen on collections of long texts, Cranfield's
+# judged queries among them; `regret_of_fusion.py` among the benchmarks measures it.
 MIN_LEXICAL = 0.25
 # The scores in memory at a time, of all heads and items and a batch of queries: 256 MiB.
 MAX_SCORES = 1 << 26

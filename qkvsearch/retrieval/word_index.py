@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from heapq import nsmallest
-from typing import Literal
 
 import numpy as np
 
@@ -18,8 +17,6 @@ from qkvsearch.text.vocabulary import Vocabulary
 # The spelling in row 0, which marks the end of a column's text.
 END = b""
 CACHED_PREFIXES = 1 << 12
-# Of `searchsorted`.
-SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
 # Words of a text with at most two others between them are neighbours, as in "the end of the world".
 MAX_STEP = 3
 
@@ -168,13 +165,13 @@ class WordSequences:
 
     @cached_property
     def _rows_of_term(self) -> Callable[[str], np.ndarray]:
-        """The spellings of a term as their rows."""
+        """A function from a term to the rows of its spellings."""
         terms, by_term = self.terms, np.argsort(self.terms, kind="stable")
 
         def rows(term: str) -> np.ndarray:
             encoded = term.encode(errors="replace")
-            first, last = (terms.searchsorted(encoded, side, by_term) for side in SIDES)
-            return np.asarray(by_term[first:last])
+            first = terms.searchsorted(encoded, "left", by_term)
+            return np.asarray(by_term[first : terms.searchsorted(encoded, "right", by_term)])
 
         return cached_by_word(rows, CACHED_PREFIXES)
 

@@ -37,8 +37,8 @@ MIN_NAME = 6
 # The weights of a completion, of a synonym, and of a compound or a part of one, beside the word as
 # it was typed.
 COMPLETED, SYNONYM, COMPOUND = 0.8, 0.8, 0.6
-# Longer words are no initials. With full stops they count twice.
-MAX_INITIALS, INITIALS = 4, 2.0
+# Longer words are no initials. Written with full stops in an item, they count twice.
+MAX_INITIALS, DOTTED = 4, 2.0
 # The words that `word*` is looked up by.
 MAX_EXPANSION = 50
 # The words that an unfinished word is completed to, and those of them whose meaning counts.
@@ -303,8 +303,12 @@ class _Expander:
     def _initials(self, token: Token) -> Iterator[Expansion]:
         """Yield the word as initials with full stops: E.T. is no French "et"."""
         dotted = ".".join(token.text)
-        if 1 < len(token.text) <= MAX_INITIALS and self.models.lexical_keys.has(dotted):
-            yield Expansion(dotted, dotted, INITIALS)
+        if (
+            not token.is_stop_word
+            and 1 < len(token.text) <= MAX_INITIALS
+            and self.models.lexical_keys.has(dotted)
+        ):
+            yield Expansion(dotted, dotted, DOTTED)
 
     def _related(self, token: Token) -> Sequence[Expansion]:
         """Return the words of the same family that the catalog has."""

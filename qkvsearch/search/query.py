@@ -30,8 +30,6 @@ MAX_EXPANDED = MAX_SYNONYM_WORDS = 100
 KIND_WEIGHT, MAX_KIND_WORDS = 0.3, 2
 # A phrase of stop words matters where at most this share of the items has it.
 MAX_PHRASE_SHARE = 0.05
-# Words in capitals that may be initials.
-INITIALS = re.compile(r"\b[A-Z]{2,4}\b")
 
 # The name of a word in reasons, and its weight.
 Label = tuple[Any, float]
@@ -45,13 +43,14 @@ class Query:
     operators. conditions: what the operators demand of an item. text: what the heads read: the
     corrected text without conditions on columns that search does not read. changes: the words that
     are read as others. tokens: the words of the lexical head, without stop words unless there are
-    no others; words: what the catalog has of them. terms: the same with all that each is looked up
-    by, and words of synonyms. has_more_synonyms: whether there are more of them than are looked up.
-    codes: the ids and other codes of items in the text. labels: by changed or boosted word, folded,
-    its name in reasons and its weight. completions: the words that the last word may become while
-    the user types it, with the likelihood of each; last_prefix: its beginning as typed; unfinished:
-    the word that it is read as until then, "" if it is a whole word. stop_words_mask: for a text of
-    stop words alone, bool (n_items,), the items that it may mean; None for any other text.
+    no others; words: what the catalog has of them. terms: each token with all forms that it is
+    looked up by, and words of synonyms. has_more_synonyms: whether there are more of them than are
+    looked up. codes: the ids and other codes of items in the text. labels: by changed or boosted
+    word, folded, its name in reasons and its weight. completions: the words that the last word may
+    become while the user types it, with the likelihood of each; last_prefix: its beginning as
+    typed; unfinished: the word that it is read as until then, "" if it is a whole word.
+    stop_words_mask: for a text of stop words alone, bool (n_items,), the items that it may mean;
+    None for any other text.
     """
 
     typed: str
@@ -176,22 +175,9 @@ class QueryReader:
             if is_text and i < MAX_CORRECTED:
                 is_prefix = clause.kind == "prefix" or (is_typing and clause is clauses[-1])
                 changed = self.lexicon.changes(clause.text, is_prefix)
-            texts.append((self._dotted(with_changes(clause.text, changed)), clause))
+            texts.append((with_changes(clause.text, changed), clause))
             changes += [change for _, change in changed]
         return texts, changes
-
-    def _dotted(self, text: str) -> str:
-        """Return the text with initials in capitals as the catalog has them: E.T. for ET. Where all
-        is in capitals, they say nothing.
-        """
-        if text.isupper() and " " in text:
-            return text
-
-        def dotted(word: re.Match[str]) -> str:
-            initials = ".".join(word[0])
-            return f"{initials}." if self.models.lexical_keys.has(initials.lower()) else word[0]
-
-        return INITIALS.sub(dotted, text)
 
     def _completed(
         self,

@@ -214,9 +214,13 @@ class TextSearch:
         pieces = item_pieces(encoder, self.texts(position) or [""], weights)
         if encoder.table is not None:
             return pieces
-        # A transformer's stored key may come from the other runtime, which rounds differently.
+        from qkvsearch.text.pretrained.onnx_layers import MIN_COSINE
+
+        # A transformer's stored key may come from the other runtime, which rounds differently. Any
+        # larger difference is an error, and should show in the sum.
         key = self.models.dense_keys(head).vectors[np.array([position])][0]
-        return pieces.adding_up_to(key)
+        is_rounded = float(pieces.total @ key) >= MIN_COSINE
+        return pieces.adding_up_to(key) if is_rounded else pieces
 
     def texts(self, position: int) -> list[str]:
         """Return the searched text of an item, column by column."""

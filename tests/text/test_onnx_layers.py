@@ -102,7 +102,7 @@ def test_the_switch(folder, monkeypatch):
         monkeypatch.setenv(onnx_layers.VARIABLE, name)
         assert onnx_layers.runtime() == name
         seconds[name] = encoding_seconds([["a river"] * 10_000])
-    assert seconds["numpy"] > 2 * seconds["onnxruntime"]
+    assert seconds["numpy"] > seconds["onnxruntime"]
     monkeypatch.delenv(onnx_layers.VARIABLE)
     assert onnx_layers.runtime() == "onnxruntime"
     monkeypatch.setattr(onnx_layers, "find_spec", lambda name: None)

@@ -55,8 +55,6 @@ SETTINGS: dict[str, Any] = {
     "spark.executorEnv.OPENBLAS_NUM_THREADS": "1",
     # Executors import nothing from the folder that they run in.
     "spark.executorEnv.PYTHONSAFEPATH": "1",
-    "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "true",
-    "spark.cleaner.referenceTracking.cleanCheckpoints": "false",
 }
 # What decides how cells are read and how blocks are made, in a session that was there before too.
 READING = {

@@ -58,7 +58,7 @@ class TokenEmbedding:
 
 
 def read_input(folder: Path) -> tuple[TokenizerFile, TokenEmbedding, int]:
-    """Read what stands before the layers: the tokenizer, the embedding, and the maximal number of
+    """Read what comes before the layers: the tokenizer, the embedding, and the maximal number of
     tokens of a text, [CLS] and [SEP] included.
 
     Raises `QkvError` that names the file and what is wrong in it.

@@ -130,7 +130,8 @@ def forget_texts(texts: Iterable[str]) -> None:
             db.executemany("DELETE FROM encoded WHERE text = ?", [(text_key(t),) for t in texts])
     except (OSError, sqlite3.Error) as error:
         raise QkvError(
-            f"{path()}: cannot delete what was encoded of the items: {error}; {CLEAR}"
+            f"{path()}: the items are changed, but what was encoded of their texts is still there: "
+            f"{error}; {CLEAR}"
         ) from None
 
 
