@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
@@ -28,14 +29,21 @@ def solve_positive(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
 
     This needs only NumPy: importing `scipy.linalg` takes longer than a search.
     """
-    try:
+    with _refuse_unsolvable():
         lower = np.linalg.cholesky(matrix)
+        return np.linalg.solve(lower.T, np.linalg.solve(lower, right))
+
+
+@contextmanager
+def _refuse_unsolvable() -> Iterator[None]:
+    """Raise `QkvError` for a matrix without a solution: only damaged files give one."""
+    try:
+        yield
     except np.linalg.LinAlgError:
         raise QkvError(
             "what was learned from interactions is damaged: a matrix of it has no solution; run "
             "qkvsearch learn or qkvsearch repair"
         ) from None
-    return np.linalg.solve(lower.T, np.linalg.solve(lower, right))
 
 
 class StoredFields:
@@ -100,16 +108,17 @@ class ImplicitFactors(StoredFields):
         n, d = histories.shape[0], len(self.gram)
         _check_rows(histories)
         embeddings = np.zeros((n, d))
-        with one_blas_thread():
+        with one_blas_thread(), _refuse_unsolvable():
             spectrum, axes = np.linalg.eigh(self.gram)
         short = _ShortHistories(self, histories, self.alpha0 * spectrum, axes)
 
         def solve(task: tuple[int, np.ndarray]) -> None:
             width, users = task
-            if width < d:
-                embeddings[users] = short.solved(users, width)
-            else:
-                embeddings[users] = self._solved(histories, users)
+            with _refuse_unsolvable():
+                if width < d:
+                    embeddings[users] = short.solved(users, width)
+                else:
+                    embeddings[users] = self._solved(histories, users)
 
         tasks = list(_by_length(np.diff(histories.indptr), d))
         if len(tasks) > 1:

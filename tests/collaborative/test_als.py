@@ -15,7 +15,7 @@ from qkvsearch.collaborative.estimators import ImplicitALS
 from qkvsearch.collaborative.user_vectors import ImplicitFactors
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.data.ratings import infer_scale
-from qkvsearch.errors import DataError, UnknownIdError
+from qkvsearch.errors import DataError, QkvError, UnknownIdError
 
 
 def objective(model: ImplicitALS, confidences: csr_matrix) -> float:
@@ -301,3 +301,12 @@ def ndcg(scores: np.ndarray, train: csr_matrix, held_out: csr_matrix, k: int = 2
     relevant = np.diff(held_out.indptr)
     ideal = np.cumsum(discount)[np.minimum(relevant, k) - 1]
     return float(((hits @ discount) / ideal)[relevant > 0].mean())
+
+
+def test_damaged_factors_are_an_error_of_ours():
+    gram = np.zeros((2, 2))
+    factors = ImplicitFactors(np.zeros((3, 2)), gram, alpha0=1.0, reg=0.0, nu=1.0, n_items=3)
+    with pytest.raises(QkvError, match="qkvsearch repair"):
+        factors.fold_in([0, 1])
+    with pytest.raises(QkvError, match="qkvsearch repair"):
+        factors.fold_in_many(csr_matrix(np.ones((1, 3))))

@@ -261,7 +261,9 @@ class SegmentCatalog:
     def stream(self, sql: str, *values: Any) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a query."""
         try:
-            yield from self.db.execute(sql, values)
+            # Not `yield from`, which closes the cursor, and fails if the database is closed.
+            for row in self.db.execute(sql, values):  # noqa: UP028
+                yield row
         except UnicodeEncodeError:  # lone surrogates are in no file
             return
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
