@@ -11,7 +11,6 @@ import pytest
 import qkvsearch as qkv
 from qkvsearch.errors import QkvError
 from qkvsearch.index import interaction_log
-from qkvsearch.recommend import batch
 
 OPTIONS = [
     {},
@@ -72,19 +71,6 @@ def test_all_formats_hold_the_same_with_the_owners_ids(shop, tmp_path):
     assert [row["title"] for row in rows_of(tmp_path / "all.csv")] == [r["title"] for r in rows]
 
 
-def test_an_interrupted_run_leaves_the_former_file_alone(films, tmp_path, small_blocks):
-    (tmp_path / "all.csv").write_text("mine")
-
-    def interrupt(stage, done, total):
-        if done > 200:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        films.recommend_all(tmp_path / "all.csv", progress=interrupt)
-    assert not list(tmp_path.glob(".*"))
-    assert (tmp_path / "all.csv").read_text() == "mine"
-
-
 def test_blocks_are_smaller_for_a_larger_k(films):
     everyone = films.current_build.recommender.histories
     assert everyone.blocks(10) == [(0, 400)]
@@ -118,22 +104,6 @@ def test_memory_does_not_grow_with_the_users_nor_with_k(tmp_path, shop_items, mo
     once = peak(100, 12)
     assert peak(400, 12) < 1.3 * once
     assert peak(100, 120) < 1.3 * once
-
-
-def test_what_is_the_same_for_all_blocks_is_made_once(films, tmp_path, small_blocks, monkeypatch):
-    made = []
-    popularity = batch.log_popularity
-    monkeypatch.setattr(
-        batch, "log_popularity", lambda counts: made.append(1) or popularity(counts)
-    )
-    films.recommend_all(tmp_path / "all.csv", damping=0.5)
-    assert made == [1]
-
-
-def test_recent_without_times_is_refused_before_any_work(shop, tmp_path):
-    with pytest.raises(QkvError, match="no times, so none is recent"):
-        shop.recommend_all(tmp_path / "all.csv", recent=3)
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_progress_counts_users(shop, tmp_path):
@@ -176,53 +146,38 @@ def test_the_command_writes_what_the_engine_does(qkv, movies_path, movies, tmp_p
 
 
 @pytest.mark.parametrize(
-    ("args", "said"),
+    "option",
     [
-        (["--all-users"], "name a file for all users"),
-        (["--all-users", "-o", "x.csv", "--user", "u001"], "--user is for one user"),
-        (["--all-users", "-o", "x.csv", "--like", "Heat"], "--like is for one user"),
-        (["--all-users", "-o", "x.csv", "--explain"], "--explain is for one user"),
-        (["--all-users", "-o", "x.csv", "--diversity", "0.3"], "--diversity is for one user"),
-        (["--all-users", "-o", "x.csv", "--temperature", "1"], "--temperature is for one user"),
-        ([], "name a user"),
+        *("--user=u001", "--like=Heat", "--explain", "--diversity=.3", "--temperature=1"),
+        *("--rate=Heat=5", "--without=Heat", "--exclude=Heat"),
     ],
-    ids=str,
 )
-def test_what_does_not_go_together_is_wrong_usage(qkv, movies_path, args, said):
-    answer = qkv("-w", movies_path, "recommend", *args)
+def test_what_is_for_one_user_is_wrong_usage_for_all(qkv, movies_path, option):
+    answer = qkv("-w", movies_path, "recommend", "--all-users", "-o", "x.csv", option)
     assert (answer.code, answer.stdout) == (2, "")
-    assert said in answer.stderr
+    assert f"{option.split('=')[0]} is for one user" in answer.stderr
 
 
-def test_an_allow_list_comes_from_a_file_or_stdin(qkv, movies_path, tmp_path):
-    (tmp_path / "stock.txt").write_text("m056\n\n m078 \nnowhere\n", encoding="utf-8")
+def test_a_file_for_all_users_or_a_user_is_named(qkv, movies_path):
+    for args, said in ((["--all-users"], "name a file for all users"), ([], "name a user")):
+        answer = qkv("-w", movies_path, "recommend", *args)
+        assert (answer.code, answer.stdout) == (2, "")
+        assert said in answer.stderr
+
+
+def test_an_allow_list_comes_from_a_file_or_stdin_and_unknown_ids_are_counted(
+    qkv, movies_path, tmp_path
+):
+    (tmp_path / "stock.txt").write_text("m056\n\n m078 \nnowhere\n", encoding="utf-8-sig")
     command = ["-w", movies_path, "recommend", "--like", "m200", "--format", "json", "--only"]
-    from_file = qkv(*command, "stock.txt").json()
-    from_stdin = qkv(*command, "-", stdin="m056\nm078\n").json()
-    assert {row["id"] for row in from_file} == {"m056", "m078"}
-    assert from_stdin == from_file
+    from_file = qkv(*command, "stock.txt")
+    from_stdin = qkv(*command, "-", stdin="m056\nm078\n")
+    assert {row["id"] for row in from_file.json()} == {"m056", "m078"}
+    assert from_stdin.json() == from_file.json()
+    everyone = ["-w", movies_path, "recommend", "--all-users", "-o", "all.csv", "--only"]
+    for answer in (from_file, qkv(*everyone, "stock.txt")):
+        assert "--only: 1 of 3 ids, such as 'nowhere', are not in the catalog" in answer.stderr
+    assert "--only" not in from_stdin.stderr
     missing = qkv(*command, "-", stdin="nowhere\n")
     assert (missing.code, missing.stdout) == (1, "")
     assert "none of its 1 ids, such as 'nowhere'" in missing.stderr
-
-
-def test_an_allow_list_may_begin_with_a_mark_and_unknown_ids_are_counted(
-    qkv, movies_path, tmp_path
-):
-    (tmp_path / "stock.txt").write_text("m056\nm078\nnowhere\n", encoding="utf-8-sig")
-    command = ["-w", movies_path, "recommend", "--only", "stock.txt"]
-    one = qkv(*command, "--like", "m200", "--format", "json")
-    assert {row["id"] for row in one.json()} == {"m056", "m078"}
-    everyone = qkv(*command, "--all-users", "-o", "all.csv")
-    for answer in (one, everyone):
-        assert "--only: 1 of 3 ids, such as 'nowhere', are not in the catalog" in answer.stderr
-    (tmp_path / "stock.txt").write_text("m056\n")
-    assert "--only" not in qkv(*command, "--like", "m200").stderr
-
-
-def test_a_table_says_which_items_are_new_and_what_was_met(qkv, shop_path):
-    answer = qkv("-w", shop_path, "recommend", "--user", "101", "-k", 99, "--explain")
-    lines = [line.strip() for line in answer.stdout.splitlines()]
-    assert lines.count("new: no interactions yet") == 1
-    assert "apple hammer" in lines[lines.index("new: no interactions yet") - 1]
-    assert any(line.endswith("together with red apple") for line in lines)

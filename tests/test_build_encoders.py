@@ -11,7 +11,6 @@ from qkvsearch.data.sources import read_source
 from qkvsearch.errors import DataError, QkvError, WorkspaceError
 from qkvsearch.index.builder import build_workspace
 from qkvsearch.storage import Workspace
-from qkvsearch.text import encoders as choice
 from qkvsearch.text.encoders import CHOICES
 from qkvsearch.text.pretrained import static
 from qkvsearch.text.pretrained.static import find_package
@@ -191,15 +190,6 @@ def built(path, **options):
     build_workspace(Workspace(path), read_source(items=ITEMS), **options)
     with qkv.open(path) as engine:
         return engine.snapshot.facts
-
-
-def test_the_encoder_taken_and_why_are_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr(choice, "installed", lambda: ())
-    facts = built(tmp_path / "ws")
-    assert facts["encoder"] == "corpus"
-    assert facts["encoder_chosen"].startswith("automatic: no other is installed")
-    facts = built(tmp_path / "ws", encoder="corpus")
-    assert (facts["encoder"], facts["encoder_chosen"]) == ("corpus", "your choice")
 
 
 @needs_static

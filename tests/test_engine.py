@@ -11,8 +11,6 @@ import pytest
 
 import qkvsearch
 from qkvsearch.attention.layers import fast_encoder
-from qkvsearch.data.ids import id_text
-from qkvsearch.data.sources import read_source
 from qkvsearch.engine import Engine
 from qkvsearch.errors import QkvError, UnknownIdError, WorkspaceError
 from qkvsearch.text.encoders import pretrained
@@ -118,12 +116,6 @@ def test_a_users_preferences_count_3_beside_10_for_all_other_heads(movies):
     assert sum(others) == pytest.approx(1 / 1.3, rel=1e-3)
 
 
-def test_neighbours_are_6_parts_users_and_4_parts_texts(movies):
-    ranking = movies.similar("Heat", k=1)
-    spreads = {head.name: head.scores.std() for head in ranking.head.addends}
-    assert spreads == pytest.approx({"collaborative": 0.6, "semantic": 0.4}, rel=1e-3)
-
-
 def test_the_coldest_temperature_is_a_hard_search(videos):
     ranking = videos.search("bread", temperature=1e-300)
     assert [ranking[0].weight, ranking[1].weight] == [1, 0]
@@ -132,11 +124,6 @@ def test_the_coldest_temperature_is_a_hard_search(videos):
 def test_no_heads_at_all_is_an_error(videos):
     with pytest.raises(QkvError, match="no heads to score by"):
         videos.search("bread", heads=[])
-
-
-def test_the_parts_of_a_recommendation_bear_the_ids_of_the_history(movies):
-    parts = movies.recommend(likes=["Alien", "Heat"]).explain(0)
-    assert {part.query for part in parts} == {"m056", "m078"}
 
 
 def test_recommending_to_nobody_is_a_clear_error(movies):
@@ -180,32 +167,10 @@ def test_equal_titles_are_nearest_to_each_other_by_text(shop):
     assert shop.similar(7, k=1)[0].id == 8
 
 
-def test_reasons_of_similar_name_words_and_titles_never_row_numbers(movies):
-    parts = movies.similar("The Matrix", k=1).explain(0)
-    assert not [part for part in parts if isinstance(part.query, int) or isinstance(part.key, int)]
-
-
 # --- attend ---
 
 
-def test_attend_keeps_known_words_in_order_and_lists_the_others(videos):
-    attended = videos.attend("The zzqx guitar and the bass")
-    assert attended.tokens == ["guitar", "bass"]
-    assert attended.left_out == ["the", "zzqx", "and"]
-
-
 # --- builds ---
-
-
-def test_info_counts_what_was_built(movies, videos, things):
-    facts = movies.info()
-    log = read_source("sample:movies").interactions
-    counted = (movies.n_items, len(log.user_ids), len(log))
-    assert (facts["items"], facts["users"], facts["interactions"]) == counted
-    assert facts["rating_scale"] == [1, 5]
-    assert videos.info()["rating_scale"] is None
-    assert things.info()["users"] == 0
-    assert [column["role"] for column in videos.info()["columns"][:2]] == ["id", "title"]
 
 
 def test_the_order_of_rows_in_the_files_changes_nothing(shop, shop_items, shop_log, tmp_path):
@@ -231,23 +196,6 @@ def test_another_process_gets_the_same_ranking(movies, movies_path):
     assert done.stdout.splitlines() == expected
 
 
-@pytest.mark.parametrize("id_type", [int, str])
-def test_the_owners_ids_come_out_as_they_went_in(shop, shop_items, shop_log, tmp_path, id_type):
-    def named(column):
-        return column if id_type is int else "x" + column.astype(str)
-
-    items = shop_items.assign(id=named(shop_items["id"]))
-    log = shop_log.assign(item=named(shop_log["item"]), user=named(shop_log["user"]))
-    engine = qkvsearch.build(tmp_path / "ws", items=items, interactions=log)
-    user = 101 if id_type is int else "x101"
-    found = engine.recommend(user=user, k=99)
-    assert {type(hit.id) for hit in found} == {id_type}
-    assert {id_text(hit.id).lstrip("x") for hit in found} == {
-        str(hit.id) for hit in shop.recommend(user=101, k=99)
-    }
-    assert type(engine.search("apple", k=1)[0].id) is id_type
-
-
 def test_a_log_alone_is_enough_to_recommend(tmp_path):
     log = pd.DataFrame({"user": list("aabbcc"), "item": ["x", "y", "x", "y", "x", "z"]})
     engine = qkvsearch.build(tmp_path / "ws", interactions=log)
@@ -264,12 +212,6 @@ def test_a_catalog_of_one_item_answers_everything(tmp_path, title):
     assert found == ([] if title == "!!!" else ["i"])
     assert list(engine.recommend(user="ann")) == []
     assert list(engine.similar("i")) == []
-
-
-def test_many_equal_titles_are_found_in_the_order_of_their_ids(tmp_path):
-    items = pd.DataFrame({"id": range(40), "title": ["deep sea"] * 40})
-    engine = qkvsearch.build(tmp_path / "ws", items=items, encoder="corpus")
-    assert [hit.id for hit in engine.search("sea", k=40)] == list(range(40))
 
 
 def test_an_engine_lets_go_of_the_database_at_the_end_of_with(movies_path):

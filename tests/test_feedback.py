@@ -1,6 +1,5 @@
 """What people liked, disliked, used much or gave back, from the file to the reasons of a hit."""
 
-import json
 from importlib.util import find_spec
 
 import numpy as np
@@ -231,16 +230,6 @@ def test_a_whole_number_with_a_point_is_the_same_user_and_item_everywhere(tmp_pa
     engine.record(1017.0, 4)
     assert engine.users["1017"] == {"id": 1017, "interactions": 2}
     assert engine.recommend(user="7.0", only=["3.0"], seen=True)[0].id == 3
-
-
-def test_a_sku_like_a_power_of_ten_stays_itself_from_any_file(tmp_path):
-    rows = [{"sku": "1E5", "title": "one"}, {"sku": "007", "title": "agent"}]
-    (tmp_path / "items.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    (tmp_path / "items.csv").write_text("sku,title\n1E5,one\n007,agent\n")
-    for name in ("items.jsonl", "items.csv"):
-        items = str(tmp_path / name)
-        engine = qkv.build(tmp_path / "ws", items=items, columns=Columns(id="sku"))
-        assert list(engine.items) == ["007", "1E5"]
 
 
 def test_a_scale_where_there_are_no_ratings_is_refused(tmp_path):

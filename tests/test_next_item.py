@@ -77,13 +77,6 @@ def test_everyone_gets_what_they_get_alone(untrained, tmp_path, options):
         assert [row["score"] for row in found] == pytest.approx(scores, abs=1e-4)
 
 
-def test_the_command_writes_what_comes_next_for_everyone(untrained, qkv, tmp_path):
-    ask = ("-w", untrained.workspace.path, "recommend", "--all-users", "--model", "next-item")
-    assert qkv(*ask, "-o", "command.csv").code == 0
-    untrained.recommend_all(tmp_path / "engine.csv", model="next-item")
-    assert (tmp_path / "command.csv").read_bytes() == (tmp_path / "engine.csv").read_bytes()
-
-
 def test_info_says_that_the_model_is_there(untrained, qkv):
     assert untrained.info()["next_item"]["n_layers"] == 2
     shown = qkv("-w", untrained.workspace.path, "info").stdout

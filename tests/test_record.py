@@ -52,11 +52,6 @@ def test_a_second_rating_of_the_same_item_stands_instead_of_the_first(films):
     assert scores(films.recommend(user="u003", k=500)) == pytest.approx(liked)
 
 
-def test_a_low_rating_hides_the_item_and_recommends_nothing(films):
-    films.record("grump", "Alien", 1)
-    assert len(films.recommend(user="grump")) == 0
-
-
 def test_predicted_ratings_follow_what_was_recorded(films):
     films.record("optimist", "Alien", 5)
     films.record("pessimist", "Alien", 3)
@@ -97,11 +92,6 @@ def test_someone_whose_only_item_was_removed_has_no_recommendations_and_no_error
     assert list(clicks.recommend(user="bob")) == []
     with pytest.raises(UnknownIdError, match=r"^no user 'bobby'$"):
         clicks.history("bobby")
-
-
-def test_ids_may_be_spelt_as_numbers_or_text(clicks):
-    clicks.record(7.0, "1")
-    assert set(scores(clicks.recommend(user="7"))) == {2, 3, 4}
 
 
 def test_an_unknown_item_is_refused_with_near_matches_and_creates_nobody(films):

@@ -151,20 +151,6 @@ def test_recording_waits_for_no_build(engine):
         assert len(done) == 1
 
 
-def test_two_threads_record_and_read_at_once(engine):
-    def record(user):
-        for _ in range(10):
-            engine.record(user, "z", 3)
-            engine.history(user)
-
-    threads = [threading.Thread(target=record, args=(user,)) for user in ("ann", "bob")]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert engine.records().total == 20
-
-
 def test_a_listing_shows_itself_as_a_table_that_hides_nothing():
     rows = [{"user": f"<b>{n}\u202e", "rating": None} for n in range(30)]
     listing = Listing(rows, 40, ("user", "rating"), notes=["one\ntwo"])

@@ -1,7 +1,6 @@
 """Items join and leave: words as of a fresh build, tastes as they were, and no revision lost."""
 
 import shutil
-from threading import Barrier, Thread
 
 import numpy as np
 import pandas as pd
@@ -262,40 +261,11 @@ def test_an_addition_costs_what_is_added(path, monkeypatch):
     assert (size() - before) / 3 < 40_000, "a page for each table, and a block for each array"
 
 
-def test_what_search_does_not_read_is_not_encoded_again(path, monkeypatch):
-    def fail(*_):
-        raise AssertionError
-
-    monkeypatch.setattr("qkvsearch.index.dense.encode_items", fail)
-    add_items(path, pd.DataFrame({"id": [4], "title": ["steel hammer"], "made": [1900]}))
-    with Engine(path) as engine:
-        assert engine.search("hammer", where="made = 1900")[0].id == 4
-
-
 # --- crashes, and others at work ---
 
 
 def item(number):
     return pd.DataFrame({"id": [number], "title": [f"thing {number}"], "made": [2000]})
-
-
-def test_two_at_once_both_count(path):
-    start, failures = Barrier(2), []
-
-    def add(number):
-        start.wait()
-        try:
-            add_items(path, item(number))
-        except QkvError as error:
-            failures.append(error)
-
-    threads = [Thread(target=add, args=[number]) for number in (50, 51)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failures == []
-    assert state(path)[1:] == ([], [1, 2, 3, 4, 5, 6, 7, 8, 9, 30, 50, 51])
 
 
 # --- what is refused, and what is said ---

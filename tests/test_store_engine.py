@@ -137,17 +137,6 @@ def test_builds_are_listed_and_every_one_of_them_can_be_returned_to(path):
             engine.rollback("1999")
 
 
-def test_to_forget_can_be_tried_first(path):
-    with Engine(path) as engine:
-        engine.record(300, 7, 2)
-        would, before = engine.forget(300, dry_run=True), engine.builds().to_records()
-        assert (would.interactions, would.records, would.builds) == (2, 1, 1)
-        assert engine.builds().to_records() == before
-        assert len(engine.history(300)) == 3
-        done = engine.forget(300)
-        assert (done.interactions, done.records, done.builds) == (2, 1, 1)
-
-
 # --- damage ---
 
 

@@ -11,7 +11,6 @@ from qkvsearch.collaborative.preferences import HEADS
 from qkvsearch.errors import QkvError, UnknownIdError
 
 ALL = 1000
-MODELS = ["preferences", "next-item"]
 
 
 def catalog(n):
@@ -55,16 +54,6 @@ def answer(ranking):
 
 
 # --- without ---
-
-
-def test_without_an_item_is_as_if_it_had_never_been_recorded(films):
-    for item, rating in {"m001": 5, "m022": 4, "m011": 3}.items():
-        films.record("long", item, rating)
-    for item, rating in {"m001": 5, "m011": 3}.items():
-        films.record("short", item, rating)
-    asked = films.recommend(user="long", without="m022", k=ALL, explain=True)
-    assert answer(asked) == answer(films.recommend(user="short", k=ALL, explain=True))
-    assert not asked.notes or asked.notes == films.recommend(user="short").notes
 
 
 @pytest.mark.parametrize("recent", [None, 3])
@@ -236,13 +225,6 @@ def test_a_title_may_have_the_sign(qkv, tmp_path):
     answer = qkv("-w", tmp_path / "w", "recommend", "--rate", "E=mc2=5")
     assert answer.code == 0
     assert "Relativity" in answer.stdout
-
-
-@pytest.mark.parametrize("option", ["--rate=Heat=5", "--without=Heat", "--exclude=Heat"])
-def test_they_are_for_one_user(qkv, movies_path, option):
-    answer = qkv("-w", movies_path, "recommend", "--all-users", "-o", "x.csv", option)
-    assert answer.code == 2
-    assert f"{option.split('=')[0]} is for one user" in answer.stderr
 
 
 def test_heads_alone_and_together(films):

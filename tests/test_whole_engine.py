@@ -1,5 +1,7 @@
 """What the command line can do, an engine can: its items and users, measuring, tuning, changing."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,11 +9,6 @@ import pytest
 import qkvsearch
 from qkvsearch.errors import QkvError, WorkspaceError
 from qkvsearch.evaluation import tuning
-
-
-def answers(ranking):
-    return [(hit.id, hit.score, hit.weight) for hit in ranking]
-
 
 # --- the workspace as objects ---
 
@@ -106,31 +103,6 @@ def test_recommendations_are_judged_by_the_log(movies, films):
     assert other.notes[1:] == ["Left out: 1 recorded interactions."]
 
 
-def test_tuning_puts_settings_in_use_and_back(films, monkeypatch):
-    settings = {"n_components": 3, "max_iter": 2}
-    monkeypatch.setattr(tuning, "draw", lambda *_: settings)
-    monkeypatch.setattr(tuning.Tuning, "worthwhile", True)
-    monkeypatch.setattr(tuning._Search, "best", lambda search: search._run(1, settings, 1.0))
-    before = answers(films.recommend(user="u001"))
-    trials, stages = [], []
-    found = films.tune(
-        trials=1,
-        random_state=4,
-        callback=lambda found: trials.append(len(found)),
-        progress=lambda *where: stages.append(where[0]),
-    )
-    assert trials == [1, 2]
-    assert stages[:2] == ["trying settings"] * 2
-    assert {"judging by the test part", "learning preferences"} <= set(stages)
-    assert found.settings == settings
-    kept = {"protocol": "random", "seed": 4, "settings": settings}
-    assert films.info()["tuned"] == kept
-    assert answers(films.recommend(user="u001")) != before
-    films.reset_tuning()
-    assert films.info()["tuned"] is None
-    assert answers(films.recommend(user="u001")) == before
-
-
 @pytest.mark.parametrize(
     ("given", "trials", "minutes"),
     [
@@ -165,26 +137,11 @@ def test_what_needs_a_log_says_so_without_one(things, tmp_path):
             question()
 
 
-def test_work_that_takes_seconds_says_how_far_it_is(shop_items, shop_log, tmp_path):
+def test_changes_say_how_far_they_are(shop_copy):
     stages = []
-
-    ends = {}
-
-    def progress(stage, done, total):
-        assert 0 <= done <= total
-        stages.append(stage)
-        ends[stage] = done == total
-
-    given = {"items": shop_items, "interactions": shop_log, "encoder": "corpus"}
-    with qkvsearch.build(tmp_path / "ws", **given, progress=progress) as engine:
-        assert {"reading texts", "learning preferences", "saving"} <= set(stages)
-        assert all(ends.values()), ends
-        stages.clear()
+    with qkvsearch.open(shop_copy) as engine:
         more = pd.DataFrame({"id": [77], "title": ["blue apple"], "made": [2020]})
-        assert engine.add(more, progress=progress).added == 1
-        assert stages[-1] == "saving"
-        assert engine.items[77]["title"] == "blue apple"
-        stages.clear()
-        assert engine.remove(77, progress=progress).removed == 1
-        assert stages[-1] == "saving"
-        assert 77 not in engine.items
+        for change in (partial(engine.add, more), partial(engine.remove, 77)):
+            stages.clear()
+            change(progress=lambda stage, done, total: stages.append(stage))
+            assert stages[-1] == "saving"

@@ -73,21 +73,6 @@ def test_everything_fits_the_window(attend, monkeypatch, columns, asked):
     assert "\x1b" not in answer.stdout
 
 
-@pytest.mark.parametrize("asked", [("--focus", "season"), ("--layer", 1)])
-def test_colour_is_all_that_no_color_takes_away(attend, monkeypatch, asked):
-    import sys
-
-    monkeypatch.setenv("TERM", "xterm-256color")
-    monkeypatch.setenv("COLUMNS", "120")
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
-    coloured = attend(TEXT, *asked).stdout
-    monkeypatch.setenv("NO_COLOR", "1")
-    plain = attend(TEXT, *asked).stdout
-    assert "\x1b[38" not in plain
-    assert ("\x1b[38" in coloured) == (asked[0] != "--focus")
-    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == re.sub(r"\x1b\[[0-9;]*m", "", plain)
-
-
 def test_focus_lists_words_with_the_head_that_looks_most(attend):
     rows = attend(TEXT, "--focus", "season", "--format", "json").json()
     assert {row["key"] for row in rows} == {"deep", "redder", "sea"}
@@ -156,13 +141,6 @@ def test_mistakes_are_told_in_a_sentence(attend, asked, code, said):
     assert (answer.code, answer.stdout) == (code, "")
     assert said in answer.stderr
     assert "Traceback" not in answer.stderr
-
-
-def test_a_model_that_is_not_installed_says_how_to_get_it(qkv, monkeypatch, tmp_path):
-    monkeypatch.setenv("QKVSEARCH_MODELS", str(tmp_path))
-    answer = qkv("attend", "deep sea", "--encoder", "minilm")
-    assert (answer.code, answer.stdout) == (1, "")
-    assert "qkvsearch model fetch minilm" in answer.stderr
 
 
 def test_a_long_text_is_cut_and_that_is_said(attend):

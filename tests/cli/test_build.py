@@ -98,13 +98,6 @@ def test_warnings_stay_with_the_build(qkv, tmp_path):
     assert any(line.startswith("Warning: log.csv: 1 of 2 rows were skipped") for line in rows)
 
 
-def test_the_address_of_a_database_reaches_it_as_it_was_typed(qkv):
-    answer = qkv("-w", "ws", "build", "--items", "postgresql+pg8000://ann:pw7@127.0.0.1:1/x#t")
-    assert answer.code == 1
-    assert "postgresql+pg8000://127.0.0.1/x: " in answer.stderr
-    assert "pw7" not in answer.stderr
-
-
 def test_standard_input_is_built_from(qkv):
     text = 'SKU;Name\n1;"red\ntent"\n2;"blue; old"\n'
     answer = qkv("-w", "ws", "build", "--items", "-", "--encoder", "corpus", stdin=text)

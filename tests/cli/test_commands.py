@@ -100,12 +100,6 @@ def test_naming_heads_does_not_forget_the_user(qkv, movies_path):
     assert set(hit["heads"]) == {"lexical", "collaborative"}
 
 
-def test_taste_alone_ranks_where_a_user_is_named(qkv, movies_path):
-    """That it is refused where none is named: test_errors."""
-    alone = ("-w", movies_path, "search", "war", "--heads", "collaborative")
-    assert qkv(*alone, "--user", "u001").stdout
-
-
 def test_a_search_that_knows_no_word_is_not_answered_by_taste(qkv, movies_path):
     heads = ("--heads", "lexical,collaborative")
     answer = qkv("-w", movies_path, "search", "zzqx", "--user", "u001", *heads)
@@ -116,13 +110,6 @@ def test_a_search_that_knows_no_word_is_not_answered_by_taste(qkv, movies_path):
 def test_fusion_by_ranks_explains_itself_by_ranks(qkv, videos_path):
     answer = qkv("-w", videos_path, "search", "deep learning", "--fusion", "ranks", "--explain")
     assert "same word: rank 1" in answer.stdout
-
-
-def test_words_that_match_are_named_by_column(qkv, videos_path):
-    question = ("-w", videos_path, "search", "sourdough bread", "-k", "1", "--explain")
-    (hit,) = qkv(*question, "--format", "json").json()
-    assert hit["matches"]["title"] == ["Sourdough"]
-    assert "in tags: " in qkv(*question).stdout
 
 
 def test_search_says_whether_words_or_where_left_nothing(qkv, videos_path):
@@ -171,16 +158,6 @@ def test_the_heat_map_shows_rows_that_add_up_to_100_percent(qkv, videos_path):
 def test_a_causal_map_is_a_triangle(qkv, videos_path):
     answer = qkv("-w", videos_path, "attend", "guitar bass fishing", "--mask", "causal")
     assert [line.count("·") for line in answer.stdout.splitlines()[1:4]] == [2, 1, 0]
-
-
-def test_a_padding_map_hides_the_column_of_padding(qkv, videos_path):
-    run = ("-w", videos_path, "attend", "guitar <PAD> bass", "--format", "json")
-    rows = qkv(*run, "--mask", "padding").json()
-    assert len(rows) == 9
-    for row in rows:
-        assert row["visible"] == (row["key"] != "<PAD>")
-        assert (row["weight"] == 0) == (row["key"] == "<PAD>")
-    assert all(row["visible"] for row in qkv(*run).json())
 
 
 def test_the_same_word_twice_has_a_column_each(qkv, videos_path):

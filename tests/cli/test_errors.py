@@ -119,10 +119,3 @@ def test_a_pipe_closed_early_is_no_error(videos_path):
     assert process.stderr.read() == b""
     process.stderr.close()
     assert process.wait() in (0, 1)  # as Click's version will have it
-
-
-def test_the_process_itself_exits_with_the_code_and_without_a_traceback(qkv_process):
-    for args, code in (((), 2), (("serch",), 2), (("-w", "nowhere", "info"), 1), (("-h",), 0)):
-        answer = qkv_process(*args)
-        assert answer.code == code
-        assert "Traceback" not in answer.stderr

@@ -41,14 +41,6 @@ def test_search_takes_heads_and_is_no_baseline_of_itself(qkv, shop_path, judged)
     assert both == qkv(*run).json()
 
 
-def test_search_says_which_judged_items_are_not_there(qkv, shop_path, judged, tmp_path):
-    with (tmp_path / "qrels.txt").open("a", encoding="utf-8") as file:
-        file.write("q1 0 999 1\n")
-    answer = qkv("-w", shop_path, "evaluate", *judged, "--format", "json")
-    assert "1 items not in catalog count as missed: 999" in answer.stderr
-    assert answer.json()["metrics"]["recall@100"] == 0.75
-
-
 def test_training_scores_are_said(qkv, judged, shop_items, tmp_path):
     """Also after the build was changed; and not of a build that never saw the queries."""
     shop_items.to_csv(tmp_path / "items.csv", index=False)
@@ -170,46 +162,12 @@ def test_a_sample_of_the_users_is_judged_on_request(qkv, movies_path):
     assert every == qkv(*run, "--format", "json").json()
 
 
-def test_the_samples_are_judged_where_they_are_named(qkv, tmp_path):
-    assert qkv("evaluate", "recommend").code == 1
-    answer = qkv("-w", "sample:movies", "evaluate", "recommend", "--format", "json")
-    assert answer.json()["items"] > 100
-    (tmp_path / "q.tsv").write_text("q1\tattention\n", encoding="utf-8")
-    (tmp_path / "r.tsv").write_text("q1\tv001\n", encoding="utf-8")
-    given = ("evaluate", "search", "--queries", "q.tsv", "--qrels", "r.tsv")
-    assert qkv("-w", "sample:videos", *given).code == 0
-
-
 def test_the_protocols_offered_are_the_ones_there_are():
     (option,) = [option for option in recommend.params if option.name == "protocol"]
     assert list(option.type.choices) == list(PROTOCOLS)
 
 
 # --- mistakes ---
-
-
-@pytest.mark.parametrize(
-    ("queries", "qrels", "said"),
-    [
-        (None, "q1\t1\n", "q.tsv: no such file"),
-        ("q1\tapple\n", None, "qrels.txt: no such file"),
-        ("q1\tapple\nq2 ladder\n", "q1\t1\n", "q.tsv, line 2: expected id<TAB>text"),
-        ("q1\tapple\n", "q1\t1\nq1 x\t2\ty\n", "qrels.txt, line 2: 'y' is no grade"),
-        ("q1\tapple\n", "q12\t1\n", "query 'q12', which has no text; did you mean q1?"),
-        ("", "q1\t1\n", "q.tsv: no queries here"),
-    ],
-)
-def test_mistakes_in_files_are_told_in_a_sentence(
-    qkv, shop_path, judged, tmp_path, queries, qrels, said
-):
-    for name, content in (("q.tsv", queries), ("qrels.txt", qrels)):
-        (tmp_path / name).unlink()
-        if content is not None:
-            (tmp_path / name).write_text(content, encoding="utf-8")
-    answer = qkv("-w", shop_path, "evaluate", *judged)
-    assert (answer.code, answer.stdout) == (1, "")
-    assert said in answer.stderr
-    assert "Traceback" not in answer.stderr
 
 
 def test_a_log_without_times_refuses_the_protocols_that_need_them(qkv, shop_path):

@@ -92,14 +92,6 @@ def test_the_table_has_plain_reasons_or_every_part(qkv, shop_path):
     assert "average item (subtracted)" in full
 
 
-def test_reasons_fit_a_window_of_80_columns(qkv, videos_path, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-    for asked in (["search", "how to tie a knot"], ["similar", "v285", "v001"]):
-        table = qkv("-w", videos_path, *asked, "--explain").stdout
-        assert max(map(len, table.split("\n"))) <= 80
-        assert "similar meaning" in table
-
-
 def test_in_csv_a_reason_is_its_text_and_what_it_adds(qkv, shop_path):
     text = qkv("-w", shop_path, "search", "apple", "--explain", "--format", "csv").stdout
     assert "average item (subtracted) (-" in text

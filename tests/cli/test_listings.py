@@ -112,31 +112,7 @@ def test_so_it_is_in_a_table_for_all_users(qkv, formulas):
     assert set(pd.read_csv("all.csv", dtype=str)["user"]) == {"@u", "v"}
 
 
-def test_the_ids_of_raw_csv_are_found_again(qkv, formulas):
-    assert qkv(*formulas, "items", "--raw", "-o", "ids.csv").code == 0
-    ids = [row["id"] for row in csv.DictReader(io.StringIO(Path("ids.csv").read_text()))]
-    Path("only.txt").write_text("\n".join(ids))
-    answer = qkv(*formulas, "recommend", "--user", "v", "--only", "only.txt", "--format", "json")
-    assert [row["id"] for row in answer.json()] == ["=a"]
-
-
 # --- pages ---
-
-
-@pytest.mark.parametrize(
-    "question",
-    [
-        ("search", "tent"),
-        ("similar", "0001"),
-        ("recommend", "--like", "0001"),
-        ("recommend", "--like", "0001", "--diversity", "0.4"),
-    ],
-)
-def test_pages_hold_all_hits_once_with_the_ranks_of_the_whole(qkv, goods, question):
-    ask = (*goods, *question, "--format", "json")
-    whole = qkv(*ask, "-k", 10).json()
-    pages = [qkv(*ask, "-k", 4, "--offset", start).json() for start in (0, 4, 8)]
-    assert [row for page in pages for row in page][:10] == whole
 
 
 def test_beyond_the_last_hit_that_is_said(qkv, goods):

@@ -45,14 +45,6 @@ def test_fetch_prints_where_and_says_the_licence(run, folder, tmp_path):
     assert run("fetch", "minilm", "--from", folder, quiet=True).stderr == ""
 
 
-def test_a_wrong_folder_is_a_clear_error(run, tmp_path):
-    (tmp_path / "empty").mkdir()
-    answer = run("fetch", "minilm", "--from", tmp_path / "empty")
-    assert answer.code == 1
-    assert "Error: " in answer.stderr
-    assert "0 files model.safetensors" in answer.stderr
-
-
 def test_another_model_or_a_missing_file_is_refused(run):
     assert run("fetch", "static").code == 1
     assert run("fetch", "minilm", "--from", "nowhere").code == 2

@@ -113,16 +113,6 @@ def test_the_columns_of_a_file_can_be_told(qkv, films):
     assert qkv(*films, "record", "u001", "Alien", *told).code == 2
 
 
-def test_what_was_recorded_comes_in_every_format(qkv, films):
-    answer = qkv(*films, "record", "new", "Alien", 4, "--format", "json")
-    assert answer.json() == [
-        {"user": "new", "id": "m056", "title": "Alien", "rating": 4.0, "batch": 1}
-    ]
-    assert "Recorded" in answer.stderr
-    answer = qkv(*films, "record", "new", "Heat", "--format", "csv")
-    assert answer.stdout.startswith("user,id,title,batch\nnew,")
-
-
 def test_a_history_marks_what_was_recorded(qkv, films):
     qkv(*films, "record", "u001", "Alien", 4)
     lines = qkv(*films, "history", "u001", "-k", 2).stdout.splitlines()

@@ -237,17 +237,3 @@ def test_a_build_that_was_interrupted_leaves_no_workspace_behind(qkv, surroundin
     Path(".qkvsearch").mkdir(exist_ok=True)
     Path(".qkvsearch/writer.lock").touch()
     assert ".qkvsearch: no workspace here" in qkv("items").stderr
-
-
-def test_one_thing_is_said_as_one(qkv, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    Path("one.csv").write_text("id,title\n1,Kettle\n", encoding="utf-8")
-    Path("log.csv").write_text("user,item\n7,1\n", encoding="utf-8")
-    built = qkv("build", "--items", "one.csv", "--interactions", "log.csv").stderr
-    assert "one.csv: 1 row read: 1 kept" in built
-    assert "Built .qkvsearch: 1 item, 1 user, 1 interaction." in built
-    assert "learned from 1 interaction of 1 user, 0 of them" in qkv("learn").stderr
-    assert qkv("rollback").code == 0
-    dropped = qkv("compact", "--drop-builds").stderr
-    assert "nothing to merge, 1 previous build removed; 1 item." in dropped
-    assert "1 interaction, 0 records and 1 previous build" in qkv("forget", "7", "--dry-run").stderr

@@ -1,16 +1,12 @@
 """`tune`: searches, says how far it is, and changes the workspace for the better or not at all."""
 
-from threading import Thread
-
 import numpy as np
 import pytest
 
 from qkvsearch.engine import Engine
 from qkvsearch.evaluation import tuning
 from qkvsearch.evaluation.tuning import Tuning
-from qkvsearch.index.add import remove_items
 from qkvsearch.index.learn import learn_preferences
-from qkvsearch.index.learned_models import PreferencesComponent
 from qkvsearch.storage import Workspace
 
 pytestmark = pytest.mark.usefixtures("former_builds_stay")
@@ -81,22 +77,6 @@ def test_what_was_found_is_in_use_and_kept_in_the_workspace(qkv, films_path, fou
         assert engine.snapshot.damaged() == []
 
 
-def test_all_else_of_the_build_stays(films_path):
-    before = Workspace(films_path).open()
-    learn_preferences(Workspace(films_path), {"settings": SETTINGS})
-    after = Workspace(films_path).open()
-    assert before.array_names == after.array_names
-    for name in before.array_names:
-        if not name.startswith("implicit."):
-            assert np.array_equal(before.array(name), after.array(name)), name
-    assert before.array("implicit.gram").shape != after.array("implicit.gram").shape
-    changed = {"files", "implicit", "recommend_heads", "tuned", "weak_below"}
-    assert {n: f for n, f in before.facts.items() if n not in changed} == {
-        n: f for n, f in after.facts.items() if n not in changed
-    }
-    assert list(before.catalog.all_cells()) == list(after.catalog.all_cells())
-
-
 def test_reset_goes_back_to_what_a_build_learns(qkv, films_path):
     before = state(films_path)
     learn_preferences(Workspace(films_path), {"settings": SETTINGS})
@@ -163,38 +143,3 @@ def test_a_command_that_is_ended_leaves_the_workspace_as_it_was(
     assert (answer.code, answer.stdout) == (code, "")
     assert answer.stderr.endswith(message)
     assert state(films_path) == before
-
-
-def test_who_removes_meanwhile_waits_and_neither_is_lost(films_path, monkeypatch):
-    original = PreferencesComponent.store
-    other = Thread(target=lambda: remove_items(Workspace(films_path), where="year < 1950"))
-
-    def begun_in_between(*args):
-        original(*args)
-        if not other.ident:
-            other.start()
-
-    n_before = state(films_path)[1]["n_items"]
-    monkeypatch.setattr(PreferencesComponent, "store", begun_in_between)
-    learn_preferences(Workspace(films_path), {"settings": SETTINGS})
-    other.join()
-    _, facts, _ = state(films_path)
-    assert facts["tuned"] == {"settings": SETTINGS}
-    assert facts["n_items"] < n_before
-
-
-def test_evaluate_judges_the_settings_in_use(qkv, films_path):
-    run = ("-w", films_path, "evaluate", "recommend", "--format", "json")
-    default = qkv(*run).json()["metrics"]["ndcg@10"]
-    learn_preferences(Workspace(films_path), {"settings": SETTINGS, "protocol": "time"})
-    answer = qkv(*run)
-    assert answer.json()["metrics"]["ndcg@10"] != default
-    assert "settings that tune found with --protocol time" in answer.stderr
-
-
-def test_a_workspace_must_be_named_and_have_interactions(qkv, things_path):
-    assert qkv("tune").code == 1
-    for extra in ((), ("--reset",)):
-        answer = qkv("-w", things_path, "tune", *extra)
-        assert (answer.code, answer.stdout) == (1, "")
-        assert "build with --interactions FILE" in answer.stderr

@@ -31,12 +31,6 @@ def pairs(log):
 ITEMS = "id,title\n1,kettle\n2,anchor\n"
 
 
-def test_items_alone_make_a_catalog_without_a_log(write):
-    dataset = read_dataset(write("items.csv", ITEMS), None)
-    assert dataset.catalog.texts() == ["kettle", "anchor"]
-    assert dataset.interactions is None
-
-
 def test_a_log_alone_titles_items_by_id(write):
     dataset = read_dataset(None, write("log.csv", "user,item\nann,30\nbob,4\n"))
     assert dataset.catalog.frame["title"].tolist() == ["4", "30"]
@@ -162,13 +156,6 @@ def test_a_column_of_a_file_that_was_not_given_is_refused(write, columns):
         read_dataset(write("items.csv", ITEMS), None, columns)
 
 
-def test_ids_that_one_file_writes_as_7_0_are_the_7_of_the_other(write):
-    items = write("items.csv", "id,title\n7,Seven\n8,Eight\n")
-    log = write("log.csv", "user,item\n1.0,7.0\n2.0,8.0\n")
-    dataset = read_dataset(items, log)
-    assert pairs(dataset.interactions) == {(1, 7): True, (2, 8): True}
-
-
 def test_ranks_within_a_user_order_rows_but_are_not_comparable(write):
     log = "user,item,rating,time_rank_in_user\n1,1,5,2\n1,1,3,1\n"
     log = read_dataset(None, write("log.csv", log)).interactions
@@ -194,14 +181,6 @@ def test_a_frame_with_whole_and_broken_numbers_reads_as_the_file_does(write):
     pd.testing.assert_frame_equal(from_frames.catalog.frame, from_files.catalog.frame)
     assert from_frames.reports[1].skipped == from_files.reports[1].skipped == {"without a user": 1}
     assert "title" in items  # the caller's frame is as it was
-
-
-def test_columns_are_taken_as_told(write):
-    log = write("log.csv", "who,what,user,stars,when\nann,x,1,5,7\n")
-    columns = Columns(user="who", item="WHAT", rating="stars", time="when")
-    log = read_dataset(None, log, columns).interactions
-    assert pairs(log) == {("ann", "x"): 5}
-    assert log.times.tolist() == [7]
 
 
 def test_a_log_of_which_nothing_can_be_used_says_why(write):

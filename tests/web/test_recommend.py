@@ -102,13 +102,6 @@ def test_a_body_may_have_ids_that_are_numbers(asking, shop_path, shop):
         assert client.post("/api/v1/recommend", json={"questions": [other]}).status_code == 200
 
 
-def test_the_page_says_everything_and_holds_nothing_of_the_workspace(rated):
-    page = rated.get("/recommend")
-    assert page.status_code == 200
-    assert "Toy Story" not in page.text
-    assert 'aria-controls="box-list"' in page.text
-
-
 def test_ids_with_slashes_are_found(asking, tmp_path):
     import pandas as pd
 
