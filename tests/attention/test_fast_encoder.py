@@ -107,11 +107,6 @@ def test_places_count_from_0_in_each_sequence():
         assert places.ravel().tolist() == list(range(n))
 
 
-def test_what_is_not_packed_is_refused():
-    with pytest.raises(ValueError, match="a key head for each head"):
-        encode_one(encoder_of(False, "relu", n_key_heads=1), sequences()[0])
-
-
 def test_a_long_text_alone_has_the_idle_cores(monkeypatch):
     x, asked = sequences()[-1], []
     monkeypatch.setattr(threads, "_n_idle_cores", lambda: asked.append(1) or 2)
