@@ -55,7 +55,7 @@ def test_an_unknown_user_gets_the_most_popular_items_or_where_strict_a_404(clien
     assert found["hits"] == videos.recommend(user="nobody", k=3, explain=True).explained_records()
     assert found["notes"] == ["No user 'nobody' here: these are the most popular items."]
     assert client.get("/api/v1/search?q=bread&user=nobody").json()["notes"]
-    for question in ("recommend?", "search?q=bread&", "explain/recommend?"):
+    for question in ("recommend?", "search?q=bread&", "explain/search?q=bread&"):
         refused = client.get(f"/api/v1/{question}user=nobody&strict_user=true")
         assert (refused.status_code, refused.json()["detail"]) == (404, "no user 'nobody'")
 
@@ -135,7 +135,6 @@ def test_of_many_wrong_filters_the_first_is_reported():
     [
         ("explain/search?q=bread", True),
         ("explain/similar?items=v018", True),
-        ("explain/recommend?user=w001", True),
         ("search?q=bread&explain=true", True),
         ("search?q=bread&snippet=true", True),
         ("search?q=bread&matches=true", True),

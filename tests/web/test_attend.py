@@ -141,21 +141,5 @@ def test_a_layer_that_is_not_there(asked, installed):
     assert refused["detail"] == "no layer 2: there are layers 0 to 1"
 
 
-def test_vectors_of_texts(asked, client, videos):
-    texts = ["guitar lesson", "sourdough bread", "zzzz"]
-    found = client.post("/api/v1/encode", json={"texts": texts}).json()
-    vectors = videos.encode(texts)
-    assert (found["head"], found["components"]) == (videos.models.main_head, vectors.shape[1])
-    assert np.array_equal(np.array(found["vectors"], dtype=np.float32), vectors)
-    for text, vector in zip(texts, found["vectors"], strict=True):
-        assert asked("/api/v1/encode", text=text)["vectors"] == [vector]
-    named = asked("/api/v1/encode", text="guitar", head="contrastive")
-    assert named["head"] == "contrastive"
-    assert "no head 'x'" in asked("/api/v1/encode", text="a", head="x", status=400)["detail"]
-    many = client.post("/api/v1/encode", json={"texts": ["a"] * 101})
-    assert (many.status_code, "at most 100" in many.text) == (422, True)
-    assert client.post("/api/v1/encode", json={"texts": []}).json()["vectors"] == []
-
-
 def test_the_page_names_the_encoders(client, installed):
     assert '"encoders": ["minilm", "lsa"]' in client.get("/attend").text

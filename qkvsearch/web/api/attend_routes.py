@@ -1,4 +1,4 @@
-"""`attend` and `encode`: the attention within a text, and the vectors of texts."""
+"""`attend`: the attention within a text."""
 
 from functools import cache
 from typing import Annotated, Any, Literal
@@ -9,12 +9,11 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from qkvsearch.engine import Engine
-from qkvsearch.engine.export_embeddings import dense_head
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.text.encoded_text import EncodedText, compare
 from qkvsearch.text.encoders import pretrained
 from qkvsearch.text.text_encoder import TextEncoder
-from qkvsearch.web.api.request_parameters import BATCH, Parameters, Text
+from qkvsearch.web.api.request_parameters import Parameters, Text
 from qkvsearch.web.api.responses import RequestService, as_json, described_by
 from qkvsearch.web.problems import Problem
 
@@ -24,7 +23,6 @@ MAX_WEIGHTS = 140_000
 DECIMALS = 4
 # Beside the encoder of the build.
 INSTALLED = ["minilm", "static"]
-Head = Annotated[Text | None, Field(description="A dense head; by default the main one.")]
 
 
 class AttendParameters(Parameters):
@@ -176,58 +174,3 @@ def _cosines(
         return None
     cosines = comparison.cosines.astype(np.float64).round(DECIMALS)
     return {"words": comparison.words, "cosines": cosines.tolist()}
-
-
-# --- vectors ---
-
-
-class EncodeParameters(Parameters):
-    """Which text, and by which head's encoder."""
-
-    text: Annotated[Text, Field(description="What to encode.", examples=["the bank of the river"])]
-    head: Head = None
-
-
-class EncodeBatch(Parameters):
-    """Which texts."""
-
-    texts: Annotated[
-        list[Text], BATCH, Field(examples=[["the bank of the river", "a loan of the bank"]])
-    ]
-    head: Head = None
-
-
-class Vectors(BaseModel):
-    """A vector for each text, of length 1, or zeros for a text that the head knows nothing of."""
-
-    head: str
-    components: int
-    vectors: list[list[float]]
-
-
-@router.get("/encode", responses=described_by(Vectors), summary="Encode a text")
-async def encode(
-    service: RequestService, parameters: Annotated[EncodeParameters, Query()]
-) -> Response:
-    """By the encoder of a dense head, whose keys are compared with it."""
-    texts, head = [parameters.text], parameters.head
-    return await service.ask(lambda engine: as_json(encode_texts(engine, texts, head)))
-
-
-@router.post("/encode", responses=described_by(Vectors), summary="Encode several texts")
-async def encode_batch(service: RequestService, batch: EncodeBatch) -> Response:
-    """In their order."""
-    return await service.ask(lambda engine: as_json(encode_texts(engine, batch.texts, batch.head)))
-
-
-def encode_texts(engine: Engine, texts: list[str], head: str | None) -> dict[str, Any]:
-    """Return the fields of `Vectors`. Raises `QkvError` for an unknown head."""
-    build = engine.current_build  # one build for the name and for the vectors
-    name = dense_head(build.models, head)
-    vectors = build.encode(texts, head=name)
-    return {"head": name, "components": vectors.shape[1], "vectors": _shortest(vectors)}
-
-
-def _shortest(vectors: np.ndarray) -> list[list[float]]:
-    """Return numbers with the fewest digits that float32 needs, half of what float64 would need."""
-    return [[float(str(x)) for x in row] for row in vectors]

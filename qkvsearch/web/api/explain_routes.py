@@ -13,7 +13,6 @@ from qkvsearch.retrieval import Components, Ranking
 from qkvsearch.terminal import shorten
 from qkvsearch.web.api.ranking_routes import (
     RecommendBody,
-    RecommendParameters,
     SearchParameters,
     SimilarParameters,
     rank_for_query,
@@ -45,72 +44,22 @@ class ExplainSimilar(SimilarParameters):
     rank: Rank
 
 
-class ExplainRecommend(RecommendParameters):
+class ExplainRecommend(RecommendBody):
     """For whom, and which of the hits."""
 
     rank: Rank
 
 
-class ExplainRecommendBody(RecommendBody):
-    """The same as JSON."""
-
-    rank: Rank
-
-
-class ReasonInWords(BaseModel):
-    """What adds `value` to the score, in words."""
-
-    text: str
-    value: float
-
-
-class WordTable(BaseModel):
-    """values: what each pair of words adds, by head, word of the query and word of the item; where
-    `cut` is not 0 the last entry is of that many other words. constant: what every item gets, by
-    head. other: what is of no word, such as a taste. All together are the score.
+class Explanation(BaseModel):
+    """The hit at that rank. It also has `reasons`, in words with the `value` that each adds to the
+    score. A recommendation has `because`: what each item of the history adds, and without an id
+    what damping or diversity do. Other hits have `map`: `values` are what each pair of words adds,
+    by head, word of the `query` and word of the item (`keys`); where `cut` is not 0, the last entry
+    is of that many other words. `constant` is what every item gets, by head, and `other` what is of
+    no word, such as a taste. All together are the score.
     """
 
-    heads: list[str]
-    query: list[str]
-    keys: list[str]
-    cut: dict[str, int]
-    values: list[list[list[float]]]
-    constant: list[float]
-    other: list[float]
-
-
-class ExplainedHit(RankedItem):
-    """A hit with its reasons."""
-
-    reasons: list[ReasonInWords]
-    map: WordTable
-
-
-class Explanation(BaseModel):
-    """The hit at that rank."""
-
-    hit: ExplainedHit
-
-
-class BecauseOf(BaseModel):
-    """What an item of the history adds to the score; without an id what damping or diversity do."""
-
-    id: str | int | None
-    title: str
-    contribution: float
-
-
-class ExplainedRecommendation(RankedItem):
-    """A hit with all that adds to its score."""
-
-    reasons: list[ReasonInWords]
-    because: list[BecauseOf]
-
-
-class RecommendExplanation(BaseModel):
-    """The hit at that rank."""
-
-    hit: ExplainedRecommendation
+    hit: RankedItem
 
 
 @router.get(
@@ -137,29 +86,15 @@ async def explain_similar(
     return await service.ask(lambda engine: explain_words(rank_similar(engine, one)), True)
 
 
-@router.get(
+@router.post(
     "/explain/recommend",
-    responses=described_by(RecommendExplanation),
+    responses=described_by(Explanation),
     summary="Explain a recommendation",
 )
-async def explain_recommend(
-    service: RequestService, parameters: Annotated[ExplainRecommend, Query()]
-) -> Response:
+async def explain_recommend(service: RequestService, parameters: ExplainRecommend) -> Response:
     """What each item of the history adds to the score: the largest 1,000, and all others as one.
     The hits are those of `recommend`.
     """
-    return await service.ask(lambda engine: explain_history(engine, parameters), True)
-
-
-@router.post(
-    "/explain/recommend",
-    responses=described_by(RecommendExplanation),
-    summary="Explain a recommendation (JSON)",
-)
-async def explain_recommend_body(
-    service: RequestService, parameters: ExplainRecommendBody
-) -> Response:
-    """For long histories."""
     return await service.ask(lambda engine: explain_history(engine, parameters), True)
 
 
@@ -172,9 +107,7 @@ def explain_words(ranking: Ranking) -> Response:
     return as_json({"hit": hit})
 
 
-def explain_history(
-    engine: Engine, parameters: ExplainRecommend | ExplainRecommendBody
-) -> Response:
+def explain_history(engine: Engine, parameters: ExplainRecommend) -> Response:
     """Explain the hit by the items of the history. Raises `Problem` where there is none."""
     one = {"k": 1, "offset": parameters.rank - 1, "explain": True, "because": MAX_BECAUSE}
     ranking = engine.recommend(**{**parameters.options(), **one})
