@@ -309,7 +309,7 @@ def damped(head: Scores, popularity: np.ndarray, damping: float) -> Scores:
     """Return score − damping · σ · popularity, where σ is the standard deviation of the scores over
     all items. The subtracted term is the score's component "popularity".
     """
-    return plus(head, POPULARITY, -damping * head.moments()[1] * popularity)
+    return plus(head, POPULARITY, -damping * head.moments[1] * popularity)
 
 
 def holds_by_removal(history: History, parts: Components) -> bool:

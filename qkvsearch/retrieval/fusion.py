@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from qkvsearch._utils.caching import cached_property
 from qkvsearch.retrieval.score_components import Components, PartsOf, ScoreComponent
 
 # Cormack, Clarke and Büttcher 2009, section 3: chosen on pilot runs, and the results hardly move.
@@ -35,8 +36,9 @@ class Scores:
     notes: Sequence[str] = ()
     raw: Mapping[str, Scores] = field(default_factory=dict)
 
+    @cached_property
     def moments(self) -> tuple[float, float]:
-        """Return mean and deviation of the scores, the latter 0 if only rounding differs."""
+        """Mean and deviation of the scores, the latter 0 if only rounding differs."""
         return moments(self.scores)
 
     def allowed(self, mask: np.ndarray | None = None) -> np.ndarray:
@@ -202,7 +204,7 @@ def _by_rank(head: Scores, share: float) -> Scores:
 
 def _standardize(head: Scores, share: float) -> Scores:
     """Return `share` · (scores − mean) / standard deviation, and its parts."""
-    mean, deviation = head.moments()
+    mean, deviation = head.moments
     factor = share / deviation if deviation else 0.0
 
     def parts(position: int) -> Components:

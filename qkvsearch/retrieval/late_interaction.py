@@ -19,7 +19,7 @@ from qkvsearch._utils.query_lock import released
 from qkvsearch.attention.masks import hide
 from qkvsearch.attention.weights import softmax
 from qkvsearch.retrieval.bm25 import TermKeys
-from qkvsearch.retrieval.fusion import Scores, plus
+from qkvsearch.retrieval.fusion import Scores, moments, plus
 from qkvsearch.retrieval.score_components import Components, ScoreComponent, Source
 from qkvsearch.retrieval.topk import top_k
 from qkvsearch.text.analysis import Analyzer
@@ -184,7 +184,8 @@ class LateInteraction:
             peaks = np.repeat(peaks, lengths[lengths > 0], axis=0)
         shares = np.exp((cosines - peaks) / np.float32(self.temperature))
         both = np.concatenate([shares, shares * cosines], axis=1)[row_of]
-        total, mixed = np.split(np.add.reduceat(both, starts, axis=0), 2, axis=1)
+        sums = np.add.reduceat(both, starts, axis=0)
+        total, mixed = sums[:, : len(query)], sums[:, len(query) :]
         scores = np.zeros(len(positions))
         scores[lengths > 0] = (mixed / total).astype(np.float64) @ weights
         return np.round(scores, DECIMALS)
@@ -280,7 +281,7 @@ def rerank(
     if len(candidates) < 2:
         return first
     scores = second.scores(candidates)
-    mean, deviation = float(scores.mean()), float(scores.std())
+    mean, deviation = moments(scores)
     if deviation < NEGLIGIBLE:
         return first
     factor = weight / max(deviation, MIN_DEVIATION)

@@ -228,7 +228,7 @@ def rank(
     if head is None:
         return Ranking([], np.zeros(0, dtype=np.int64), temperature or 1.0, 0)
     if temperature is None:
-        temperature = head.moments()[1] or 1.0
+        temperature = head.moments[1] or 1.0
         if not isfinite(temperature):
             raise QkvError("a score is not finite: the build is damaged; run qkvsearch repair")
     allowed = head.allowed(mask)

@@ -106,7 +106,7 @@ def grades(
     if codes is not None:
         is_strong |= codes.scores[positions] > 0
     if len(query.tokens) > FEW_WORDS and probabilities[0] >= CERTAIN and not is_strong[0]:
-        nearest = fused.scores[positions[0]] - LEAD * fused.moments()[1]
+        nearest = fused.scores[positions[0]] - LEAD * fused.moments[1]
         is_strong[0] = np.count_nonzero(fused.scores >= nearest) == 1
     return np.where(is_strong, "strong", np.where(probabilities < SURE, "weak", "good")).tolist()
 

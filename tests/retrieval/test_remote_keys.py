@@ -88,7 +88,7 @@ def test_mean_and_deviation_are_those_of_all_items(store):
     query = queries()["first"]
     local = DenseKeys(store.keys["first"]).head("first", query)
     there = remote(store, "first").head("first", query).scores(np.arange(N - 50, N))
-    assert there.moments() == pytest.approx(local.moments(), rel=1e-5)
+    assert there.moments == pytest.approx(local.moments, rel=1e-5)
 
 
 def test_where_all_items_are_in_the_sample_all_scores_are_exact(store):

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -71,12 +70,19 @@ def join_pieces(text: str, spans: Sequence[tuple[int, int]]) -> tuple[list[str],
             if word_starts[i] == NO_WORD:
                 word_starts[i] = word_starts[i - 1]
 
-    firsts = [i for i, index in enumerate(word_starts) if not i or index != word_starts[i - 1]]
-    labels: list[str] = []
     owners: list[int] = []
-    for first, last in pairwise([*firsts, len(spans)]):
-        owners += [len(labels)] * (last - first)
-        labels.append(text[spans[first][0] : max([end for _, end in spans[first:last]])].strip())
+    starts: list[int] = []
+    ends: list[int] = []
+    previous = None
+    for word_start, (start, end) in zip(word_starts, spans, strict=True):
+        if word_start == previous:
+            ends[-1] = max(ends[-1], end)
+        else:
+            starts.append(start)
+            ends.append(end)
+            previous = word_start
+        owners.append(len(starts) - 1)
+    labels = [text[start:end].strip() for start, end in zip(starts, ends, strict=True)]
     return labels, np.array(owners, dtype=np.int64)
 
 
