@@ -1,11 +1,6 @@
 """Threads: as many as BLAS has, given back afterwards, and safe to call from several at once."""
 
-import subprocess
-import sys
 import threading
-import time
-from io import StringIO
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,8 +8,7 @@ from scipy.sparse import random_array
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import qkvsearch as qkv
-from qkvsearch._utils import threads
-from qkvsearch._utils.threads import idle_cores, one_blas_thread
+from qkvsearch._utils.threads import one_blas_thread
 from qkvsearch.attention import attention, dot_score
 from qkvsearch.collaborative import user_vectors
 from qkvsearch.index.learn import learn_preferences
@@ -71,96 +65,6 @@ def test_whichever_thread_asks_has_one_blas_thread():
             other.start()
             other.join()
     assert set(found) == {1}
-
-
-def shared_blas_threads():
-    """Of the libraries that have one number for all threads: with OpenMP, each has its own."""
-    blas = [x for x in threadpool_info() if x["user_api"] == "blas"]
-    return {x["num_threads"] for x in blas if x["threading_layer"] != "openmp"}
-
-
-def in_another_thread(function):
-    other = threading.Thread(target=function)
-    other.start()
-    other.join()
-
-
-@pytest.fixture
-def two_idle(monkeypatch):
-    monkeypatch.setattr(threads, "_n_idle_cores", lambda: 2)
-    if not shared_blas_threads():
-        pytest.skip("each thread has a number of BLAS threads of its own")
-    with threadpool_limits(2, user_api="blas"):
-        yield
-
-
-@pytest.mark.usefixtures("two_idle")
-def test_who_is_alone_has_the_idle_cores_for_a_while():
-    with one_blas_thread(), one_blas_thread():
-        with idle_cores():
-            with one_blas_thread():
-                assert shared_blas_threads() == {2}
-            assert shared_blas_threads() == {2}
-        assert shared_blas_threads() == {1}
-    assert shared_blas_threads() == {2}
-
-
-@pytest.mark.usefixtures("two_idle")
-def test_another_caller_ends_it():
-    with one_blas_thread(), idle_cores():
-        in_another_thread(one_blas_thread()(lambda: None))
-        assert shared_blas_threads() == {1}
-
-
-@pytest.mark.usefixtures("two_idle")
-def test_two_callers_have_no_idle_cores():
-    def beside():
-        with one_blas_thread(), idle_cores():
-            found.update(shared_blas_threads())
-
-    found = set()
-    with one_blas_thread():
-        in_another_thread(beside)
-    assert found == {1}
-    assert shared_blas_threads() == {2}
-
-
-@pytest.mark.usefixtures("two_idle")
-def test_cores_that_others_use_are_not_idle(monkeypatch):
-    monkeypatch.setattr(threads, "_n_idle_cores", lambda: 1)
-    with one_blas_thread(), idle_cores():
-        assert shared_blas_threads() == {1}
-
-
-@pytest.mark.skipif(not Path("/proc/loadavg").exists(), reason="needs /proc/loadavg")
-def test_busy_processes_are_seen():
-    command = [sys.executable, "-c", "while True: pass"]
-    busy = [subprocess.Popen(command) for _ in range(threads.available_cores())]
-    try:
-        end = time.monotonic() + 60
-        while threads._n_idle_cores() > 1 and time.monotonic() < end:
-            time.sleep(0.01)
-        assert threads._n_idle_cores() <= 1
-    finally:
-        for process in busy:
-            process.kill()
-            process.wait()
-
-
-def test_threads_of_our_own_do_not_count(monkeypatch):
-    monkeypatch.setattr(threads, "open", lambda *_, **more: StringIO("0 0 0 4/99 7"), raising=False)
-    monkeypatch.setattr(threads, "available_cores", lambda: 8)
-    monkeypatch.setattr(threads, "_is_running", lambda thread: thread != "sleeps")
-    monkeypatch.setattr(threads.os, "listdir", lambda path: ["asks", "a", "b", "sleeps"])
-    assert threads._n_idle_cores() == 7  # all but that of the one other process
-
-
-def test_where_the_system_does_not_say_no_core_is_idle(monkeypatch):
-    def missing(*given, **more):
-        raise FileNotFoundError
-
-    monkeypatch.setattr(threads, "open", missing, raising=False)
-    assert threads._n_idle_cores() == 1
 
 
 def test_a_score_may_itself_attend():

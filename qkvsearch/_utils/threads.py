@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -20,9 +20,8 @@ Task = TypeVar("Task")
 BLAS_MODULES = ("scipy.special._ufuncs", "scipy.linalg._fblas", "scipy.linalg.cython_blas", "torch")
 
 _lock = threading.Lock()
-_callers: Counter[int] = Counter()  # nesting depth in `one_blas_thread` of each thread
+_n_callers = 0  # that are inside `one_blas_thread`, in all threads
 _saved_threads: dict[Any, int] = {}  # the previous number of threads of each BLAS library
-_idle_cores_user: int | None = None  # the thread that is inside `idle_cores`
 
 
 def run_in_threads(
@@ -52,7 +51,7 @@ def run_in_threads(
                 raise
 
     if n_threads is None:
-        n_threads = 1 if _callers else _blas_threads()
+        n_threads = 1 if _n_callers else _blas_threads()
     n_threads = min(n_threads, len(waiting))
     if n_threads < 2:
         with one_blas_thread():
@@ -81,77 +80,20 @@ def one_blas_thread() -> Iterator[None]:
     The last bits of a product depend on the number of BLAS threads. Besides, if products are small
     or tasks run in parallel, several BLAS threads mostly wait for one another.
     """
-    caller = threading.get_ident()
+    global _n_callers
     with _lock:
         for library in _blas_libraries(tuple(name in sys.modules for name in BLAS_MODULES)):
             if library not in _saved_threads:
                 _saved_threads[library] = library.get_num_threads()
                 _set_threads(library, 1)
-        if caller != _idle_cores_user:
-            _stop_using_idle_cores()
-        _callers[caller] += 1
+        _n_callers += 1
     try:
         yield
     finally:
         with _lock:
-            _callers[caller] -= 1
-            if not _callers[caller]:
-                del _callers[caller]
-            while _saved_threads and not _callers:
+            _n_callers -= 1
+            while _saved_threads and not _n_callers:
                 _set_threads(*_saved_threads.popitem())
-
-
-@contextmanager
-def idle_cores() -> Iterator[None]:
-    """Within `one_blas_thread`, use all idle cores for large products of a single caller, until
-    another thread enters. With busy cores, products would wait for BLAS threads that do not run.
-    """
-    global _idle_cores_user
-    with _lock:
-        caller = threading.get_ident()
-        if (
-            list(_callers) == [caller]
-            and _idle_cores_user is None
-            and (n_idle := _n_idle_cores()) > 1
-        ):
-            _idle_cores_user = caller
-            for library, n_threads in _saved_threads.items():
-                _set_threads(library, min(n_threads, n_idle))
-    try:
-        yield
-    finally:
-        with _lock:
-            if _idle_cores_user == caller:
-                _stop_using_idle_cores()
-
-
-def _stop_using_idle_cores() -> None:
-    global _idle_cores_user
-    if _idle_cores_user is not None:
-        _idle_cores_user = None
-        for library in _saved_threads:
-            _set_threads(library, 1)
-
-
-def _n_idle_cores() -> int:
-    """Return the number of cores that no process uses now; 1 if the system does not tell."""
-    try:
-        with open("/proc/loadavg", encoding="ascii") as file:
-            n_running = int(file.read().split()[3].split("/")[0])
-        if n_running > 1:
-            # Our own BLAS threads keep spinning for a while after a product.
-            n_running -= sum(map(_is_running, os.listdir("/proc/self/task"))) - 1
-    except (OSError, ValueError, IndexError):
-        return 1
-    return available_cores() - max(0, n_running - 1)
-
-
-def _is_running(thread: str) -> bool:
-    try:
-        with open(f"/proc/self/task/{thread}/stat", encoding="ascii", errors="replace") as file:
-            return file.read().rpartition(")")[2].split()[0] == "R"
-    except (OSError, IndexError):  # the thread has ended
-        return False
 
 
 def _set_threads(library: Any, n_threads: int) -> None:

@@ -5,7 +5,6 @@ from itertools import product
 import numpy as np
 import pytest
 
-from qkvsearch._utils import threads
 from qkvsearch.attention.kernels import add_gelu
 from qkvsearch.attention.layers import Encoder
 from qkvsearch.attention.layers import fast_encoder as module
@@ -105,16 +104,6 @@ def test_places_count_from_0_in_each_sequence():
     (chunk,) = chunks_of(LENGTHS)
     for (_, places), n in zip(chunk.sequences(chunk.positions), sorted(LENGTHS)[1:], strict=True):
         assert places.ravel().tolist() == list(range(n))
-
-
-def test_a_long_text_alone_has_the_idle_cores(monkeypatch):
-    x, asked = sequences()[-1], []
-    monkeypatch.setattr(threads, "_n_idle_cores", lambda: asked.append(1) or 2)
-    one = encode_one(encoder_of(False, "gelu"), x)
-    assert not asked
-    monkeypatch.setattr(module, "LARGE", 0)
-    np.testing.assert_allclose(encode_one(encoder_of(False, "gelu"), x), one, atol=1e-6)
-    assert asked
 
 
 def test_an_error_while_chunks_are_taken_comes_through(monkeypatch):

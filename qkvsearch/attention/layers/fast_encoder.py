@@ -7,7 +7,6 @@ products work in place, compiled if there are many sequences.
 
 import math
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -16,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from qkvsearch._utils.threads import available_cores, idle_cores, one_blas_thread, run_in_threads
+from qkvsearch._utils.threads import available_cores, one_blas_thread, run_in_threads
 from qkvsearch.attention.layers.basic import ACTIVATIONS, Array, LayerNorm, Linear, gelu_in_place
 from qkvsearch.attention.layers.transformer import (
     Encoder,
@@ -33,8 +32,6 @@ CHUNK_TOKENS = 1024
 SCORES = 1 << 18
 # BLAS multiplies this many vectors at once; one to three more take a sixth longer.
 ROWS = 4
-# This many multiplications take longer than finding out whether other cores are idle.
-LARGE = 1 << 25
 
 
 @dataclass(frozen=True)
@@ -97,8 +94,7 @@ def encode_one(encoder: Encoder, x: Array, *, is_causal: bool = False) -> Array:
     padded = np.zeros((_whole_rows(n), x.shape[1]), np.float32)
     padded[:n] = x
     run = _through(encoder, len(padded), n, PLAIN, is_causal)
-    is_large = n * sum(map(_n_weights, encoder.layers)) >= LARGE
-    with one_blas_thread(), idle_cores() if is_large else nullcontext():
+    with one_blas_thread():
         for chunk in chunks_of(np.array([n])):
             padded = run(chunk, padded)
     return padded[:n]
@@ -151,13 +147,6 @@ def _through(
         return x if encoder.norm is None else encoder.norm(x)
 
     return run
-
-
-def _n_weights(encoder_layer: EncoderLayer) -> int:
-    """Return the number of weights in the matrix products of a layer."""
-    attention, forward = encoder_layer.attention, encoder_layer.feed_forward
-    linear = (attention.query, attention.key, attention.value, attention.output)
-    return sum(layer.weight.size for layer in (*linear, forward.hidden, forward.output))
 
 
 class Buffers:
