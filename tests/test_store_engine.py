@@ -204,14 +204,3 @@ def test_all_that_is_damaged_is_told_at_once(path):
         "run qkvsearch repair",
     ):  # fmt: skip
         assert said in str(told.value)
-
-
-def test_trust_reads_without_comparing(path):
-    (file,) = path.glob("builds/*/ratings.item_biases.npy")
-    damaged = bytearray(file.read_bytes())
-    damaged[-1] ^= 1
-    file.write_bytes(damaged)
-    with Engine(path, trust=True) as engine:
-        assert len(engine.recommend(user=101))
-    with Engine(path) as engine, pytest.raises(DamagedError):
-        engine.recommend(user=101)

@@ -72,7 +72,6 @@ class Engine:
 
     path: the folder of the workspace.
     follow: answer each question from the build that is current then.
-    trust: do not compare files with their checksums.
     wait: how many seconds a change waits for another writer, by default as long as it takes.
     notify: called with a message that names that writer.
 
@@ -92,11 +91,10 @@ class Engine:
         path: str | Path,
         *,
         follow: bool = False,
-        trust: bool = False,
         wait: float | None = None,
         notify: Callable[[str], None] | None = None,
     ) -> None:
-        self.workspace = Workspace(path, trust=trust, wait=wait, notify=notify)
+        self.workspace = Workspace(path, wait=wait, notify=notify)
         self._follows, self._lock = follow, Lock()
         self._open()
 

@@ -110,10 +110,10 @@ def file_entry(path: Path) -> dict[str, Any]:
     return {"bytes": path.stat().st_size, "xxh3": checksum(path)}
 
 
-def read_array(file: StoredFile, *, trust: bool = False) -> np.ndarray:
-    """Memory-map an array, without unpickling. trust: as in `check_file`. Raises `DamagedError`."""
+def read_array(file: StoredFile) -> np.ndarray:
+    """Memory-map an array, without unpickling. Raises `DamagedError`."""
     path, entry = file
-    check_file(path, entry, trust=trust)
+    check_file(path, entry)
     try:
         array: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
         shape, dtype = tuple(entry.get("shape", array.shape)), entry.get("dtype", array.dtype.str)

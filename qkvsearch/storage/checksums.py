@@ -15,8 +15,6 @@ from qkvsearch.errors import DamagedError
 # Bytes read at a time. `hashlib.file_digest` would import OpenSSL, which takes longer than reading
 # most files.
 BLOCK = 1 << 18
-# The environment variable that, set to 1, turns off the comparison of arrays and catalogs.
-TRUST = "QKVSEARCH_TRUST"
 # Far above what the manifest of any build needs.
 MAX_JSON_BYTES = 256 * 1024**2
 # Files that were compared: device, inode, time of the last change, size, checksum.
@@ -52,18 +50,13 @@ def check_size(path: Path, entry: Mapping[str, Any]) -> os.stat_result:
     return status
 
 
-def check_file(path: Path, entry: Mapping[str, Any], *, trust: bool = False) -> None:
+def check_file(path: Path, entry: Mapping[str, Any], *, again: bool = False) -> None:
     """Raise `DamagedError` where a file differs from what was written. A process reads each file
-    once for this.
-
-    entry: `bytes` and `xxh3` from the manifest. trust: compare only the size, as with
-    QKVSEARCH_TRUST=1 in the environment.
+    once for this, and `again` where asked to. entry: `bytes` and `xxh3` from the manifest.
     """
     status = check_size(path, entry)
-    if trust or os.environ.get(TRUST) == "1":
-        return
     key = (status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size, entry["xxh3"])
-    if key not in _compared:
+    if again or key not in _compared:
         compare(path, entry)
         _compared.add(key)
 

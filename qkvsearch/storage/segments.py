@@ -30,22 +30,15 @@ class Segment:
     Only the manifest is read at first. Every other file is checked when it is first read, so that a
     damaged file affects only what needs it.
 
-    checksum: of the manifest, None to accept any. trust: read files without comparing checksums.
-    again: compare every file anew, even with `trust`, because its content will be written to a new
-    file under a new checksum. below: name and checksum of the manifest of each segment below this
-    one, base first. Raises `DamagedError`, and `WorkspaceError` for another format.
+    checksum: of the manifest, None to accept any. again: compare every file anew, because its
+    content will be written to a new file under a new checksum. below: name and checksum of the
+    manifest of each segment below this one, base first. Raises `DamagedError`, and
+    `WorkspaceError` for another format.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        checksum: str | None = None,
-        *,
-        trust: bool = False,
-        again: bool = False,
-    ) -> None:
-        self.folder, self.trust, self.again = folder, trust, again
-        self._compared: set[Path] = set()
+    def __init__(self, folder: Path, checksum: str | None = None, *, again: bool = False) -> None:
+        self.folder, self.again = folder, again
+        self._compared: set[str] = set()
         path = folder / MANIFEST
         if folder.is_symlink():
             raise DamagedError(folder, "it is a link, and was written as a folder")
@@ -96,8 +89,7 @@ class Segment:
 
     def array(self, name: str) -> np.ndarray:
         """Read an array, compared with its checksum once a process. Raises `DamagedError`."""
-        file = self.file(f"{name}.npy")
-        return read_array(file, trust=self._is_trusted(file))
+        return read_array(self._checked(f"{name}.npy"))
 
     def row_numbers(self, name: str, n: int | None, low: int, high: int) -> np.ndarray:
         """Read `n` row numbers (None: any number) from `low` to `high`. Raises `DamagedError`."""
@@ -112,9 +104,7 @@ class Segment:
     @cached_property
     def catalog(self) -> SegmentCatalog:
         """The catalog file, checked as an array is. Raises `DamagedError`."""
-        file = self.file(CATALOG)
-        check_file(*file, trust=self._is_trusted(file))
-        catalog = SegmentCatalog(file.path)
+        catalog = SegmentCatalog(self._checked(CATALOG).path)
         catalog.require_rows(self.n_rows)
         return catalog
 
@@ -126,12 +116,12 @@ class Segment:
             except DamagedError as error:
                 yield error
 
-    def _is_trusted(self, file: StoredFile) -> bool:
-        """Return whether a file may be read without comparing it. Raises `DamagedError`."""
-        if self.again and file.path not in self._compared:
-            compare(*file)
-            self._compared.add(file.path)
-        return self.again or self.trust
+    def _checked(self, name: str) -> StoredFile:
+        """Compare a file with its checksum, and return it. Raises `DamagedError`."""
+        file = self.file(name)
+        check_file(*file, again=self.again and name not in self._compared)
+        self._compared.add(name)
+        return file
 
     def close(self) -> None:
         if "catalog" in self.__dict__:

@@ -44,18 +44,13 @@ class Snapshot:
         self.facts: Mapping[str, Any] = segments[-1].facts
 
     @classmethod
-    def of(
-        cls, workspace: Path, entry: BuildEntry, *, trust: bool = False, again: bool = False
-    ) -> Snapshot:
-        """Open a build of the workspace. trust, again: as in `Segment`. Raises `DamagedError`."""
+    def of(cls, workspace: Path, entry: BuildEntry, *, again: bool = False) -> Snapshot:
+        """Open a build of the workspace. again: as in `Segment`. Raises `DamagedError`."""
         builds = workspace / BUILDS_FOLDER
         lock = _locked(builds / entry.name / MANIFEST)
         try:
-            own = Segment(builds / entry.name, entry.manifest, trust=trust, again=again)
-            below = [
-                Segment(builds / name, checksum, trust=trust, again=again)
-                for name, checksum in own.below
-            ]
+            own = Segment(builds / entry.name, entry.manifest, again=again)
+            below = [Segment(builds / name, sum_, again=again) for name, sum_ in own.below]
         except BaseException:
             lock.close()
             raise
@@ -186,7 +181,7 @@ class Snapshot:
             self._lock.close()
 
 
-def open_current(workspace: Path, *, trust: bool = False) -> Snapshot | None:
+def open_current(workspace: Path) -> Snapshot | None:
     """Open the current build; return None where there is no root.
 
     For a writer every file is compared with its checksum anew. Raises `DamagedError`,
@@ -198,7 +193,7 @@ def open_current(workspace: Path, *, trust: bool = False) -> Snapshot | None:
         if root is None:
             return None
         try:
-            return Snapshot.of(workspace, root.current_build, trust=trust, again=is_writer)
+            return Snapshot.of(workspace, root.current_build, again=is_writer)
         except DamagedError:
             # A writer may have published another build and removed this one.
             newer = read_root(workspace)

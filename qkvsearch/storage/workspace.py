@@ -94,22 +94,21 @@ class BuildContents:
 class Workspace:
     """A folder with `root.json` and `builds/<name>/`.
 
-    trust: read files without comparing checksums. wait, notify: as in `writer_lock`.
+    wait, notify: as in `writer_lock`.
     """
 
     def __init__(
         self,
         path: str | Path,
         *,
-        trust: bool = False,
         wait: float | None = None,
         notify: Callable[[str], None] | None = None,
     ) -> None:
-        self.path, self.trust, self.wait, self.notify = Path(path), trust, wait, notify
+        self.path, self.wait, self.notify = Path(path), wait, notify
 
     def open(self) -> Snapshot:
         """Open the current build. Raises `WorkspaceError` where there is none or it is damaged."""
-        snapshot = open_current(self.path, trust=self.trust)
+        snapshot = open_current(self.path)
         if snapshot is None:
             raise self._missing
         return snapshot

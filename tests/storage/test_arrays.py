@@ -82,16 +82,8 @@ def test_a_file_is_compared_once_a_process_unless_it_changes(stored, monkeypatch
     assert len(read) == 2
 
 
-@pytest.mark.parametrize("how", ["parameter", "environment"])
-def test_who_trusts_reads_without_comparing(stored, monkeypatch, how):
-    flip(stored.path, -1)
-    if how == "environment":
-        monkeypatch.setenv("QKVSEARCH_TRUST", "1")
-    assert len(read_array(stored, trust=how == "parameter")) == 999
-
-
 @pytest.mark.parametrize("what", ["missing", "short", "link", "folder"])
-def test_a_file_that_is_none_is_found_even_by_the_trusting(stored, what):
+def test_a_file_that_is_none_is_found(stored, what):
     path = stored.path
     data = path.read_bytes()
     path.unlink()
@@ -103,7 +95,7 @@ def test_a_file_that_is_none_is_found_even_by_the_trusting(stored, what):
     elif what == "folder":
         path.mkdir()
     with pytest.raises(DamagedError, match=r"a\.npy"):
-        read_array(stored, trust=True)
+        read_array(stored)
 
 
 def test_nothing_is_shared_that_is_damaged_though_it_was_sound_when_it_was_read(stored, tmp_path):

@@ -41,16 +41,11 @@ def keys(engine):
 
 
 @pytest.mark.parametrize("change", ["compact", "learn", "add"])
-@pytest.mark.parametrize("how", ["read before", "trust", "environment"])
-def test_what_is_copied_is_compared_again_whoever_read_or_trusts_it(
-    engine, monkeypatch, change, how
-):
+def test_what_is_copied_is_compared_again_whoever_read_it(engine, change):
     engine.remove(["f"])
     engine.search("sea")
     decay(keys(engine))
-    if how == "environment":
-        monkeypatch.setenv("QKVSEARCH_TRUST", "1")
-    writer = qkv.open(engine.workspace.path, trust=how == "trust")
+    writer = qkv.open(engine.workspace.path)
     # An item whose text was read already keeps its key.
     asked = {"add": (ITEMS.iloc[:1],)}.get(change, ())
     with pytest.raises(DamagedError, match="keys"):
