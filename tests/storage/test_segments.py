@@ -12,7 +12,6 @@ from qkvsearch.data.catalog import Catalog
 from qkvsearch.data.ids import Ids
 from qkvsearch.errors import DamagedError, QkvError, WorkspaceError
 from qkvsearch.storage import StoredCatalog
-from qkvsearch.storage.catalog import stored as stored_catalog
 from qkvsearch.storage.catalog.file import CatalogRows, write_catalog
 from qkvsearch.storage.catalog.segment import SegmentCatalog
 from qkvsearch.storage.catalog.titles import title_key
@@ -190,23 +189,13 @@ def answers(catalog, kind):
     }  # fmt: skip
 
 
-@pytest.fixture(params=[0, 2, 1000])
-def small(request, monkeypatch):
-    """Up to so many rows a segment is joined with others in memory."""
-    monkeypatch.setattr(stored_catalog, "SMALL_SEGMENT", request.param)
-
-
 @pytest.mark.parametrize("kind", list(IDS))
 @pytest.mark.parametrize("seed", range(4))
-def test_segments_answer_as_the_one_catalog_that_they_make(
-    tmp_path, monkeypatch, small, kind, seed
-):
+def test_segments_answer_as_the_one_catalog_that_they_make(tmp_path, kind, seed):
     history = History(tmp_path, kind, seed, n_segments=2 * seed)
     catalog, merged = opened(history.catalogs, history.rows), history.merged()
     assert list(catalog.all_cells()) == [history.items[id_] for id_ in history.ids()]
     found, expected = answers(catalog, kind), answers(merged, kind)
-    # However small it is, a base is not copied.
-    assert catalog._databases[0] is history.catalogs[0]
     for question, answer in [*history.expected().items(), *expected.items()]:
         assert found[question] == answer, question
     path = tmp_path / "written.db"
@@ -239,7 +228,7 @@ def test_text_ids_stay_text_where_only_whole_numbers_are_left(tmp_path):
     assert list(catalog.ids("items")) == catalog.names([0, 1])[0] == ["10", "9"]
 
 
-def test_text_ids_that_join_whole_numbers_make_all_of_them_text(tmp_path, small):
+def test_text_ids_that_join_whole_numbers_make_all_of_them_text(tmp_path):
     base = catalog_of([(7, "a"), (10, "b"), (100, "c")])
     write_catalog(tmp_path / "0", CatalogRows.of(base), Ids([]))
     alone = opened([SegmentCatalog(tmp_path / "0")], RowMap.plain(3))

@@ -131,7 +131,8 @@ def _plan(file: TableFile, metadata: Any) -> tuple[int, list[str]]:
         groups = column_chunks(stream)
     for j in range(metadata.num_columns):
         leaf, chunks = metadata.schema.column(j), [group[j] for group in groups]
-        n_values, unpacked = (sum(chunk[i] for chunk in chunks) for i in (0, 1))
+        n_values = sum(chunk.n_values for chunk in chunks)
+        unpacked = sum(chunk.size for chunk in chunks)
         # A list of a fixed size that is empty is one value in the file, and in memory as many
         # cells as any other.
         n_cells = max(n_values, (n_values if sizes[j].repeated else n_rows) * sizes[j].n_cells)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,9 +78,8 @@ def write_catalog(path: Path, contents: CatalogRows, users: Ids | None = None) -
         for setting in (*WRITTEN_ONCE, *([] if users is not None else [SMALL_PAGES])):
             db.execute(f"PRAGMA {setting}")
         db.execute("BEGIN")
-        numbered = ((row, *cells) for row, cells in enumerate(contents.rows))
         fold = contents.fold or (users is not None and users.fold)
-        fill_items(db, replace(contents, rows=numbered, fold=fold))
+        _fill_items(db, contents, fold)
         if users is not None:
             _fill_users(db, users, fold)
         db.execute("COMMIT")
@@ -88,29 +87,30 @@ def write_catalog(path: Path, contents: CatalogRows, users: Ids | None = None) -
         sync(file)
 
 
-def fill_items(db: sqlite3.Connection, numbered: CatalogRows) -> None:
-    """Create and fill the tables of items. numbered: a row number before each item's cells."""
-    (_, id_type), *others = numbered.columns
+def _fill_items(db: sqlite3.Connection, contents: CatalogRows, fold: bool) -> None:
+    """Create and fill the tables of items."""
+    (_, id_type), *others = contents.columns
     declared = ", ".join(f"{quoted(name)} {sql_type}" for name, sql_type in others)
     db.execute(
         f"CREATE TABLE items (_position INTEGER PRIMARY KEY, id {id_type} NOT NULL UNIQUE, "
         f"{declared})"
     )
-    values = ", ".join("?" * (len(numbered.columns) + 1))
-    db.executemany(f"INSERT INTO items VALUES ({values})", numbered.rows)
-    if numbered.varying:
+    values = ", ".join("?" * (len(contents.columns) + 1))
+    numbered = ((row, *cells) for row, cells in enumerate(contents.rows))
+    db.executemany(f"INSERT INTO items VALUES ({values})", numbered)
+    if contents.varying:
         types = dict(others)
-        declared = ", ".join(f"{quoted(name)} {types[name]}" for name in numbered.varying)
-        values = ", ".join("?" * (len(numbered.varying) + 1))
+        declared = ", ".join(f"{quoted(name)} {types[name]}" for name in contents.varying)
+        values = ", ".join("?" * (len(contents.varying) + 1))
         db.execute(f"CREATE TABLE variants (_position INTEGER, {declared})")
-        db.executemany(f"INSERT INTO variants VALUES ({values})", numbered.variants)
+        db.executemany(f"INSERT INTO variants VALUES ({values})", contents.variants)
         db.execute("CREATE INDEX variants_position ON variants (_position)")
 
     db.create_function("qkv_title_key", 1, lambda title: title_key(str(title)), deterministic=True)
     db.execute("CREATE TABLE titles (key TEXT NOT NULL, position INTEGER PRIMARY KEY)")
     db.execute("INSERT INTO titles SELECT qkv_title_key(title), _position FROM items")
     db.execute("CREATE INDEX titles_key ON titles (key)")
-    if numbered.fold:
+    if fold:
         # To find ids in another case.
         db.execute(
             "CREATE TABLE folded (kind TEXT, key TEXT, position INTEGER, "

@@ -16,7 +16,6 @@ from qkvsearch.data.catalog_columns import quoted
 from qkvsearch.data.ids import Id, Ids
 from qkvsearch.errors import DamagedError, WorkspaceError
 from qkvsearch.query.where.guarded import numbers_in
-from qkvsearch.storage.catalog.file import CatalogRows, fill_items
 
 Kind = Literal["items", "users"]
 # SQLite joins the texts of this many rows into one, with this separator.
@@ -92,10 +91,6 @@ class SegmentCatalog:
         """Open another connection, which the caller closes."""
         if self._is_closed:
             raise WorkspaceError(f"{self.path}: closed; open the workspace again")
-        return self.connect()
-
-    def connect(self) -> sqlite3.Connection:
-        """Open a connection."""
         try:
             db = sqlite3.connect(self.uri, uri=True, check_same_thread=False)
             # Reading page by page would make a scan three times as slow.
@@ -287,20 +282,3 @@ class SegmentCatalog:
 
     def _unread(self, error: Exception) -> DamagedError:
         return DamagedError(self.path, str(error))
-
-
-class CatalogInMemory(SegmentCatalog):
-    """Rows of several segments in one database in memory, which is faster than many files."""
-
-    def __init__(self, numbered: CatalogRows) -> None:
-        """numbered: as for `fill_items`."""
-        super().__init__(Path("memory"))
-        self._db = sqlite3.connect(":memory:", check_same_thread=False)
-        fill_items(self._db, numbered)
-        self._db.commit()
-
-    def connect(self) -> sqlite3.Connection:
-        """Connect to a copy: a database in memory has only one connection."""
-        copy = sqlite3.connect(":memory:", check_same_thread=False)
-        self.db.backup(copy)
-        return copy

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sqlite3
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
@@ -20,8 +19,7 @@ from qkvsearch._utils.query_lock import released
 from qkvsearch.data.catalog_columns import CatalogColumns, StoredColumn
 from qkvsearch.data.ids import Id, Ids, id_text
 from qkvsearch.errors import DamagedError, UnknownIdError
-from qkvsearch.storage.catalog.file import CatalogRows
-from qkvsearch.storage.catalog.segment import CatalogInMemory, Kind, SegmentCatalog
+from qkvsearch.storage.catalog.segment import Kind, SegmentCatalog
 from qkvsearch.storage.catalog.titles import (
     MAX_SHOWN,
     MAX_ZEROS,
@@ -37,9 +35,6 @@ if TYPE_CHECKING:
     from qkvsearch.query.where import Where
     from qkvsearch.storage.records.build_records import BuildRecords
 
-# Segments of at most this many rows are copied into one database in memory on first use: a look-up
-# in each of twenty files would take longer than the rest of a query.
-SMALL_SEGMENT = 1000
 # How many conditions have their mask cached, one byte for each item.
 MAX_MASKS = 16
 # A column with more distinct cells is not cached: its cells would take more memory than all masks.
@@ -117,7 +112,7 @@ class StoredCatalog:
 
     def close(self) -> None:
         """Close the files, and drop what was cached from them."""
-        for catalog in (*self.segments, *self.__dict__.get("_databases", ())):
+        for catalog in self.segments:
             catalog.close()
         for cache in (self._masks, self._column_cells, self._groups, self._folded, self._names):
             cache.clear()
@@ -460,18 +455,13 @@ class StoredCatalog:
     # --- the databases of the segments ---
 
     @cached_property
-    def _databases(self) -> list[SegmentCatalog]:
-        """The databases to query: the base, each large segment, and one of all small segments."""
-        if self.rows.is_plain:
-            return [self._base]
-        item_rows = np.split(self.rows.item_rows, self._starts[1:])
-        for catalog, rows in zip(self.segments, item_rows, strict=True):
-            catalog.item_rows, catalog.ids_as_text = rows, not self._has_whole_ids
-        index = self._database_of_segment
-        return [
-            self._joined([self.segments[i] for i in np.flatnonzero(index == database).tolist()])
-            for database in range(1 + int(index.max()))
-        ]
+    def _databases(self) -> Sequence[SegmentCatalog]:
+        """The catalogs of the segments, which know the item rows of their rows."""
+        if not self.rows.is_plain:
+            item_rows = np.split(self.rows.item_rows, self._starts[1:])
+            for catalog, rows in zip(self.segments, item_rows, strict=True):
+                catalog.item_rows, catalog.ids_as_text = rows, not self._has_whole_ids
+        return self.segments
 
     @cached_property
     def _starts(self) -> np.ndarray:
@@ -479,41 +469,16 @@ class StoredCatalog:
         sizes = [catalog.n_rows for catalog in self.segments[1:]]
         return np.cumsum([0, self.rows.n_base, *sizes])[:-1]
 
-    @cached_property
-    def _database_of_segment(self) -> np.ndarray:
-        """The index in `_databases` of each segment's database."""
-        sizes = np.diff([*self._starts, self.rows.n_stored])
-        is_alone = sizes > SMALL_SEGMENT
-        is_alone[0] = True
-        return np.where(is_alone, np.cumsum(is_alone) - 1, is_alone.sum())
-
-    def _joined(self, segments: Sequence[SegmentCatalog]) -> SegmentCatalog:
-        """Copy the items of several segments into one database, under their item rows."""
-        if len(segments) == 1:
-            return segments[0]
-        columns = list(self.sql_types)
-        numbered = _in_order(segments, lambda catalog: catalog.all_cells(columns))
-        varying = list(dict.fromkeys(name for each in segments for name in each.variant_columns))
-        variants = _in_order(segments, lambda catalog: catalog.variants(varying))
-        types = list(self.sql_types.items())
-        try:
-            return CatalogInMemory(CatalogRows(types, numbered, self.fold_ids, varying, variants))
-        except (sqlite3.Error, IndexError) as error:
-            what = f"the catalog, or that of a segment, cannot be read: {error}"
-            raise DamagedError(self._base.path, what) from None
-
     def _located(self, positions: Sequence[int]) -> Iterator[tuple[SegmentCatalog, list[int]]]:
-        """Yield each database that has some of these items, and its own rows of them."""
+        """Yield each catalog that has some of these items, and its own rows of them."""
         if self.rows.is_plain:
             yield self._base, list(positions)
             return
-        items = np.array(positions, dtype=np.int64)
-        stored = self.rows.stored[items]
+        stored = self.rows.stored[np.array(positions, dtype=np.int64)]
         segment = np.searchsorted(self._starts, stored, side="right") - 1
-        database, rows = self._database_of_segment[segment], stored - self._starts[segment]
-        for i in np.unique(database).tolist():
-            catalog = self._databases[i]
-            yield catalog, (items if catalog.item_rows is None else rows)[database == i].tolist()
+        rows = stored - self._starts[segment]
+        for i in np.unique(segment).tolist():
+            yield self._databases[i], rows[segment == i].tolist()
 
     def _rows_of_all(
         self, columns: Sequence[str], where: str = "1", *values: Any
