@@ -16,17 +16,14 @@ from qkvsearch.retrieval.dense_keys import ItemKeys
 from qkvsearch.retrieval.late_interaction import LONGEST_ITEM
 from qkvsearch.retrieval.remote_keys import BLOCK, DRAWN, RemoteKeys, RemoteRows, Rows
 from qkvsearch.storage import BuildContents, Snapshot
-from qkvsearch.storage.remote_collections import SUM, RemoteCollection, filter_of
+from qkvsearch.storage.remote_collections import SUM, RemoteCollection
 from qkvsearch.text.analysis import Analyzer
 from qkvsearch.text.encoders import dense_heads, restored_encoder
 from qkvsearch.text.text_encoder import TextEncoder, encode_items
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from qkvsearch.engines.milvus.store import MilvusKeys
     from qkvsearch.index import StoredModels
-    from qkvsearch.query.where import Where
 
 
 # A pretrained encoder counts as the one that made the keys if no component of its probe differs by
@@ -321,13 +318,8 @@ def key_store(snapshot: Snapshot, widths: dict[str, int]) -> MilvusKeys | None:
         assert own is not None
         pieces.append(StoredPiece(own.collection, segment.n_rows, start))
         start += segment.n_rows
-    catalog = snapshot.catalog
-
-    def condition_of(where: Where, fields: Mapping[str, str]) -> str | None:
-        return filter_of(where, catalog.catalog_columns, fields, catalog.varying)
-
     rows = snapshot.rows
-    store = MilvusKeys(remote.uri, pieces, rows.item_rows, rows.stored, widths, condition_of)
+    store = MilvusKeys(remote.uri, pieces, rows.item_rows, rows.stored, widths)
     store.check()
     return store
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from platform import node
@@ -12,13 +12,10 @@ from typing import TYPE_CHECKING, Any
 import xxhash
 
 from qkvsearch.errors import QkvError, WorkspaceError
-from qkvsearch.storage.catalog.file import CATALOG
 from qkvsearch.storage.checksums import read_checksummed
 from qkvsearch.storage.segments import BUILDS_FOLDER, MANIFEST
 
 if TYPE_CHECKING:
-    from qkvsearch.data.catalog_columns import CatalogColumns
-    from qkvsearch.query.where import Where
     from qkvsearch.storage.workspace import BuildContents
 
 # The fact that names the server, and the end of the names of the arrays that are written there.
@@ -69,22 +66,21 @@ class RemoteCollection:
         return asdict(self)
 
 
-def write_keys(name: str, folder: Path, contents: BuildContents) -> None:
+def write_keys(name: str, workspace: Path, contents: BuildContents) -> None:
     """Write the keys of a segment, if the build has them on a server, to a collection named by the
-    build, and remove them from the arrays. folder: of the build, with its catalog.
+    build, and remove them from the arrays.
     """
     remote = RemoteCollection.of(contents.facts)
     if remote is None or not any(array.endswith(ARRAY) for array in contents.arrays):
         return
     # Most builds have local keys and need none of this.
-    from qkvsearch.engines.milvus.collections import SegmentKeys, write
+    from qkvsearch.engines.milvus.collections import write
     from qkvsearch.text.encoders import dense_heads
 
-    collection = _owned(remote.prefix, folder.parent.parent) + name.replace("-", "_")
+    collection = _owned(remote.prefix, workspace) + name.replace("-", "_")
     heads = dense_heads(contents.facts["head_weights"])
     keys = {head: _keys(contents, head, remote) for head in heads}
-    segment_keys = SegmentKeys(keys, folder / CATALOG)
-    write(remote.uri, collection, segment_keys, remote.index)
+    write(remote.uri, collection, keys, remote.index)
     contents.facts[FACT] = RemoteCollection(
         remote.uri, remote.prefix, collection, remote.index
     ).to_fact()
@@ -133,25 +129,3 @@ def _owned(prefix: str, workspace: Path) -> str:
     """
     owner = xxhash.xxh32_hexdigest(f"{node()}:{workspace.resolve()}".encode())
     return f"{prefix}{owner}_"
-
-
-def filter_of(
-    where: Where, columns: CatalogColumns, fields: Mapping[str, str], varying: Sequence[str] = ()
-) -> str | None:
-    """Translate a condition for Milvus; return None where Milvus has no equivalent. fields: the
-    types of the collection's fields. varying: columns of which items have several values.
-    """
-    from qkvsearch.engines.milvus.expression import Field, expression
-    from qkvsearch.query.where import condition_tree
-
-    names = {column.stored: f"c{number}" for number, column in enumerate(columns)}
-
-    def field(name: str) -> Field | None:
-        column = columns.find(name)
-        field_name = names[column.stored]
-        # Dates are compared as far as both are given, which Milvus cannot. It has one value each.
-        if field_name not in fields or column.type == "date" or column.stored in varying:
-            return None
-        return Field(field_name, fields[field_name])
-
-    return expression(*condition_tree(where), field)

@@ -207,7 +207,7 @@ class Workspace:
             write_catalog(folder / CATALOG, contents.catalog, contents.users)
             files[CATALOG] = file_entry(folder / CATALOG)
         n_rows = contents.n_rows
-        write_keys(entry.name, folder, contents)
+        write_keys(entry.name, self.path, contents)
         arrays = dict(contents.arrays)
         if contents.tombstones is not None and len(contents.tombstones):
             arrays[TOMBSTONES] = contents.tombstones.astype(np.int32)

@@ -1,14 +1,13 @@
 """The keys of a build in Milvus, in a collection for each segment."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from qkvsearch._utils.query_lock import released
-from qkvsearch.engines.milvus.collections import ROW, check, fields_of
+from qkvsearch.engines.milvus.collections import ROW, check
 from qkvsearch.engines.milvus.connection import connect, one_line_errors
 from qkvsearch.errors import WorkspaceError
 from qkvsearch.retrieval.approximate import Filter
@@ -38,8 +37,7 @@ class MilvusKeys:
 
     parts: the segments, base first. item_rows: int64 (n_stored,), the item of each stored row, −1
     for a deleted one. stored: int64 (n_items,), the stored row of each item. widths: the length of
-    the keys of each head. condition_of(where, fields): the same condition as a filter for a
-    collection with these types of fields; None where Milvus has no equivalent.
+    the keys of each head.
     """
 
     uri: str
@@ -47,16 +45,10 @@ class MilvusKeys:
     item_rows: np.ndarray
     stored: np.ndarray
     widths: Mapping[str, int]
-    condition_of: Callable[[Any, Mapping[str, str]], str | None] = lambda where, fields: None
 
     @property
     def n_items(self) -> int:
         return len(self.stored)
-
-    @cached_property
-    def _fields(self) -> dict[str, dict[str, str]]:
-        """The types of the fields of columns, by collection."""
-        return {part.collection: fields_of(self.uri, part.collection) for part in self.parts}
 
     def check(self) -> None:
         """Raise `WorkspaceError` where a collection is missing or differs from the written one."""
@@ -158,14 +150,9 @@ class MilvusKeys:
         return np.concatenate(positions), np.concatenate(scores)
 
     def _filters(self, allowed: Filter) -> list[str] | None:
-        """Return a filter for each segment; None for no filter."""
+        """Return a filter for each segment; None for no filter, and for too many items to name."""
         if allowed.is_all:
             return None
-        if allowed.where is not None:
-            fields = [self._fields[part.collection] for part in self.parts]
-            filters = [self.condition_of(allowed.where, of_part) for of_part in fields]
-            if None not in filters:
-                return list(filter(None, filters))
         assert allowed.mask is not None
         items = np.flatnonzero(allowed.mask)
         return self._named(items) if len(items) <= MAX_NAMED else None
