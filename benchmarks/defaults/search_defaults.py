@@ -1,4 +1,4 @@
-"""The weights of the search heads: given, learned from the catalog, and halfway, which is used.
+"""The weights of the search heads: given, and as a build of this catalog uses them.
 
 Known-item search for TED talks by title and tags, on the dev queries alone.
 
@@ -36,15 +36,13 @@ def by_weights(choice: str) -> list[Row]:
         TemporaryDirectory() as place,
         qkv.build(place, items=data.items, columns=columns, encoder=choice) as engine,
     ):
-        used = engine.models.head_weights
-        learned = {name: 2 * used[name] - prior[name] for name in prior}
         ids = list(engine.catalog.ids("items"))
         found = {
             query: [head for name in prior if (head := engine.head(name, text)) is not None]
             for query, text in data.queries.items()
         }
         alone = {f"{name} alone": {**dict.fromkeys(prior, 0.0), name: 1.0} for name in prior}
-        together = {"given": prior, "learned": learned, "halfway": used}
+        together = {"given": prior, "used": engine.models.head_weights}
         for label, weights in {**alone, **together}.items():
             ranks = []
             for query, heads in found.items():
