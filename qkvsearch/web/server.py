@@ -1,13 +1,16 @@
 """Server processes: one, or several that share a socket, until they are told to stop."""
 
+import faulthandler
 import logging
 import os
+import shutil
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from threading import Timer
@@ -17,6 +20,7 @@ from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import Multiprocess
 
 from qkvsearch.errors import QkvError
+from qkvsearch.storage.locks import lock
 from qkvsearch.web.settings import LOOPBACK, BearerToken, Settings
 from qkvsearch.web.slow_clients import BoundedProtocol
 
@@ -27,6 +31,19 @@ ENOUGH_FILES = 10_240
 # After which a connection without a request is closed.
 IDLE_SECONDS = 10
 APP = "qkvsearch.web.app:create_app"
+# What the worker processes share, in the system's folder for temporary files. A server holds a
+# lock on the file as long as it lives, however it ends.
+FOLDER, LOCK = "qkvsearch-serve-", "lock"
+TRUNCATED = (
+    "was ended by SIGBUS: a file of the workspace was truncated while it was read; see what is "
+    "damaged with qkvsearch info --verify"
+)
+REPORT = """
+import sys
+fault = sys.stdin.read()
+if fault:
+    print(sys.argv[1] if "Bus error" in fault else fault, file=sys.stderr)
+"""
 
 
 def serve(
@@ -41,10 +58,7 @@ def serve(
             "first line is the token that clients must send"
         )
     allow_connections()
-    with (
-        tempfile.TemporaryDirectory(prefix="qkvsearch-serve-") as folder,
-        replace(settings, shared=Path(folder)).publishing(),
-    ):
+    with shared_folder() as folder, replace(settings, shared=folder).publishing():
         config = uvicorn.Config(
             APP,
             factory=True,
@@ -63,6 +77,30 @@ def serve(
             timeout_graceful_shutdown=STOPS_WITHIN,
         )
         listen(config, host, port, workers, announce)
+
+
+@contextmanager
+def shared_folder() -> Iterator[Path]:
+    """Make a private folder, removed at the end; first remove those of killed servers."""
+    with tempfile.TemporaryDirectory(prefix=FOLDER) as name:
+        folder = Path(name)
+        for other in folder.parent.glob(f"{FOLDER}*"):
+            with suppress(OSError):
+                _remove_abandoned(other, folder.stat().st_uid)
+        new = folder / "new"
+        with new.open("wb") as file:
+            lock(file)
+            new.rename(folder / LOCK)  # whoever sees it finds it locked
+            yield folder
+
+
+def _remove_abandoned(folder: Path, owner: int) -> None:
+    """Remove the folder of an ended server; one without a lock is starting. Raises `OSError`."""
+    if folder.lstat().st_uid != owner:
+        return
+    with (folder / LOCK).open("rb") as file:
+        if lock(file, wait=False):
+            shutil.rmtree(folder)
 
 
 def allow_connections() -> None:
@@ -101,6 +139,7 @@ def listen(
         if processes.failed:
             sys.exit(1)
         return
+    report_faults()
     # The server ends by the signal that stopped it; what the caller has to tidy comes after.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     server = uvicorn.Server(config)
@@ -115,6 +154,14 @@ def listen(
         sys.exit(1)
 
 
+def report_faults() -> None:
+    """Start a process that reports a fault such as SIGBUS, after which no Python code runs here."""
+    command = [sys.executable, "-ISc", REPORT, f"Error: the server {TRUNCATED}"]
+    reporter = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
+    assert reporter.stdin is not None
+    faulthandler.enable(reporter.stdin, all_threads=False)
+
+
 class Workers(Multiprocess):
     """Worker processes. Where one ends by itself, another takes its place, and the log says why."""
 
@@ -126,7 +173,7 @@ class Workers(Multiprocess):
             if process.exitcode is None:
                 running.append(process)
             elif process.exitcode != STARTUP_FAILURE:
-                _log_end(process.pid, f"ended with exit code {process.exitcode}")
+                _log_end(process.pid, _end(process.exitcode))
         super().keep_subprocess_alive()
         for process in running:
             if process not in self.processes:
@@ -140,3 +187,11 @@ def _log_end(number: int | None, how: str) -> None:
 
     mark_process_dead(number)
     log.error("worker process %s %s; another one starts", number, how)
+
+
+def _end(code: int) -> str:
+    """How a process ended, in words."""
+    if code >= 0:
+        return f"ended with exit code {code}"
+    name = signal.Signals(-code).name
+    return TRUNCATED if name == "SIGBUS" else f"was ended by {name}"

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
@@ -16,6 +17,7 @@ from types import SimpleNamespace
 import pytest
 
 import qkvsearch
+from qkvsearch.web.server import shared_folder
 from qkvsearch.web.slow_clients import MAX_WAITING, MIN_READ_RATE, SECONDS, BoundedProtocol
 
 # `make test` starts one server; `make test-all` those that take long or several processes.
@@ -199,6 +201,39 @@ def test_a_client_that_reads_no_answer_or_ends_no_request_is_hung_up_on():
     assert (timers, connection._waiting) == ([], {})
 
 
+def test_folders_of_killed_servers_are_removed(monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with shared_folder() as running:
+        killed, starting = (tmp_path / f"{running.name}-{name}" for name in ("killed", "starting"))
+        killed.mkdir()
+        starting.mkdir()
+        (killed / "lock").touch()
+        with shared_folder() as other:
+            assert {running, starting, other} == {*tmp_path.iterdir()}
+            assert not other.stat().st_mode & 0o077
+
+
+FAULT = """
+import os, signal
+from qkvsearch.web.server import report_faults
+report_faults()
+os.kill(os.getpid(), signal.{})
+"""
+
+
+@slow
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("SIGBUS", "a file of the workspace was truncated"), ("SIGSEGV", "line 5")],
+)
+def test_a_fault_ends_no_server_without_a_word(name, message):
+    ended = subprocess.run(
+        [sys.executable, "-c", FAULT.format(name)], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == -getattr(signal, name)
+    assert message in ended.stderr
+
+
 def workers_of(server):
     """The processes that answer, of those of a server that has several."""
     children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text()
@@ -231,7 +266,7 @@ class TestWorkers:
             until(lambda: counted(server, running) > 1)
             for worker in workers_of(server):
                 os.kill(worker, signal.SIGBUS)
-            until(lambda: server.written().count("ended with exit code -7") == 2)
+            until(lambda: server.written().count("was ended by SIGBUS") == 2)
             assert server.get("/api/v1/search?q=bread")[0] == 200
             until(lambda: counted(server, running) == 1)  # the question itself
             assert "Traceback" not in server.stop()[1]
