@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qkvsearch.cli.context import command, settings
+from qkvsearch.cli.context import command
 from qkvsearch.cli.render import Output, document_options
 from qkvsearch.errors import QkvError
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 FILE = click.Path(dir_okay=False, path_type=Path)
 MASKS = ("none", "padding", "look-ahead", "both", "causal")
 FIELDS = ("name", "number", "title", "goal", "minutes", "done", "step")
-JUDGED = ("student", "quiz", "given", "right", "answer", "worked")
 # Options with the reader's own inputs: the fields of `Given`.
 OWN_INPUTS = ("inputs", "w_query", "w_key", "w_value", "mask", "sentence", "encoder")
 
@@ -35,7 +34,6 @@ class Request:
     list_: bool
     no_quiz: bool
     instructor: bool
-    answers: Path | None
     save: Path | None
 
     def __post_init__(self) -> None:
@@ -49,8 +47,6 @@ class Request:
             raise click.UsageError("--save keeps answers to a lesson's questions: teach LESSON")
         if self.instructor and (self.list_ or self.step or not (self.lesson or self.all_)):
             raise click.UsageError("--instructor goes with a whole LESSON or --all")
-        if self.answers is not None and (self.list_ or self.all_ or self.step):
-            raise click.UsageError("--answers goes with a LESSON or alone")
 
 
 @command(short_help="Learn attention step by step, with numbers of your own.")
@@ -87,10 +83,7 @@ class Request:
 )
 @click.option("--sentence", metavar="TEXT", help="Your own sentence, for lessons with one.")
 @click.option("--encoder", help="The encoder of the sentence: minilm, static or a model's folder.")
-@click.option("--answers", type=FILE, help="Mark a file of answers: CSV of student, quiz, answer.")
-@click.option(
-    "--save", type=FILE, help="Ask once, without hints; keep the answers in a CSV for --answers."
-)
+@click.option("--save", type=FILE, help="Ask once, without hints; write the answers to a CSV.")
 @document_options
 def teach(output: Output, lang: str | None, digits: int, **options: Any) -> None:
     """Learn attention from its numbers: a course of fourteen lessons. The first shows the
@@ -109,7 +102,6 @@ def teach(output: Output, lang: str | None, digits: int, **options: Any) -> None
       qkvsearch teach masks --step 4
       qkvsearch teach self-attention --input x.csv --mask causal
       qkvsearch teach --all --format html -o course.html
-      qkvsearch teach --answers class.csv --format json
     """
     import numpy as np
 
@@ -122,9 +114,7 @@ def teach(output: Output, lang: str | None, digits: int, **options: Any) -> None
         raise click.UsageError("your own matrices, masks and sentences need a LESSON")
     # Numbers that are too large for exp give ∞ and NaN.
     with language(lang or _spoken()), decimals(digits), np.errstate(all="ignore"):
-        if request.answers is not None:
-            _judge(request.answers, request.lesson, _given(own), output)
-        elif request.lesson is None and not request.all_:
+        if request.lesson is None and not request.all_:
             _outline(request, output)
         else:
             _lessons(request, _given(own), output)
@@ -217,16 +207,3 @@ def _only(lesson: Lesson, step: int | None) -> Lesson:
         )
     steps = lesson.steps[step - 1 : step]
     return replace(lesson, steps=steps, quizzes=[], first=step, n_steps=len(lesson.steps))
-
-
-# --- answers ---
-
-
-def _judge(path: Path, only: str | None, given: Given, output: Output) -> None:
-    from qkvsearch.cli.lesson.quizzing import judged_text, total
-    from qkvsearch.lessons.answers import judge, read_answers, totals
-
-    judged = judge(read_answers(path), only, given)
-    output.write([answer.to_record() for answer in judged], lambda: judged_text(judged), JUDGED)
-    for student, (right, n) in totals(judged).items():
-        settings().message(total(student, right, n))

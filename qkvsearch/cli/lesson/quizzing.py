@@ -10,11 +10,9 @@ from rich.text import Text
 
 from qkvsearch._utils.files import write_file
 from qkvsearch.cli.lesson.view import bold, paragraph, prose, title
-from qkvsearch.cli.render import rendered, to_table, write_text
-from qkvsearch.lessons.answers import GradedAnswer
+from qkvsearch.cli.render import rendered, write_text
 from qkvsearch.lessons.messages import say
 from qkvsearch.lessons.quizzes import Quiz
-from qkvsearch.terminal import printable
 
 INDENT = 3
 TRIES = 2
@@ -25,14 +23,17 @@ def ask(quizzes: Sequence[Quiz], save: Path | None = None) -> None:
     a second try, then the step that leads to the right one. What is no answer does not count; Enter
     alone gives up. Raises `click.Abort` where the person stops.
 
-    save: ask once, without hints and answers, and write what was answered to this CSV file.
+    save: ask once, without hints and answers, and write what was answered, and whether it is right,
+    to this CSV file.
     """
-    n_right, answers = 0, [("quiz", "answer")]
+    n_right, answers = 0, [("quiz", "answer", "right", "solution")]
     for number, quiz in enumerate(quizzes, start=1):
         number_of = say("Question {number} of {n}", number=number, n=len(quizzes))
         write_text(f"\n{_heading(number_of)}{rendered(_question(quiz))}")
         if save is not None:
-            answers.append((quiz.name, _answered(quiz)))
+            given = _answered(quiz)
+            right = "yes" if quiz.is_right(given) else "no"
+            answers.append((quiz.name, given, right, quiz.solution))
         elif _tried(quiz):
             n_right += 1
             write_text(_heading(say("Right.")))
@@ -43,10 +44,10 @@ def ask(quizzes: Sequence[Quiz], save: Path | None = None) -> None:
         written = io.StringIO()
         csv.writer(written, lineterminator="\n").writerows(answers)
         write_file(save, written.getvalue().encode())
-        command = f"`qkvsearch teach --answers {save}`"
-        write_text(f"\n{prose(say('Kept. {command} marks the answers.', command=command))}")
+        write_text(f"\n{prose(say('The answers are in {file}.', file=str(save)))}")
     else:
-        write_text(f"\n{prose(total(None, n_right, len(quizzes)))}")
+        score = say("{right} of {n} right.", right=n_right, n=len(quizzes))
+        write_text(f"\n{prose(score)}")
 
 
 def _answered(quiz: Quiz) -> str:
@@ -91,33 +92,3 @@ def _question(quiz: Quiz, first: str = "") -> Iterator[Text]:
 
 def _heading(text: str) -> str:
     return rendered([bold(text)])
-
-
-# --- a file of answers ---
-
-
-def judged_text(judged: Sequence[GradedAnswer]) -> str:
-    """List the answers, a line each; below, the worked solutions of those that someone missed."""
-    has_names = any(one.answer.student is not None for one in judged)
-    columns = [(say("student"), "wrap"), (say("quiz"), "left"), (say("given"), "wrap")]
-    columns += [("", "left"), (say("answer"), "wrap")]
-    rows = [
-        [
-            one.answer.student or "",
-            one.quiz.name,
-            one.answer.given,
-            say("right") if one.is_right else say("wrong"),
-            one.quiz.solution,
-        ]
-        for one in judged
-    ]
-    table = to_table(columns, rows) if has_names else to_table(columns[1:], [r[1:] for r in rows])
-    missed = {one.quiz.name: one.quiz for one in judged if not one.is_right}
-    worked = [prose(quiz.worked, INDENT, f"{name}: ") for name, quiz in missed.items()]
-    return "\n".join([table, "".join(worked)]) if worked else table
-
-
-def total(student: str | None, n_right: int, n: int) -> str:
-    """Return how many of someone's answers are right."""
-    score = say("{right} of {n} right.", right=n_right, n=n)
-    return score if student is None else f"{printable(student)}: {score}"

@@ -40,7 +40,6 @@ def test_ones_own_matrices_go_through_the_lesson(qkv, own):
         (("9" * 5000,), "no lesson '9999"),
         ((NAME, "--step", "0"), "no step 0 in the lesson self-attention: it has steps 1 to 8\n"),
         ((NAME, "--step", "9"), "no step 9 in the lesson self-attention: it has steps 1 to 8\n"),
-        (("--answers", "no.csv"), "no.csv: cannot read"),
         ((NAME, "-o", "nowhere/a.md"), "nowhere/a.md: cannot write"),
     ],
 )
@@ -56,7 +55,7 @@ def test_what_cannot_be_is_a_sentence(qkv, own, args, said):
     [
         (NAME, "--all"), (NAME, "--list"), ("--all", "--list"), ("--step", "1"),
         ("--all", "--step", "1"),
-        ("--input", "x.csv"), ("--all", "--mask", "both"), ("--answers", "a.csv", "--all"),
+        ("--input", "x.csv"), ("--all", "--mask", "both"),
         ("--save", "a.csv"), ("check", "--save", "a.csv"),
         (NAME, "--format", "csv"), (NAME, "--format", "jsonl"), (NAME, "-o", "a.parquet"),
         ("--list", "--format", "html"), ("--format", "ipynb"), (NAME, "-o", "a.docx"),
@@ -85,11 +84,3 @@ def test_numbers_too_large_are_shown_as_infinite_without_a_warning(qkv, large, l
     answer = qkv("teach", lesson, *large, "--format", form)
     assert (answer.code, answer.stderr) == (0, "")
     assert ("inf" if form == "json" else "∞") in answer.stdout
-
-
-@pytest.mark.filterwarnings("error")
-def test_answers_by_numbers_too_large_are_judged_without_a_warning(qkv, large, tmp_path):
-    (tmp_path / "a.csv").write_text(f"quiz,answer\n{NAME}.3,b\n")
-    answer = qkv("teach", "--answers", "a.csv", NAME, *large, "--format", "json")
-    assert (answer.code, answer.stderr) == (0, "1 of 1 right.\n")
-    assert answer.json()[0]["right"]
