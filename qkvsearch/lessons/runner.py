@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from qkvsearch.errors import DataError, QkvError
-from qkvsearch.lessons.drawings import Arrows, Descent, Flow, Heads
+from qkvsearch.lessons.drawings import Arrows, Flow, Heads
 from qkvsearch.lessons.messages import shown
 from qkvsearch.lessons.parser import Block, Source
 from qkvsearch.lessons.parts import Code, Curve, Formula, Given, Matrix, Part, Step, Table, Text
@@ -28,8 +28,8 @@ STORES = {"STORE_NAME", "STORE_GLOBAL"}
 NOT_FINITE = re.compile(r"\b(nan|inf)\b")
 USUAL_TYPES = ("float64", "int64", "bool")
 # Fields of text that hold several labels, with " | " between them.
-LISTS = {"rows", "columns", "labels", "axes", "names", "dot_labels", "user_names", "item_names"}
-DRAWINGS = {"arrows": Arrows, "descent": Descent, "flow": Flow, "heads": Heads}
+LISTS = {"rows", "columns", "labels", "axes", "names", "dot_labels"}
+DRAWINGS = {"arrows": Arrows, "flow": Flow, "heads": Heads}
 
 
 def run(source: Source, given: Given) -> tuple[list[Step], list[Quiz]]:

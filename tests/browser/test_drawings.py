@@ -1,14 +1,12 @@
 """Every drawing of every lesson, driven as a reader does, beside NumPy."""
 
-import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from qkvsearch.lessons import LESSONS
-from qkvsearch.lessons.compute.recommender import RATINGS, descend
-from qkvsearch.lessons.drawings import Arrows, Descent, Drawing, Flow, Heads
+from qkvsearch.lessons.drawings import Arrows, Drawing, Flow, Heads
 
 pytestmark = pytest.mark.xdist_group("browser")
 
@@ -251,60 +249,6 @@ def test_a_dragged_arrow_lands_under_the_pointer(visit, lesson_file, course):
         assert handle.get_attribute("aria-label").startswith("tip of b1: ")
 
 
-# --- gradient descent ---
-
-
-@EVERY
-def test_descent_walks_as_numpy_does(name, visit, lesson_file, figures):
-    with visit(lesson_file(name)) as page:
-        for part, figure in figures(page, name, Descent):
-            walks(part, figure, page)
-
-
-def walks(part, figure, page):
-    for steps in (0, 1, 13):
-        press(figure, "restart")
-        for _ in range(steps):
-            press(figure, "step")
-        check_walk(figure, part.rate, steps)
-    press(figure, "restart")
-    slide(figure, "rate", 0.7)
-    for _ in range(9):
-        press(figure, "step")
-    check_walk(figure, 0.7, 9)
-    press(figure, "play")
-    # Stopped as soon as it is seen: later it may have ended, and the button would start it again.
-    page.wait_for_function(
-        "([told, play]) => /step [2-9][0-9]/.test(told.textContent) && (play.click(), true)",
-        arg=[figure.locator(one).element_handle() for one in (".told", '[data-does="play"]')],
-    )
-    check_walk(figure, 0.7, int(re.search(r"\d+", figure.locator(".told").inner_text())[0]))
-
-
-def check_walk(figure, rate, steps):
-    users, items, losses = descend(RATINGS, rate, steps)
-    wanted = [*users.ravel(), *items.ravel(), steps, losses[-1]]
-    np.testing.assert_allclose(table(figure), wanted, **CLOSE)
-    assert len(figure.locator(".losses").get_attribute("points").split()) == steps + 1
-
-
-def test_too_high_a_rate_is_told_and_a_user_sees_predictions(visit, lesson_file):
-    with visit(lesson_file("recommender")) as page:
-        figure = page.locator('[data-place="recommender.map"]')
-        pick(figure, "user", 1)
-        told = figure.locator(".told").inner_text()
-        assert "Ben: Car chase" in told
-        n_rated = int(np.isfinite(RATINGS[1]).sum())
-        assert told.count("(rated ") == n_rated
-        assert told.count("(not rated)") == RATINGS.shape[1] - n_rated
-        slide(figure, "rate", 3)
-        press(figure, "play")
-        page.wait_for_function(
-            "told => told.textContent.includes('the rate is too high')",
-            arg=figure.locator(".told").element_handle(),
-        )
-
-
 # --- heads ---
 
 
@@ -395,4 +339,4 @@ def test_every_kind_of_drawing_is_somewhere(course):
     kinds = {
         type(part) for one in course.values() for step in one.steps for part in step.parts
     } & set(Drawing.__subclasses__())
-    assert kinds == {Arrows, Descent, Flow, Heads}
+    assert kinds == {Arrows, Flow, Heads}

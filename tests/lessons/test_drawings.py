@@ -10,12 +10,10 @@ from rich.cells import cell_len
 
 from qkvsearch.attention import attention, cosine_score
 from qkvsearch.cli.lesson.drawn import bar, drawing_view
-from qkvsearch.lessons import LESSONS, language, lesson
+from qkvsearch.lessons import LESSONS, lesson
 from qkvsearch.lessons.compute import learning
-from qkvsearch.lessons.compute.recommender import RATE, RATINGS, STEPS, descend, positions
-from qkvsearch.lessons.drawings import Arrows, AttendedText, Descent, Drawing, Flow, Heads
+from qkvsearch.lessons.drawings import Arrows, AttendedText, Drawing, Flow, Heads
 from qkvsearch.lessons.drawings.attention_lines import LEVELS
-from qkvsearch.lessons.drawings.svg import wide
 from qkvsearch.lessons.exports.markdown import to_markdown
 from qkvsearch.lessons.exports.notebook import to_notebook
 from qkvsearch.lessons.exports.page import to_page
@@ -30,12 +28,6 @@ EVERY = pytest.mark.parametrize("name", LESSONS)
 
 def drawings(made, kind=Drawing):
     return [part for step in made.steps for part in step.parts if isinstance(part, kind)]
-
-
-@pytest.fixture(scope="module")
-def walk(taught):
-    (found,) = drawings(taught("recommender"), Descent)
-    return found
 
 
 # --- all of them ---
@@ -224,46 +216,6 @@ def test_a_plane_has_room_for_every_arrow_and_few_lines():
         low, high, spacing = Arrows("a", "", size * np.eye(2), "ab", ("x", "y")).box
         assert low < 0 < size < high
         assert high / spacing <= 6
-
-
-# --- gradient descent ---
-
-
-def test_the_walk_is_that_of_the_lesson(walk):
-    users, films, losses = descend(RATINGS)
-    np.testing.assert_array_equal(walk.users[-1], users)
-    np.testing.assert_array_equal(walk.items[-1], films)
-    np.testing.assert_array_equal(walk.losses, losses)
-    assert walk.steps == STEPS
-
-
-@pytest.mark.parametrize("every", [1, 7])
-def test_a_walk_goes_through_what_fewer_steps_end_with(every):
-    users, films = positions(RATINGS, every, RATE, 20)
-    for place in (1, 2):
-        ends = descend(RATINGS, RATE, place * every)
-        np.testing.assert_array_equal(users[place], ends[0])
-        np.testing.assert_array_equal(films[place], ends[1])
-    np.testing.assert_array_equal(users[-1], descend(RATINGS, RATE, 20)[0])
-
-
-@pytest.mark.parametrize("code", ["en", "zh"])
-def test_no_name_on_the_map_covers_another_or_a_point(code):
-    with language(code):
-        (walk,) = drawings(lesson("recommender"), Descent)
-    mapped = walk.pictures("here")[0]
-    names = re.findall(r'<text x="(\S+)" y="(\S+)"[^>]*point-name[^>]*>([^<]+)<', mapped)
-    points = re.findall(r"translate\((\S+) (\S+)\)", mapped)
-    assert len(names) == len(points) == 10
-    boxes = [(float(x), float(y) - 11, float(x) + wide(name), float(y) + 3) for x, y, name in names]
-    dots = [(float(x) - 6, float(y) - 6, float(x) + 6, float(y) + 6) for x, y in points]
-    for n, (x1, y1, x2, y2) in enumerate(boxes):
-        for a, b, c, d in [*boxes[:n], *dots]:
-            assert x1 >= c or x2 <= a or y1 >= d or y2 <= b
-
-
-def test_the_map_has_room_for_the_whole_walk(walk):
-    assert np.abs(np.concatenate([walk.users, walk.items], axis=1)).max() < walk.size
 
 
 # --- heads ---

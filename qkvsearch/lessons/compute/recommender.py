@@ -85,15 +85,6 @@ def descend(
     return users, films, np.array([loss for _, _, loss in path])
 
 
-def positions(
-    ratings: np.ndarray, every: int, rate: float, steps: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return users (k, n, d) and films (k, m, d) at the start and every few steps."""
-    path = list(walk(*start(ratings.shape), ratings, rate, steps))
-    taken = [path[step] for step in [*range(0, steps, every), steps]]
-    return np.stack([users for users, _, _ in taken]), np.stack([films for _, films, _ in taken])
-
-
 def last_losses(ratings: np.ndarray, n_starts: int, steps: int) -> np.ndarray:
     """Return the losses (n_starts,) that descent from several random starts ends with."""
     starts = [start(ratings.shape, seed) for seed in range(n_starts)]

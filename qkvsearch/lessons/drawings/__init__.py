@@ -7,8 +7,7 @@ numbers for those who do not see it.
 
 from qkvsearch.lessons.drawings.arrows import Arrows
 from qkvsearch.lessons.drawings.attention_lines import AttendedText, Heads
-from qkvsearch.lessons.drawings.descent import Descent
 from qkvsearch.lessons.drawings.drawing import Drawing
 from qkvsearch.lessons.drawings.flow import Flow
 
-__all__ = ["Arrows", "AttendedText", "Descent", "Drawing", "Flow", "Heads"]
+__all__ = ["Arrows", "AttendedText", "Drawing", "Flow", "Heads"]

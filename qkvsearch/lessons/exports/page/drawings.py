@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from qkvsearch.lessons.drawings import Arrows, AttendedText, Descent, Drawing, Flow, Heads
+from qkvsearch.lessons.drawings import Arrows, AttendedText, Drawing, Flow, Heads
 from qkvsearch.lessons.exports.page.bench import choice, field, mask_choice
 from qkvsearch.lessons.exports.page.figures import cells_of
 from qkvsearch.lessons.markup import Html, element, grid
@@ -69,10 +69,6 @@ def drawing_words() -> dict[str, str]:
         "tip": say("tip of {arrow}: {x} {first}, {y} {second}; arrow keys move it"),
         "productOf": say("{a}·{b} = {products} = {product} = {lengths}·cos({angle}°)"),
         "nearestIs": say("{total} points most nearly to {nearest}."),
-        "stepAndLoss": say("step {step}: the loss is {loss}, the rate {rate}"),
-        "tooFast": say("The loss grows: the rate is too high, and each step goes too far."),
-        "rated": say("rated {rating}"),
-        "notRated": say("not rated"),
         "layerAndHead": say("layer {layer}, head {head}"),
         "pointAt": say("Point at a cell or choose one to see how its number comes about."),
     }
@@ -125,16 +121,6 @@ def _arrows(part: Arrows, place: str) -> list[Html]:
     return [
         element("p", say("Drag the tip of an arrow, or move it by the arrow keys."), class_="hint"),
         button(say("Reset"), "restart"),
-    ]
-
-
-def _descent(part: Descent, place: str) -> list[Html]:
-    users = [("-1", say("nobody")), *((str(i), str(n)) for i, n in enumerate(part.user_names))]
-    range_: dict[str, Any] = {"least": 0.05, "most": 3.5, "by": 0.05, "value": part.rate}
-    return [
-        element("div", *player(), class_="player"),
-        slider("rate", say("learning rate"), place, **range_),
-        choice("user", say("user"), users, "-1", place),
     ]
 
 
@@ -196,7 +182,6 @@ def _flow(part: Flow, place: str) -> list[Html]:
 
 CONTROLS: dict[type, Callable[[Any, str], list[Html]]] = {
     Arrows: _arrows,
-    Descent: _descent,
     Flow: _flow,
     Heads: _heads,
 }
