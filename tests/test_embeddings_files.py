@@ -15,7 +15,6 @@ from qkvsearch.errors import QkvError
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(exports, "BLOCK", 3)
     monkeypatch.setattr("qkvsearch.index.interaction_log.BLOCK", 2)
 
 

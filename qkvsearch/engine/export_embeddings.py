@@ -1,14 +1,10 @@
-"""Export embeddings with their ids to safetensors, Parquet or NumPy's .npz.
-
-Rows are written block by block, so that only one block is in memory. Nothing is pickled.
-"""
+"""Export embeddings with their ids to safetensors, Parquet or NumPy's .npz. Nothing is pickled."""
 
 from __future__ import annotations
 
 import json
 import struct
-import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -18,19 +14,15 @@ import numpy as np
 from qkvsearch._utils.callbacks import Progress
 from qkvsearch._utils.files import is_on_disk, replacing
 from qkvsearch.collaborative.preferences import COLLABORATIVE
-from qkvsearch.data.ids import Ids, id_text
+from qkvsearch.data.ids import id_text
 from qkvsearch.data.writers import require_pyarrow
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.index import StoredModels
 from qkvsearch.recommend.recommend import Recommender
-from qkvsearch.retrieval.remote_keys import Rows
 
 ITEMS, USERS = KINDS = ("items", "users")
-# Rows of items in a block; users have the blocks of `Histories`.
-BLOCK = 8192
 # The longest header that the safetensors library reads.
 MAX_HEADER = 100_000_000
-Block = np.ndarray
 
 
 class ExportedEmbeddings(NamedTuple):
@@ -44,23 +36,12 @@ class ExportedEmbeddings(NamedTuple):
 
 @dataclass(frozen=True)
 class EmbeddingTable:
-    """Embeddings of one head, one row for each id. blocks: float32 (n, components)."""
+    """Embeddings of one head, float32 (n, d), one row for each id."""
 
     of: str
     head: str
-    ids: Ids
-    components: int
-    blocks: Callable[[], Iterator[Block]]
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return len(self.ids), self.components
-
-    @property
-    def plain_ids(self) -> list[Any]:
-        """The ids: all whole numbers, or all texts."""
-        ids = list(self.ids)
-        return ids if all(isinstance(id_, int) for id_ in ids) else list(map(id_text, ids))
+    ids: list[Any]
+    vectors: np.ndarray
 
 
 def dense_head(models: StoredModels, head: str | None) -> str:
@@ -75,7 +56,9 @@ def dense_head(models: StoredModels, head: str | None) -> str:
     return name
 
 
-def embedding_table(recommender: Recommender, of: str, head: str | None) -> EmbeddingTable:
+def embedding_table(
+    recommender: Recommender, of: str, head: str | None, progress: Progress | None = None
+) -> EmbeddingTable:
     """Return a dense head's keys, or learned embeddings of items or users. Raises `QkvError`."""
     models = recommender.models
     if of not in KINDS:
@@ -85,30 +68,30 @@ def embedding_table(recommender: Recommender, of: str, head: str | None) -> Embe
             raise QkvError(
                 f"`head`: users have no embedding by {head!r}, only one by {COLLABORATIVE}"
             )
-        users, size = recommender.histories, recommender.factors.item_embeddings.shape[1]
-
-        def solved() -> Iterator[Block]:
-            for start, stop in users.blocks():
-                histories = [users.at(row) for row in range(start, stop)]
-                yield recommender.embeddings(histories).astype(np.float32)
-
-        return EmbeddingTable(USERS, COLLABORATIVE, users.ids, size, solved)
-    if head == COLLABORATIVE:
-        vectors: Rows = recommender.factors.item_embeddings
+        head, users = COLLABORATIVE, recommender.histories
+        ids, n = users.ids, len(users.ids)
+        vectors = np.empty((n, recommender.factors.item_embeddings.shape[1]), np.float32)
+        for start, stop in users.blocks():
+            histories = [users.at(row) for row in range(start, stop)]
+            vectors[start:stop] = recommender.embeddings(histories)
+            if progress is not None:
+                progress("solving embeddings", stop, n)
     else:
-        head = dense_head(models, head)
-        vectors = models.dense_keys(head).vectors
+        ids = recommender.catalog.ids("items")
+        if head == COLLABORATIVE:
+            keys: Any = recommender.factors.item_embeddings
+        else:
+            head = dense_head(models, head)
+            keys = models.dense_keys(head).vectors
+        # Memory-mapped arrays are not copied; keys in Milvus are read.
+        vectors = np.ascontiguousarray(keys[:], dtype=np.float32)
+    plain = list(ids)
+    if not all(isinstance(id_, int) for id_ in plain):
+        plain = list(map(id_text, plain))
+    return EmbeddingTable(of, head, plain, vectors)
 
-    def stored() -> Iterator[Block]:
-        for start in range(0, len(vectors), BLOCK):
-            yield np.ascontiguousarray(vectors[start : start + BLOCK], dtype=np.float32)
 
-    return EmbeddingTable(ITEMS, head, recommender.catalog.ids("items"), vectors.shape[1], stored)
-
-
-def export_embeddings(
-    table: EmbeddingTable, path: Path, progress: Progress | None = None
-) -> ExportedEmbeddings:
+def export_embeddings(table: EmbeddingTable, path: Path) -> ExportedEmbeddings:
     """Write a table to a file, in the format of its suffix. After an error there is no file.
 
     .safetensors: the tensor "embeddings", and in the metadata "ids", a JSON list. .npz: the arrays
@@ -123,33 +106,22 @@ def export_embeddings(
         require_pyarrow(path)
     if not is_on_disk(path):
         raise QkvError(f"{path}: embeddings can be written only to a file on disk")
-    n_zeros = 0
-
-    def counted() -> Iterator[Block]:
-        nonlocal n_zeros
-        done = 0
-        for block in table.blocks():
-            n_zeros += int((~block.any(axis=1)).sum())
-            yield block
-            done += len(block)
-            if progress is not None:
-                progress("exporting embeddings", done, len(table.ids))
-
     with replacing(path) as file:
-        write(file, table, counted())
+        write(file, table)
+    n, d = table.vectors.shape
+    n_zeros = n - int(table.vectors.any(axis=1).sum())
     notes = []
     if n_zeros:
         notes.append(
-            f"{n_zeros:,} of {len(table.ids):,} {table.of} have only zeros: nothing is known about "
-            "them."
+            f"{n_zeros:,} of {n:,} {table.of} have only zeros: nothing is known about them."
         )
-    return ExportedEmbeddings(*table.shape, table.head, notes)
+    return ExportedEmbeddings(n, d, table.head, notes)
 
 
-def _write_safetensors(file: IO[bytes], table: EmbeddingTable, blocks: Iterator[Block]) -> None:
+def _write_safetensors(file: IO[bytes], table: EmbeddingTable) -> None:
     """Write the length of the header, the header in JSON, and the numbers."""
-    n, d = table.shape
-    ids = json.dumps(table.plain_ids, ensure_ascii=False)
+    n, d = table.vectors.shape
+    ids = json.dumps(table.ids, ensure_ascii=False)
     header = {
         "__metadata__": {"ids": ids, "of": table.of, "head": table.head},
         "embeddings": {"dtype": "F32", "shape": [n, d], "data_offsets": [0, 4 * n * d]},
@@ -162,45 +134,25 @@ def _write_safetensors(file: IO[bytes], table: EmbeddingTable, blocks: Iterator[
             "contain: use .parquet or .npz"
         )
     file.write(struct.pack("<Q", len(text)) + text)
-    for block in blocks:
-        file.write(block.astype("<f4", copy=False).tobytes())
+    file.write(table.vectors.astype("<f4", copy=False).data)
 
 
-def _write_npz(file: IO[bytes], table: EmbeddingTable, blocks: Iterator[Block]) -> None:
-    """Write what `numpy.savez` would, block by block."""
-    plain_ids = table.plain_ids
-    is_integer = plain_ids and isinstance(plain_ids[0], int)
-    ids = np.array(plain_ids, dtype=np.int64 if is_integer else np.str_)
-    header = {"descr": "<f4", "fortran_order": False, "shape": table.shape}
-    with zipfile.ZipFile(file, "w") as archive:
-        with archive.open("ids.npy", "w", force_zip64=True) as entry:
-            np.lib.format.write_array(entry, ids, allow_pickle=False)
-        with archive.open("embeddings.npy", "w", force_zip64=True) as entry:
-            np.lib.format.write_array_header_2_0(entry, header)
-            for block in blocks:
-                entry.write(block.astype("<f4", copy=False).tobytes())
+def _write_npz(file: IO[bytes], table: EmbeddingTable) -> None:
+    np.savez(file, ids=np.array(table.ids), embeddings=table.vectors)
 
 
-def _write_parquet(file: IO[bytes], table: EmbeddingTable, blocks: Iterator[Block]) -> None:
+def _write_parquet(file: IO[bytes], table: EmbeddingTable) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    plain_ids = table.plain_ids
-    kind = pa.int64() if plain_ids and isinstance(plain_ids[0], int) else pa.string()
-    schema = pa.schema(
-        [("id", kind), ("embedding", pa.list_(pa.float32(), table.components))],
-        metadata={"of": table.of, "head": table.head},
-    )
-    with pq.ParquetWriter(file, schema) as writer:
-        start = 0
-        for block in blocks:
-            ids = pa.array(plain_ids[start : start + len(block)], kind)
-            rows = pa.FixedSizeListArray.from_arrays(pa.array(block.ravel()), table.components)
-            writer.write_table(pa.table([ids, rows], schema=schema))
-            start += len(block)
+    flat = pa.array(table.vectors.ravel())
+    rows = pa.FixedSizeListArray.from_arrays(flat, table.vectors.shape[1])
+    metadata = {"of": table.of, "head": table.head}
+    columns = pa.table({"id": pa.array(table.ids), "embedding": rows})
+    pq.write_table(columns.replace_schema_metadata(metadata), file)
 
 
-WRITERS: dict[str, Callable[[IO[bytes], EmbeddingTable, Iterator[Block]], None]] = {
+WRITERS: dict[str, Callable[[IO[bytes], EmbeddingTable], None]] = {
     ".safetensors": _write_safetensors,
     ".parquet": _write_parquet,
     ".npz": _write_npz,

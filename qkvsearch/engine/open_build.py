@@ -492,5 +492,5 @@ class OpenBuild:
         """
         from qkvsearch.engine.export_embeddings import embedding_table, export_embeddings
 
-        table = embedding_table(self.recommender, of, head)
-        return export_embeddings(table, Path(path), progress)
+        table = embedding_table(self.recommender, of, head, progress)
+        return export_embeddings(table, Path(path))
