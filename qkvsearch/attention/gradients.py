@@ -19,8 +19,8 @@ from qkvsearch.attention.weights import softmax
 Pull = Callable[[Array], Array]
 
 
-def softmax_vjp(scores: Array, temperature: float = 1.0) -> tuple[Array, Pull]:
-    """Weights wᵢ, and back: ∂/∂sᵢ = wᵢ (gᵢ − Σⱼ wⱼ gⱼ) / temperature, rows along the last axis.
+def softmax_vjp(scores: Array) -> tuple[Array, Pull]:
+    """Weights wᵢ, and back: ∂/∂sᵢ = wᵢ (gᵢ − Σⱼ wⱼ gⱼ), rows along the last axis.
 
     scores (..., S) -> weights (..., S); the pull takes and gives (..., S).
     Bridle 1990, section 4.
@@ -29,8 +29,8 @@ def softmax_vjp(scores: Array, temperature: float = 1.0) -> tuple[Array, Pull]:
     >>> pull(np.array([1.0, 0.0]))
     array([ 0.25, -0.25])
     """
-    weights = softmax(scores, temperature)
-    return weights, lambda gradient: pull_softmax(weights, gradient) / float(temperature)
+    weights = softmax(scores)
+    return weights, lambda gradient: pull_softmax(weights, gradient)
 
 
 def pull_softmax(weights: Array, gradient: Array) -> Array:

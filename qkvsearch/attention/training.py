@@ -4,7 +4,7 @@ Losses are computed in float32 or better; their gradient has the output's dtype,
 numbers.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -161,25 +161,11 @@ def _check_step(
         )
 
 
-@dataclass(eq=False)
-class Minibatches:
-    """The numbers 0 … n − 1 in batches of `size`, in a new order each time through.
+def minibatches(n: int, size: int, rng: np.random.Generator) -> list[npt.NDArray[np.int64]]:
+    """Return the numbers 0 … n − 1 in a random order, in batches; the last one may be smaller.
 
-    rng: a generator or a seed; the last batch may be smaller.
-
-    >>> [len(batch) for batch in Minibatches(5, size=2, rng=0)]
+    >>> [len(batch) for batch in minibatches(5, size=2, rng=np.random.default_rng(0))]
     [2, 2, 1]
     """
-
-    n: int
-    size: int
-    rng: np.random.Generator | int
-
-    def __post_init__(self) -> None:
-        if self.size < 1:
-            raise ValueError(f"the size of a batch must be 1 or more, got {self.size}")
-        self.rng = np.random.default_rng(self.rng)
-
-    def __iter__(self) -> Iterator[Array]:
-        order = np.random.default_rng(self.rng).permutation(self.n)
-        return (order[start : start + self.size] for start in range(0, self.n, self.size))
+    order = rng.permutation(n)
+    return [order[start : start + size] for start in range(0, n, size)]

@@ -14,7 +14,7 @@ import numpy as np
 
 from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.validation import check_id
-from qkvsearch.data.catalog_columns import CatalogColumns, StoredColumn
+from qkvsearch.data.catalog_columns import StoredColumn
 from qkvsearch.data.columns import NUMBERS, named, words_of
 from qkvsearch.data.columns.facts import LIST_SEPARATOR
 from qkvsearch.data.ids import Id, Ids, id_text
@@ -153,7 +153,18 @@ class ItemRows(RowsById):
         none is an address or longer than 40 characters. Then come numbers that are not codes,
         dates, and yes/no. Among equals, columns with fewer blank cells come first.
         """
-        return facet_columns(self.catalog)
+        catalog, ranked = self.catalog, []
+        for index, column in enumerate(catalog.catalog_columns):
+            if column.stored in ("id", "title") or column.role in ("id", "title"):
+                continue
+            if column.type in ("list", "text") and _has_long_values(catalog, column):
+                continue
+            cells = catalog.column_cells(column.stored)
+            counts = cells.counts(np.ones(len(cells.codes), dtype=bool))
+            if len(counts) > 1 and _is_worth_counting(column, counts):
+                rank = KINDS.index(column.type), -sum(counts.values()), index
+                ranked.append((rank, column.name))
+        return [name for _, name in sorted(ranked)[:MAX_COLUMNS]]
 
     def address_columns(self) -> builtins.list[dict[str, str]]:
         """Return the columns of web addresses: `name`, `type`, and `display`, "image" for the first
@@ -171,7 +182,12 @@ class ItemRows(RowsById):
         """Return the column with the date of an item: the first date column whose name means that,
         or the only date column, or the first number column with a year; None if there is none.
         """
-        return newest_column(self.catalog.catalog_columns)
+        columns = self.catalog.catalog_columns
+        dates = [column.name for column in columns if column.type == "date"]
+        times = named("time", dates)
+        matching = [name for name in dates if name in times or APPEARED & set(words_of(name))]
+        years = [c.name for c in columns if c.type == "number" and "year" in words_of(c.name)]
+        return next(iter([*matching, *(dates if len(dates) == 1 else []), *years]), None)
 
 
 @dataclass(eq=False, repr=False)
@@ -269,21 +285,6 @@ def sorted_rows(histories: Histories, rows: np.ndarray, sort: str) -> tuple[np.n
     return rows[np.argsort(ranks[cells.codes[rows]], kind="stable")], []
 
 
-def facet_columns(catalog: StoredCatalog) -> list[str]:
-    """Return the columns as `ItemRows.facet_columns` describes."""
-    ranked = []
-    for index, column in enumerate(catalog.catalog_columns):
-        if column.stored in ("id", "title") or column.role in ("id", "title"):
-            continue
-        if column.type in ("list", "text") and _has_long_values(catalog, column):
-            continue
-        cells = catalog.column_cells(column.stored)
-        counts = cells.counts(np.ones(len(cells.codes), dtype=bool))
-        if len(counts) > 1 and _is_worth_counting(column, counts):
-            ranked.append((KINDS.index(column.type), -sum(counts.values()), index, column.name))
-    return [name for *_, name in sorted(ranked)[:MAX_COLUMNS]]
-
-
 def _has_long_values(catalog: StoredCatalog, column: StoredColumn) -> bool:
     """Return True if a sample of the items has long values: reading all would be slow."""
     n_items = len(catalog.ids("items"))
@@ -314,17 +315,3 @@ def _is_worth_counting(column: StoredColumn, counts: Mapping[Any, int]) -> bool:
         return False
     each = sum(values.values()) / len(values)
     return each >= (MIN_ITEMS_EACH if len(values) <= MAX_VALUES else ITEMS_EACH)
-
-
-def newest_column(columns: CatalogColumns) -> str | None:
-    """Return the column as `ItemRows.newest_column` describes.
-
-    >>> columns = [("id", "TEXT"), ("title", "TEXT"), ("Release Year", "INTEGER")]
-    >>> newest_column(CatalogColumns.of(columns, []))
-    'Release Year'
-    """
-    dates = [column.name for column in columns if column.type == "date"]
-    times = named("time", dates)
-    matching = [name for name in dates if name in times or APPEARED & set(words_of(name))]
-    years = [c.name for c in columns if c.type == "number" and "year" in words_of(c.name)]
-    return next(iter([*matching, *(dates if len(dates) == 1 else []), *years]), None)

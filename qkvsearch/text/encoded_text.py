@@ -238,14 +238,13 @@ class Focus:
     """What one word attends to.
 
     attended: the words, strongest first; selected: the requested one, or else the first; words (m)
-    and row (m,): all weights in the head of the selected word, whose map is `map`.
+    and row (m,): all weights in the head of the selected word.
     """
 
     attended: list[AttendedWord]
     selected: AttendedWord
     words: list[str]
     row: np.ndarray
-    map: AttentionMap
 
 
 @dataclass(frozen=True)
@@ -254,14 +253,6 @@ class Comparison:
 
     words: list[str]
     cosines: np.ndarray
-
-    def to_records(self) -> list[dict[str, Any]]:
-        """Return one dictionary for each word and depth; depth 0 is before the first layer."""
-        return [
-            {"word": word, "after_layers": depth, "cosine": float(self.cosines[depth, i])}
-            for i, word in enumerate(self.words)
-            for depth in range(len(self.cosines))
-        ]
 
 
 def focus(
@@ -318,21 +309,17 @@ def focus(
         (other for other in attended if other.key_position == target_token), attended[0]
     )
     row = rows[heads.index((selected.layer or 0, selected.head or 0))]
-    head_map = text.map(selected.layer, selected.head)
-    return Focus(attended, selected, text.words, row, head_map)
+    return Focus(attended, selected, text.words, row)
 
 
-def compare(a: EncodedText, b: EncodedText, word: str | None = None) -> Comparison:
-    """Compare the vectors of each word that two texts share, or of one word, layer by layer.
+def compare(a: EncodedText, b: EncodedText) -> Comparison:
+    """Compare the vectors of each word that two texts share, layer by layer.
 
     The first occurrence of a word counts, and the mean of its pieces. Raises `QkvError` if no word
-    is shared, or not this one.
+    is shared.
     """
     folded = {fold(name) for name in b.words}
     shared = [name for name in a.words if is_word(name) and fold(name) in folded]
-    if word is not None:
-        b.position(word)
-        shared = [a.words[a.position(word)]]
     names = list({fold(name): name for name in reversed(shared)}.values())[::-1]
     if not names:
         raise QkvError("no word is in both texts")

@@ -16,7 +16,7 @@ from qkvsearch._utils.validation import check_positive, check_whole, is_finite, 
 from qkvsearch.attention.gradients import unit_vjp
 from qkvsearch.attention.layers.basic import Array
 from qkvsearch.attention.layers.state_dict import state
-from qkvsearch.attention.training import Adam, Minibatches, cross_entropy
+from qkvsearch.attention.training import Adam, cross_entropy, minibatches
 from qkvsearch.text.analyzed import AnalyzedTexts
 from qkvsearch.text.labelled import NEGLIGIBLE, unit_rows
 from qkvsearch.text.languages import ENGLISH
@@ -96,7 +96,7 @@ class Training:
         """Take a step for each batch of the items, in a new order."""
         # An item with a single word makes no pair.
         able = np.flatnonzero(self.items.lengths().sum(axis=0) > 1)
-        for batch in Minibatches(len(able), self.batch_size, self.rng):
+        for batch in minibatches(len(able), self.batch_size, self.rng):
             self.step(self.dropped(self.pairs(able[batch])))
 
     def step(self, texts: csr_matrix) -> None:
