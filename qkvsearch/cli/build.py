@@ -274,8 +274,6 @@ def _model_lines(facts: Mapping[str, Any], previous: Mapping[str, Any]) -> Itera
         yield "The previous build had keys in Milvus; these are in the workspace (build --keys)."
     if "texts_cut" in facts:
         yield f"Cut: {facts['texts_cut']}."
-    if "tokens_left_out" in facts:
-        yield f"Left out: {facts['tokens_left_out']}."
     if TUNED in facts:
         yield "Preferences: with the settings of tune; tune --reset returns to the default ones."
     if heads := recommend_heads_text(facts.get(RECOMMEND_HEADS)):

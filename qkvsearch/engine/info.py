@@ -9,7 +9,6 @@ from typing import Any
 from qkvsearch.errors import DamagedError, WorkspaceError
 from qkvsearch.index.component import LANGUAGE, RECOMMEND_HEADS
 from qkvsearch.index.dense import damaged_keys
-from qkvsearch.index.tokens import LEFT_OUT
 from qkvsearch.search.listing import Listing
 from qkvsearch.storage import Snapshot, StoredCatalog, Workspace
 from qkvsearch.storage.remote_collections import RemoteCollection
@@ -42,7 +41,6 @@ def build_facts(snapshot: Snapshot) -> dict[str, Any]:
         **({"column_weights": facts["column_weights"]} if "column_weights" in facts else {}),
         "weights_from": facts.get("weights_from"),
         "texts_cut": facts.get("texts_cut"),
-        **({LEFT_OUT: facts[LEFT_OUT]} if LEFT_OUT in facts else {}),
         "columns": _columns(facts["columns"], catalog),
         "interaction_columns": facts.get("interaction_columns", []),
         "searched_columns": facts["text_columns"],

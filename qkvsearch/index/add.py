@@ -20,7 +20,6 @@ from qkvsearch.index import StoredModels
 from qkvsearch.index.component import Addition
 from qkvsearch.index.merge import merge_if_many
 from qkvsearch.index.registry import each_component
-from qkvsearch.index.tokens import LEFT_OUT
 from qkvsearch.query.where import Where
 from qkvsearch.storage import BuildContents, CatalogRows, Snapshot, Workspace
 from qkvsearch.storage.segments import AFTER, ORIGIN
@@ -194,14 +193,7 @@ def _published(
     workspace.publish(contents, command)
     merged = merge_if_many(workspace, command, progress)
     progress("saving", 1, 1)
-    return replace(revision, notes=[*revision.notes, *_left_out(contents), *merged])
-
-
-def _left_out(contents: BuildContents) -> list[str]:
-    """Return a note where the build loses its tokens, because the disk is full."""
-    why = contents.facts.get(LEFT_OUT)
-    is_new = why and contents.base is not None and LEFT_OUT not in contents.base.facts
-    return [f"Left out: {why}."] if is_new else []
+    return replace(revision, notes=[*revision.notes, *merged])
 
 
 def _history(facts: Mapping[str, Any], revision: Revision) -> dict[str, Any]:

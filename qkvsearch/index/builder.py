@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -57,9 +55,6 @@ from qkvsearch.text.encoders import (
 )
 from qkvsearch.text.languages import Language
 from qkvsearch.text.languages import chosen as chosen_language
-
-# The prefix of the names of temporary folders.
-UNFINISHED = ".unfinished-"
 
 
 def build_workspace(
@@ -114,33 +109,20 @@ def build_workspace(
             pretrained,
             weights,
             questions,
-            workspace.path,
             progress,
         )
         lost = previous.get(NOT_TAKEN_OVER, ())
         contents.facts["rows"] += [f"{NOT_TAKEN_OVER}: {reason}" for reason in lost]
         if dataset.interactions is not None:
             contents.facts |= {name: previous[name] for name in previous.keys() & {TUNED}}
-        with ExitStack() as unfinished:
-            if isinstance(dataset.interactions, Interactions):
-                for component in (*FROM_INTERACTIONS, *[NextItemComponent()] * next_item):
-                    component.learn(contents, dataset.interactions, progress)
-            elif dataset.interactions is not None:
-                folder = Path(unfinished.enter_context(unfinished_files(workspace.path)))
-                left_out = learn_from_spark(contents, dataset.interactions, folder, progress)
-                contents.facts["rows"] += left_out
-            progress("saving", 0, 1)
-            workspace.publish(contents, "build")
-            progress("saving", 1, 1)
-
-
-@contextmanager
-def unfinished_files(workspace: Path) -> Iterator[str]:
-    """Create a temporary folder, without those of killed processes. Requires the writer's lock."""
-    for leftover in workspace.glob(f"{UNFINISHED}*"):
-        shutil.rmtree(leftover, ignore_errors=True)
-    with tempfile.TemporaryDirectory(prefix=UNFINISHED, dir=workspace) as folder:
-        yield folder
+        if isinstance(dataset.interactions, Interactions):
+            for component in (*FROM_INTERACTIONS, *[NextItemComponent()] * next_item):
+                component.learn(contents, dataset.interactions, progress)
+        elif dataset.interactions is not None:
+            contents.facts["rows"] += learn_from_spark(contents, dataset.interactions, progress)
+        progress("saving", 0, 1)
+        workspace.publish(contents, "build")
+        progress("saving", 1, 1)
 
 
 @contextmanager
@@ -192,7 +174,6 @@ def _add_text(
     pretrained: Mapping[str, TextEncoder],
     prior: dict[str, float],
     questions: JudgedQueries | None,
-    folder: Path,
     progress: Progress,
 ) -> None:
     """Add lexical keys, encoders, dense keys, weights of heads and columns, and thresholds."""
@@ -211,7 +192,7 @@ def _add_text(
             encoders[name] = fitted_encoder(name, fields, pretrained=pretrained.get(name))
     progress("reading texts", len(names) + 1, len(names) + 1)
     main = dense_heads(prior)[-1]
-    learner = _Learner(contents, fields, lexical, encoders, prior, analyzer, folder, progress)
+    learner = _Learner(contents, fields, lexical, encoders, prior, analyzer, progress)
     if questions is None:
         keys, answered = learner.from_made_queries(learned)
     else:
@@ -236,7 +217,6 @@ class _Learner:
     encoders: Mapping[str, TextEncoder]
     prior: Mapping[str, float]
     analyzer: Analyzer
-    folder: Path
     progress: Progress
 
     def from_made_queries(
@@ -274,8 +254,13 @@ class _Learner:
         for name, encoder in self.encoders.items():
             # Only the main head has tokens, for late interaction.
             is_main = name == dense_heads(self.prior)[-1]
-            folder = self.folder if is_main and name in SECOND_PASS else None
             keys[name] = store_head(
-                self.contents, name, encoder, self.fields, self.progress, weights, folder
+                self.contents,
+                name,
+                encoder,
+                self.fields,
+                self.progress,
+                weights,
+                with_tokens=is_main and name in SECOND_PASS,
             )
         return keys

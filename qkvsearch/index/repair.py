@@ -171,7 +171,7 @@ def _derive_texts(
         DenseComponent(main).note_texts(contents)
     if main in SECOND_PASS and groups & {main} and models.has_tokens:
         encoder = encoders.get(main) or models.encoder(main)
-        store_tokens(contents, main, encoder, fields, models.snapshot.workspace, progress)
+        store_tokens(contents, main, encoder, fields, progress)
         done.rebuilt.append(f"tokens of {main}, from the texts")
     if main in encoders and PreferencesComponent() not in broken:
         _map_texts(contents, main)

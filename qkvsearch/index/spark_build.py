@@ -1,20 +1,19 @@
-"""Learn from a log that Spark has read, whose arrays are written to files block by block."""
+"""Learn from a log that Spark has read, whose arrays may be larger than memory."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from qkvsearch._utils.callbacks import Progress
+from qkvsearch._utils.scratch import GrowingArray
 from qkvsearch.collaborative.preferences import head_settings
 from qkvsearch.data.ids import Ids
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.index.interaction_log import LogComponent
 from qkvsearch.index.learned_models import TUNED, PreferencesComponent, RatingsComponent
 from qkvsearch.storage import BuildContents
-from qkvsearch.storage.array_files import ArrayFile
 
 if TYPE_CHECKING:
     from qkvsearch.engines.spark.spark_log import SparkLog
@@ -28,15 +27,11 @@ SAMPLED = (
 DTYPES = {"items": np.int32, "ratings": np.float32, "times": np.int64, "weights": np.float32}
 
 
-def learn_from_spark(
-    contents: BuildContents, log: SparkLog, folder: Path, progress: Progress
-) -> list[str]:
+def learn_from_spark(contents: BuildContents, log: SparkLog, progress: Progress) -> list[str]:
     """Add a log to a build, and the preferences and predicted ratings that are learned from it.
-
-    folder: for temporary files, in the file system of the build. Return a note if neighbours and
-    ratings are those of a sample of users.
+    Return a note if neighbours and ratings are those of a sample of users.
     """
-    _store_log(contents, log, folder, progress)
+    _store_log(contents, log, progress)
     settings, _ = head_settings(contents.facts.get(TUNED, {}).get("settings", {}))
     factors = log.learn(settings, progress)
     local = _local_log(contents, log)
@@ -73,29 +68,23 @@ def _local_log(contents: BuildContents, log: SparkLog) -> Interactions:
     )
 
 
-def _store_log(contents: BuildContents, log: SparkLog, folder: Path, progress: Progress) -> None:
-    """Write the arrays of `LogComponent` to files."""
+def _store_log(contents: BuildContents, log: SparkLog, progress: Progress) -> None:
+    """Store the arrays of `LogComponent`, which may be larger than memory."""
     component, n_pairs = LogComponent(), len(log)
     component.drop(contents)
     contents.users = log.user_ids
     component.note_feedback(contents, log.feedback)
     has_times = "times" in log.facts.arrays
     component.note_size(contents, log.n_users, n_pairs, has_times, log.facts.times_comparable)
-    files = {
-        name: ArrayFile(folder / f"{component.name_of(name)}.npy", DTYPES[name], (n_pairs,))
-        for name in ("items", *log.facts.arrays)
-    }
-    with ArrayFile(
-        folder / f"{component.name_of('indptr')}.npy", np.int64, (log.n_users + 1,)
-    ) as ends:
-        ends.append(np.zeros(1, np.int64))
-        for block in log.histories():
-            ends.append(block.indptr[1:] + files["items"].n_rows)
-            for name, file in files.items():
-                file.append(getattr(block, name))
-            progress("writing the log", files["items"].n_rows, n_pairs)
-    for name, file in files.items():
-        file.close()
-        contents.shared[f"{component.name_of(name)}.npy"] = file.stored
-    contents.shared[f"{component.name_of('indptr')}.npy"] = ends.stored
-    component.put(contents, usual_weights=log.feedback.usual_weights)
+    columns = {name: GrowingArray(DTYPES[name]) for name in ("items", *log.facts.arrays)}
+    starts = GrowingArray(np.int64)
+    starts.fill(0, 1)
+    for block in log.histories():
+        starts.append(block.indptr[1:] + len(columns["items"]))
+        for name, column in columns.items():
+            column.append(getattr(block, name))
+        progress("writing the log", len(columns["items"]), n_pairs)
+    arrays = {name: column.whole() for name, column in columns.items()}
+    component.put(
+        contents, indptr=starts.whole(), **arrays, usual_weights=log.feedback.usual_weights
+    )

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -44,23 +43,25 @@ def store_head(
     fields: Sequence[Sequence[str]],
     progress: Progress,
     weights: Weights = None,
-    folder: Path | None = None,
+    with_tokens: bool = False,
 ) -> np.ndarray:
     """Store a dense head's encoder and keys, and return the keys. fields: the text columns.
-    weights: of the columns. folder: for a temporary file of the items' tokens, which are stored
-    too; None to store no tokens.
+    weights: of the columns. with_tokens: store the items' tokens, too.
     """
+    pieces: list[EncodedItems] = []
 
-    def in_memory(items: EncodedItems) -> EncodedItems:
-        """Return keys instead of columns, of which there may be many."""
-        return EncodedItems([items.keys(weights)], items.cut)
+    def spans() -> Iterator[np.ndarray]:
+        longest = LONGEST_ITEM if with_tokens else 0
+        for items, tokens in encoded_with_tokens(name, encoder, fields, longest, progress):
+            # Keys instead of columns, of which there may be many.
+            pieces.append(EncodedItems([items.keys(weights)], items.cut))
+            yield from tokens
 
-    longest = 0 if folder is None else LONGEST_ITEM
-    batches = encoded_with_tokens(name, encoder, fields, longest, progress)
-    if folder is None:
-        encoded = EncodedItems.joined([in_memory(items) for items, _ in batches])
+    if with_tokens:
+        TokensComponent(name).store(contents, spans())
     else:
-        encoded = _with_tokens(contents, name, batches, in_memory, folder)
+        deque(spans(), maxlen=0)
+    encoded = EncodedItems.joined(pieces)
     keys = encoded.columns[0]
     DenseComponent(name).store(contents, encoder, keys, encoded.cut)
     if weights is not None and len(fields) > 1:
@@ -70,36 +71,13 @@ def store_head(
     return keys
 
 
-def _with_tokens(
-    contents: BuildContents,
-    name: str,
-    batches: Iterator[tuple[EncodedItems, list[np.ndarray]]],
-    in_memory: Callable[[EncodedItems], EncodedItems],
-    folder: Path,
-) -> EncodedItems:
-    """Store the tokens of encoded items, and return the items."""
-    pieces: list[EncodedItems] = []
-
-    def spans() -> Iterator[np.ndarray]:
-        for items, item_spans in batches:
-            pieces.append(in_memory(items))
-            yield from item_spans
-
-    tokens = spans()
-    TokensComponent(name).write(contents, tokens, folder)
-    # Encode the rest where the disk was too full for all tokens.
-    deque(tokens, maxlen=0)
-    return EncodedItems.joined(pieces)
-
-
 def store_tokens(
     contents: BuildContents,
     name: str,
     encoder: TextEncoder,
     fields: Sequence[Sequence[str]],
-    folder: Path,
     progress: Progress,
 ) -> None:
-    """Store the tokens of every item by way of a file in `folder`."""
+    """Store the tokens of every item."""
     progress("reading tokens", 0, sum(map(len, fields)))
-    TokensComponent(name).write(contents, item_tokens(encoder, fields, progress), folder)
+    TokensComponent(name).store(contents, item_tokens(encoder, fields, progress))

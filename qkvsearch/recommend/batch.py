@@ -34,6 +34,10 @@ WEAK = (
 )
 
 
+# Scores of users × items at a time: 32 MB.
+MAX_SCORES = 1 << 22
+
+
 class Best(NamedTuple):
     """Recommendations of a block of users, each array (n,), and how many users have weak ones."""
 
@@ -211,27 +215,17 @@ class BatchRecommendations:
         return np.asarray(keys, dtype=np.float32)
 
     def _spreads(self, embeddings: np.ndarray, sums: csr_matrix | None) -> np.ndarray:
-        """Return the standard deviation of each user's scores over all items, (n,), without the
-        scores. sums: those by neighbours.
+        """Return the standard deviation of each user's scores over all items, (n,). sums: those by
+        neighbours.
         """
-        mean, squares = self._moments
-        with one_blas_thread():
-            means = embeddings @ mean
-            mean_squares = ((embeddings @ squares) * embeddings).sum(axis=1)
-            if sums is not None:
-                n_items = sums.shape[1]
-                products = (sums @ self._items[0].astype(np.float64)) * embeddings
-                mean_squares += 2 * products.sum(axis=1) / n_items
-                mean_squares += np.asarray(sums.multiply(sums).sum(axis=1)).ravel() / n_items
-                means += np.asarray(sums.sum(axis=1)).ravel() / n_items
-            return np.asarray(np.sqrt(np.maximum(mean_squares - means**2, 0)))
-
-    @cached_property
-    def _moments(self) -> tuple[np.ndarray, np.ndarray]:
-        """Of the item embeddings: their mean (d,), and that of their products y yᵀ, (d, d)."""
-        wide = np.asarray(self._items[0], dtype=np.float64)
-        with one_blas_thread():
-            return wide.mean(axis=0), wide.T @ wide / len(wide)
+        items, spreads = self._items[0].astype(np.float64), []
+        step = max(1, MAX_SCORES // len(items))
+        for start in range(0, len(embeddings), step):
+            block = slice(start, start + step)
+            with one_blas_thread():
+                scores = embeddings[block] @ items.T
+            spreads.append((scores if sums is None else scores + sums[block]).std(axis=1))
+        return np.concatenate([np.asarray(each).ravel() for each in spreads])
 
     def _table(self, best: Best) -> Table:
         items, row_of = np.unique(best.items, return_inverse=True)

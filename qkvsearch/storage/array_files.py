@@ -1,10 +1,9 @@
 """Arrays in `.npy` files: synced to disk when written, checked and memory-mapped when read."""
 
 import shutil
-import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any, NamedTuple, Self
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
@@ -27,75 +26,6 @@ def write_array(path: Path, array: np.ndarray) -> dict[str, Any]:
         np.save(_Stream(file), array, allow_pickle=False)
         sync(file)
     return {**file_entry(path), "dtype": array.dtype.str, "shape": list(array.shape)}
-
-
-class ArrayFile:
-    """An array of a given shape that is written to a new file block by block, in order of rows.
-
-    >>> import tempfile
-    >>> with ArrayFile(Path(tempfile.mkdtemp(), "x.npy"), np.int64, (3,)) as file:
-    ...     file.append(np.array([1, 2]))
-    ...     file.append(np.array([3]))
-    >>> read_array(file.stored).tolist()
-    [1, 2, 3]
-    """
-
-    def __init__(self, path: Path, dtype: Any, shape: tuple[int, ...]) -> None:
-        self.path, self.dtype, self.shape, self.n_rows = path, np.dtype(dtype), shape, 0
-        self._file = path.open("wb")
-        header = {"descr": self.dtype.str, "fortran_order": False, "shape": shape}
-        np.lib.format.write_array_header_1_0(self._file, header)
-
-    def append(self, rows: np.ndarray) -> None:
-        """Write the next rows. Raises `ValueError` for another dtype or row shape."""
-        if rows.dtype != self.dtype or rows.shape[1:] != self.shape[1:]:
-            raise ValueError(f"{self.path}: rows {rows.dtype} {rows.shape} of {self.shape}")
-        self._file.write(np.ascontiguousarray(rows).data)
-        self.n_rows += len(rows)
-
-    def close(self) -> None:
-        """Sync the file to disk. Raises `ValueError` where rows are missing."""
-        sync(self._file)
-        self._file.close()
-        if self.n_rows != self.shape[0]:
-            raise ValueError(f"{self.path}: {self.n_rows} rows instead of {self.shape[0]}")
-
-    @property
-    def stored(self) -> StoredFile:
-        """The closed file and its entry in the manifest."""
-        entry = {**file_entry(self.path), "dtype": self.dtype.str, "shape": list(self.shape)}
-        return StoredFile(self.path, entry)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: Any, *_: Any) -> None:
-        if kind is None:
-            self.close()
-        else:
-            self._file.close()
-
-
-def concatenate_on_disk(
-    pieces: Iterable[np.ndarray], folder: Path
-) -> tuple[np.ndarray, np.ndarray]:
-    """Concatenate arrays of which only one is in memory at a time. Return where each one starts,
-    int64 (n_pieces + 1,), and the memory-mapped whole. There must be at least one piece.
-
-    The whole is in an unnamed file in `folder`, which the system removes with the array or with the
-    process. Raises `OSError` where the disk is full.
-    """
-    ends = [0]
-    with tempfile.TemporaryFile(dir=folder) as file:
-        for piece in pieces:
-            file.write(piece.tobytes())
-            ends.append(ends[-1] + len(piece))
-        dtype, shape = piece.dtype, (ends[-1], *piece.shape[1:])
-        file.flush()
-        if not file.tell():  # no system maps an empty file
-            return np.array(ends, dtype=np.int64), np.zeros(shape, dtype)
-        mapped = np.memmap(file, dtype, mode="r", shape=shape)
-    return np.array(ends, dtype=np.int64), mapped.view(np.ndarray)
 
 
 class _Stream:

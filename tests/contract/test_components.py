@@ -3,7 +3,6 @@ the base that they merge into, and as a fresh build where nothing is learned; no
 parts, and none is read that does not go with the others.
 """
 
-import errno
 import shutil
 from contextlib import closing
 from dataclasses import replace
@@ -34,7 +33,6 @@ from qkvsearch.index.merge import merge_segments, merged_contents
 from qkvsearch.index.registry import components_of
 from qkvsearch.index.tokens import TokensComponent
 from qkvsearch.retrieval import DenseKeys, LexicalKeys
-from qkvsearch.retrieval import late_interaction as late
 from qkvsearch.retrieval.word_index import WordIndex, WordSequences
 from qkvsearch.storage import Workspace
 from qkvsearch.storage.catalog.file import CATALOG
@@ -95,7 +93,7 @@ def whole_path(tmp_path_factory, tiny_bert):
     def complete(contents):
         NextItemComponent().store(contents, NextItemModel.create(len(ITEMS), 8, 2, 2, 10, rng=0))
         found = vectors_of_words(None, [ITEMS.sort_values("id")["title"].tolist()])
-        TokensComponent("transformer").store(contents, late.token_keys(found))
+        TokensComponent("transformer").store(contents, found)
 
     republished(path, complete)
     return path
@@ -238,7 +236,7 @@ def token_vectors(whole):
     keys, query = whole.token_keys, whole.encoder(whole.main_head).encode("deep sea").vectors
     return Case(
         TokensComponent(whole.main_head),
-        (keys,),
+        ([keys.tokens(np.array([row])) for row in range(whole.n_items)],),
         keys,
         lambda keys: [*keys.similarities(query, np.array([0, 7, 60]))],
     )
@@ -584,27 +582,6 @@ def test_text_ids_among_whole_numbers_put_every_row_in_another_place(tmp_path):
             fresh = LexicalKeys.from_counts(*count_terms(items["title"], Analyzer().key_terms))
             np.testing.assert_array_equal(merged.models.lexical_keys.weights, fresh.weights)
     assert pairs[0] == pairs[1]
-
-
-def test_tokens_that_the_disk_has_no_room_for_are_none_at_all_and_that_is_said(path, monkeypatch):
-    def full(encoder, fields, *_):
-        yield vectors_of_words(encoder, fields)[0]
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(tokens, "item_tokens", full)
-    frame = pd.DataFrame({"id": ["4", "7"], "title": ["sea", "salt"], "sku": [None, None]})
-    files = set(path.iterdir())
-    done = add_items(Workspace(path), frame)
-    assert [note for note in done.notes if "has no room for the tokens" in note]
-    assert set(path.iterdir()) == files
-    with qkv.open(path) as engine:
-        assert not engine.models.has_tokens
-        assert "has no room" in engine.info()["tokens_left_out"]
-        assert len(engine.search("sea"))
-    assert "Left out" not in " ".join(add_items(Workspace(path), frame).notes)
-    merge_segments(Workspace(path))
-    with qkv.open(path) as engine:
-        assert not [name for name in engine.snapshot.array_names if "token" in name]
 
 
 def test_texts_that_were_read_are_not_read_again(path, whole, monkeypatch):

@@ -15,7 +15,6 @@ from qkvsearch.errors import DamagedError
 from qkvsearch.storage import checksums
 from qkvsearch.storage.array_files import (
     StoredFile,
-    concatenate_on_disk,
     read_array,
     share_file,
     write_array,
@@ -179,21 +178,3 @@ def test_a_header_that_claims_more_than_there_is_is_refused(tmp_path):
     entry = {"bytes": path.stat().st_size, "xxh3": checksum(path)}
     with pytest.raises(DamagedError):
         read_array(StoredFile(path, entry))
-
-
-@pytest.mark.parametrize("shape", [(), (3,)])
-def test_pieces_end_to_end_are_on_disk_and_leave_no_file(tmp_path, shape):
-    rng = np.random.default_rng(0)
-    pieces = [rng.integers(-99, 99, (n, *shape), dtype=np.int8) for n in (2, 0, 5)]
-    begins, found = concatenate_on_disk(iter(pieces), tmp_path)
-    assert begins.dtype == np.int64
-    assert begins.tolist() == [0, 2, 2, 7]
-    assert found.dtype == np.int8
-    np.testing.assert_array_equal(found, np.concatenate(pieces))
-    assert isinstance(found.base, np.memmap)
-    assert list(tmp_path.iterdir()) == []
-    entry = write_array(tmp_path / "x.npy", found)
-    assert entry["shape"] == [7, *shape]
-    np.testing.assert_array_equal(np.load(tmp_path / "x.npy"), found)
-    _, nothing = concatenate_on_disk(iter(pieces[1:2]), tmp_path)
-    assert (nothing.shape, nothing.dtype) == ((0, *shape), np.int8)

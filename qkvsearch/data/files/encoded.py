@@ -21,8 +21,6 @@ from qkvsearch.errors import quantity
 EMPTY = {4: int(np.iinfo(np.int32).min), 8: int(np.iinfo(np.int64).min)}
 # The sign that is read for bytes that are not UTF-8.
 LOST = "\ufffd"
-# Distinct numbers are looked up in a table if its length is at most this multiple of the rows.
-MAX_TABLE = 4
 # Distinct numbers that are collected before they are joined with those before them.
 MAX_WAITING = 1 << 22
 
@@ -126,51 +124,21 @@ class NumberColumn(EncodedColumn):
 
     def coded(self) -> Coded:
         """Return the cells by number, in the order of the values."""
-        table = self._table()
-        codes = scratch_array(len(self), np.int32)
-        if table is not None:
-            lowest, occurs = table
-            distinct = np.flatnonzero(occurs) + lowest
-            code_of = np.cumsum(occurs, dtype=np.int32) - 1
-        else:
-            distinct = self._distinct()
+        distinct = self._distinct()
+        codes, index = scratch_array(len(self), np.int32), pd.Index(distinct)
         for rows in pieces_of(len(self)):
-            values, filled = self.values[rows], self.filled(rows)
-            if table is None:
-                codes[rows] = np.searchsorted(distinct, values)
-            else:
-                codes[rows] = code_of[np.where(filled, values.astype(np.int64) - lowest, 0)]
-            codes[rows][~filled] = -1
+            codes[rows] = index.get_indexer(self.values[rows])
         return Coded(codes, pd.Series(self.texts_of(distinct), dtype=object))
 
     def _distinct(self) -> np.ndarray:
-        """Return the distinct values, ascending."""
+        """Return the distinct values, ascending, without that of an empty cell."""
         distinct = np.empty(0, self.values.dtype)
         waiting: list[np.ndarray] = []
         for rows in pieces_of(len(self)):
-            waiting.append(np.unique(self.values[rows][self.filled(rows)]))
+            waiting.append(pd.unique(self.values[rows][self.filled(rows)]))
             if sum(map(len, waiting)) > max(len(distinct), MAX_WAITING):
-                distinct, waiting = np.unique(np.concatenate([distinct, *waiting])), []
-        return np.unique(np.concatenate([distinct, *waiting]))
-
-    def _table(self) -> tuple[int, np.ndarray] | None:
-        """Return the lowest whole number, and which of those from there on occur, bool; None for
-        fractions, and for numbers that are far apart.
-        """
-        if self.values.dtype.kind != "i" or not self.n_filled:
-            return None
-        ends = []
-        for rows in pieces_of(len(self)):
-            values = self.values[rows][self.filled(rows)]
-            ends += [int(values.min()), int(values.max())] if len(values) else []
-        lowest, width = min(ends), max(ends) - min(ends) + 1
-        if width > MAX_TABLE * len(self):
-            return None
-        occurs = np.zeros(width, dtype=bool)
-        for rows in pieces_of(len(self)):
-            values = self.values[rows][self.filled(rows)]
-            occurs[values.astype(np.int64) - lowest] = True
-        return lowest, occurs
+                distinct, waiting = pd.unique(np.concatenate([distinct, *waiting])), []
+        return np.sort(pd.unique(np.concatenate([distinct, *waiting])))
 
 
 def unit_of(dtype: str) -> str:
