@@ -18,11 +18,8 @@ from qkvsearch.errors import DamagedError, WorkspaceError
 from qkvsearch.query.where.guarded import numbers_in
 
 Kind = Literal["items", "users"]
-# SQLite joins the texts of this many rows into one, with this separator.
-SEPARATOR, BATCH = "\x1f", 1 << 16
 # Memory-map the whole file: more bytes than SQLite allows.
 MAPPED = 1 << 40
-NO_NUMBERS = np.zeros(0, dtype=np.int64)
 IMMUTABLE = "mode=ro&immutable=1"
 
 
@@ -156,6 +153,10 @@ class SegmentCatalog:
             f"SELECT position, key, title FROM {joined} WHERE {where} ORDER BY keyed.rowid", *values
         )
 
+    def title_keys(self) -> Iterator[tuple[int, str]]:
+        """Yield row number and key of the title of each item, sorted."""
+        return self.stream("SELECT position, key FROM titles ORDER BY position")
+
     def cells_by_code(self, column: str) -> tuple[list[Any], np.ndarray, np.ndarray]:
         """Return distinct cells, None for blank; each row's index in them; and ascending rows."""
         cells = self.stream(f"SELECT {self._expression(column)} FROM items ORDER BY _position")
@@ -163,38 +164,6 @@ class SegmentCatalog:
         codes = np.fromiter(map(code.__getitem__, chain.from_iterable(cells)), np.int64)
         ((rows,),) = self.select("SELECT group_concat(_position) FROM items")
         return list(code), codes, np.sort(numbers_in(rows))
-
-    def texts(self, kind: Literal["title", "id"]) -> tuple[list[str], np.ndarray]:
-        """Return keys of titles, or ids as text, and the row of each, int64."""
-        of_titles, of_items = ("titles", "position", "key"), ("items", "_position", "id")
-        table, row, text = of_titles if kind == "title" else of_items
-        texts: list[str] = []
-        rows = [NO_NUMBERS]
-        for batch, batch_rows in self._text_batches(table, row, f"CAST({text} AS TEXT)"):
-            texts += batch
-            rows.append(batch_rows)
-        return texts, np.concatenate(rows)
-
-    def _text_batches(
-        self, table: str, row: str, text: str
-    ) -> Iterator[tuple[list[str], np.ndarray]]:
-        """Yield batches of texts (SQL) and their rows, int64. SQLite joins each batch into one
-        text, because single rows take three times as long.
-        """
-        ((last,),) = self.select(f"SELECT max({row}) FROM {table}")
-        for first in range(0, -1 if last is None else last + 1, BATCH):
-            batch = f"FROM {table} WHERE {row} BETWEEN {first} AND {first + BATCH - 1}"
-            try:
-                concat = f"group_concat({text}, char({ord(SEPARATOR)})), group_concat({row})"
-                joined, rows = self.db.execute(f"SELECT {concat} {batch}").fetchone()
-                texts, numbers = (joined or "").split(SEPARATOR), numbers_in(rows)
-            except (sqlite3.DatabaseError, UnicodeDecodeError):  # too long, or damaged
-                texts, numbers = [], NO_NUMBERS
-            if len(texts) != len(numbers) or not texts:  # a text contains the separator
-                pairs = self.select(f"SELECT {text}, {row} {batch}")
-                texts = [text for text, _ in pairs]
-                numbers = np.array([number for _, number in pairs], dtype=np.int64)
-            yield texts, numbers
 
     def filled(self, rows: Sequence[int] | None = None) -> list[int]:
         """Count the cells of each column that are not blank, in all rows or in these."""

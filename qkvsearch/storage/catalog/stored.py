@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from heapq import merge
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -429,9 +429,11 @@ class StoredCatalog:
         """Return ids that differ only in leading zeros, and similar titles and ids."""
         bare = name.lstrip("0")
         padded = self.find_items("0" * n + bare for n in range(MAX_ZEROS) if name)
-        (titles, title_rows), (ids, _) = self._texts("title"), self._texts("id")
+        keys = _in_order(self._databases, SegmentCatalog.title_keys)
+        title_rows, titles = zip(*keys, strict=True)
+        ids = [str(id_) for _, id_ in self.column("id")]
         near = near_names(name, titles, ids)
-        rows = [int(title_rows[i]) for kind, i in near if kind == "title"]
+        rows = [title_rows[i] for kind, i in near if kind == "title"]
         spelled = iter(self.names(rows)[1])
         names = (next(spelled) if kind == "title" else ids[i] for kind, i in near)
         first = map(str, self.names(sorted(padded.values()))[0])
@@ -491,21 +493,6 @@ class StoredCatalog:
     def _keyed_titles(self, where: str, *values: Any) -> Iterator[tuple[Any, ...]]:
         """Yield row number, key and title of the items for which `where` (SQL) holds."""
         return _in_order(self._databases, lambda catalog: catalog.keyed_titles(where, *values))
-
-    def _texts(self, kind: Literal["title", "id"]) -> tuple[list[str], np.ndarray]:
-        """Return keys of titles, or ids as text, and their item rows, int64, ascending."""
-        texts: list[str] = []
-        rows: list[np.ndarray] = []
-        for catalog in self._databases:
-            own_texts, own_rows = catalog.texts(kind)
-            texts += own_texts
-            rows.append(catalog.item_rows_of(own_rows))
-        items = np.concatenate(rows)
-        if items.size and items[0] >= 0 and (np.diff(items) > 0).all():
-            return texts, items
-        order = np.argsort(items, kind="stable")
-        order = order[np.searchsorted(items[order], 0) :]
-        return [texts[i] for i in order.tolist()], items[order]
 
 
 def _in_order(
