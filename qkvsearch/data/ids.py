@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -79,10 +79,8 @@ def one_case(column: Any, counts: np.ndarray | None = None) -> Any:
     return folded.map(totals.drop_duplicates("key").set_index("key")["id"])
 
 
-def case_note(texts: Iterable[str], kind: str, n_joined: int | None = None) -> str:
+def case_note(texts: Iterable[str], kind: str) -> str:
     """Return a note on ids that differ in case alone, or "". A build stores it: no user is named.
-
-    n_joined: the number of ids that would join others, if `texts` are not all of them.
 
     >>> case_note(["ann", "Ann", "ANN", "bob"], "users")
     'ids differ in case alone: 2 users would join others with `fold_ids`'
@@ -97,10 +95,7 @@ def case_note(texts: Iterable[str], kind: str, n_joined: int | None = None) -> s
     if not pairs:
         return ""
     names = "ids" if kind == "users" else " and ".join(map(shorten, pairs[0]))
-    return (
-        f"{names} differ in case alone: "
-        f"{n_joined or len(pairs):,} {kind} would join others with `fold_ids`"
-    )
+    return f"{names} differ in case alone: {len(pairs):,} {kind} would join others with `fold_ids`"
 
 
 def are_integers(texts: Iterable[str]) -> bool:
@@ -194,22 +189,16 @@ def factorize(values: Any, known: Ids | None = None, fold: bool = False) -> tupl
 
 
 def identified(
-    distinct: Any,
-    counts: np.ndarray,
-    known: Ids | None = None,
-    fold: bool = False,
-    whole: bool | None = None,
+    distinct: Any, counts: np.ndarray, known: Ids | None = None, fold: bool = False
 ) -> tuple[np.ndarray, Ids]:
     """Return the row number of each of the distinct values (m,), int32 (m,), and the ids, as
     `factorize` does.
 
     The values are in the order in which they occur first. counts (m,): how often each occurs.
-    whole: as in `id_text`, None to look.
     """
     import pandas as pd
 
-    column = pd.Series(distinct, dtype=object)
-    texts = id_texts(column) if whole is None else column.map(partial(id_text, whole=whole))
+    texts = id_texts(pd.Series(distinct, dtype=object))
     if known is None:
         known = Ids.sorted(_spellings(texts, counts, fold), fold)
     rows = [known.find_text(text, value) for value, text in zip(distinct, texts, strict=True)]

@@ -15,8 +15,6 @@ from sklearn.preprocessing import normalize
 
 from qkvsearch._utils.threads import one_blas_thread
 
-# At most 16 million cosines are held at a time, 128 MB.
-COSINES_AT_ONCE = 1 << 24
 # Confidence intervals by the bootstrap over users.
 N_RESAMPLES = 1000
 CONFIDENCE = 0.95
@@ -135,21 +133,12 @@ def diversity(rankings: Sequence[Sequence[int]], vectors: csr_matrix, k: int = 1
     """
     lists = [np.asarray(ranked[:k], dtype=np.int64) for ranked in rankings]
     lengths = np.array([len(ranked) for ranked in lists], dtype=np.int64)
-    if not lengths.any():
-        return np.zeros(len(lists))
-    items, columns = np.unique(np.concatenate(lists), return_inverse=True)
-    of = np.repeat(np.arange(len(lists)), lengths)
-    columns_of = np.split(columns, np.cumsum(lengths)[:-1])
-    unit = normalize(vectors[items].astype(np.float64))
-    sums = -np.asarray(unit.power(2).sum(axis=1)).ravel()[columns]
-    # Cosines of a block of items with all items.
-    step = max(1, COSINES_AT_ONCE // len(items))
-    for start in range(0, len(items), step):
-        cosines = (unit[start : start + step] @ unit.T).toarray()
-        for i in np.flatnonzero((columns >= start) & (columns < start + step)):
-            sums[i] += cosines[columns[i] - start, columns_of[of[i]]].sum()
+    unit = normalize(vectors.astype(np.float64))
+    own = np.asarray(unit.power(2).sum(axis=1)).ravel()
+    # The square of a sum of unit vectors is the sum of the cosines of all pairs, both ways.
+    cosines = [np.square(unit[each].sum(axis=0)).sum() - own[each].sum() for each in lists]
     n_pairs = lengths * (lengths - 1)
-    return np.where(n_pairs > 0, 1 - np.bincount(of, sums, len(lists)) / np.maximum(n_pairs, 1), 0)
+    return np.where(n_pairs > 0, 1 - np.array(cosines) / np.maximum(n_pairs, 1), 0)
 
 
 def _relevant(grades: Grades) -> set[Any]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qkvsearch.data.ids import Ids, are_integers, factorize, id_text, identified
+from qkvsearch.data.ids import Ids, are_integers, factorize, id_text
 from qkvsearch.errors import UnknownIdError
 
 
@@ -85,15 +85,6 @@ def test_long_numbers_beside_a_gap_are_not_rounded_together(values):
     codes, ids = factorize(values)
     assert list(ids) == [2**53, 2**53 + 1]
     assert codes.tolist() == [1, 0, -1]
-
-
-def test_of_a_part_of_a_column_one_is_told_whether_all_ids_are_whole():
-    parts = [["7.0"], ["8", "7"]]
-    known = Ids(["7", "8"])
-    found = [identified(part, np.ones(len(part), int), known, whole=True)[0] for part in parts]
-    assert [codes.tolist() for codes in found] == [[0], [1, 0]]
-    texts = identified(["7.0"], np.ones(1, int), whole=False)[1].texts
-    assert texts == ["7.0"]
 
 
 @given(st.lists(st.integers(-5, 5) | st.sampled_from(["a", "B", "05", None])))

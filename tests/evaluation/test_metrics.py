@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 from sklearn.metrics.pairwise import cosine_similarity
 
-from qkvsearch.evaluation import metrics
 from qkvsearch.evaluation.metrics import (
     average_precision,
     coverage,
@@ -146,9 +145,7 @@ def test_diversity_of_lists_by_hand():
     assert len(diversity([], met_by)) == 0
 
 
-@pytest.mark.parametrize("at_once", [1, 1 << 24])
-def test_diversity_is_by_the_cosines_of_the_pairs(scattered, monkeypatch, at_once):
-    monkeypatch.setattr(metrics, "COSINES_AT_ONCE", at_once)
+def test_diversity_is_by_the_cosines_of_the_pairs(scattered):
     rng = np.random.default_rng(4)
     rankings = [rng.permutation(40)[: rng.integers(41)].tolist() for _ in range(30)]
     alike = cosine_similarity(scattered.astype(np.float64))
