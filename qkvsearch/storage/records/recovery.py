@@ -51,15 +51,7 @@ def repair_records(workspace: Path) -> RecordsRepair:
         try:
             return _if_sound(database)
         except (DamagedError, sqlite3.Error):
-            pass
-        try:
-            with closing(database.connect(database.path)) as db:
-                database.require_whole(db)
-                n = totals(db).n
-        except (DamagedError, sqlite3.Error, TypeError):
             return _rewritten(database)
-        database.mark_clean()
-        return RecordsRepair(n)
 
 
 def _if_sound(database: RecordsDatabase) -> RecordsRepair:
