@@ -38,7 +38,7 @@ PERPLEXITY, ITERATIONS, ANGLE = 30, 500, 0.6
 K_COMPARED, N_COMPARED = 10, 500
 # Items of a cluster with a label, and clusters at most; characters of a text that are read.
 ITEMS_EACH, MAX_CLUSTERS, MAX_CHARACTERS = 25, 14, 300
-WORD = re.compile(r"[^\W\d_]{3,}")
+WORD = re.compile(r"[^\W\d_]{3,}(?:-[^\W_]+)*")
 # The share of the items that a language of the catalog has at least.
 MIN_LANGUAGE = 0.05
 # Decimals of a stored position.

@@ -155,7 +155,7 @@ def test_without_layers_there_is_one_map(visit, layered):
         assert page.locator("#layers").is_hidden()
         assert "no layers and heads" in page.text_content("#map-said")
         page.keyboard.press("]")
-        assert page.text_content("#place") == "attention without layers and heads"
+        assert page.text_content("#place") == "Attention without layers and heads"
 
 
 def test_an_answer_that_nobody_asks_for_any_more_is_not_shown(page, until, rested):
