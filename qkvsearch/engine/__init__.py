@@ -9,10 +9,13 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
-from qkvsearch._utils.validation import check_id
+import numpy as np
+
+from qkvsearch._utils.validation import check_id, check_whole
 from qkvsearch.engine.open_build import OpenBuild
 from qkvsearch.errors import DamagedError
 from qkvsearch.search.candidates import head_names, id_list
+from qkvsearch.search.options import check
 from qkvsearch.storage import Workspace
 from qkvsearch.storage.segments import BUILDS_FOLDER
 
@@ -38,6 +41,8 @@ if TYPE_CHECKING:
     from qkvsearch.search.text_search import TextSearch
     from qkvsearch.storage import BuildEntry, Snapshot, StoredCatalog
 
+# The default limits of tuning.
+TRIALS, MINUTES = 27, 5.0
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -363,10 +368,33 @@ class Engine:
         and evaluate the next-item model (minutes). users: how many users to evaluate, drawn at
         random, by default 2,000; 0 for all. The notes describe what is left out. Raises `QkvError`.
         """
-        from qkvsearch.engine import measure
+        from qkvsearch.evaluation import recommend_protocol
+        from qkvsearch.index.learned_models import TUNED
 
-        options = {"protocol": protocol, "next_item": next_item, "progress": progress}
-        return measure.evaluate_recommend(self.models, k, random_state, users, **options)
+        check_whole("k", k)
+        check(random_state=random_state, users=users)
+        models, tuned = self.models, self.snapshot.facts.get(TUNED) or {}
+        evaluation = recommend_protocol.evaluate_recommend(
+            models.log("judge by"),
+            protocol,
+            k=k,
+            users=recommend_protocol.N_USERS if users is None else users,
+            settings=tuned.get("settings"),
+            keys=np.asarray(models.dense_keys(models.main_head).vectors),
+            random_state=random_state,
+            next_item=next_item,
+            progress=progress,
+        )
+        notes = []
+        if tuned:
+            notes.append(
+                f"With the settings that tune found with `protocol` {tuned['protocol']}; with "
+                "another protocol or seed they may have been chosen by interactions that are held "
+                "out here."
+            )
+        if n_recorded := self.catalog.records.count():
+            notes.append(f"Left out: {n_recorded:,} recorded interactions.")
+        return replace(evaluation, notes=[*notes, *evaluation.notes])
 
     def tune(
         self,
@@ -386,10 +414,24 @@ class Engine:
         5; none if `trials` is given. callback: called with all trials after each one. Raises
         `QkvError`.
         """
-        from qkvsearch.engine import measure
+        from qkvsearch.evaluation import tuning as evaluation
+        from qkvsearch.index.learned_models import TUNED
 
-        options = {"protocol": protocol, "callback": callback, "progress": progress}
-        tuning = measure.search_settings(self.models, k, trials, minutes, random_state, **options)
+        check_whole("k", k)
+        check(trials=trials, minutes=minutes, random_state=random_state)
+        models = self.models
+        tuning = evaluation.tune(
+            models.log("learn from"),
+            protocol,
+            k=k,
+            trials=trials or TRIALS,
+            minutes=MINUTES if minutes is None and trials is None else minutes,
+            keys=np.asarray(models.dense_keys(models.main_head).vectors),
+            in_use=self.snapshot.facts.get(TUNED, {}).get("settings"),
+            random_state=random_state,
+            callback=callback,
+            progress=progress,
+        )
         if tuning.worthwhile:
             fact = {"protocol": protocol, "seed": random_state, "settings": tuning.settings}
             self._learn_preferences(fact if tuning.settings else None, progress)
