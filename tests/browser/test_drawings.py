@@ -302,23 +302,6 @@ def test_a_word_under_the_pointer_is_alone_and_a_head_is_chosen_at_a_glance(visi
 # --- for everyone ---
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@EVERY
-def test_axe_finds_nothing_in_drawings(name, scheme, visit, lesson_file, axe):
-    with visit(lesson_file(name), color_scheme=scheme) as page:
-        for figure in page.locator("figure.drawing").all():
-            figure.locator("summary").click()
-        page.evaluate(axe)
-        found = page.evaluate("axe.run('figure.drawing')")["violations"]
-        assert [(v["id"], [n["html"][:90] for n in v["nodes"]]) for v in found] == []
-
-
-@pytest.mark.parametrize("name", LESSONS)
-def test_a_narrow_window_scrolls_down_alone(name, visit, lesson_file):
-    with visit(lesson_file(name), viewport={"width": 360, "height": 740}) as page:
-        assert page.evaluate("document.documentElement.scrollWidth") <= 360
-
-
 def test_without_motion_nothing_moves_by_itself(visit, lesson_file):
     with visit(lesson_file("self-attention")) as page:
         figure = page.locator('[data-place="self-attention.layer"]')

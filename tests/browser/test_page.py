@@ -83,12 +83,6 @@ def turn_controls(section, bench, given, rng, matrices):
             agree(matrices(section), bench, given, mask=mask, normalize=normalize, **changed)
 
 
-def test_every_projected_matrix_is_on_some_bench_and_the_given_ones_too(workbenches):
-    kinds = [bench.is_projected for _, bench in workbenches]
-    assert any(kinds)
-    assert not all(kinds)
-
-
 def test_hidden_cells_are_marked_in_words(bench):
     choose(bench, "mask", "look-ahead")
     hidden = bench.locator('[data-step="weights"] td.hides')

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from qkvsearch.cli.heatmap import focus_table
-from qkvsearch.text.encoded_text import AttendedWord, AttentionMap, Focus
+from qkvsearch.text.encoded_text import AttendedWord, Focus
 from qkvsearch.text.encoders import pretrained
 
 TEXT = "deep season didn't redder sea"
@@ -86,10 +86,8 @@ def test_focus_lists_words_with_the_head_that_looks_most(attend):
 def test_a_word_in_focus_has_a_table_with_layer_and_head_where_there_are_layers(monkeypatch):
     def table(*looks):
         seen = [AttendedWord(0, "sea", 1, *look[:2], True, *look[2:]) for look in looks]
-        empty = np.zeros((0, 0))
-        where = AttentionMap([], empty, empty, empty.astype(bool), [])
         row = np.array([look.weight for look in seen])
-        return focus_table(Focus(seen, seen[0], [look.key for look in seen], row, where))
+        return focus_table(Focus(seen, seen[0], [look.key for look in seen], row))
 
     monkeypatch.setenv("COLUMNS", "80")
     in_heads = table(("deep", 0.75, 4, 7), ("red", 0.25, 2, 0))

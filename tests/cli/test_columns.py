@@ -70,13 +70,8 @@ def test_a_type_that_is_told_is_taken(qkv, shop):
 @pytest.mark.parametrize(
     ("told", "said"),
     [
-        ("Prise:number", "no column 'Prise' (--column); did you mean Price?"),
         ("Name:number", "column 'Name' is the title, which is text"),
         ("SKU:date", "column 'SKU' is the id, which is text"),
-        (
-            "Description:number",
-            "none of its cells is: '<p>A&nbsp;tent</p><ul><li>red</li></ul>' (id 001), ",
-        ),
     ],
 )
 def test_a_type_that_cannot_be_is_an_error(qkv, shop, told, said):

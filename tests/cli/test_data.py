@@ -1,10 +1,7 @@
 """`qkvsearch data`: lists what can be fetched, fetches it, says where it is."""
 
 import hashlib
-import http.server
-import threading
 import zipfile
-from functools import partial
 
 import pytest
 
@@ -14,23 +11,14 @@ from qkvsearch.data.download import Download
 
 @pytest.fixture
 def tiny(tmp_path, monkeypatch):
-    """A known data set `tiny`, on a server on loopback."""
-    served = tmp_path / "served"
-    served.mkdir()
-    with zipfile.ZipFile(served / "tiny.zip", "w") as archive:
+    """A known data set `tiny`, to be had from a file."""
+    path = tmp_path / "tiny.zip"
+    with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("tiny/movies.csv", "movieId,title,genres\n1,Kettle,Drama\n2,Anchor,War\n")
         archive.writestr("tiny/ratings.csv", "userId,movieId,rating\n1,1,4\n1,2,5\n2,2,3\n")
-    handler = partial(http.server.SimpleHTTPRequestHandler, directory=served)
-    monkeypatch.setattr(http.server.SimpleHTTPRequestHandler, "log_message", lambda *a: None)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, args=[0.01], daemon=True).start()
-        md5 = hashlib.md5((served / "tiny.zip").read_bytes()).hexdigest()
-        address = f"http://127.0.0.1:{server.server_port}/tiny.zip"
-        monkeypatch.setitem(
-            downloads.DOWNLOADS, "tiny", Download("tiny", "two films", address, 0.1, md5)
-        )
-        yield
-        server.shutdown()
+    md5 = hashlib.md5(path.read_bytes()).hexdigest()
+    known = Download("tiny", "two films", path.as_uri(), 0.1, md5)
+    monkeypatch.setitem(downloads.DOWNLOADS, "tiny", known)
 
 
 def test_fetch_prints_where_and_build_knows_it(qkv, tiny):

@@ -13,22 +13,17 @@ COMMAND = [sys.executable, "-c", "from qkvsearch.cli import main; main()"]
     ("args", "code", "said"),
     [
         (("build", "nofile.csv"), 1, "nofile.csv"),
-        (("build", "--items", "nofile.csv"), 1, "nofile.csv"),
         (("build", "sample:viedos"), 1, "no sample 'viedos'"),
         (("-w", "sample:movies", "similar", "Little Women"), 1, "m121 = Little Women"),
-        (("-w", "sample:movies", "similar", "m9999"), 1, "no item 'm9999'"),
         (("-w", "sample:movies", "search", "x", "--where", "nonsense ("), 1, "--where"),
         (("-w", "sample:movies", "search", "x", "--where", "(SELECT 1 FROM builds)"), 1, "--where"),
         (("serch", "x"), 2, "did you mean search"),
         (("frobnicate",), 2, "see qkvsearch --help"),
         (("search",), 2, "QUERY"),
         (("search", "x", "-k", "-1"), 2, "-1"),
-        (("recommend", "--user", "u001", "-k", "-1"), 2, "-1"),
         (("similar", "Heat", "-k", "many"), 2, "many"),
-        (("search", "x", "--temperature", "0"), 2, "--temperature"),
         (("search", "x", "--format", "yaml"), 2, "yaml"),
         (("recommend",), 2, "--like"),
-        (("build",), 2, "SOURCE"),
         (("attend", "x", "--mask", "triangle"), 2, "triangle"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
@@ -46,17 +41,13 @@ def test_mistakes_are_told_in_a_sentence_with_the_right_exit_code(qkv, args, cod
     ("args", "said"),
     [
         (("recommend", "--user", "u001", "--damping", "nan"), "--damping must be a number from 0"),
-        (("recommend", "--user", "u001", "--damping", "inf"), "--damping must be a number from 0"),
         (("recommend", "--user", "u001", "--diversity", "nan"), "--diversity must be a number"),
         (("search", "war", "--temperature", "inf"), "--temperature must be a number above 0"),
-        (("similar", "Heat", "--temperature", "nan"), "--temperature must be a number above 0"),
-        (("similar", "Heat", "--temperature", "inf"), "--temperature must be a number"),
         (("tune", "--minutes", "nan"), "--minutes must be a number above 0"),
         (("recommend", "--user", "u001", "--model", "next-item", "--recent", "3"),
          "leave --recent out"),
         (("recommend", "--user", "u001", "--model", "next-item"), "build with --next-item"),
         (("search", "war", "--where", "`recent` > 3"), "--where '`recent` > 3': no such column"),
-        (("search", "war", "--where", "`user` = 3"), "--where '`user` = 3': no such column: user"),
         (("recommend", "--like", "`items`"), "no item '`items`'"),
         (("search", "war", "--heads", "collaborative"), "name the user (--user)"),
         (("evaluate", "recommend", "--next-item"),
@@ -76,13 +67,9 @@ def test_a_workspace_without_interactions_says_how_to_get_some(qkv, things_path)
     assert answer.code == 0
     assert "By text alone" in answer.stderr
     assert "build with --interactions FILE" in answer.stderr
-    for asked in (
-        ("--all-users", "-o", "all.csv"),
-        ("--like", "Why do cats purr?", "--damping", 1),
-    ):
-        answer = qkv("-w", things_path, "recommend", *asked)
-        assert (answer.code, answer.stdout) == (1, "")
-        assert "build with --interactions FILE" in answer.stderr
+    answer = qkv("-w", things_path, "recommend", "--all-users", "-o", "all.csv")
+    assert (answer.code, answer.stdout) == (1, "")
+    assert "build with --interactions FILE" in answer.stderr
 
 
 def test_a_stdin_that_is_no_text_is_no_crash(videos_path):

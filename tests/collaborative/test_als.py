@@ -129,13 +129,8 @@ class TestImplicitALS:
         ]
         assert all(after < before for before, after in pairwise(losses))
 
-    @pytest.mark.parametrize("n_components", [64, 130])
-    def test_many_components_give_the_same_bits_by_one_thread_and_by_two(
-        self, scattered, n_components
-    ):
-        one, two = (
-            ImplicitALS(n_components, n_threads=n, random_state=0).fit(scattered) for n in (1, 2)
-        )
+    def test_many_components_give_the_same_bits_by_one_thread_and_by_two(self, scattered):
+        one, two = (ImplicitALS(130, n_threads=n, random_state=0).fit(scattered) for n in (1, 2))
         assert np.array_equal(one.user_embeddings_, two.user_embeddings_)
         assert np.array_equal(one.item_embeddings_, two.item_embeddings_)
 
@@ -213,11 +208,6 @@ class TestImplicitALS:
         held_out.data[:] = 1
         model = ImplicitALS(random_state=0).fit(train)
         assert ndcg(model.user_embeddings_ @ model.item_embeddings_.T, train, held_out) > 0.49
-
-    def test_confidence_raises_the_score(self, checkerboard):
-        plain = ImplicitALS(4, random_state=0).fit(checkerboard).predict(0, 2)
-        checkerboard[0, 2] = 20
-        assert ImplicitALS(4, random_state=0).fit(checkerboard).predict(0, 2) > plain
 
     def test_stored_zeros_are_no_interaction(self, scattered):
         expected = ImplicitALS(4, random_state=0).fit(scattered).item_embeddings_

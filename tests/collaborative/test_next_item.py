@@ -93,14 +93,6 @@ class TestModel:
         for row, score in zip(parts, scores, strict=True):
             assert_adds_up(row.tolist(), float(score))
 
-    def test_it_survives_storage(self, model):
-        arrays, numbers = model.state()
-        copies = {name: array.copy() for name, array in arrays.items()}
-        again = NextItemModel.from_state(copies, dict(numbers))
-        assert np.array_equal(again.fold_in(HISTORY), model.fold_in(HISTORY))
-        assert all(np.array_equal(again.state()[0][name], arrays[name]) for name in arrays)
-        assert again.state()[1] == numbers
-
     def test_answering_imports_neither_torch_nor_scikit_learn(self):
         code = (
             "import sys; from qkvsearch.collaborative.next_item_model import NextItemModel as M; "

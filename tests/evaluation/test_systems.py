@@ -104,16 +104,6 @@ def test_ease_of_many_items_is_of_those_that_most_users_met(scattered, monkeypat
     assert not scores[likes_some][:, others].any()
 
 
-@pytest.mark.parametrize("baseline", [ItemKNN, EASE])
-def test_baselines_tell_how_far_they_are(scattered, baseline, monkeypatch):
-    monkeypatch.setattr(systems, "MAX_BLOCK", 7 * scattered.shape[1])
-    told = []
-    baseline(callback=lambda *step: told.append(step)).fit(scattered)
-    assert len(told) > 4
-    assert [done for done, _ in told] == sorted(done for done, _ in told)
-    assert told[-1][0] == told[-1][1]
-
-
 def test_items_that_nobody_met_do_not_count_for_ease(scattered, monkeypatch):
     monkeypatch.setattr(systems, "MAX_EASE_ITEMS", 29)  # of 30 columns
     fitted = EASE().fit(scattered)

@@ -1,7 +1,6 @@
 """Looking up items and users by what people call them."""
 
 import re
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given
@@ -198,13 +197,3 @@ def test_cells_are_the_ones_that_were_stored(tmp_path, odd):
     cells = [different[code] for code in codes]
     assert [(type(cell), cell) for cell in cells] == [(type(cell), cell) for cell in odd]
     assert list(found.title_keys()) == [(i, title_key(row[1])) for i, row in enumerate(rows)]
-
-
-def test_a_condition_does_not_disturb_other_threads(catalog):
-    def ask(_):
-        for _ in range(50):
-            assert catalog.mask("year > 1990").any()
-            assert catalog.names([0, 1])[1]
-
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(ask, range(4)))

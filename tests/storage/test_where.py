@@ -11,7 +11,6 @@ from qkvsearch.data.catalog_columns import CatalogColumns
 from qkvsearch.errors import QkvError
 from qkvsearch.query.where import matching_positions
 from qkvsearch.query.where.guarded import TimeLimit, positions
-from qkvsearch.storage import Workspace
 
 # id: 4, 7, 8, 30, 100; year: 1999, 1950, 2004, 1995, none
 ALL = [4, 7, 8, 30, 100]
@@ -167,15 +166,6 @@ def test_the_guard_also_holds_where_an_expression_was_allowed_before(catalog, ke
     catalog.segments[0].db.execute(statement).fetchall()  # compiled without a guard, and cached
     with pytest.raises(QkvError, match="not authorized"):
         guarded(catalog)("hex(title) > 0")
-
-
-def test_a_reader_can_filter_after_another_build_was_published(tmp_path, make_contents):
-    workspace = Workspace(tmp_path)
-    workspace.publish(make_contents(), "build")
-    catalog = workspace.open().catalog
-    assert catalog.mask("year > 2000").sum() == 1
-    workspace.publish(make_contents(), "build")
-    assert catalog.mask("year > 2000").sum() == 1
 
 
 PYTHON = {"<": int.__lt__, "<=": int.__le__, "=": int.__eq__, "!=": int.__ne__, ">": int.__gt__}

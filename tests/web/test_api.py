@@ -134,9 +134,7 @@ def test_of_many_wrong_filters_the_first_is_reported():
     ("asked", "expected"),
     [
         ("explain/search?q=bread", True),
-        ("explain/similar?items=v018", True),
         ("search?q=bread&explain=true", True),
-        ("search?q=bread&snippet=true", True),
         ("search?q=bread&matches=true", True),
         ("search?q=bread", False),
     ],

@@ -93,16 +93,6 @@ def test_by_keyboard_alone(visit, site, taught, expect):
         page.wait_for_url(f"**/learn/{QUICK}")
 
 
-def test_a_workbench_computes_as_in_the_file(visit, site):
-    with visit(site, f"/learn/{QUICK}") as page:
-        bench = page.locator(f'[data-bench="{QUICK}.layer"]')
-        cell = bench.locator('table[data-given="inputs"] input').first
-        before = bench.locator('table[data-step="outputs"]').inner_text()
-        cell.fill("3")
-        cell.press("Enter")
-        assert bench.locator('table[data-step="outputs"]').inner_text() != before
-
-
 def test_storage_that_is_damaged_or_forbidden_stops_nothing(visit, site):
     with visit(site, f"/learn/{QUICK}") as page:
         for kept in (

@@ -328,10 +328,3 @@ def test_answers_do_not_overtake_each_other(at, until, rested):
         held[0].continue_()
         page.locator("#box-list [role=option]", has_text="Toy").first.wait_for()
         assert ["q=toy&" in url for url in asked_for] == [True]
-
-
-def test_chinese(at):
-    with at("/recommend?lang=zh&user=u001") as page:
-        assert page.evaluate("document.documentElement.lang") == "zh-Hans"
-        page.locator("#hits .title").first.click()
-        page.locator("#hits .sum").wait_for()
