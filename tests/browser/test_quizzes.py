@@ -109,28 +109,20 @@ def test_answers_and_what_is_covered_are_there_after_a_reload(browsing, lesson_f
         assert weights.locator("table").is_visible()
 
 
-def test_whether_it_is_an_answer_is_judged_as_python_judges_it(course, visit, lesson_file):
+def test_an_answer_is_judged_as_python_judges_it(course, visit, lesson_file):
     quizzes = [quiz for one in course.values() for quiz in one.quizzes if not quiz.choices]
     with visit(lesson_file("masks")) as page:
         for quiz in [*quizzes, *TYPED]:
             judged = page.evaluate(IS_ONE, [ANSWERS, asked(quiz)])
             assert judged == [not quiz.complaint(text) for text in ANSWERS], quiz.name
-
-
-IS_ONE = "([given, quiz]) => given.map(text => numbers.isAnswer(text, quiz))"
-
-
-def test_an_answer_is_judged_as_python_judges_it(course, visit, lesson_file):
-    quizzes = [quiz for one in course.values() for quiz in one.quizzes if not quiz.choices]
-    odd = [*NOT_FINITE, *TYPED]
-    with visit(lesson_file("masks")) as page:
-        for quiz in [*quizzes, *odd]:
+        for quiz in [*quizzes, *NOT_FINITE, *TYPED]:
             given = [*ANSWERS, quiz.solution, right_answer(quiz)]
             judged = page.evaluate(JUDGE, [given, asked(quiz), say("none")])
             assert judged == [quiz.is_right(text) for text in given], quiz.name
             assert judged[-2:] == [True, True], quiz.name
 
 
+IS_ONE = "([given, quiz]) => given.map(text => numbers.isAnswer(text, quiz))"
 JUDGE = "([given, quiz, none]) => given.map(text => numbers.isRight(text, quiz, none))"
 
 
