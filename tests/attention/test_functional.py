@@ -17,7 +17,6 @@ from qkvsearch.attention import (
     attention,
     cap,
     cosine_score,
-    dot_score,
     hide,
     padding_mask,
     softmax,
@@ -63,18 +62,6 @@ def test_minus_infinity_wins_over_whatever_it_is_added_to():
     with np.errstate(invalid="ignore"):  # −∞ + ∞ is NaN elsewhere
         np.testing.assert_array_equal(add(scores, mask), mask)
     np.testing.assert_array_equal(hide(scores, [False] * 4), mask)
-
-
-@pytest.mark.parametrize("n", [6, 600], ids=["at once", "block by block"])
-def test_under_a_look_ahead_mask_no_window_shows_what_comes_later(n):
-    x, later = random(n, 4), random(n, 4, seed=1)
-    half = n // 2
-    later[:half] = x[:half]
-    before, after = (
-        attention(each, each, each, is_causal=True, window=(None, 2)) for each in (x, later)
-    )
-    np.testing.assert_allclose(before[:half], after[:half], rtol=1e-12)
-    assert not np.allclose(before[half:], after[half:])
 
 
 # --- the definition ---
@@ -188,11 +175,6 @@ def test_no_keys_make_every_row_empty(normalize, empty_rows):
         np.testing.assert_array_equal(blocks, output)
 
 
-def test_no_keys_raise_when_empty_rows_do():
-    with pytest.raises(ValueError, match="nothing to attend to among its 0 keys"):
-        attend(random(3, 2), random(0, 2), random(0, 4), empty_rows="raise")
-
-
 def test_vectors_of_width_0_attend_evenly():
     np.testing.assert_array_equal(attend(np.ones((1, 0)), np.ones((2, 0)), [[1.0], [3.0]]), [[2.0]])
 
@@ -222,20 +204,6 @@ def test_the_result_has_the_inputs_dtype(dtypes, expected, score):
     }
     output, weights = attend(q, k, v, return_weights=True, **options)
     assert output.dtype == weights.dtype == attend(q, k, v, **options).dtype == expected
-
-
-@pytest.mark.parametrize(
-    "verb",
-    [
-        lambda x: dot_score(x, x, np.float64(2)),
-        lambda x: cosine_score(x, x, np.float64(2)),
-        lambda x: AdditiveScore(np.eye(3), np.eye(3), [1.0, 2.0, 3.0])(x, x, np.float64(2)),
-        lambda x: cap(x, np.float64(2)),
-        lambda x: softmax(x, np.float64(2)),
-    ],
-)
-def test_a_float64_option_does_not_widen_float32(verb):
-    assert verb(np.eye(3, dtype=np.float32)).dtype == np.float32
 
 
 def test_float16_is_computed_in_float32():
@@ -401,12 +369,9 @@ HEADS = np.ones((4, 3, 2))
         ((TOKENS,) * 3, {"empty_rows": "one"}, ValueError, r"zero, uniform, nan, raise, got 'one'"),
         ((TOKENS,) * 3, {"softcap": -1}, ValueError, r"softcap must be positive.*got -1"),
         ((TOKENS,) * 3, {"window": (-1, 0)}, ValueError, r"left side.*got -1; None is unlimited"),
-        ((TOKENS,) * 3, {"softcap": NAN}, ValueError, r"softcap must be positive"),
-        ((TOKENS,) * 3, {"window": (5.0, 0)}, TypeError, r"left must be a whole number, got 5\.0"),
         ((TOKENS,) * 3, {"window": 5}, ValueError, r"window must be a pair \(left, right\), got 5"),
         ((TOKENS,) * 3, {"causal_offset": 2.0, "is_causal": True}, TypeError, r"whole .* 2\.0"),
         ((TOKENS,) * 3, {"block_size": 0}, ValueError, r'"auto" or a positive integer, got 0'),
-        ((TOKENS,) * 3, {"block_size": 2.0}, ValueError, r"positive integer, got 2\.0"),
         ((TOKENS,) * 3, {"score": AdditiveScore(np.eye(3), np.eye(2, 3), np.ones(3))}, ValueError,
          r"w_query takes a query of width 3, got \(4, 2\)"),
         ((TOKENS,) * 3, {"score": AdditiveScore(np.eye(2), np.eye(3, 2), np.ones(2))}, ValueError,

@@ -56,12 +56,11 @@ def test_a_map_has_rows_of_100_percent_or_names_the_largest(attend, monkeypatch)
     [
         (TEXT,),
         (TEXT, "--focus", "season"),
-        ("deep <PAD> sea", "--mask", "padding"),
         ("注意 sea 🚀 deep", "--mask", "causal"),
     ],
     ids=str,
 )
-@pytest.mark.parametrize("columns", [40, 60, 80, 200])
+@pytest.mark.parametrize("columns", [40, 80])
 def test_everything_fits_the_window(attend, monkeypatch, columns, asked):
     from rich.cells import cell_len
 
@@ -105,19 +104,8 @@ def test_a_word_in_focus_has_a_table_with_layer_and_head_where_there_are_layers(
     ]
 
 
-def test_without_layers_focus_works_on_the_plain_attention(qkv, videos_path):
-    run = ("-w", videos_path, "attend", "guitar bass fishing", "--format", "json")
-    pairs = {(row["query"], row["key"]): row["weight"] for row in qkv(*run).json()}
-    rows = qkv(*run, "--focus", "bass").json()
-    assert {row["key"]: row["weight"] for row in rows} == {
-        key: pairs["bass", key] for key in ("guitar", "fishing")
-    }
-    assert "layer" not in rows[0]
-
-
-@pytest.mark.parametrize("asked", [("--layer", 0), ("--head", 1)])
-def test_without_layers_a_head_cannot_be_chosen(qkv, videos_path, asked):
-    answer = qkv("-q", "-w", videos_path, "attend", "guitar bass", *asked)
+def test_without_layers_a_head_cannot_be_chosen(qkv, videos_path):
+    answer = qkv("-q", "-w", videos_path, "attend", "guitar bass", "--head", 1)
     assert (answer.code, answer.stdout) == (1, "")
     assert "the encoder here is corpus" in answer.stderr
     assert "--encoder minilm" in answer.stderr
@@ -127,7 +115,6 @@ def test_without_layers_a_head_cannot_be_chosen(qkv, videos_path, asked):
     ("asked", "code", "said"),
     [
         (("--layer", 2), 1, "no layer 2: there are layers 0 to 1"),
-        (("--head", -1), 1, "no head -1: there are heads 0 to 2"),
         (("--head", "most"), 2, "'most' is not a valid integer"),
         (("--focus", "seal"), 1, "did you mean sea"),
         (("--encoder", "minlm"), 1, "did you mean minilm"),

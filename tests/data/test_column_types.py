@@ -220,11 +220,6 @@ def test_what_is_infinite_is_no_number():
     assert column.changed == {"emptied: no number": 3}
 
 
-def test_a_year_is_a_number_and_so_are_0_and_1():
-    assert numbers("1995", "2001") == [1995, 2001]
-    assert numbers("0", "1", "1") == [0, 1, 1]
-
-
 # How a number is written in several countries: separator of thousands, decimal separator, around.
 LOCALES = [
     (",", ".", "{}"), (".", ",", "{}"), (" ", ",", "{} €"), ("\u202f", ",", "{}"), ("'", ".", "{}"),

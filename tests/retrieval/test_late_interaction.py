@@ -1,11 +1,9 @@
 """The second pass: attention of a query's words over the words of the best items."""
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_matrix
 
 from qkvsearch.attention import attention
 from qkvsearch.retrieval import Components, ScoreComponent, Scores, fuse
@@ -17,12 +15,11 @@ from qkvsearch.text import text_encoder
 from qkvsearch.text.analysis import Analyzer
 from qkvsearch.text.labelled import LEVELS, LabelledVectors, quantize_int8
 from qkvsearch.text.learned.corpus_encoders import CorpusEncoder
-from qkvsearch.text.pretrained import static, transformer_encoder
+from qkvsearch.text.pretrained import static
 from qkvsearch.text.pretrained.static import StaticEncoder
 from qkvsearch.text.pretrained.transformer_encoder import TransformerEncoder
 from qkvsearch.text.text_encoder import EncodedItems, encode_items, encoded_with_tokens
-from qkvsearch.text.token_encoder import TokenEncoder
-from qkvsearch.text.vocabulary import Vocabulary, count_terms
+from qkvsearch.text.vocabulary import count_terms
 
 N_ITEMS, D = 60, 8
 EMPTY = 7
@@ -300,14 +297,6 @@ def test_a_token_less_similar_by_the_temperature_gets_an_eth_of_the_weight(lexic
     assert second.scores(np.array([0]))[0] == pytest.approx(expected, abs=2e-6)
 
 
-def test_a_word_meets_itself_at_similarity_1_without_context(lexical):
-    encoder = static_encoder()
-    keys = late.token_keys(late.item_tokens(encoder, [TITLES]), encoder.table)
-    query = encoder.read("sea").tokens
-    second = late.late_interaction(query, keys, lexical, partial(str), temperature=1e-6)
-    assert second.scores(np.array([1, 5])).tolist() == [1, 1]
-
-
 def test_many_texts_give_the_vectors_of_each(tiny_bert):
     encoder = TransformerEncoder.from_folder(tiny_bert)
     done = []
@@ -335,11 +324,6 @@ def test_a_long_item_keeps_its_first_tokens(monkeypatch):
     assert [len(rows) for rows in found] == [2, 2, 2, 0, 2, 2]
 
 
-def test_a_catalog_of_counts_alone_is_enough_for_idf():
-    keys = LexicalKeys.from_counts(Vocabulary.of(["sea"]), csr_matrix(np.ones((4, 1), np.float32)))
-    assert late.idf(["sea"], keys)[0] == pytest.approx(np.log1p(0.5 / 4.5))
-
-
 def test_keys_and_tokens_of_items_come_from_one_reading(encoder, monkeypatch):
     """Whatever the number of items that are held at a time."""
     fields, steps = [TITLES, TAGS], []
@@ -365,25 +349,6 @@ def test_keys_and_tokens_of_items_come_from_one_reading(encoder, monkeypatch):
         np.testing.assert_allclose(rows.astype(int), like.astype(int), atol=1)
     if encoder.is_pretrained:
         assert steps[-1] == ("encoding with head", 12, 12)
-
-
-def test_texts_are_read_some_at_a_time(encoder, monkeypatch):
-    """So that the tokens of a large catalog need no memory; what is found does not depend on it."""
-    whole = [*late.item_tokens(encoder, [TITLES, TAGS])]
-    for module in (transformer_encoder, static):
-        monkeypatch.setattr(module, "BATCH", 4)
-    read, steps = [], []
-    monkeypatch.setattr(transformer_encoder, "whole", lambda text: read.append(text) or text)
-    found = late.item_tokens(encoder, [TITLES, TAGS], lambda *step: steps.append(step))
-    assert not read
-    first = next(found)
-    if isinstance(encoder, TransformerEncoder):
-        assert len(read) == 4
-    for rows, like in zip([first, *found], whole, strict=True):
-        np.testing.assert_allclose(rows.astype(int), like.astype(int), atol=1)
-    if not isinstance(encoder, TokenEncoder):
-        assert steps[-1] == ("reading tokens", 12, 12)
-        assert [done for _, done, _ in steps] == sorted(done for _, done, _ in steps)
 
 
 def test_many_texts_read_at_once_have_the_rows_of_each(monkeypatch):

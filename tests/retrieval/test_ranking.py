@@ -70,12 +70,6 @@ def test_equal_scores_share_the_weight_equally():
     assert [hit.id for hit in ranking] == ["i0", "i1", "i2", "i3"]
 
 
-def test_a_lower_temperature_gives_more_weight_to_the_first():
-    weights = [rank(head_of([1, 2, 3]), names, k=1, temperature=t)[0].weight for t in (9, 1, 0.1)]
-    assert weights == sorted(weights)
-    assert weights[-1] == pytest.approx(1, abs=1e-4)
-
-
 def test_no_head_gives_no_hits():
     ranking = rank(None, names, k=5)
     assert list(ranking) == []
@@ -88,13 +82,6 @@ def test_k_of_zero_gives_no_hits_and_still_counts_the_candidates():
     ranking = rank(head_of([1, 2]), names, k=0)
     assert len(ranking) == 0
     assert ranking.n_candidates == 2
-
-
-def test_records_have_the_documented_fields_first_and_only_those_that_apply():
-    (record,) = rank(head_of([1]), names, k=1).to_records()
-    assert list(record) == ["rank", "id", "title", "score", "weight", "heads"]
-    plain = [type(record[name]) for name in ("rank", "score", "weight")]
-    assert plain == [int, float, float]
 
 
 def test_explain_lists_the_largest_part_first_and_adds_up():
@@ -121,12 +108,6 @@ def test_annotated_fills_one_field_of_each_hit_and_changes_nothing_else():
     assert [hit.predicted_rating for hit in rated] == [4.5, 3.0]
     assert [hit.id for hit in rated] == [hit.id for hit in ranking]
     assert ranking[0].predicted_rating is None
-
-
-def test_a_frame_has_one_row_a_hit():
-    frame = rank(head_of([1, 5]), names, k=2).to_frame()
-    assert frame["id"].tolist() == ["i1", "i0"]
-    assert frame["rank"].tolist() == [1, 2]
 
 
 # --- as it shows itself ---

@@ -79,12 +79,6 @@ def test_more_words_than_anyone_reads_are_refused(plain):
         attend(plain, "guitar " * 600)
 
 
-def test_words_beyond_the_limit_are_left_out_and_said(tiny):
-    reading = tiny.attend("deep " * 12 + "water")
-    assert len(reading.tokens) == 12
-    assert "water" in reading.left_out
-
-
 def test_words_are_their_pieces_from_the_mean_to_the_sum(tiny):
     reading = tiny.attend(TEXT)
     assert reading.words == WORDS
@@ -183,11 +177,3 @@ def test_cosines_are_those_of_the_models_own_vectors(tiny):
 def test_texts_without_a_word_in_common_are_said(tiny):
     with pytest.raises(QkvError, match="no word is in both"):
         compare(tiny.attend("deep"), tiny.attend("sea ."))
-
-
-def test_an_encoder_that_is_not_there_says_what_to_do(monkeypatch, tmp_path):
-    monkeypatch.setenv("QKVSEARCH_MODELS", str(tmp_path))
-    with pytest.raises(QkvError, match="qkvsearch model fetch minilm"):
-        pretrained("minilm")
-    with pytest.raises(QkvError, match="did you mean minilm"):
-        pretrained("minlm")

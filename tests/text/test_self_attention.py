@@ -3,11 +3,9 @@
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qkvsearch.errors import QkvError
 from qkvsearch.text.encoded_text import COSINE_SCALE, MASKS, attend_without_layers
 from qkvsearch.text.labelled import PADDING, LabelledVectors
 
@@ -54,11 +52,6 @@ def test_weights_are_the_softmax_of_scaled_cosines_and_outputs_their_mix():
     powers = np.exp(COSINE_SCALE * unit @ unit.T)
     np.testing.assert_allclose(attended.weights, powers / powers.sum(axis=1, keepdims=True))
     np.testing.assert_allclose(attended.outputs, attended.weights @ text.vectors)
-
-
-def test_an_unknown_mask_names_the_known_ones():
-    with pytest.raises(QkvError, match="none, padding, causal"):
-        self_attend(text_of("ab"), "triangle")
 
 
 def test_records_and_frame_hold_every_pair():

@@ -136,10 +136,5 @@ def test_what_cannot_be_asked(asked, asks, status, says):
     assert says in asked(status=status, **asks)["detail"]
 
 
-def test_a_layer_that_is_not_there(asked, installed):
-    refused = asked(text="sea", encoder="minilm", layer=2, status=400)
-    assert refused["detail"] == "no layer 2: there are layers 0 to 1"
-
-
 def test_the_page_names_the_encoders(client, installed):
     assert '"encoders": ["minilm", "lsa"]' in client.get("/attend").text
