@@ -3,8 +3,6 @@
 import random
 import re
 from contextlib import contextmanager
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -26,10 +24,7 @@ from qkvsearch.data.files.frames import as_text
 from qkvsearch.data.files.tables import read_encoded, read_table
 from qkvsearch.data.sources import read_source
 from qkvsearch.errors import DataError
-
-SPEC = spec_from_file_location("messy", Path(__file__).with_name("messy.py"))
-messy = module_from_spec(SPEC)
-SPEC.loader.exec_module(messy)
+from tests.data.messy import messy_table
 
 ITEMS = pd.DataFrame({"id": ["1", "2", "u1"], "title": ["a", "b", "c"]})
 CELLS = {
@@ -174,15 +169,15 @@ def without_rows(said):
 def test_messy_tables_in_pieces_are_the_tables_as_a_whole(tmp_path, in_pieces):
     pytest.importorskip("openpyxl")
     paths, wholes = [], []
-    for seed in range(0, 60, 3):
-        name, content = messy.messy_table(seed)
+    for seed in range(0, 60, 6):
+        name, content = messy_table(seed)
         paths.append(tmp_path / f"{seed}-{name}")
         paths[-1].write_bytes(content)
         wholes.append(state(read_source, paths[-1]))
     with in_pieces(4):
         for path, whole in zip(paths, wholes, strict=True):
             assert state(read_source, path) == whole, path.name
-    assert sum(whole.startswith("[") for whole in wholes) > 3
+    assert any(whole.startswith("[") for whole in wholes)
 
 
 def test_lines_that_are_too_long_are_counted_by_their_numbers_in_any_piece(tmp_path, in_pieces):

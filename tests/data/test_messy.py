@@ -1,19 +1,14 @@
 """Whatever is in a file: it is read, or one clear line says why not."""
 
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
-
 import pytest
 
 from qkvsearch.data.sources import read_source
 from qkvsearch.engine import build
 from qkvsearch.errors import DataError, QkvError
+from tests.data.messy import messy_table
 
 pytest.importorskip("openpyxl")
 pytest.importorskip("pyarrow")
-SPEC = spec_from_file_location("messy", Path(__file__).with_name("messy.py"))
-messy = module_from_spec(SPEC)
-SPEC.loader.exec_module(messy)
 
 # Of all tables, these are built too.
 BUILT = 20
@@ -26,7 +21,7 @@ def little_time(monkeypatch):
 
 def check(seed, folder):
     """Whether the table was read. Anything but a table and a `DataError` of one line fails."""
-    name, content = messy.messy_table(seed)
+    name, content = messy_table(seed)
     path = folder / name
     path.write_bytes(content)
     try:
@@ -44,8 +39,8 @@ def check(seed, folder):
 
 
 def test_messy_tables_are_read_or_refused_in_one_line(tmp_path):
-    read = [check(seed, tmp_path) for seed in range(120)]
-    assert 30 < sum(read) < 90
+    read = [check(seed, tmp_path) for seed in range(40)]
+    assert 10 < sum(read) < 30
 
 
 @pytest.mark.slow
@@ -59,7 +54,7 @@ def test_two_thousand_messy_tables(thousand, tmp_path):
 def test_what_can_be_read_can_be_built_and_asked(tmp_path):
     built = 0
     for seed in range(0, 2_000, BUILT):
-        name, content = messy.messy_table(seed)
+        name, content = messy_table(seed)
         (tmp_path / name).write_bytes(content)
         try:
             engine = build(tmp_path / str(seed), tmp_path / name, encoder="corpus")

@@ -242,6 +242,7 @@ def test_bytes_are_less_than_one_level_off_and_rows_add_up(script):
     assert np.abs(codes / LEVELS - weights).max() < 1 / LEVELS
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("own_models")
 def test_what_was_recorded_is_what_the_model_attends_to():
     if find("minilm") is None:

@@ -274,6 +274,7 @@ def test_a_sentence_without_words_is_refused():
         lesson("learning", Given(sentence="...", encoder="static"))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("own_models")
 class TestMinilm:
     @pytest.fixture(autouse=True)
