@@ -37,9 +37,7 @@ def test_estimated_scores_give_the_hits_of_exact_ones(n_groups):
 
     def hits(keys):
         heads = {"a": keys.head("a", query)}
-        fused = fuse_candidates(
-            heads, lambda h: fuse([*h.values()], [1]), Filter(mask, None, 10, groups)
-        )
+        fused = fuse_candidates(heads, lambda h: fuse([*h.values()], [1]), Filter(mask, 10, groups))
         return rank(fused[1], names, k=10, mask=mask, groups=groups)
 
     exact, estimated = hits(DenseKeys(keys)), hits(QuantizedKeys(keys, **quantize(keys)))

@@ -219,7 +219,7 @@ class OpenBuild:
         where_mask = candidates(self.catalog, self.n_items, where)
         mask = read_query.mask(where_mask, anyway)
         personal = None if user is None else preferences
-        item_filter = Filter(mask, where, n_needed, groups)
+        item_filter = Filter(mask, n_needed, groups)
         fused = self.texts.fused(read_query, names, fusion, personal, item_filter, anyway, prefix)
         if fused is not None and read_query.text.strip() and not anyway:
             fused = fused.above_mean()
@@ -337,7 +337,7 @@ class OpenBuild:
         n_needed = n_ranked(k, offset)
         n_pool = pool_size(n_needed, diversity)
         groups = groups_of(self.catalog, distinct)
-        item_filter = Filter(mask, where, n_pool, groups)
+        item_filter = Filter(mask, n_pool, groups)
         head = recommender.head(history, model, damping, item_filter, head_names(heads))
         pool = ranked(head, self.catalog.names, n_pool, temperature, mask, where, groups=groups)
         ranking = diverse(pool, self.models, diversity, n_needed).page(offset, min_weight)
@@ -418,7 +418,7 @@ class OpenBuild:
         excluded, more = positions_of(self.catalog, id_list("exclude", exclude))
         mask = candidates(self.catalog, self.n_items, where, [*positions, *excluded])
         groups = groups_of(self.catalog, distinct)
-        item_filter = Filter(mask, where, n_ranked(k, offset), groups)
+        item_filter = Filter(mask, n_ranked(k, offset), groups)
         ranking = ranked(
             Neighbours(self.texts, positions).fused(item_filter), self.catalog.names, k,
             temperature, mask, where, offset, min_weight, groups,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -22,12 +22,10 @@ MAX_WIDENED = 2**14
 class Filter:
     """Which items a query may find, and how many.
 
-    mask: bool (n_items,), None for all items. where: the condition in the mask, for a server that
-    can filter by it. k: the number of hits. groups: as `rank` has them.
+    mask: bool (n_items,), None for all items. k: the number of hits. groups: as `rank` has them.
     """
 
     mask: np.ndarray | None = None
-    where: Any = None
     k: int = 0
     groups: np.ndarray | None = None
 

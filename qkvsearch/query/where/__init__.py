@@ -115,15 +115,6 @@ def matching_in_all(
         ) from None
 
 
-def condition_tree(where: Where) -> tuple[Any, Mapping[str, Any]]:
-    """Return the tree and the values of a condition that was checked before."""
-    from qkvsearch.query.where.tree import numbered, read_tree
-
-    condition = _as_condition(where)
-    values = bound(condition.parameters)
-    return read_tree(numbered(condition.expression), values), values
-
-
 def cache_key(where: Where) -> Hashable:
     """Return a key that is equal for conditions with the same matches, whatever their time limit;
     None for a condition with invalid values.
