@@ -12,14 +12,14 @@ from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DataError
 from qkvsearch.evaluation import systems, tuning
 from qkvsearch.evaluation.recommend_protocol import evaluate_recommend
-from qkvsearch.evaluation.splits import split
+from qkvsearch.evaluation.splits import PROTOCOLS, split
 from qkvsearch.evaluation.tuning import Tuning, draw, tune
 from tests.evaluation.parts import pairs, protocols
 
 
-@pytest.fixture
-def shown(monkeypatch):
-    """For each fit, the pairs that it is shown and the settings."""
+@pytest.fixture(scope="module", params=PROTOCOLS)
+def searched(request, log):
+    """A protocol, a short search by it, and the pairs that each fit is shown."""
     fits = []
     original = ImplicitALS.fit
 
@@ -28,23 +28,43 @@ def shown(monkeypatch):
         fits.append(set(zip(users.tolist(), X.indices.tolist(), strict=True)))
         return original(self, X)
 
-    monkeypatch.setattr(ImplicitALS, "fit", spied)
-    return fits
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ImplicitALS, "fit", spied)
+        return request.param, tune(log, request.param, trials=3, k=5), fits
 
 
-@protocols
-def test_the_search_sees_neither_the_test_part_nor_the_validation_part(log, protocol, shown):
-    found = tune(log, protocol, trials=3)
+@pytest.fixture(scope="module")
+def progress():
+    """What `nine_trials` reports on its way."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def nine_trials(log, progress):
+    return tune(log, trials=9, progress=lambda *where: progress.append(where))
+
+
+def test_the_search_sees_neither_the_test_part_nor_the_validation_part(log, searched):
+    protocol, found, shown = searched
     parts = split(log, protocol)
     inner = split(parts.train, protocol, 1)
     n_searched = len(found.trials) - 1  # one is of neighbours alone
-    searched = shown[:n_searched]
-    assert all(fit == pairs(inner.train) for fit in searched)
+    of_trials, of_finalists = shown[:n_searched], shown[n_searched:]
+    assert all(fit == pairs(inner.train) for fit in of_trials)
     # as by a build: a first time without what the shares are learned from
-    assert all(fit <= pairs(parts.train) for fit in shown[n_searched:])
-    assert shown[n_searched:].count(pairs(parts.train)) == len(shown[n_searched:]) / 2 <= 2
+    assert all(fit <= pairs(parts.train) for fit in of_finalists)
+    assert of_finalists.count(pairs(parts.train)) == len(of_finalists) / 2 <= 2
     assert not pairs(parts.test) & set().union(*shown)
-    assert not pairs(inner.test) & set().union(*searched)
+    assert not pairs(inner.test) & set().union(*of_trials)
+
+
+def test_what_is_found_is_never_worse_on_the_validation_part(searched):
+    _, found, _ = searched
+    finished = [trial for trial in found.trials if trial.share == 1]
+    assert found.metric == "ndcg@5"
+    assert found.validation["tuned"] == max(trial.figure for trial in finished)
+    assert found.validation["default"] == found.trials[0].figure
+    assert found.trials[0].settings == {}
 
 
 @protocols
@@ -68,19 +88,9 @@ def test_texts_are_learned_from_by_what_each_fit_is_shown(
     assert finalists == [set(parts.train.items.tolist())] * len(finalists) != []
 
 
-@protocols
-def test_what_is_found_is_never_worse_on_the_validation_part(log, protocol):
-    found = tune(log, protocol, trials=9, k=5)
-    finished = [trial for trial in found.trials if trial.share == 1]
-    assert found.metric == "ndcg@5"
-    assert found.validation["tuned"] == max(trial.figure for trial in finished)
-    assert found.validation["default"] == found.trials[0].figure
-    assert found.trials[0].settings == {}
-
-
-def test_better_settings_in_use_are_not_given_up_for_worse_ones(log):
+def test_better_settings_in_use_are_not_given_up_for_worse_ones(log, nine_trials):
     """What another search found is judged beside the default, by both parts."""
-    good = tune(log, trials=9)
+    good = nine_trials
     assert good.settings
     found = tune(log, trials=1, in_use=good.settings)
     assert found.settings == found.in_use == good.settings
@@ -101,13 +111,12 @@ def test_settings_in_use_that_are_worse_than_the_default_give_way_to_it(log):
     assert found.difference > 0
 
 
-def test_a_third_of_each_round_goes_on_and_the_default_is_in_the_last(log):
-    counted = []
-    found = tune(log, trials=9, progress=lambda *where: counted.append(where))
-    assert counted[16] == ("trying settings", 17, 17)
-    assert counted[17] == ("judging by the test part", 0, 2)
+def test_a_third_of_each_round_goes_on_and_the_default_is_in_the_last(nine_trials, progress):
+    assert progress[16] == ("trying settings", 17, 17)
+    assert progress[17] == ("judging by the test part", 0, 2)
     by_share = {
-        share: [t for t in found.trials if t.share == share] for share in tuning.ITERATION_SHARES
+        share: [t for t in nine_trials.trials if t.share == share]
+        for share in tuning.ITERATION_SHARES
     }
     first, second, last = by_share.values()
     assert [len(first), len(second), len(last)] == [9, 3, 5]
@@ -120,8 +129,8 @@ def test_a_third_of_each_round_goes_on_and_the_default_is_in_the_last(log):
     assert 0 in {trial.number for trial in last}
 
 
-def test_figures_of_the_test_part_are_those_of_evaluate(log):
-    found = tune(log, trials=9)
+def test_figures_of_the_test_part_are_those_of_evaluate(log, nine_trials):
+    found = nine_trials
     for who, settings in (("default", {}), ("tuned", found.settings)):
         expected = evaluate_recommend(log, settings=settings).metrics["ndcg@10"]
         assert found.test[who] == pytest.approx(expected, abs=1e-12)
@@ -134,9 +143,9 @@ def test_the_same_seed_gives_the_same_result_on_one_thread_and_on_two(log):
     found = []
     for threads in (1, 2):
         with threadpool_limits(threads):
-            found.append(tune(log, "strong", trials=4).to_dict())
+            found.append(tune(log, "strong", trials=2).to_dict())
     assert found[0] == found[1] == json.loads(json.dumps(found[0]))
-    other = tune(log, "strong", trials=4, random_state=1)
+    other = tune(log, "strong", trials=2, random_state=1)
     assert other.trials[1].settings != found[0]["trials"][1]["settings"]
 
 
@@ -236,13 +245,13 @@ def test_a_log_that_cannot_be_split_twice_is_refused():
         tune(log)
 
 
-def test_of_many_users_a_sample_is_judged_and_that_is_said(log, monkeypatch):
-    every = tune(log, trials=3)
+def test_of_many_users_a_sample_is_judged_and_that_is_said(log, nine_trials, monkeypatch):
+    every = nine_trials
     assert every.users == every.eligible_users > 80
     assert every.notes == []
     monkeypatch.setattr(tuning, "MAX_USERS", 30)
-    some = tune(log, trials=3)
+    some = tune(log, trials=1)
     assert (some.users, some.eligible_users) == (30, every.users)
     (note,) = some.notes
     assert f"30 of {every.users} users, drawn at random" in note
-    assert some.to_dict() == tune(log, trials=3).to_dict()
+    assert some.to_dict() == tune(log, trials=1).to_dict()
