@@ -8,12 +8,13 @@ import pytest
 pa = pytest.importorskip("pyarrow")
 
 from qkvsearch._utils.validation import random_generator  # noqa: E402
-from qkvsearch.collaborative.confidences import Feedback  # noqa: E402
+from qkvsearch.collaborative.confidences import Feedback, usual_weights  # noqa: E402
 from qkvsearch.collaborative.implicit_als import (  # noqa: E402
     AlternatingLeastSquares,
     auto_strengths,
     principal_axes,
 )
+from qkvsearch.data.ids import Ids  # noqa: E402
 from qkvsearch.data.interactions import Interactions  # noqa: E402
 from qkvsearch.engines.spark import als, blocks, solving  # noqa: E402
 
@@ -182,3 +183,20 @@ def test_blocks_of_items_have_about_as_many_pairs():
 def test_a_block_of_items_is_never_without_pairs():
     np.testing.assert_array_equal(als.cuts_of(np.array([10, 0, 0]), 3), [0, 3])
     np.testing.assert_array_equal(als.cuts_of(np.array([0, 5, 0, 5, 0]), 2), [0, 2, 5])
+
+
+@pytest.mark.parametrize("n", [1, 1000, 1001])
+def test_the_usual_weights_come_from_sums_of_blocks(n):
+    rng = np.random.default_rng(0)
+    weights, items = rng.exponential(2, n).astype(np.float32), rng.integers(0, 4, n)
+    weights[::10] *= -1  # taken back
+    schema = pa.schema([("items", pa.binary()), ("weights", pa.binary())])
+    parts = zip(np.array_split(items.astype("i4"), 4), np.array_split(weights, 4), strict=True)
+    batches = [blocks.as_batch([{"items": i, "weights": w}], schema) for i, w in parts]
+    usual, of_items = blocks.usual_weights(Frame(batches), 4, 5)
+    log = Interactions.from_columns(
+        np.arange(n), items, weights=np.maximum(weights, 0), item_ids=Ids(map(str, range(5)))
+    )
+    expected = usual_weights(log)
+    assert usual == pytest.approx(expected[0])
+    np.testing.assert_allclose(of_items, expected[1], rtol=1e-6)

@@ -151,7 +151,7 @@ HISTORIES = (
     "ratings binary, times binary, weights binary, counts string"
 )
 HISTORIES_SCHEMA = arrow_schema(HISTORIES)
-POSITIVE = "weight float"
+HALF = 16  # bits
 
 
 DTYPES = {"indptr": "i8", "items": "i4", "ratings": "f4", "times": "i8", "weights": "f4"}
@@ -262,24 +262,40 @@ def count_pairs(row: Row, feedback: Feedback, n_items: int) -> Row:
 
 
 def usual_weights(blocks: DataFrame, n_blocks: int, n_items: int) -> tuple[float, np.ndarray]:
-    """Return what `confidences.usual_by_sums` does. No machine has to hold all weights."""
+    """Return what `confidences.usual_by_sums` does. No machine has to hold all weights.
+
+    Positive floats are in the order of their bits: the counts of their upper 16 bits tell the upper
+    bits of the median, and then those of the lower 16 bits the median itself.
+    """
     weights = blocks.select("items", "weights")
     sums = summed(weights.mapInArrow(mapped(sum_weights, ARRAY_SCHEMA, n_items), ARRAY), n_blocks)
-    each = weights.mapInArrow(positive_weights, POSITIVE)
-    median = each.selectExpr("percentile(ln(weight), 0.5)").collect()[0][0]
-    return usual_by_sums(median, *np.split(sums, 2))
+    uppers, counts, logs = np.split(sums, [1 << HALF, (1 << HALF) + n_items])
+    n = int(uppers.sum())
+    middle = []
+    for rank in {(n - 1) // 2, n // 2} if n else ():
+        upper = int(np.searchsorted(np.cumsum(uppers), rank, side="right"))
+        count = mapped(count_lower_bits, ARRAY_SCHEMA, upper)
+        lowers = summed(weights.mapInArrow(count, ARRAY), n_blocks)
+        lower = np.searchsorted(np.cumsum(lowers), rank - uppers[:upper].sum(), side="right")
+        bits = np.array([(upper << HALF) | int(lower)], dtype=np.uint32)
+        middle.append(np.log(bits.view(np.float32).astype(np.float64))[0])
+    return usual_by_sums(float(np.mean(middle)) if n else None, counts, logs)
 
 
 def sum_weights(row: Row, n_items: int) -> Row:
-    """Count the weights above 0 of each item, and sum their logarithms: float64 (2 · n_items,)."""
+    """Count the upper 16 bits of the weights above 0, and for each item these weights; and sum the
+    logarithms of the latter: float64 (2¹⁶ + 2 · n_items,).
+    """
     items, weights = array_of(row["items"], np.int32), array_of(row["weights"], np.float32)
     items, weights = items[weights > 0], weights[weights > 0]
+    uppers = np.bincount(weights.view(np.uint32) >> HALF, minlength=1 << HALF)
     logs = np.bincount(items, np.log(weights.astype(np.float64)), n_items)
-    return {"array": np.concatenate([np.bincount(items, minlength=n_items), logs])}
+    return {"array": np.concatenate([uppers, np.bincount(items, minlength=n_items), logs])}
 
 
-def positive_weights(batches: Batches) -> Batches:
-    """Yield the weights above 0, a row each."""
-    for row in each_row(batches):
-        weights = array_of(row["weights"], np.float32)
-        yield pa.RecordBatch.from_arrays([pa.array(weights[weights > 0])], ["weight"])
+def count_lower_bits(row: Row, upper: int) -> Row:
+    """Count the lower 16 bits of the weights above 0 that have these upper ones."""
+    weights = array_of(row["weights"], np.float32)
+    bits = weights[weights > 0].view(np.uint32)
+    lower = bits[bits >> HALF == upper] & ((1 << HALF) - 1)
+    return {"array": np.bincount(lower, minlength=1 << HALF).astype(np.float64)}
