@@ -51,13 +51,26 @@ class AttendParameters(Parameters):
     ] = None
 
 
+class HeadMap(BaseModel):
+    """A row adds up to 1; null is what the mask hides. layer, head: null where there are none."""
+
+    layer: int | None
+    head: int | None
+    weights: list[list[float | None]]
+
+
+class Cosines(BaseModel):
+    """The similarity of each shared word to itself in the other text: a row before any attention,
+    then one after each layer.
+    """
+
+    words: list[str]
+    cosines: list[list[float]]
+
+
 class Attention(BaseModel):
     """What an encoder's attention makes of a text. tokens: the pieces that it reads; owners: the
-    word of each. layers, heads: how many there are, 0 where there are none to choose from. maps:
-    the `weights` of each head, with its `layer` and `head`, null where there are none; a row adds
-    up to 1, and null is what the mask hides. against: the `words` that both texts have, and the
-    `cosines` of each with itself in the other text, a row before any attention, then one after each
-    layer.
+    word of each. layers, heads: how many there are, 0 where there are none to choose from.
     """
 
     encoder: str
@@ -68,8 +81,8 @@ class Attention(BaseModel):
     owners: list[int]
     layers: int
     heads: int
-    maps: list[dict[str, Any]]
-    against: dict[str, Any] | None
+    maps: list[HeadMap]
+    against: Cosines | None
 
 
 @router.get(

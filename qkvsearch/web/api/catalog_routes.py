@@ -1,6 +1,6 @@
 """`items`, `facets` and a user's history: what the catalog and the log contain."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
@@ -87,15 +87,30 @@ class FacetsParameters(Parameters):
     filter: Filters = ()
 
 
+class CountedColumn(BaseModel):
+    """A column that was counted. unit: seconds, minutes, hours, a currency, or ""."""
+
+    name: str
+    type: str
+    unit: str
+
+
+class AddressColumn(BaseModel):
+    """A column of web addresses. display: how the search page displays it."""
+
+    name: str
+    type: str
+    display: Literal["image", "link"]
+
+
 class FacetCounts(BaseModel):
-    """columns: the columns counted, with `name`, `type` and `unit`: seconds, minutes, hours, a
-    currency, or "". facets: for each column, how many items have each value. newest: the column
-    with the date of an item, if there is one. addresses: columns of web addresses, which are not
-    counted, with `name`, `type` and `display`: image or link, as the search page displays them.
+    """columns: the columns counted. facets: for each column, how many items have each value.
+    newest: the column with the date of an item, if there is one. addresses: columns of web
+    addresses, which are not counted.
     """
 
-    columns: list[dict[str, str]]
-    addresses: list[dict[str, str]]
+    columns: list[CountedColumn]
+    addresses: list[AddressColumn]
     facets: dict[str, dict[str, int]]
     newest: str | None
 

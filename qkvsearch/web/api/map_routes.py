@@ -17,7 +17,13 @@ from qkvsearch.engine.projection import ItemMap, MapPoint
 from qkvsearch.storage import StoredCatalog
 from qkvsearch.terminal import shorten
 from qkvsearch.web.api.request_parameters import Count, Parameters, Text
-from qkvsearch.web.api.responses import RequestService, as_json, check_count, described_by
+from qkvsearch.web.api.responses import (
+    RankedItem,
+    RequestService,
+    as_json,
+    check_count,
+    described_by,
+)
 
 router = APIRouter(tags=["map"])
 DECIMALS = 4
@@ -54,14 +60,52 @@ class MapParameters(Parameters):
     ] = True
 
 
+class ColourCodes(BaseModel):
+    """What the colours mean. codes: for each item the index of its label, -1 for none. kind:
+    "values", the most frequent first, or "ranges" of about as many items each.
+    """
+
+    column: str
+    kind: str
+    labels: list[str]
+    codes: list[int]
+
+
+class PlacedHit(RankedItem):
+    """A hit and its position."""
+
+    x: float
+    y: float
+
+
+class MapPosition(BaseModel):
+    """The position of a query or a user, and its best items by this head alone."""
+
+    x: float
+    y: float
+    hits: list[PlacedHit]
+
+
+class PlacedItems(BaseModel):
+    """Each list has an entry for each item. x, y: the farthest item is 1 from the middle."""
+
+    ids: list[str | int]
+    titles: list[str]
+    x: list[float]
+    y: list[float]
+
+
+class MapLabel(BaseModel):
+    """The words of a cluster of items, and its middle."""
+
+    words: str
+    x: float
+    y: float
+
+
 class MappedItems(BaseModel):
     """Items placed by t-SNE. neighbours_kept: the share of the ten items most similar to an item
-    that are among its ten nearest here. labels: the words of clusters, each with its middle (x, y).
-    items: `ids`, `titles`, `x` and `y`, with an entry for each item; the farthest is 1 from the
-    middle. colour: the `column`, its `labels`, and `codes`, for each item the index of its label,
-    -1 for none; the `kind` of labels is "values", the most frequent first, or "ranges" of about as
-    many items each. point: the position (x, y) of the query or the user, and its best `hits` by
-    this head alone, each with its position.
+    that are among its ten nearest here.
     """
 
     head: str
@@ -70,11 +114,11 @@ class MappedItems(BaseModel):
     built: str
     notes: list[str]
     neighbours_kept: float
-    labels: list[dict[str, Any]]
+    labels: list[MapLabel]
     n: int
-    items: dict[str, list[Any]] | None
-    colour: dict[str, Any] | None
-    point: dict[str, Any] | None
+    items: PlacedItems | None
+    colour: ColourCodes | None
+    point: MapPosition | None
 
 
 @router.get("/map", responses=described_by(MappedItems), summary="Draw the items in two dimensions")
