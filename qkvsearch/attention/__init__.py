@@ -4,10 +4,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from qkvsearch.attention.blockwise import Partial, partial_attention
     from qkvsearch.attention.functional import attention
     from qkvsearch.attention.masks import (
         exclusion_mask,
         hide,
+        keep_from_ignore,
         look_ahead_mask,
         padding_mask,
         window_mask,
@@ -17,22 +19,27 @@ if TYPE_CHECKING:
 
 # Imported on first use: a search takes its masks and the softmax from here, and no more.
 _HOMES = {
+    "blockwise": ("Partial", "partial_attention"),
     "functional": ("attention",),
-    "masks": ("exclusion_mask", "hide", "look_ahead_mask", "padding_mask", "window_mask"),
+    "masks": ("exclusion_mask", "hide", "keep_from_ignore", "look_ahead_mask", "padding_mask",
+              "window_mask"),
     "scores": ("AdditiveScore", "cap", "cosine_score", "dot_score"),
     "weights": ("softmax",),
-}
+}  # fmt: skip
 
 __all__ = [
     "AdditiveScore",
+    "Partial",
     "attention",
     "cap",
     "cosine_score",
     "dot_score",
     "exclusion_mask",
     "hide",
+    "keep_from_ignore",
     "look_ahead_mask",
     "padding_mask",
+    "partial_attention",
     "softmax",
     "window_mask",
 ]

@@ -6,7 +6,8 @@ is hidden, how scores become weights.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -51,6 +52,40 @@ class Inputs(NamedTuple):
             share_heads(cast(self.key, self.working), self.query),
             share_heads(cast(self.value, self.working), self.query),
         )
+
+    def batches(self, n_scores: int) -> Iterator[tuple[Any, Inputs]]:
+        """Yield these inputs in batches of about `n_scores` scores, with their index in the output.
+
+        They are split along the longest leading axis that no heads share, if there is one.
+        """
+        *lead, _, _ = self.shape
+        whole = [
+            axis - len(self.shape)
+            for axis in range(len(lead))
+            if all(_length(x, axis - len(self.shape)) in (1, lead[axis]) for x in self[:5])
+        ]
+        axis = max(whole, key=lambda axis: self.shape[axis], default=0)
+        if not whole or math.prod(self.shape) <= n_scores:
+            yield ..., self
+            return
+        length = self.shape[axis]
+        size = max(1, length * n_scores // math.prod(self.shape))
+        for start in range(0, length, size):
+            block = slice(start, start + size)
+            shape = (*self.shape[:axis], min(size, length - start), *self.shape[axis + 1 :])
+            q, k, v, mask, bias = (_along(x, axis, block) for x in self[:5])
+            index = (..., block, *[slice(None)] * (-axis - 1))
+            yield index, Inputs(q, k, v, mask, bias, shape, self.working, self.dtype)
+
+
+def _length(x: Array | None, axis: int) -> int:
+    """Return the length of an axis, counted from the end; 1 if x is None or has no such axis."""
+    return 1 if x is None or x.ndim < -axis else x.shape[axis]
+
+
+def _along(x: Any, axis: int, block: slice) -> Any:
+    """Return a block of x along an axis; an axis of length 1 is the same for all blocks."""
+    return x if _length(x, axis) == 1 else x[(..., block, *[slice(None)] * (-axis - 1))]
 
 
 def checked(query: Any, key: Any, value: Any, mask: Any, bias: Any) -> Inputs:

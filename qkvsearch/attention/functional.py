@@ -2,13 +2,16 @@
 
 `attend` is the formula, one line a step. Each step's operations have a file of their own: `scores`
 (how well a key answers a query), `masks` (which keys a query may attend to), `weights` (how much
-each key counts). `attention` computes many scores of NumPy arrays by `blockwise`, with the
-same result.
+each key counts). `attention` picks the fastest way to the same result: `blockwise` where
+there are many scores, PyTorch's fused kernel for its tensors.
 
 A weight of exactly 0 takes nothing from its value, even from an infinite or NaN one. float16 and
 bfloat16 are computed in float32; the result has the inputs' dtype, float64 for whole numbers.
 """
 
+import math
+import sys
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -16,9 +19,12 @@ import numpy.typing as npt
 
 from qkvsearch.attention import blockwise
 from qkvsearch.attention.arguments import AttentionOptions, Inputs, checked
-from qkvsearch.attention.array_api import Array, cast, namespace
+from qkvsearch.attention.array_api import Array, cast, is_numpy, namespace
 from qkvsearch.attention.scores import Score
 from qkvsearch.attention.weights import mix
+
+# The formula computes many small matrices in batches of at most this many scores: 4 MiB in float32.
+MANY_SCORES = 2**20
 
 
 class Steps(NamedTuple):
@@ -110,6 +116,55 @@ def _with_weights(
 
 def _output(inputs: Inputs, options: AttentionOptions, block_size: blockwise.BlockSize) -> Array:
     """Compute the output by the fastest path that gives the formula's numbers."""
+    if _fused_kernel_agrees(inputs, options):
+        return _fused(inputs, options)
     if blockwise.worthwhile(inputs, block_size):
         return blockwise.attend(inputs, options, block_size)
-    return cast(attend(*inputs.ready(), options).output, inputs.dtype)
+    if not is_numpy(inputs.query):
+        return cast(attend(*inputs.ready(), options).output, inputs.dtype)
+    output = np.empty((*inputs.shape[:-1], inputs.value.shape[-1]), inputs.dtype)
+    for index, batch in inputs.batches(MANY_SCORES):
+        batch_options = replace(options, mask=batch.mask, bias=batch.bias)
+        output[index] = attend(*batch.ready(), batch_options).output
+    return output
+
+
+def _fused_kernel_agrees(inputs: Inputs, options: AttentionOptions) -> bool:
+    """Return whether PyTorch's fused kernel computes this: softmax over dots of finite tensors.
+
+    The kernel has no cap and no other score, gives an empty row zeros at best, and lets a NaN of a
+    hidden key reach the output.
+    """
+    torch = sys.modules.get("torch")  # not imported, then no tensors either
+    return (
+        torch is not None
+        and isinstance(inputs.query, torch.Tensor)
+        and (options.score, options.normalize, options.softcap) == ("dot", "softmax", 0)
+        and options.empty_rows == "zero"
+        and min(inputs.shape) > 0
+        and all(bool(torch.isfinite(x).all()) for x in (inputs.query, inputs.key, inputs.value))
+    )
+
+
+def _fused(inputs: Inputs, options: AttentionOptions) -> Array:
+    """Compute `torch.nn.functional.scaled_dot_product_attention`: (..., Hq, L, dv), same device."""
+    from torch.nn.functional import scaled_dot_product_attention as kernel
+
+    xp = namespace(inputs.query)
+    *lead, _, _ = inputs.shape
+    q, k, v = (xp.broadcast_to(x, (*lead, *x.shape[-2:])) for x in inputs.ready())
+    is_plain = options.mask is options.bias is None
+    is_causal = is_plain and options.sides == (None, 0) and options.causal_offset == 0
+    if is_causal or (is_plain and options.sides == (None, None)):
+        output = kernel(q, k, v, is_causal=is_causal, scale=options.scale)
+    else:
+        # One for all batches and heads that share their mask and bias.
+        leads = [x.shape[:-2] for x in (options.mask, options.bias) if x is not None]
+        shape = (*np.broadcast_shapes(*leads), *inputs.shape[-2:])
+        zeros = xp.zeros(shape, dtype=inputs.working, device=q.device)
+        masked = options.visible(zeros)
+        empty = xp.all(masked == -math.inf, axis=-1, keepdims=True)
+        # A row of −∞ alone is NaN in some versions of the kernel, and has a NaN gradient in others.
+        mixed = kernel(q, k, v, attn_mask=xp.where(empty, zeros, masked), scale=options.scale)
+        output = xp.where(empty, xp.zeros_like(mixed), mixed)
+    return cast(output, inputs.dtype)

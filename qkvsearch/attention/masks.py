@@ -114,6 +114,20 @@ def exclusion_mask(size: int, excluded: npt.ArrayLike) -> Mask:
     return visible
 
 
+def keep_from_ignore(mask: npt.ArrayLike) -> Mask:
+    """Turn a mask where True = ignore (torch.nn.MultiheadAttention's) into one where True = keep.
+
+    Any shape, bool -> the same shape, bool. Raises TypeError where the mask is not boolean.
+
+    >>> keep_from_ignore([False, False, True])
+    array([ True,  True, False])
+    """
+    ignored = np.asarray(mask)
+    if ignored.dtype != bool:
+        raise TypeError(f"an ignore mask must be boolean, True = ignore, got {ignored.dtype}")
+    return ~ignored
+
+
 # --- hiding by a mask, a bias or a window; `out` is for NumPy alone, and may be `scores` itself ---
 
 
@@ -145,8 +159,8 @@ def as_mask(visible: Array) -> Array:
     if visible.dtype != namespace(visible).bool:
         raise TypeError(
             f"mask must be boolean, True = may attend, got {visible.dtype}: floats to add to the "
-            "scores go to `bias`, 0/1 numbers become a mask by .astype(bool), and ~mask turns a "
-            "mask where True = ignore into one"
+            "scores go to `bias`, 0/1 numbers become a mask by .astype(bool), and a mask where "
+            "True = ignore by masks.keep_from_ignore()"
         )
     return visible
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from qkvsearch.attention import AdditiveScore, attention, softmax
-from qkvsearch.attention.gradients import attention_vjp
 
 INF = np.inf
 Q, K, V = (np.random.default_rng(i).normal(size=(2, 4, n, 8)) for i, n in enumerate((5, 7, 7)))
@@ -99,14 +98,57 @@ def test_a_mask_of_numbers_is_refused_in_any_library(xp):
         attention(*(xp.asarray(x) for x in (Q, K, V)), mask=xp.asarray(np.ones((5, 7))))
 
 
-def test_gradients_flow_through_tensors():
+# --- PyTorch's own kernel ---
+
+
+def fused_calls(monkeypatch, **options):
     torch = library("torch")
-    given = [torch.asarray(x).requires_grad_() for x in (Q, K, V)]
-    output = attention(*given, mask=SOME)
-    output.square().sum().backward()
-    _, pull = attention_vjp(Q, K, V, mask=SOME)
-    for x, gradient in zip(given, pull(2 * output.detach().numpy()), strict=False):
-        np.testing.assert_allclose(x.grad, gradient, rtol=1e-9, atol=1e-12)
+    calls = []
+    kernel = torch.nn.functional.scaled_dot_product_attention
+    monkeypatch.setattr(
+        torch.nn.functional,
+        "scaled_dot_product_attention",
+        lambda *a, **k: calls.append(1) or kernel(*a, **k),
+    )
+    attention(*(torch.asarray(x) for x in (Q, K, V)), **options)
+    return len(calls)
+
+
+SAME = ("plain", "causal", "offset", "window", "mask", "bias", "both")
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_the_fused_kernel_is_used_where_it_means_the_same(monkeypatch, name):
+    assert fused_calls(monkeypatch, **OPTIONS[name]) == (name in SAME)
+    assert fused_calls(monkeypatch, return_weights=True, **OPTIONS[name]) == 0
+
+
+@pytest.mark.parametrize(("shape", "n_masks"), [((5, 7), 1), ((7,), 1), ((2, 1, 1, 7), 2)])
+def test_a_mask_that_batches_share_is_made_once_for_all_of_them(monkeypatch, shape, n_masks):
+    torch = library("torch")
+    masks = []
+    kernel = torch.nn.functional.scaled_dot_product_attention
+    monkeypatch.setattr(
+        torch.nn.functional,
+        "scaled_dot_product_attention",
+        lambda *a, **k: masks.append(k["attn_mask"]) or kernel(*a, **k),
+    )
+    mask = np.random.default_rng(3).random(shape) < 0.5
+    got = attention(*(torch.asarray(x) for x in (Q, K, V)), mask=torch.asarray(mask))
+    np.testing.assert_allclose(got, attention(Q, K, V, mask=mask))
+    assert [made.untyped_storage().nbytes() for made in masks] == [n_masks * 5 * 7 * 8]
+
+
+def test_gradients_flow_through_either_path():
+    torch = library("torch")
+    grads = []
+    for options in ({}, {"return_weights": True}):
+        given = [torch.asarray(x).requires_grad_() for x in (Q, K, V)]
+        output = attention(*given, mask=SOME, **options)
+        (output[0] if options else output).square().sum().backward()
+        grads.append([x.grad for x in given])
+    for fused_grad, dense_grad in zip(*grads, strict=True):
+        np.testing.assert_allclose(fused_grad, dense_grad, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])

@@ -9,7 +9,10 @@ from qkvsearch.attention import (
     attention,
     blockwise,
     dot_score,
+    functional,
+    partial_attention,
 )
+from qkvsearch.attention.functional import attend
 from tests.attention.numbers import random
 
 INF, NAN = np.inf, np.nan
@@ -137,6 +140,14 @@ def test_a_block_that_a_row_does_not_see_leaves_its_peak_alone(dense, options, s
     k[512:] = size
     v = random(900, 3, dtype="float32")
     np.testing.assert_allclose(attention(q, k, v, **options), dense(q, k, v, **options), atol=1e-5)
+    first, rest = (
+        partial_attention(
+            q, k[i:j], v[i:j], **{**options, "causal_offset": options.get("causal_offset", 0) - i}
+        )
+        for i, j in ((0, 512), (512, 900))
+    )
+    for merged in (first.merge(rest), rest.merge(first)):
+        np.testing.assert_allclose(merged.output(), dense(q, k, v, **options), atol=1e-5)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -218,11 +229,20 @@ def test_plain_float32_runs_in_compiled_code(dense, compiled_parts, scale):
 
 @pytest.mark.parametrize("options", [{}, {"mask": SMALL_MASK}, {"is_causal": True}])
 @pytest.mark.parametrize("heads", [1, 2, 6])
-def test_many_small_matrices_are_computed_block_by_block(dense, options, heads):
+def test_many_small_matrices_are_computed_together(
+    dense, compiled_parts, monkeypatch, options, heads
+):
+    monkeypatch.setattr(functional, "MANY_SCORES", 1000)
     q = random(700, 6, 10, 4, dtype="float32")
     k, v = (random(1, heads, 10, 4, dtype="float32", seed=i) for i in (1, 2))
     assert MANY < 700 * 6 * 100
+    seen = []
+    monkeypatch.setattr(
+        functional, "attend", lambda q, k, v, rule: seen.append(q.shape) or attend(q, k, v, rule)
+    )
     got = attention(q, k, v, **options)
+    assert len(seen) > 100
+    assert not compiled_parts
     np.testing.assert_allclose(got, dense(q, k, v, **options), atol=1e-5)
 
 

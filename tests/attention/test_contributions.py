@@ -27,6 +27,7 @@ def x():
         {"norm_first": True},
         {"activation": "gelu"},
         {"activation": "gelu_tanh", "norm_first": True},
+        {"n_key_heads": 2},
         {"bias": False},
         {"n_layers": 0},
     ],

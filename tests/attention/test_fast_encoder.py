@@ -106,6 +106,11 @@ def test_places_count_from_0_in_each_sequence():
         assert places.ravel().tolist() == list(range(n))
 
 
+def test_what_is_not_packed_is_refused():
+    with pytest.raises(ValueError, match="a key head for each head"):
+        encode_one(encoder_of(False, "relu", n_key_heads=1), sequences()[0])
+
+
 def test_an_error_while_chunks_are_taken_comes_through(monkeypatch):
     monkeypatch.setattr(module, "CHUNK_TOKENS", 4)
 

@@ -342,7 +342,7 @@ HEADS = np.ones((4, 3, 2))
     ("arrays", "options", "error", "message"),
     [
         ((TOKENS,) * 3, {"mask": np.ones((4, 4))}, TypeError,
-         r"mask must be boolean.*got float64.*`bias`.*~mask"),
+         r"mask must be boolean.*got float64.*`bias`.*masks\.keep_from_ignore\(\)"),
         ((TOKENS,) * 3, {"mask": [1, 1, 1, 0]}, TypeError, r"got int64.*\.astype\(bool\)"),
         ((TOKENS,) * 3, {"bias": [True] * 4}, TypeError, r"bias must be numbers.*bool.*`mask`"),
         ((TOKENS,) * 3, {"mask": [True] * 3}, ValueError,

@@ -19,6 +19,7 @@ from qkvsearch.attention.layers.transformer import (
     Decoder,
     DecoderLayer,
     Encoder,
+    EncoderLayer,
     MultiHeadAttention,
 )
 from tests.attention.numbers import random
@@ -28,6 +29,8 @@ from tests.attention.numbers import random
 EMPTY = {
     "multi head": (MultiHeadAttention.create(8, 2, rng=0), [(0, 5, 8)]),
     "no tokens": (MultiHeadAttention.create(8, 2, rng=0), [(3, 0, 8)]),
+    "shared heads": (MultiHeadAttention.create(8, 4, rng=0, n_key_heads=2), [(0, 5, 8)]),
+    "shared heads, no tokens": (MultiHeadAttention.create(8, 4, rng=0, n_key_heads=2), [(0, 8)]),
     "encoder": (Encoder.create(2, 8, 2, 16, rng=0), [(0, 5, 8)]),
     "encoder, no tokens": (Encoder.create(2, 8, 2, 16, rng=0, norm_first=True), [(0, 8)]),
     "decoder": (Decoder.create(2, 8, 2, 16, rng=0), [(0, 5, 8), (0, 3, 8)]),
@@ -100,6 +103,18 @@ def test_a_decoder_looks_ahead_where_it_is_told_to(kind):
     before = layer(x, memory, is_causal=False)[0]
     x[-1] += 1
     assert np.abs(layer(x, memory, is_causal=False)[0] - before).max() > 1e-4
+
+
+@pytest.mark.parametrize("kind", [EncoderLayer, DecoderLayer, Encoder, Decoder])
+def test_a_stack_may_share_key_heads(kind):
+    sizes = ([2] if kind in (Encoder, Decoder) else []) + [8, 4, 16]
+    stack = kind.create(*sizes, rng=0, n_key_heads=2, bias=False)
+    for layer in getattr(stack, "layers", [stack]):
+        for attention in (layer.attention, getattr(layer, "memory_attention", layer.attention)):
+            assert attention.n_key_heads == 2
+            assert attention.query.bias is None
+    arrays = state(stack).values()
+    assert len({id(array) for array in arrays}) == len(arrays)
 
 
 # --- weights by name ---

@@ -110,6 +110,11 @@ def test_float32_stays_float32(kind):
         (lambda: FeedForward.create(2, 2, 0, activation="tanh"), ValueError, "one of relu, gelu"),
         (lambda: MultiHeadAttention.create(8, 3, rng=0), ValueError, "do not divide into 3 heads"),
         (lambda: MultiHeadAttention.create(8, 0, rng=0), ValueError, "do not divide into 0 heads"),
+        (
+            lambda: MultiHeadAttention.create(8, 4, rng=0, n_key_heads=3),
+            ValueError,
+            r"widths \(8, 6, 6\) do not divide into 4 heads",
+        ),
         (lambda: Embedding(np.eye(3))([1.0]), TypeError, "ids must be whole numbers"),
         (lambda: Embedding(np.eye(3))([3]), ValueError, "0 … 2, got 3 to 3"),
         (lambda: Embedding(np.eye(3))([-1]), ValueError, "0 … 2, got -1"),

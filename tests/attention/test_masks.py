@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from qkvsearch.attention import (
     exclusion_mask,
+    keep_from_ignore,
     look_ahead_mask,
     padding_mask,
     window_mask,
@@ -63,6 +64,10 @@ def test_exclusion_of_nothing_is_not_mistaken_for_floats():
     assert exclusion_mask(0, []).shape == (0,)
 
 
+def test_keep_from_ignore_turns_every_entry_round():
+    assert keep_from_ignore([[True, False]]).tolist() == [[False, True]]
+
+
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
@@ -74,6 +79,7 @@ def test_exclusion_of_nothing_is_not_mistaken_for_floats():
         (lambda: exclusion_mask(3, [0, 3]), ValueError, r"between 0 and size - 1 = 2, got 3"),
         (lambda: exclusion_mask(3, [-1]), ValueError, r"between 0 and size - 1 = 2, got -1"),
         (lambda: exclusion_mask(2, [True, False]), TypeError, r"whole numbers, got bool"),
+        (lambda: keep_from_ignore([0, 1]), TypeError, r"must be boolean, True = ignore, got int64"),
     ],
 )
 def test_what_makes_no_sense_is_refused_by_name(call, error, message):

@@ -71,8 +71,9 @@ def _through_attention(
     weights = layer(shares.sum(axis=1), return_weights=True, **options)[1][:, rows]
     values = _through_linear(layer.value, shares)
     length, n, d_value = values.shape
-    d_head = d_value // layer.n_heads
-    values = values.reshape(length, n, layer.n_heads, d_head).transpose(2, 0, 1, 3)
+    d_head = d_value // layer.n_key_heads
+    values = values.reshape(length, n, layer.n_key_heads, d_head).transpose(2, 0, 1, 3)
+    values = values.repeat(layer.n_heads // layer.n_key_heads, axis=0)
     mixed = weights @ values.reshape(layer.n_heads, length, n * d_head)
     mixed = mixed.reshape(*mixed.shape[:2], n, d_head).transpose(1, 2, 0, 3)
     return _through_linear(layer.output, mixed.reshape(len(mixed), n, layer.n_heads * d_head))

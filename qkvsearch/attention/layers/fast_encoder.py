@@ -119,6 +119,8 @@ def encode_packed(
     lengths: int (n,), of each sequence. embed: called with a chunk, returns the input of the first
     layer, a new array, float32 (n_tokens, d). take: called with a chunk and its final vectors
     (n_tokens, d), from any thread and in any order. is_causal: as for `attention`.
+
+    Raises ValueError for layers with fewer key heads.
     """
     chunks = list(chunks_of(lengths))
     n_tokens = max((chunk.n_tokens for chunk in chunks), default=0)
@@ -139,6 +141,9 @@ def _through(
     encoder: Encoder, n_tokens: int, longest: int, passes: Any, is_causal: bool
 ) -> Callable[[Chunk, Array], Array]:
     """Return a function with its own buffers that takes a chunk's vectors through the layers."""
+    for layer in encoder.layers:
+        if layer.attention.n_key_heads != layer.attention.n_heads:
+            raise ValueError("packed layers have a key head for each head")
     buffers = Buffers(encoder, n_tokens, longest)
 
     def run(chunk: Chunk, x: Array) -> Array:

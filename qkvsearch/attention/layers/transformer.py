@@ -18,8 +18,9 @@ from qkvsearch.attention.layers.basic import Array, FeedForward, LayerNorm, Line
 class MultiHeadAttention:
     """Attention in several heads at once, each with its own projections of query, key and value.
 
-    query, key, value, output: Linear.
-    Vaswani et al. 2017, section 3.2.2.
+    query, key, value, output: Linear; a key with fewer outputs than the query has fewer heads,
+    each shared by n_heads / n_key_heads query heads.
+    Vaswani et al. 2017, section 3.2.2; shared key heads: Ainslie et al. 2023, section 2.2.
 
     >>> layer = MultiHeadAttention.create(8, n_heads=2, rng=0)
     >>> output, weights = layer(np.ones((3, 5, 8)), is_causal=True, return_weights=True)
@@ -34,21 +35,48 @@ class MultiHeadAttention:
     n_heads: int
 
     def __post_init__(self) -> None:
-        d_query, d_key, d_value = (len(x.weight) for x in (self.query, self.key, self.value))
-        if self.n_heads < 1 or d_query % self.n_heads or d_key != d_query or d_value % self.n_heads:
+        d_query, *widths = (len(x.weight) for x in (self.query, self.key, self.value))
+        if self.n_heads < 1 or d_query % self.n_heads or not self._heads_fit(*widths):
             raise ValueError(
-                f"a query, key and value of widths {(d_query, d_key, d_value)} do not divide into "
+                f"a query, key and value of widths {(d_query, *widths)} do not divide into "
                 f"{self.n_heads} heads"
             )
 
+    def _heads_fit(self, d_key: int, d_value: int) -> bool:
+        """Return whether key heads are as wide as query heads and serve equally many of them."""
+        n = self.n_key_heads
+        d_head = len(self.query.weight) // self.n_heads
+        return n > 0 and d_key == n * d_head and self.n_heads % n == 0 and d_value % n == 0
+
+    @property
+    def n_key_heads(self) -> int:
+        """The number of heads of key and value.
+
+        >>> MultiHeadAttention.create(8, n_heads=4, rng=0, n_key_heads=2).n_key_heads
+        2
+        """
+        return len(self.key.weight) * self.n_heads // len(self.query.weight)
+
     @classmethod
-    def create(cls, d_model: int, n_heads: int, rng: Rng, **linear: Any) -> MultiHeadAttention:
+    def create(
+        cls,
+        d_model: int,
+        n_heads: int,
+        rng: Rng,
+        *,
+        n_key_heads: int | None = None,
+        **linear: Any,
+    ) -> MultiHeadAttention:
         """Create random projections; `linear` (initializer, bias, dtype) is for `Linear.create`."""
         rng = np.random.default_rng(rng)
-        query, key, value, output = (
-            Linear.create(d_model, d_model, rng, **linear) for _ in range(4)
+        d_key = d_model if n_key_heads is None else d_model * n_key_heads // max(n_heads, 1)
+        return cls(
+            query=Linear.create(d_model, d_model, rng, **linear),
+            key=Linear.create(d_model, d_key, rng, **linear),
+            value=Linear.create(d_model, d_key, rng, **linear),
+            output=Linear.create(d_model, d_model, rng, **linear),
+            n_heads=n_heads,
         )
-        return cls(query, key, value, output, n_heads)
 
     def __call__(
         self, x: Array, memory: Array | None = None, *, return_weights: bool = False, **options: Any
@@ -80,13 +108,15 @@ class MultiHeadAttention:
     def heads(self, x: Array, memory: Array) -> tuple[Array, Array, Array]:
         """Return query heads of x (..., n_heads, L, d_head), key and value heads of the memory.
 
-        >>> layer = MultiHeadAttention.create(8, n_heads=4, rng=0)
+        >>> layer = MultiHeadAttention.create(8, n_heads=4, rng=0, n_key_heads=2)
         >>> [head.shape for head in layer.heads(np.ones((5, 8)), np.ones((7, 8)))]
-        [(4, 5, 2), (4, 7, 2), (4, 7, 2)]
+        [(4, 5, 2), (2, 7, 2), (2, 7, 2)]
         """
-        projected = self.query(x), self.key(memory), self.value(memory)
-        query, key, value = (split_heads(vectors, self.n_heads) for vectors in projected)
-        return query, key, value
+        return (
+            split_heads(self.query(x), self.n_heads),
+            split_heads(self.key(memory), self.n_key_heads),
+            split_heads(self.value(memory), self.n_key_heads),
+        )
 
     def attention_options(self, heads: tuple[Array, ...], **options: Any) -> dict[str, Any]:
         """Return the options of `attention`: mask and bias with an axis for heads."""
@@ -184,12 +214,16 @@ class EncoderLayer:
         norm_first: bool = False,
         epsilon: float = 1e-5,
         dtype: npt.DTypeLike = np.float32,
+        n_key_heads: int | None = None,
         **linear: Any,
     ) -> EncoderLayer:
-        """Create random weights; `linear` (initializer, bias) is for `Linear.create`."""
+        """Create random weights; `linear` (initializer, bias) is for `Linear.create`.
+
+        n_key_heads: as for `MultiHeadAttention.create`.
+        """
         rng, linear = np.random.default_rng(rng), {"dtype": dtype, **linear}
         return cls(
-            MultiHeadAttention.create(d_model, n_heads, rng, **linear),
+            MultiHeadAttention.create(d_model, n_heads, rng, n_key_heads=n_key_heads, **linear),
             LayerNorm.create(d_model, epsilon=epsilon, dtype=dtype),
             FeedForward.create(d_model, d_feedforward, rng, activation=activation, **linear),
             LayerNorm.create(d_model, epsilon=epsilon, dtype=dtype),
@@ -232,7 +266,11 @@ class DecoderLayer:
         cls, d_model: int, n_heads: int, d_feedforward: int, rng: Rng, **layer: Any
     ) -> DecoderLayer:
         """Create random weights; `layer` (activation, norm_first, epsilon and, for both attentions,
-        dtype, initializer, bias) as for `EncoderLayer.create`.
+        n_key_heads, dtype, initializer, bias) as for `EncoderLayer.create`.
+
+        >>> layer = DecoderLayer.create(8, n_heads=4, d_feedforward=16, rng=0, n_key_heads=2)
+        >>> layer.memory_attention.n_key_heads
+        2
         """
         rng = np.random.default_rng(rng)
         own = EncoderLayer.create(d_model, n_heads, d_feedforward, rng, **layer)
