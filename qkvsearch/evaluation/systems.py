@@ -26,6 +26,8 @@ from qkvsearch.errors import DataError, QkvError
 MAX_BLOCK = 1 << 24
 # EASE^R stores a number for each pair of items, 400 MB for 10,000, and takes n³ steps.
 MAX_EASE_ITEMS = 10_000
+# Neighbours as near as the last one all count up to this total, 270 MB.
+MAX_NEIGHBORS = 1 << 25
 
 NEXT_ITEM = "next-item"
 # Under the other protocols, held-out items may precede the history.
@@ -197,8 +199,8 @@ class ItemKNN(Baseline):
     confidence: few users in common count less. Deshpande and Karypis 2004, "Item-based top-N
     recommendation algorithms", section 4.1, with the shrinkage of Bell and Koren 2007.
 
-    Products are computed for pairs with a common user, in blocks of rows. Of neighbours that are
-    equally near, those of the first columns count.
+    Products are computed for pairs with a common user, in blocks of rows. Neighbours as near as the
+    last of the n_neighbors all count, up to 33 million neighbours in all.
 
     >>> X = csr_matrix([[1, 1, 0], [1, 1, 0], [0, 0, 1]])
     >>> ItemKNN(shrinkage=2).fit(X).scores(csr_matrix([[1, 0, 0]])).tolist()
@@ -218,17 +220,20 @@ class ItemKNN(Baseline):
         X.eliminate_zeros()
         columns = X.T.tocsr()
         norms = np.sqrt(np.asarray(columns.multiply(columns).sum(axis=1)).ravel())
-        blocks = []
+        limit = max(self.n_neighbors, MAX_NEIGHBORS // max(1, n_items))
+        blocks, n_dropped = [], 0
         for span in spans(n_items):
             cosines = columns[span] @ X
             rows = np.repeat(np.arange(span.start, span.stop), np.diff(cosines.indptr))
             cosines.data /= (norms[rows] * norms[cosines.indices]).astype(np.float32) + shrinkage
             cosines.data[cosines.indices == rows] = 0
-            _keep_largest(cosines, self.n_neighbors)
+            n_dropped += _keep_largest(cosines, self.n_neighbors, limit)
             blocks.append(cosines)
             self._report(span.stop, n_items)
         # Rows are liked items, columns candidates.
         self.similarities_ = vstack(blocks).T.tocsr()
+        if n_dropped:
+            self.left_out_ = f"{n_dropped:,} neighbours as near as others that are kept"
         return self
 
     def scores(self, histories: csr_matrix) -> np.ndarray:
@@ -268,7 +273,7 @@ class EASE(Baseline):
             weights[span] = (columns[span] @ selected).toarray()
         self._report(len(blocks), total)
         weights[np.diag_indices(n)] += np.float32(self.reg * X.data.mean())
-        weights = _inverse(weights)
+        _invert(weights)
         weights /= -np.diag(weights).copy()
         weights[np.diag_indices(n)] = 0
         self.weights_ = weights
@@ -305,31 +310,45 @@ def spans(n_items: int) -> list[slice]:
     return [slice(i, min(i + step, n_items)) for i in range(0, n_items, step)]
 
 
-def _keep_largest(rows: csr_matrix, k: int) -> None:
-    """Remove all but the k largest numbers of each row, in place; of equal ones the first stay."""
-    rows.sort_indices()
+def _keep_largest(rows: csr_matrix, k: int, limit: int) -> int:
+    """Remove all but the k largest numbers of each row, in place; return how many ties are removed.
+
+    Numbers equal to the k-th stay while a row has at most `limit`, then those of the first columns.
+    """
+    n_dropped = 0
     for start, end in pairwise(rows.indptr.tolist()):
         if end - start <= k:
             continue
         values = rows.data[start:end]
         kth_largest = np.partition(values, -k)[-k]
-        equal = np.flatnonzero(values == kth_largest)
-        values[equal[k - np.count_nonzero(values > kth_largest) :]] = 0
         values[values < kth_largest] = 0
+        excess = int(np.count_nonzero(values)) - limit
+        if excess > 0:
+            ties = np.flatnonzero(values == kth_largest)
+            last = np.argsort(-rows.indices[start:end][ties], kind="stable")[:excess]
+            values[ties[last]] = 0
+            n_dropped += excess
     rows.eliminate_zeros()
+    return n_dropped
 
 
-def _inverse(matrix: np.ndarray) -> np.ndarray:
-    """Return the inverse of a symmetric positive definite matrix, by Cholesky decomposition."""
-    # With one BLAS thread, the last bits do not depend on the number of threads.
+def _invert(matrix: np.ndarray) -> None:
+    """Invert a symmetric positive definite matrix in place, by Cholesky decomposition."""
+    # LAPACK stores matrices by column, so that `.T` costs no copy. With one BLAS thread, the last
+    # bits do not depend on the number of threads.
     with one_blas_thread():
-        # LAPACK stores matrices by column, so that `.T` costs no copy.
-        factor, failed = spotrf(matrix.T, lower=1, overwrite_a=1)
+        factor, failed = spotrf(matrix.T, lower=1, clean=0, overwrite_a=1)
         if not failed:
             inverse, failed = spotri(factor, lower=1, overwrite_c=1)
     if failed:
         raise DataError("EASE^R cannot be solved: the confidences are too far apart")
-    return np.asarray(np.tril(inverse) + np.tril(inverse, -1).T)
+    if not np.shares_memory(inverse, matrix):
+        matrix[...] = inverse.T
+    for span in spans(len(matrix)):  # copy the upper triangle to the lower one
+        rest = slice(span.stop, None)
+        matrix[rest, span] = matrix[span, rest].T
+        square = np.triu(matrix[span, span])
+        matrix[span, span] = square + np.triu(square, 1).T
 
 
 def _unless_empty(scores: np.ndarray, histories: csr_matrix) -> np.ndarray:

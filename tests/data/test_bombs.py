@@ -12,7 +12,7 @@ import pytest
 
 from qkvsearch.data.columns import Columns
 from qkvsearch.data.dataset import read_dataset
-from qkvsearch.data.files.parquet_footer import _struct
+from qkvsearch.data.files.parquet_pages import _struct
 from qkvsearch.data.files.tables import read_encoded, read_table
 from qkvsearch.errors import DataError
 from tests.data.messy import DOUBLED, ENDLESS
@@ -85,6 +85,22 @@ def test_parquet_is_measured_before_it_is_decoded(tmp_path, kind, read):
     refused(path, TOO_MUCH, read)
 
 
+@pytest.mark.parametrize("texts", [lambda cells: cells, in_one_list])
+def test_texts_that_share_a_beginning_count_whole(tmp_path, texts):
+    column = texts(pa.array(["x" * 300_000] * 1000))
+    path = tmp_path / "t.parquet"
+    leaf = "title" if len(column) > 1 else "title.list.element"
+    parquet.write_table(
+        pa.table({"id": zeros(len(column)), "title": column}),
+        path,
+        compression="zstd",
+        use_dictionary=["id"],
+        column_encoding={leaf: "DELTA_BYTE_ARRAY"},
+    )
+    assert path.stat().st_size < 300_000
+    refused(path, "unpacked")
+
+
 def test_lists_of_a_fixed_size_are_decoded_a_few_rows_at_a_time(tmp_path, monkeypatch):
     monkeypatch.delenv("QKVSEARCH_MAX_UNPACKED")
     path = tmp_path / "t.parquet"
@@ -114,8 +130,30 @@ def test_texts_that_share_their_beginnings_are_measured(tmp_path, kind):
     refused(path, TOO_MUCH)
 
 
+def test_metadata_that_says_less_than_there_is_deceives_nobody(tmp_path):
+    path = tmp_path / "t.parquet"
+    parquet.write_table(pa.table(PARQUET["a list"]), path, compression="zstd")
+    said, little = varint(2 * 2 * 10**7), varint(2)
+    little = bytes([little[0] | 128, *[128] * (len(said) - 2), 0])  # as long
+    content = path.read_bytes()
+    footer_length = int.from_bytes(content[-8:-4], "little") + 8
+    head, footer = content[:-footer_length], content[-footer_length:]
+    assert said in footer
+    path.write_bytes(head + footer.replace(said, little))
+    assert parquet.read_metadata(path).row_group(0).column(1).num_values == 1
+    refused(path, TOO_MUCH)
+
+
+def varint(number):
+    found = []
+    while number > 127:
+        found.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*found, number])
+
+
 @pytest.mark.parametrize("data", [b"", b"\x15\x80" * 9, b"\x15" + b"\x80" * 20, b"\x19\x00"])
-def test_damaged_metadata_are_errors(data):
+def test_damaged_headers_of_pages_are_errors(data):
     with pytest.raises((IndexError, ValueError)):
         _struct(data, 0)
 

@@ -74,15 +74,23 @@ def test_who_likes_nothing_is_recommended_nothing(scattered):
         assert (baseline().fit(scattered).scores(nobody) == -np.inf).all()
 
 
-def test_of_equally_near_neighbours_the_first_count():
+def test_equally_near_neighbours_all_count_while_there_is_room(monkeypatch):
     """Ten items that the same two users met are all as near to one another."""
     alike = csr_matrix(np.repeat([[1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0]], 2, axis=0), dtype=np.float32)
-    fitted = ItemKNN(n_neighbors=3).fit(alike).similarities_
-    neighbours = [fitted[:, item].nonzero()[0].tolist() for item in (0, 9)]
-    assert neighbours == [[1, 2, 3], [0, 1, 2]]
+    whole = ItemKNN(n_neighbors=3).fit(alike)
+    assert whole.similarities_.nnz == 10 * 9
+    assert whole.left_out_ == ""
+    monkeypatch.setattr(systems, "MAX_NEIGHBORS", 5 * alike.shape[1])
+    some = ItemKNN(n_neighbors=3).fit(alike)
+    of_first, of_last = (some.similarities_[:, item].nonzero()[0].tolist() for item in (0, 9))
+    assert (of_first, of_last) == ([1, 2, 3, 4, 5], [0, 1, 2, 3, 4])
+    assert some.left_out_ == "40 neighbours as near as others that are kept"
+    monkeypatch.setattr(systems, "MAX_NEIGHBORS", 0)
+    assert ItemKNN(n_neighbors=3).fit(alike).similarities_.nnz == 10 * 3
 
 
-def test_nearer_neighbours_stay_before_equal_ones():
+def test_nearer_neighbours_stay_before_equal_ones(monkeypatch):
+    monkeypatch.setattr(systems, "MAX_NEIGHBORS", 0)
     rows = [[1, 1, 1, 1, 1], [1, 0, 0, 0, 1]]
     found = ItemKNN(n_neighbors=2).fit(csr_matrix(rows, dtype=np.float32))
     assert found.similarities_[:, 0].nonzero()[0].tolist() == [1, 4]

@@ -21,7 +21,12 @@ from qkvsearch.data.files.frames import (
     distinct,
     rows_at_once,
 )
-from qkvsearch.data.files.parquet_footer import column_chunks
+from qkvsearch.data.files.parquet_pages import (
+    column_chunks,
+    is_read_as_dictionary,
+    pages_of,
+    shared_size,
+)
 from qkvsearch.data.files.unpacking import TableFile
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError, need
@@ -120,36 +125,46 @@ def _plan(file: TableFile, metadata: Any) -> tuple[int, list[str]]:
     """Return how many rows can be decoded at a time, and which columns as dictionaries.
 
     Each cell takes as many bytes as its type has; a text of a dictionary counts once. Raises
-    `DataError` where all cells take too many bytes.
+    `DataError` where all pages take too many bytes.
     """
-    size = in_texts = cells = 0
+    size = together = cells = 0
     texts = []
-    n_rows = max(1, metadata.num_rows)
+    n_rows = sum(metadata.row_group(j).num_rows for j in range(metadata.num_row_groups))
     arrow = metadata.schema.to_arrow_schema()
     sizes = [size for field in arrow for size in _list_sizes(field.type)]
     with file.path.open("rb") as stream:
         groups = column_chunks(stream)
-    for j in range(metadata.num_columns):
-        leaf, chunks = metadata.schema.column(j), [group[j] for group in groups]
-        n_values = sum(chunk.n_values for chunk in chunks)
-        unpacked = sum(chunk.size for chunk in chunks)
-        # A list of a fixed size that is empty is one value in the file, and in memory as many
-        # cells as any other.
-        n_cells = max(n_values, (n_values if sizes[j].repeated else n_rows) * sizes[j].n_cells)
-        size += unpacked + max(CELL_BYTES, leaf.length or 0) * n_cells
-        cells += n_cells
-        check_unpacked(size, file.size, file.label)
-        is_nested = leaf.path != leaf.name
-        if leaf.physical_type != "BYTE_ARRAY":
-            continue
-        if leaf.logical_type.type != "DECIMAL" and all(
-            chunk.is_read_as_dictionary(is_nested) for chunk in chunks
-        ):
-            texts.append(leaf.path)
-        else:
-            in_texts += unpacked
-    rows = rows_at_once(cells // n_rows)
-    return min(rows, max(1, 4 * BATCH_BYTES * n_rows // max(1, in_texts))), texts
+        for j in range(metadata.num_columns):
+            leaf, chunks = metadata.schema.column(j), [group[j] for group in groups]
+            width = max(CELL_BYTES, leaf.length or 0)
+            pages, n_values = [], 0
+            for chunk in chunks:
+                pages.append(list(pages_of(stream, chunk)))
+                size += sum(page.size + width * page.n_values for page in pages[-1])
+                n_values += sum(page.n_values for page in pages[-1] if not page.is_dictionary)
+                check_unpacked(size, file.size, file.label)
+            # A list of a fixed size that is empty is one value in the file, and in memory as many
+            # cells as any other.
+            n_cells = max(n_values, (n_values if sizes[j].repeated else n_rows) * sizes[j].n_cells)
+            size += width * (n_cells - n_values)
+            cells += n_cells
+            check_unpacked(size, file.size, file.label)
+            if leaf.physical_type != "BYTE_ARRAY":
+                continue
+            if leaf.logical_type.type != "DECIMAL" and all(
+                is_read_as_dictionary(each, is_nested=leaf.path != leaf.name) for each in pages
+            ):
+                texts.append(leaf.path)
+                continue
+            # Of others, a text may be as long as its page, and all those of a list are decoded at
+            # a time.
+            together += max(page.size for each in pages for page in each)
+            if leaf.max_repetition_level:
+                for chunk, each in zip(chunks, pages, strict=True):
+                    size += shared_size(stream, chunk, each)
+                check_unpacked(size, file.size, file.label)
+    rows = rows_at_once(cells // max(1, n_rows))
+    return min(rows, max(1, 4 * BATCH_BYTES // max(1, together))), texts
 
 
 class _ListSize(NamedTuple):
