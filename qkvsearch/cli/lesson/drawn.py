@@ -56,13 +56,15 @@ def _flow(flow: Flow) -> Table:
         for row, numbers in zip(flow.bench.rows, array, strict=True)
         for j, (column, value) in enumerate(zip(flow.columns, numbers, strict=True))
     ]
+    headings = [flow.asks, flow.asked, say("weight") if flow.has_values else say("score")]
     if flow.has_values and len(array) == 1:
         mix = zip(flow.qualities, steps["outputs"][0], strict=True)
         labels = [flow.value_of(j) for j in range(len(rows))]
         rows += [[say("mix") if k == 0 else "", str(q), bar(x)] for k, (q, x) in enumerate(mix)]
         if any(labels):
+            headings.append(say("values"))
             rows = [[*row, label] for row, label in zip_longest(rows, labels, fillvalue="")]
-    return Table(flow.caption, [""] * len(rows[0]), rows)
+    return Table(flow.caption, headings, rows)
 
 
 def _heads(heads: Heads) -> Table:
@@ -70,4 +72,5 @@ def _heads(heads: Heads) -> Table:
     words, row = heads.first.words, heads.weights[heads.word]
     best = np.argsort(-row, kind="stable")[:MAX_WORDS]
     rows = [[str(words[heads.word]), str(words[j]), bar(row[j])] for j in best]
-    return Table(heads.caption, ["", "", heads.place], rows)
+    headings = [say("attends"), say("attended to"), heads.place or say("weight")]
+    return Table(heads.caption, headings, rows)

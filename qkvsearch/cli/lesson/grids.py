@@ -206,8 +206,7 @@ def _grids(columns: Sequence[_Column], width: int) -> Iterator[Text]:
     groups = abreast([column.narrow for column in others], width - first.narrow - GAP)
     for part in [[first, *others[group]] for group in groups] or [[first]]:
         widths = _widths(part, width)
-        has_heading = any(column.cells[0].plain for column in part)
-        for row in range(not has_heading, len(first.cells)):
+        for row in range(len(first.cells)):
             cells = [column.lines(row, w) for column, w in zip(part, widths, strict=True)]
             blanks = [Text(" " * w) for w in widths]
             lines = [
