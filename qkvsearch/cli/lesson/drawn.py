@@ -1,76 +1,104 @@
 """Drawings in the terminal: bars with their numbers, or a sentence where there are none."""
 
-from collections.abc import Iterator
-from itertools import zip_longest
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
+from rich.cells import cell_len
 from rich.text import Text
 
-from qkvsearch.cli.lesson.grids import table_view
+from qkvsearch.cli.lesson.grids import COLOURS
 from qkvsearch.cli.lesson.wrapping import MAX_COLUMNS, marked, wrapped
+from qkvsearch.cli.render import GAP, aligned
 from qkvsearch.lessons.drawings import Drawing, Flow, Heads
 from qkvsearch.lessons.messages import say, shown
-from qkvsearch.lessons.parts import Table
 from qkvsearch.terminal import printable
 
-# A bar at its longest, and how many are drawn at most.
-BAR_LENGTH, MAX_BARS = 24, 30
+# A bar at its longest, and its last block in eighths.
+BAR_LENGTH = 24
+EIGHTHS = " ▏▎▍▌▋▊▉█"
+# Of so many bars no more are drawn.
+MAX_BARS = 30
 # Words that a word attends to, at most.
 MAX_WORDS = 6
 
 
-def drawing_view(drawing: Drawing, width: int) -> Iterator[Text]:
-    """Yield the drawing's caption, and its bars or else what it shows in words."""
-    room = min(width, MAX_COLUMNS)
-    caption = wrapped(marked(drawing.caption), room)
+def drawing_view(drawing: Drawing, width: int) -> list[Text]:
+    """Return the drawing's caption, and its bars or else what it shows in words."""
+    caption = wrapped(marked(drawing.caption), min(width, MAX_COLUMNS))
     caption.stylize("bold")
-    yield caption
-    if isinstance(drawing, Flow) and drawing.steps()["scores"].size <= MAX_BARS:
-        yield from table_view(_flow(drawing), room)
-    elif isinstance(drawing, Heads):
-        yield from table_view(_heads(drawing), room)
-    else:
-        yield wrapped(Text(printable(drawing.told)), room)
+    bars = BARS.get(type(drawing))
+    drawn = list(bars(drawing, min(width, MAX_COLUMNS))) if bars else []
+    return [caption, *(drawn or [wrapped(Text(printable(drawing.told)), min(width, MAX_COLUMNS))])]
 
 
-def bar(value: float, longest: float = 1.0) -> str:
-    """Return a number after a bar as long as its share of the longest; nothing for NaN.
+def bar(share: float, longest: int = BAR_LENGTH) -> str:
+    """Draw a share, 0 to 1, of a bar's length; NaN is empty.
 
-    >>> bar(0.5), bar(-1.0, longest=8.0)
-    ('████████████ 0.5', '−███ −1')
+    >>> bar(0.5, 4), bar(1 / 16, 4), bar(0.0, 4)
+    ('██', '▎', '')
     """
-    drawn = "█" * round(BAR_LENGTH * min(abs(np.nan_to_num(float(value))) / longest, 1.0))
-    sign = "−" if value < 0 and drawn else ""
-    return f"{sign}{drawn} {shown(value)}".strip()
+    if np.isnan(share):
+        return ""
+    eighths = round(min(max(share, 0.0), 1.0) * longest * 8)
+    return "█" * (eighths // 8) + EIGHTHS[eighths % 8].strip()
 
 
-def _flow(flow: Flow) -> Table:
-    """Return for each query a bar to each key: its weight, or without values its score. Below one
-    query are the numbers of its mix.
-    """
+def _flow(flow: Flow, width: int) -> Iterator[Text]:
+    """Draw for each query a bar to each key: its weight, or without values its score."""
     steps = flow.steps()
     array = steps["weights"] if flow.has_values else steps["scores"]
-    longest = 1.0 if flow.has_values else float(np.nan_to_num(np.abs(array)).max()) or 1.0
-    rows = [
-        [str(row) if j == 0 else "", str(column), bar(value, longest)]
-        for row, numbers in zip(flow.bench.rows, array, strict=True)
-        for j, (column, value) in enumerate(zip(flow.columns, numbers, strict=True))
-    ]
-    headings = [flow.asks, flow.asked, say("weight") if flow.has_values else say("score")]
-    if flow.has_values and len(array) == 1:
-        mix = zip(flow.qualities, steps["outputs"][0], strict=True)
-        labels = [flow.value_of(j) for j in range(len(rows))]
-        rows += [[say("mix") if k == 0 else "", str(q), bar(x)] for k, (q, x) in enumerate(mix)]
-        if any(labels):
-            headings.append(say("values"))
-            rows = [[*row, label] for row, label in zip_longest(rows, labels, fillvalue="")]
-    return Table(flow.caption, headings, rows)
+    if array.size > MAX_BARS:
+        return
+    most = 1.0 if flow.has_values else float(np.nan_to_num(np.abs(array)).max()) or 1.0
+    rows, columns = (
+        [printable(str(x)) for x in names] for names in (flow.bench.rows, flow.columns)
+    )
+    is_one = flow.has_values and len(rows) == 1
+    labels = [*columns, *flow.qualities] if is_one else columns
+    left, middle = (max(map(cell_len, names)) for names in (rows, labels))
+    colour = COLOURS["weights" if flow.has_values else "score"]
+    longest = min(BAR_LENGTH, width - left - middle - 3 * GAP - 8)
+    for row, numbers in zip(rows, array, strict=True):
+        for place, (column, value) in enumerate(zip(columns, numbers, strict=True)):
+            line = Text(aligned(row if place == 0 else "", left) + " " * GAP)
+            line.append(aligned(column, middle) + " " * GAP)
+            sign = "−" if value < 0 else " " if (array < 0).any() else ""
+            line.append(sign + bar(abs(float(value)) / most, max(longest, 1)), style=colour)
+            line.append(f" {shown(value)}" if value else " 0")
+            before = left + middle + 2 * GAP + longest + 8
+            answer = printable(flow.value_of(place)) if is_one else ""
+            if answer and before + cell_len(answer) <= width:
+                line.append(aligned("", before - cell_len(line.plain)) + answer)
+            yield line
+    if is_one:
+        yield from _mix(flow, left + GAP, middle, longest)
 
 
-def _heads(heads: Heads) -> Table:
-    """Return what the chosen word attends to, from the largest weight on."""
-    words, row = heads.first.words, heads.weights[heads.word]
-    best = np.argsort(-row, kind="stable")[:MAX_WORDS]
-    rows = [[str(words[heads.word]), str(words[j]), bar(row[j])] for j in best]
-    headings = [say("attends"), say("attended to"), heads.place or say("weight")]
-    return Table(heads.caption, headings, rows)
+def _mix(flow: Flow, indent: int, left: int, longest: int) -> Iterator[Text]:
+    """Draw a bar for each number of the output of the one query."""
+    for place, (quality, value) in enumerate(
+        zip(flow.qualities, flow.steps()["outputs"][0], strict=True)
+    ):
+        line = Text(aligned(say("mix") if place == 0 else "", indent), style="dim")
+        line.append(aligned(printable(str(quality)), left) + " " * GAP, style="not dim")
+        sign = "−" if value < 0 else ""
+        line.append(sign + bar(abs(float(value)), max(longest, 1)), style=COLOURS["output"])
+        line.append(f" {shown(float(value))}", style="not dim")
+        yield line
+
+
+def _heads(heads: Heads, width: int) -> Iterator[Text]:
+    """Draw what the chosen word attends to, from the largest weight on."""
+    words, row = [printable(str(word)) for word in heads.first.words], heads.weights[heads.word]
+    left = max(map(cell_len, words))
+    if heads.place:
+        yield wrapped(Text(printable(heads.place)), width)
+    for place in np.argsort(-row, kind="stable")[:MAX_WORDS]:
+        line = Text(f"{words[heads.word]} → {aligned(words[place], left)} ")
+        line.append(bar(float(row[place])), style=COLOURS["weights"])
+        line.append(f" {shown(float(row[place]))}")
+        yield line
+
+
+BARS: dict[type, Callable[[Any, int], Iterator[Text]]] = {Flow: _flow, Heads: _heads}

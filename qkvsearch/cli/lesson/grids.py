@@ -8,15 +8,15 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from qkvsearch.cli.heatmap import HIDDEN, SHADES, shade
-from qkvsearch.cli.lesson.wrapping import ATOM, MAX_COLUMNS, wrapped
+from qkvsearch.cli.lesson.wrapping import ATOM, wrapped
 from qkvsearch.cli.render import GAP, abreast
 from qkvsearch.lessons.exports.document import ROLE_NAMES
 from qkvsearch.lessons.messages import NEARLY_0, digits, mark, say, shown
 from qkvsearch.lessons.parts import Matrix, Table
 from qkvsearch.terminal import printable
 
-# A row's label takes a third of the terminal at most.
-LABEL_SHARE = 3
+# A row's label takes a third of the terminal at most; a column's is folded when it is longer.
+LABEL_SHARE, HEADING = 3, 14
 # Cells that are written out in symbols, one below another; the others follow the same way.
 WRITTEN = 9
 # Light and dark enough for either background; without colour the words say the same.
@@ -52,11 +52,10 @@ def matrix_view(matrix: Matrix, width: int) -> Iterator[Text]:
     if role.casefold() not in title.plain.casefold():
         title.append(say(" ({role})", role=role), style=f"not bold {colour}")
     yield wrapped(title, width)
-    labels = [Text(printable(" ".join(str(row).split()))) for row in matrix.rows]
-    columns = [_Column.of("", labels, False, width // LABEL_SHARE)]
-    for heading, *cells in zip(matrix.columns, *_cells(matrix), strict=True):
-        columns.append(_Column.of(str(heading), cells, True))
-    yield from _grids(columns, width)
+    labels = [_label(row, width // LABEL_SHARE) for row in matrix.rows]
+    headings = [_label(column, HEADING) for column in matrix.columns]
+    cells = _cells(matrix)
+    yield from _grids(labels, headings, cells, width)
     yield from _written(matrix, width)
 
 
@@ -153,72 +152,109 @@ def _written(matrix: Matrix, width: int) -> Iterator[Text]:
 # --- the grid ---
 
 
+def _label(text: str, width: int) -> Text:
+    """Fold a long label; cut a word that is too long between letters."""
+    return wrapped(Text(printable(" ".join(str(text).split()))), max(width, 4))
+
+
+def _wide(text: Text) -> int:
+    return max((cell_len(line) for line in text.plain.split("\n")), default=0)
+
+
+def _parts(
+    labels: Sequence[Text], headings: Sequence[Text], cells: list[list[Text]], width: int
+) -> list[list[tuple[int, int]]]:
+    """Return the columns that are side by side: the index and the width of each."""
+    needed = [
+        max([_wide(heading), *(_wide(line[j]) for line in cells)])
+        for j, heading in enumerate(headings)
+    ]
+    room = width - max(map(_wide, labels), default=0) - GAP
+    return [list(enumerate(needed))[part] for part in abreast(needed, room)]
+
+
+def _grids(
+    labels: Sequence[Text], headings: Sequence[Text], cells: list[list[Text]], width: int
+) -> Iterator[Text]:
+    """Yield the matrix, in parts one below another where it is wider than the terminal."""
+    label_width = max(map(_wide, labels), default=0)
+    for part in _parts(labels, headings, cells, width):
+        widths = [label_width, *(needed for _, needed in part)]
+        yield grid_line([Text(), *(headings[j] for j, _ in part)], widths, "bold")
+        for label, line in zip(labels, cells, strict=True):
+            yield grid_line([label, *(line[j] for j, _ in part)], widths)
+
+
+def grid_line(
+    cells: Sequence[Text],
+    widths: Sequence[int],
+    style: str = "",
+    is_left: Sequence[bool] | None = None,
+) -> Text:
+    """Return a row of a grid, which is as many lines high as its highest cell.
+
+    is_left: for each cell whether it is flush left, else right; None for a label and numbers.
+    """
+    flush = [True, *[False] * (len(cells) - 1)] if is_left is None else is_left
+    split = [cell.split("\n", allow_blank=True) for cell in cells]
+    lines = []
+    for k in range(max(map(len, split))):
+        line = Text(style=style)
+        for place, (column, width) in enumerate(zip(split, widths, strict=True)):
+            piece = column[k] if k < len(column) else Text()
+            space = " " * max(width - cell_len(piece.plain), 0)
+            before, after = ("", space) if flush[place] else (space, "")
+            line.append(" " * GAP * bool(place) + before).append_text(piece).append(after)
+        line.rstrip()
+        lines.append(line)
+    return Text("\n").join(lines)
+
+
+# --- tables ---
+
+
 def table_view(table: Table, width: int) -> Iterator[Text]:
-    """Yield the rows of a table."""
-    columns = []
-    for heading, *values in zip(table.columns, *table.rows, strict=True):
-        is_number = all(not isinstance(value, str) for value in values)
-        if is_number:
-            texts = aligned(np.array(values, dtype=float)[:, None])[:, 0].tolist()
-        else:
-            texts = [printable(shown(value)) for value in values]
-        columns.append(_Column.of(heading, list(map(Text, texts)), is_number))
-    yield from _grids(columns, width)
+    """Yield the rows, in parts one below another where words would be cut; each part begins with
+    the first column. Numbers are flush right.
+    """
+    values = [[row[j] for row in table.rows] for j in range(len(table.columns))]
+    columns = [_Column.of(*pair) for pair in zip(table.columns, values, strict=True)]
+    first, *others = columns
+    groups = abreast([column.narrow for column in others], width - first.narrow - GAP)
+    parts = [[first, *others[group]] for group in groups] or [[first]]
+    for part in parts:
+        widths = _widths(part, width)
+        for place in range(len(table.rows) + 1):
+            cells = [
+                Text(column.cells[place])
+                if place and column.is_number
+                else wrapped(Text(column.cells[place]), column_width)
+                for column, column_width in zip(part, widths, strict=True)
+            ]
+            style = "" if place else "bold"
+            yield grid_line(cells, widths, style, [not column.is_number for column in part])
 
 
 @dataclass(frozen=True)
 class _Column:
     """A heading and its cells, with the width of the longest, and that of the longest word."""
 
-    cells: Sequence[Text]
+    cells: Sequence[str]
     is_number: bool
     wide: int
     narrow: int
 
     @classmethod
-    def of(
-        cls, name: str, cells: Sequence[Text], is_number: bool, room: int = MAX_COLUMNS
-    ) -> "_Column":
-        """Return a column of at most `room` characters. Numbers stay whole."""
-        heading = Text(printable(" ".join(name.split())), style="bold")
-        texts = [cell.plain for cell in cells]
-        words = ATOM.findall(heading.plain)
-        words += texts if is_number else ATOM.findall(" ".join(texts))
-        wide = max(map(cell_len, [heading.plain, *texts]))
-        narrow = max(map(cell_len, words), default=0)
-        return cls([heading, *cells], is_number, min(wide, room), min(narrow, room))
-
-    def lines(self, row: int, width: int) -> list[Text]:
-        """Return the lines of a cell: of words flush left, of a number flush right."""
-        cell = self.cells[row]
-        lines = wrapped(cell, width).split("\n") if not (row and self.is_number) else [cell]
-        for line in lines:
-            space = max(width - cell_len(line.plain), 0)
-            line.pad_left(space) if self.is_number else line.pad_right(space)
-        return list(lines)
-
-
-def _grids(columns: Sequence[_Column], width: int) -> Iterator[Text]:
-    """Yield the rows, in parts one below another where words would be cut; each part begins with
-    the first column.
-    """
-    first, *others = columns
-    groups = abreast([column.narrow for column in others], width - first.narrow - GAP)
-    for part in [[first, *others[group]] for group in groups] or [[first]]:
-        widths = _widths(part, width)
-        for row in range(len(first.cells)):
-            cells = [column.lines(row, w) for column, w in zip(part, widths, strict=True)]
-            blanks = [Text(" " * w) for w in widths]
-            lines = [
-                Text(" " * GAP).join(
-                    cell[k] if k < len(cell) else blank
-                    for cell, blank in zip(cells, blanks, strict=True)
-                )
-                for k in range(max(map(len, cells)))
-            ]
-            for line in lines:
-                line.rstrip()
-            yield Text("\n").join(lines)
+    def of(cls, name: str, values: Sequence[str | float]) -> "_Column":
+        is_number = all(not isinstance(value, str) for value in values)
+        if is_number:
+            texts = aligned(np.array(values, dtype=float)[:, None])[:, 0].tolist()
+            words = [*ATOM.findall(name), *texts]
+        else:
+            texts = [shown(value) for value in values]
+            words = ATOM.findall(" ".join([name, *texts]))
+        cells = [printable(text) for text in (name, *texts)]
+        return cls(cells, is_number, max(map(cell_len, cells)), max(map(cell_len, words)))
 
 
 def _widths(columns: Sequence[_Column], width: int) -> list[int]:

@@ -15,13 +15,16 @@ from qkvsearch.cli.render import rendered, terminal_width
 from qkvsearch.lessons import COURSE_LESSONS
 from qkvsearch.lessons.drawings import Drawing
 from qkvsearch.lessons.exports.markdown import duration
-from qkvsearch.lessons.messages import say
+from qkvsearch.lessons.messages import say, shown
 from qkvsearch.lessons.parts import Curve, Formula, Lesson, Matrix, Part, Table, Text
 from qkvsearch.lessons.workbench import Workbench
 from qkvsearch.terminal import printable
 
 # Lessons that compute with the reader's own matrices.
 OWN_MATRICES = ("self-attention", "masks")
+# A curve's height in lines, each in eighths, and its columns at most.
+CURVE_HEIGHT, CURVE_WIDTH = 6, 48
+BLOCKS = " ▁▂▃▄▅▆▇█"
 INDENT = 4
 
 
@@ -100,12 +103,7 @@ def _view(part: Text | Formula | Table | Curve) -> list[RenderableType]:
         return [wrapped(line, terminal_width(), indent=2 * INDENT)]
     if isinstance(part, Table):
         return [bold(part.caption), *table_view(part, terminal_width())]
-    values = np.asarray(part.values, dtype=float)
-    ends = say(
-        "{name}: {first} at the start, {last} at the end, {n} values over {x}.",
-        name=part.name, first=values[0], last=values[-1], n=len(values), x=part.x,
-    )  # fmt: skip
-    return [paragraph(ends)]
+    return _curve(part)
 
 
 def _workbench(bench: Workbench, lesson: str) -> Line:
@@ -116,6 +114,30 @@ def _workbench(bench: Workbench, lesson: str) -> Line:
     if lesson in OWN_MATRICES:
         how = say("{how} Here, give `--input FILE` and `--mask`.", how=how)
     return paragraph(how, INDENT)
+
+
+def _curve(curve: Curve) -> list[RenderableType]:
+    """Draw columns of blocks over a line, with the highest and the lowest value."""
+    values = np.asarray(curve.values, dtype=float)
+    name = Line(printable(curve.name), style="bold")
+    if not len(values) or not np.isfinite(values).all():
+        return [name, paragraph(shown(values))]
+    low, high = min(float(values.min()), 0.0), float(values.max())
+    labels = [shown(high), *[""] * (CURVE_HEIGHT - 2), shown(low)]
+    margin = max(map(cell_len, labels))
+    width = max(min(CURVE_WIDTH, terminal_width() - margin - 2), 1)
+    places = np.linspace(0, len(values) - 1, width).round().astype(int)
+    eighths = np.round((values[places] - low) / ((high - low) or 1.0) * CURVE_HEIGHT * 8)
+    lines = []
+    for k, label in enumerate(labels):
+        filled = np.clip(eighths - (CURVE_HEIGHT - 1 - k) * 8, 0, 8).astype(int)
+        space = " " * (margin - cell_len(label))
+        lines.append(Line(f"{space}{label} │{''.join(BLOCKS[n] for n in filled)}"))
+    ends = say(
+        "{name}: {first} at the start, {last} at the end, {n} values over {x}.",
+        name=curve.name, first=values[0], last=values[-1], n=len(values), x=curve.x,
+    )  # fmt: skip
+    return [*lines, paragraph(ends)]
 
 
 # --- the outline of the course ---
