@@ -20,14 +20,14 @@ LARGE_TEMPORARY = Path("/var/tmp")
 
 
 def scratch_folder() -> str | None:
-    """Return /var/tmp, mask is on a disk; None where TMPDIR is set or it cannot be written to."""
+    """Return /var/tmp, which is on a disk; None where TMPDIR is set or it cannot be written to."""
     named = any(os.environ.get(name) for name in ("TMPDIR", "TEMP", "TMP"))
     usable = LARGE_TEMPORARY.is_dir() and os.access(LARGE_TEMPORARY, os.W_OK)
     return str(LARGE_TEMPORARY) if usable and not named else None
 
 
 def scratch_file() -> IO[bytes]:
-    """Open a file without a name, mask is gone with its arrays, or with the process."""
+    """Open a file without a name, which is gone with its arrays, or with the process."""
     return tempfile.TemporaryFile(dir=scratch_folder())
 
 

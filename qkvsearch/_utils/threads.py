@@ -20,7 +20,7 @@ Task = TypeVar("Task")
 BLAS_MODULES = ("scipy.special._ufuncs", "scipy.linalg._fblas", "scipy.linalg.cython_blas", "torch")
 
 _lock = threading.Lock()
-_n_callers = 0  # that are inside `one_blas_thread`, in all threads
+_n_callers = 0  # of `one_blas_thread` that run now, in all threads
 _saved_threads: dict[Any, int] = {}  # the previous number of threads of each BLAS library
 
 

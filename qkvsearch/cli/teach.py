@@ -83,7 +83,11 @@ class Request:
 )
 @click.option("--sentence", metavar="TEXT", help="Your own sentence, for lessons with one.")
 @click.option("--encoder", help="The encoder of the sentence: minilm, static or a model's folder.")
-@click.option("--save", type=FILE, help="Ask once, without hints; write the answers to a CSV.")
+@click.option(
+    "--save",
+    type=FILE,
+    help="Ask once, without hints; write what you answered, and whether it is right, to a CSV.",
+)
 @document_options
 def teach(output: Output, lang: str | None, digits: int, **options: Any) -> None:
     """Learn attention from its numbers: a course of fourteen lessons. The first shows the

@@ -373,7 +373,8 @@ class Engine:
 
         check_whole("k", k)
         check(random_state=random_state, users=users)
-        models, tuned = self.models, self.snapshot.facts.get(TUNED) or {}
+        models = self.models
+        tuned = models.snapshot.facts.get(TUNED) or {}
         evaluation = recommend_protocol.evaluate_recommend(
             models.log("judge by"),
             protocol,
@@ -392,7 +393,7 @@ class Engine:
                 "another protocol or seed they may have been chosen by interactions that are held "
                 "out here."
             )
-        if n_recorded := self.catalog.records.count():
+        if n_recorded := models.snapshot.catalog.records.count():
             notes.append(f"Left out: {n_recorded:,} recorded interactions.")
         return replace(evaluation, notes=[*notes, *evaluation.notes])
 
@@ -427,7 +428,7 @@ class Engine:
             trials=trials or TRIALS,
             minutes=MINUTES if minutes is None and trials is None else minutes,
             keys=np.asarray(models.dense_keys(models.main_head).vectors),
-            in_use=self.snapshot.facts.get(TUNED, {}).get("settings"),
+            in_use=models.snapshot.facts.get(TUNED, {}).get("settings"),
             random_state=random_state,
             callback=callback,
             progress=progress,

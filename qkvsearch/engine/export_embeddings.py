@@ -13,16 +13,20 @@ import numpy as np
 
 from qkvsearch._utils.callbacks import Progress
 from qkvsearch._utils.files import is_on_disk, replacing
+from qkvsearch._utils.scratch import scratch_array
 from qkvsearch.collaborative.preferences import COLLABORATIVE
 from qkvsearch.data.ids import id_text
 from qkvsearch.data.writers import require_pyarrow
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.index import StoredModels
 from qkvsearch.recommend.recommend import Recommender
+from qkvsearch.retrieval.remote_keys import RemoteRows
 
 ITEMS, USERS = KINDS = ("items", "users")
 # The longest header that the safetensors library reads.
 MAX_HEADER = 100_000_000
+# Rows that a server is asked for at a time.
+BLOCK = 8192
 
 
 class ExportedEmbeddings(NamedTuple):
@@ -70,7 +74,7 @@ def embedding_table(
             )
         head, users = COLLABORATIVE, recommender.histories
         ids, n = users.ids, len(users.ids)
-        vectors = np.empty((n, recommender.factors.item_embeddings.shape[1]), np.float32)
+        vectors = scratch_array((n, recommender.factors.item_embeddings.shape[1]), np.float32)
         for start, stop in users.blocks():
             histories = [users.at(row) for row in range(start, stop)]
             vectors[start:stop] = recommender.embeddings(histories)
@@ -83,19 +87,30 @@ def embedding_table(
         else:
             head = dense_head(models, head)
             keys = models.dense_keys(head).vectors
-        # Memory-mapped arrays are not copied; keys in Milvus are read.
-        vectors = np.ascontiguousarray(keys[:], dtype=np.float32)
+        vectors = keys if isinstance(keys, np.ndarray) else _fetched(keys, progress)
+        vectors = np.ascontiguousarray(vectors, dtype=np.float32)
     plain = list(ids)
     if not all(isinstance(id_, int) for id_ in plain):
         plain = list(map(id_text, plain))
     return EmbeddingTable(of, head, plain, vectors)
 
 
-def export_embeddings(table: EmbeddingTable, path: Path) -> ExportedEmbeddings:
-    """Write a table to a file, in the format of its suffix. After an error there is no file.
+def _fetched(keys: RemoteRows, progress: Progress | None) -> np.ndarray:
+    """Return the keys (n, d) of a server, block by block."""
+    vectors = scratch_array(keys.shape, np.float32)
+    for start in range(0, len(vectors), BLOCK):
+        rows = slice(start, min(start + BLOCK, len(vectors)))
+        vectors[rows] = keys[rows]
+        if progress is not None:
+            progress("reading embeddings", rows.stop, len(vectors))
+    return vectors
+
+
+def writer_of(path: Path) -> Callable[[IO[bytes], EmbeddingTable], None]:
+    """Return the writer for the suffix of a file. Raises `QkvError` where it cannot be written.
 
     .safetensors: the tensor "embeddings", and in the metadata "ids", a JSON list. .npz: the arrays
-    "ids" and "embeddings". .parquet: the columns "id" and "embedding". Raises `QkvError`.
+    "ids" and "embeddings". .parquet: the columns "id" and "embedding".
     """
     write = WRITERS.get(path.suffix.lower())
     if path.suffix.lower() == ".npy":
@@ -106,6 +121,12 @@ def export_embeddings(table: EmbeddingTable, path: Path) -> ExportedEmbeddings:
         require_pyarrow(path)
     if not is_on_disk(path):
         raise QkvError(f"{path}: embeddings can be written only to a file on disk")
+    return write
+
+
+def export_embeddings(table: EmbeddingTable, path: Path) -> ExportedEmbeddings:
+    """Write a table to a file, as `writer_of` says. After an error there is no file."""
+    write = writer_of(path)
     with replacing(path) as file:
         write(file, table)
     n, d = table.vectors.shape

@@ -51,8 +51,8 @@ def check_size(path: Path, entry: Mapping[str, Any]) -> os.stat_result:
 
 
 def check_file(path: Path, entry: Mapping[str, Any], *, again: bool = False) -> None:
-    """Raise `DamagedError` where a file differs from what was written. A process reads each file
-    once for this, and `again` where asked to. entry: `bytes` and `xxh3` from the manifest.
+    """Raise `DamagedError` where a file differs from what was written. A process compares each
+    file once; again: compare it anew. entry: `bytes` and `xxh3` from the manifest.
     """
     status = check_size(path, entry)
     key = (status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size, entry["xxh3"])

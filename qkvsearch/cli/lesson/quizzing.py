@@ -26,14 +26,14 @@ def ask(quizzes: Sequence[Quiz], save: Path | None = None) -> None:
     save: ask once, without hints and answers, and write what was answered, and whether it is right,
     to this CSV file.
     """
-    n_right, answers = 0, [("quiz", "answer", "right", "solution")]
+    n_right, answers = 0, [("quiz", "answer", "right")]
     for number, quiz in enumerate(quizzes, start=1):
         number_of = say("Question {number} of {n}", number=number, n=len(quizzes))
         write_text(f"\n{_heading(number_of)}{rendered(_question(quiz))}")
         if save is not None:
             given = _answered(quiz)
             right = "yes" if quiz.is_right(given) else "no"
-            answers.append((quiz.name, given, right, quiz.solution))
+            answers.append((quiz.name, given, right))
         elif _tried(quiz):
             n_right += 1
             write_text(_heading(say("Right.")))

@@ -429,11 +429,11 @@ class StoredCatalog:
         """Return ids that differ only in leading zeros, and similar titles and ids."""
         bare = name.lstrip("0")
         padded = self.find_items("0" * n + bare for n in range(MAX_ZEROS) if name)
-        keys = _in_order(self._databases, SegmentCatalog.title_keys)
-        title_rows, titles = zip(*keys, strict=True)
+        keys = list(_in_order(self._databases, SegmentCatalog.title_keys))
+        titles = [title for _, title in keys]
         ids = [str(id_) for _, id_ in self.column("id")]
         near = near_names(name, titles, ids)
-        rows = [title_rows[i] for kind, i in near if kind == "title"]
+        rows = [keys[i][0] for kind, i in near if kind == "title"]
         spelled = iter(self.names(rows)[1])
         names = (next(spelled) if kind == "title" else ids[i] for kind, i in near)
         first = map(str, self.names(sorted(padded.values()))[0])

@@ -107,7 +107,7 @@ def test_answers_before_the_course_are_kept_for_the_teacher_without_a_hint(at_a_
     typed = ["", "2", "9", *"213213213"]  # 9 is no choice and is asked for again
     answer = at_a_terminal("teach", "check", "--save", "before.csv", types=typed)
     header, *rows = Path("before.csv").read_text("utf-8").splitlines()
-    assert header == "quiz,answer,right,solution"
+    assert header == "quiz,answer,right"
     assert [row.split(",")[1:3] for row in rows] == [[digit, "yes"] for digit in "2213213213"]
     assert "Right" not in answer.stdout
     assert "Not yet" not in answer.stdout
