@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from qkvsearch.lessons import LESSONS
-from qkvsearch.lessons.drawings import Arrows, Drawing, Flow, Heads
+from qkvsearch.lessons.drawings import Arrows, Flow, Heads
 
 pytestmark = pytest.mark.xdist_group("browser")
 
@@ -316,10 +316,3 @@ def test_without_the_script_every_picture_is_there(visit, file):
     with visit(file, java_script_enabled=False) as page:
         assert page.locator("figure.drawing svg").count() >= 24
         assert page.locator("figure.drawing .controls:visible").count() == 0
-
-
-def test_every_kind_of_drawing_is_somewhere(course):
-    kinds = {
-        type(part) for one in course.values() for step in one.steps for part in step.parts
-    } & set(Drawing.__subclasses__())
-    assert kinds == {Arrows, Flow, Heads}

@@ -49,8 +49,10 @@ def test_every_picture_is_named_and_told(taught, name):
 
 
 @pytest.mark.xdist_group("the whole course")
-def test_the_course_has_pictures_enough_and_stays_small(taught):
-    page = to_page([taught(name) for name in LESSONS])
+def test_the_course_has_every_kind_of_picture_enough_of_them_and_stays_small(taught):
+    course = [taught(name) for name in LESSONS]
+    assert {type(drawing) for made in course for drawing in drawings(made)} == {Arrows, Flow, Heads}
+    page = to_page(course)
     assert len(re.findall(r"<(?:svg|canvas)\b", page)) >= 24
     assert len(page.encode()) < 3e6
 

@@ -219,6 +219,7 @@ def is_same(a, b):
     return np.array_equal(a, b) if is_text else np.allclose(a, b, equal_nan=True)
 
 
+@pytest.mark.slow  # each lesson's cells are run one by one above
 def test_the_whole_course_runs_as_one_notebook(taught, tmp_path, monkeypatch):
     for variable in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):
         monkeypatch.setenv(variable, str(tmp_path / variable))

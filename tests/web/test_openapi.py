@@ -45,7 +45,7 @@ schema = schemathesis.pytest.from_fixture("described")
 
 
 @schema.parametrize()
-@settings(max_examples=4, **ASKED)
+@settings(max_examples=2, **ASKED)
 def test_every_answer_is_as_described(case):
     case.call_and_validate(excluded_checks=LEFT_OUT)
 
