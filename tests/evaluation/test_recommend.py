@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import replace
+from functools import cache
 from importlib.util import find_spec
 
 import numpy as np
@@ -30,22 +31,26 @@ RANKED = {
 needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="training needs torch")
 
 
+@pytest.fixture(scope="module")
+def evaluated(log):
+    """The evaluation of the log with options, each computed once, on two threads."""
+
+    @cache
+    def once(protocol="random", **options):
+        with threadpool_limits(2):
+            return evaluate_recommend(log, protocol, **options)
+
+    return once
+
+
 # --- figures ---
 
 
 @protocols
-def test_figures_do_not_change_the_log(log, protocol):
-    before = [array.copy() for array in (log.users, log.items, log.ratings, log.times)]
-    evaluate_recommend(log, protocol)
-    after = (log.users, log.items, log.ratings, log.times)
-    assert all(np.array_equal(a, b) for a, b in zip(before, after, strict=True))
-
-
-@protocols
-def test_a_pattern_is_found_that_popularity_cannot_see(log, protocol):
-    found = evaluate_recommend(log, protocol, k=5)
+def test_a_pattern_is_found_that_popularity_cannot_see(evaluated, protocol):
+    found = evaluated(protocol)
     popular, biases = found.baselines["popularity"], found.baselines["biases"]
-    for name in ("ndcg@5", "recall@5", "mrr@5", "coverage@5"):
+    for name in ("ndcg@10", "recall@10", "mrr@10", "coverage@10"):
         assert found.metrics[name] > popular[name], name
     for name in ("rmse", "mae"):
         assert found.metrics[name] < biases[name], name
@@ -86,36 +91,35 @@ def by_definition(scores, parts, k):
 
 
 @protocols
-def test_popularity_ranks_the_whole_catalog_but_for_the_history(log, protocol):
+def test_popularity_ranks_the_whole_catalog_but_for_the_history(log, evaluated, protocol):
     parts = split(log, protocol)
     height = (parts.train.ratings - 1) / 4
     likes = np.where(height >= 0.5, height**2, 0)
     counts = np.bincount(parts.train.items, likes, minlength=len(log.item_ids))
     expected = by_definition(np.tile(counts.astype(np.float32), (len(log.user_ids), 1)), parts, 10)
-    popular = evaluate_recommend(log, protocol).baselines["popularity"]
+    popular = evaluated(protocol).baselines["popularity"]
     figures = [popular[f"{name}@10"] for name in ("ndcg", "recall", "mrr")]
     assert figures == pytest.approx(expected)
 
 
-def test_blocks_of_users_change_nothing(log, monkeypatch):
-    whole = evaluate_recommend(log)
+def test_blocks_of_users_change_nothing(log, evaluated, monkeypatch):
     monkeypatch.setattr(held_out, "MAX_SCORES", 7 * len(log.item_ids))
-    assert evaluate_recommend(log).to_dict() == whole.to_dict()
+    assert evaluate_recommend(log).to_dict() == evaluated().to_dict()
 
 
 @protocols
-def test_one_and_two_threads_give_the_same_figures(log, protocol):
-    found = []
-    for threads in (1, 2):
-        with threadpool_limits(threads):
-            found.append(evaluate_recommend(log, protocol).to_dict())
-    assert found[0] == found[1]
-    assert evaluate_recommend(log, protocol, random_state=1).metrics != found[0]["metrics"]
+def test_one_and_two_threads_give_the_same_figures_and_leave_the_log(log, evaluated, protocol):
+    before = [array.copy() for array in (log.users, log.items, log.ratings, log.times)]
+    with threadpool_limits(1):
+        assert evaluate_recommend(log, protocol).to_dict() == evaluated(protocol).to_dict()
+    after = (log.users, log.items, log.ratings, log.times)
+    assert all(np.array_equal(a, b) for a, b in zip(before, after, strict=True))
+    assert evaluate_recommend(log, protocol, random_state=1).metrics != evaluated(protocol).metrics
 
 
-def test_only_what_was_liked_counts_as_relevant(log):
+def test_only_what_was_liked_counts_as_relevant(log, evaluated):
     plain = replace(log, ratings=None)
-    liked, any_met = evaluate_recommend(log), evaluate_recommend(plain)
+    liked, any_met = evaluated(), evaluate_recommend(plain)
     assert liked.facts["test"] == any_met.facts["test"]
     assert liked.facts["users"] <= any_met.facts["users"]
     assert set(any_met.metrics) == RANKED
@@ -143,8 +147,8 @@ def test_who_likes_nothing_is_recommended_nothing_as_by_the_engine():
     assert found.baselines["popularity"]["recall@6"] == 1
 
 
-def test_the_facts_say_what_the_figures_rest_on(log):
-    facts = evaluate_recommend(log, "time").facts
+def test_the_facts_say_what_the_figures_rest_on(log, evaluated):
+    facts = evaluated("time").facts
     parts = split(log, "time")
     assert (facts["train"], facts["test"]) == (len(parts.train), len(parts.test))
     assert facts["items"] == 60
@@ -176,8 +180,8 @@ def test_every_stage_is_told_to_its_end(log, keys):
 # --- samples of users ---
 
 
-def test_of_many_users_a_sample_is_judged_and_that_is_said(log):
-    every, some = evaluate_recommend(log, users=0), evaluate_recommend(log, users=30)
+def test_of_many_users_a_sample_is_judged_and_that_is_said(evaluated):
+    every, some = evaluated(users=0), evaluated(users=30)
     assert (some.facts["users"], some.facts["eligible_users"]) == (30, every.facts["users"])
     assert every.facts["users"] == every.facts["eligible_users"] > 80
     assert some.facts["train"] == every.facts["train"]
@@ -203,25 +207,25 @@ def test_a_sample_is_of_the_same_users_for_the_same_seed(log):
     assert (one.train != every.train).nnz == 0
 
 
-def test_no_more_users_than_asked_for_are_judged_as_all_are(log):
-    n = evaluate_recommend(log, users=0).facts["users"]
-    assert evaluate_recommend(log, users=n).to_dict() == evaluate_recommend(log, users=0).to_dict()
+def test_no_more_users_than_asked_for_are_judged_as_all_are(log, evaluated):
+    n = evaluated(users=0).facts["users"]
+    assert evaluate_recommend(log, users=n).to_dict() == evaluated(users=0).to_dict()
     assert evaluate_recommend(log, users=n - 1).facts["users"] == n - 1
 
 
 # --- intervals and baselines ---
 
 
-def test_intervals_hold_the_figures_and_are_narrower_for_more_users(log):
-    found = evaluate_recommend(log)
+def test_intervals_hold_the_figures_and_are_narrower_for_more_users(evaluated):
+    found = evaluated()
     assert set(found.intervals) == set(found.metrics) - {"coverage@10"}
     assert all(low <= found.metrics[name] <= high for name, (low, high) in found.intervals.items())
     low, high = found.intervals["ndcg@10"]
     assert 0.01 < high - low < 0.2
 
 
-def test_differences_are_to_the_best_baseline_of_each_figure(log):
-    found = evaluate_recommend(log)
+def test_differences_are_to_the_best_baseline_of_each_figure(evaluated):
+    found = evaluated()
     for name, difference in found.differences.items():
         others = {s: m[name] for s, m in found.baselines.items() if name in m}
         best = (min if name in ("rmse", "mae") else max)(others, key=others.get)
@@ -231,8 +235,8 @@ def test_differences_are_to_the_best_baseline_of_each_figure(log):
     assert found.differences["rmse"].baseline == "biases"
 
 
-def test_errors_are_those_of_all_ratings_not_of_users(log):
-    found, parts = evaluate_recommend(log), split(log, "random").rated()
+def test_errors_are_those_of_all_ratings_not_of_users(log, evaluated):
+    found, parts = evaluated(), split(log, "random").rated()
     errors = rating_errors(parts, 0, lambda stage, done, total: None)
     for system, figures in (("qkvsearch", found.metrics), ("biases", found.baselines["biases"])):
         predicted = parts.test.ratings + errors[system]
@@ -251,9 +255,9 @@ def test_what_is_too_much_for_a_baseline_is_left_out_and_said(log, monkeypatch):
     assert found.notes == [f"Left out of ease: {found.facts['left_out']['ease']}."]
 
 
-def test_settings_are_those_that_are_judged(log):
+def test_settings_are_those_that_are_judged(log, evaluated):
     poor = evaluate_recommend(log, settings={"n_components": 1, "max_iter": 1})
-    poor, usual = (found.heads["collaborative"] for found in (poor, evaluate_recommend(log)))
+    poor, usual = (found.heads["collaborative"] for found in (poor, evaluated()))
     assert poor["ndcg@10"] < usual["ndcg@10"]
 
 
