@@ -1,6 +1,6 @@
 """The documentation is not stale: generated pages, figures, sessions, links, commands and names."""
 
-import importlib.util
+import importlib
 import re
 import shlex
 from dataclasses import replace
@@ -11,6 +11,7 @@ import pytest
 from qkvsearch._utils import limits
 from qkvsearch.cli import COMMANDS, group
 from qkvsearch.text.pretrained.static import find_package
+from tests.scripts import script
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("datasets/*.md")])
@@ -62,14 +63,6 @@ def parse(words):
         name, command, rest = command.resolve_command(context, rest)
         context = command.make_context(name, list(rest), parent=context)
         rest = [*context._protected_args, *context.args] if hasattr(command, "commands") else []
-
-
-def script(name):
-    """A module of docs/, which is no package."""
-    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def sessions():

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from qkvsearch.lessons import LESSONS, language
-from qkvsearch.lessons.drawings import Drawing
+from qkvsearch.lessons.drawings import Arrows, AttendedText, Drawing, Flow, Heads
 from qkvsearch.lessons.exports.page import to_page
 from qkvsearch.lessons.messages import shown
 from qkvsearch.lessons.parts import Curve, Formula, Lesson, Matrix, Step, Table, Text
@@ -219,8 +219,9 @@ def test_a_role_is_named_beside_its_colour(page, text):
 
 
 def test_what_is_written_is_text_and_never_markup():
-    evil = '</script><script>alert("x")</script>'
-    array = np.ones((1, 1))
+    evil = '</svg></script><script>alert("x")</script>'
+    array, two = np.ones((1, 1)), {"queries": np.eye(2), "keys": np.eye(2)}
+    bench = Workbench("c", evil, two, [evil, "b"], [evil, "d"])
     text = one_page(
         Text(f"{evil} & `{evil}`"),
         Formula(evil),
@@ -228,6 +229,9 @@ def test_what_is_written_is_text_and_never_markup():
         Table(evil, [evil, evil], [[evil, evil]]),
         Curve(evil, evil, np.arange(3)),
         Workbench("b", evil, {"queries": array, "keys": array}, [evil], [evil], normalize="none"),
+        Flow("f", evil, bench, evil, evil),
+        Arrows("a", evil, np.eye(2), [evil, "b"], (evil, evil)),
+        Heads("h", evil, (AttendedText([evil, "b"], np.full((1, 1, 2, 2), 0.5)),)),
         quizzes=[Quiz("odd.1", evil, 1.0, evil, choices=(evil, "b"))],
     )
     assert "alert(" not in Page(text).texts["script"]

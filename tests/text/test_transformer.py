@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -207,25 +208,27 @@ def test_long_texts_are_cut_and_counted(encoder):
 # --- what cannot be read is refused by name ---
 
 
-def header(entries):
-    """The beginning of a safetensors file that says what it likes."""
-    text = json.dumps(entries).encode()
+def header(dtype, length):
+    """A safetensors file of four bytes that says what it likes of them."""
+    text = json.dumps({"w": {"dtype": dtype, "shape": [length], "data_offsets": [0, 4]}}).encode()
     return len(text).to_bytes(8, "little") + text + bytes(4)
 
 
 def changed(folder, tmp_path, name, content):
     """A copy of the folder with one file of other content, or without it."""
-    copy = tmp_path / "changed"
-    for path in folder.rglob("*"):
-        if path.is_file():
-            place = copy / path.relative_to(folder)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(path.read_bytes())
+    copy = Path(shutil.copytree(folder, tmp_path / "changed"))
     (copy / name).unlink()
     if isinstance(content, bytes):
         (copy / name).write_bytes(content)
     elif content is not None:
         (copy / name).write_text(json.dumps(content))
+    return copy
+
+
+def reweighted(folder, tmp_path, weights):
+    """A copy of the folder with these weights."""
+    copy = changed(folder, tmp_path, "model.safetensors", None)
+    numpy_files.save_file(weights, copy / "model.safetensors")
     return copy
 
 
@@ -258,16 +261,8 @@ def changed(folder, tmp_path, name, content):
         ("sentence_bert_config.json", {"max_seq_length": 2}, "its own tokens leave none of the 2"),
         ("sentence_bert_config.json", {"max_seq_length": "12"}, "max_seq_length is '12'"),
         ("tokenizer.json", b"[" * 200_000, "not a tokenizer"),
-        (
-            "model.safetensors",
-            header({"w": {"dtype": "F32", "shape": [10**12], "data_offsets": [0, 4]}}),
-            "not a safet",
-        ),
-        (
-            "model.safetensors",
-            header({"w": {"dtype": "PICKLE", "shape": [1], "data_offsets": [0, 4]}}),
-            "not a safet",
-        ),
+        ("model.safetensors", header("F32", 10**12), "not a safet"),
+        ("model.safetensors", header("PICKLE", 1), "not a safet"),
         ("model.safetensors", b"\xff" * 64, "not a safetensors file"),
     ],
 )
@@ -289,18 +284,15 @@ def test_a_folder_that_cannot_be_read_is_refused(folder, tmp_path, name, content
 )
 def test_weights_of_another_model_are_refused(folder, tmp_path, change, message):
     weights = {**tensors(), **change}
-    copy = changed(folder, tmp_path, "model.safetensors", None)
     kept = {name: array for name, array in weights.items() if array is not None}
-    numpy_files.save_file(kept, copy / "model.safetensors")
     with pytest.raises(QkvError, match=message):
-        TransformerEncoder.from_folder(copy)
+        TransformerEncoder.from_folder(reweighted(folder, tmp_path, kept))
 
 
 def test_names_under_bert_and_half_precision_are_read(folder, tmp_path):
-    copy = changed(folder, tmp_path, "model.safetensors", None)
     halves = {f"bert.{name}": array.astype(np.float16) for name, array in tensors().items()}
-    numpy_files.save_file(halves, copy / "model.safetensors")
-    total = TransformerEncoder.from_folder(copy).encode("deep sea").total
+    half = TransformerEncoder.from_folder(reweighted(folder, tmp_path, halves))
+    total = half.encode("deep sea").total
     assert total.dtype == np.float32
     np.testing.assert_allclose(
         total, TransformerEncoder.from_folder(folder).encode("deep sea").total, atol=0.02
@@ -338,10 +330,8 @@ def test_a_tokenizer_that_fails_at_a_text_is_named(folder, tmp_path):
 
 
 def test_weights_that_make_no_numbers_are_told(folder, tmp_path):
-    copy = changed(folder, tmp_path, "model.safetensors", None)
     weights = {**tensors(), "embeddings.LayerNorm.bias": np.full(D, 3e38, np.float32)}
-    numpy_files.save_file(weights, copy / "model.safetensors")
-    encoder = TransformerEncoder.from_folder(copy)
+    encoder = TransformerEncoder.from_folder(reweighted(folder, tmp_path, weights))
     with np.errstate(all="ignore"), pytest.raises(QkvError, match="not finite"):
         encoder.encode_many(["deep sea"])
 

@@ -3,7 +3,6 @@
 import json
 import shutil
 from functools import cache
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 from qkvsearch.text.encoders import pretrained
@@ -15,13 +14,9 @@ def model():
     """The folder of a random transformer of two layers that reads twelve tokens."""
     import tempfile
 
-    path = Path(__file__).parents[2] / "text" / "test_transformer.py"
-    spec = spec_from_file_location("tiny_bert", path)
-    assert spec
-    assert spec.loader
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return Path(module.write_folder(Path(tempfile.mkdtemp(prefix="faults-model-")) / "bert"))
+    from tests.text.test_transformer import write_folder
+
+    return Path(write_folder(Path(tempfile.mkdtemp(prefix="faults-model-")) / "bert"))
 
 
 def fuzz_models(trial):
