@@ -213,27 +213,22 @@ def test_how_a_machine_rounds_does_not_tell_equal_items_apart(rounding):
 # --- sums of parts ---
 
 
-def test_the_words_add_up_to_what_was_trained():
+def test_the_words_add_up_to_what_was_trained_and_texts_to_keys():
     fields = synonyms(120)
-    encoder = ContrastiveEncoder(6, epochs=2, **QUICK).fit(fields).encoder_
+    model = ContrastiveEncoder(6, epochs=2, **QUICK).fit(fields)
+    encoder = model.encoder_
+    assert np.array_equal(item_keys(encoder.encode_many, fields), model.embeddings_)
     texts = [*fields[0][:20], "", "unknown words", "title1w1, title1w1 TAG1w1 unknown"]
     many = encoder.encode_many(texts)
     assert many.dtype == np.float32
-    model = Pooling(encoder.vectors, np.log(encoder.weights))
+    pooled = Pooling(encoder.vectors, np.log(encoder.weights))
     items = ItemShares.of(encoder.vocabulary, [AnalyzedTexts.of(texts, encoder.analyzer)])
-    np.testing.assert_allclose(model(items.shares), many, atol=1e-5)
+    np.testing.assert_allclose(pooled(items.shares), many, atol=1e-5)
     for text, row in zip(texts, many, strict=True):
         np.testing.assert_allclose(encoder.encode(text).total, row, atol=1e-6)
     assert encoder.encode(texts[-1]).labels == ["title1w1", "tag1w1"]
     assert encoder.unread(texts[-1]) == ["unknown"]
     assert encoder.sequence(texts[-1]).labels == ["title1w1", "title1w1", "tag1w1"]
-
-
-def test_keys_are_those_of_the_fitted_encoder():
-    fields = synonyms(120)
-    model = ContrastiveEncoder(6, epochs=1).fit(fields)
-    keys = item_keys(model.encoder_.encode_many, fields)
-    assert np.array_equal(keys, model.embeddings_)
 
 
 def test_words_that_cancel_out_leave_nothing():
