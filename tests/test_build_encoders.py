@@ -134,6 +134,16 @@ def test_nonsense_is_shown_with_a_note(static_videos):
     assert none.startswith("No hits")
 
 
+def test_a_transformer_whose_probe_is_damaged_is_repaired_by_its_own_model(tiny_bert, tmp_path):
+    with qkv.build(tmp_path / "ws", items=ITEMS, encoder=str(tiny_bert)) as engine:
+        before = engine.search("deep sea", k=6).to_records()
+        file = engine.snapshot.segments[-1].folder / "transformer.probe.npy"
+    file.write_bytes(file.read_bytes()[:-8] + b"\7" * 8)
+    assert not qkv.repair(tmp_path / "ws").lost
+    with qkv.open(tmp_path / "ws") as engine:
+        assert engine.search("deep sea", k=6).to_records() == before
+
+
 def test_a_query_is_read_once(tiny_bert, tmp_path, monkeypatch):
     passes = []
     read = TransformerEncoder.read

@@ -33,7 +33,6 @@ from qkvsearch.text.encoders import (
     SECOND_PASS,
     TextEncoder,
     fitted_encoder,
-    learned_encoder,
 )
 
 FROM_TEXTS = ("lexical", "codes", "words")
@@ -184,10 +183,11 @@ def _encoder(
     name = component.group
     if not {f"{name}.{array}" for array in ENCODER} & damaged:
         return models.encoder(name), ""
-    if name in LEARNED:
-        encoder = learned_encoder(name, fields, models.analyzer.language).encoder
-        return encoder, ", by an encoder learned from them again"
-    return fitted_encoder(name, fields), ", by an encoder fitted to them again"
+    # What is loaded is the model that the build was made with.
+    choice, language = models.snapshot.facts["encoder"], models.analyzer.language
+    encoder = fitted_encoder(name, fields, choice, language=language)
+    how = "learned from" if name in LEARNED else "fitted to"
+    return encoder, f", by an encoder {how} them again"
 
 
 def _map_texts(contents: BuildContents, main: str) -> None:
