@@ -20,13 +20,11 @@ from qkvsearch.data.writers import require_pyarrow
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.index import StoredModels
 from qkvsearch.recommend.recommend import Recommender
-from qkvsearch.retrieval.remote_keys import RemoteRows
+from qkvsearch.retrieval.remote_keys import BLOCK, RemoteRows
 
 ITEMS, USERS = KINDS = ("items", "users")
 # The longest header that the safetensors library reads.
 MAX_HEADER = 100_000_000
-# Rows that a server is asked for at a time.
-BLOCK = 8192
 
 
 class ExportedEmbeddings(NamedTuple):
@@ -60,8 +58,30 @@ def dense_head(models: StoredModels, head: str | None) -> str:
     return name
 
 
-def embedding_table(
-    recommender: Recommender, of: str, head: str | None, progress: Progress | None = None
+def export_embeddings(
+    recommender: Recommender, path: Path, of: str, head: str | None, progress: Progress | None
+) -> ExportedEmbeddings:
+    """Write embeddings to a file, in the format of its suffix. After an error there is no file.
+
+    .safetensors: the tensor "embeddings", and in the metadata "ids", a JSON list. .npz: the arrays
+    "ids" and "embeddings". .parquet: the columns "id" and "embedding". Raises `QkvError`.
+    """
+    write = _writer_of(path)  # what cannot be written is an error before all the work
+    table = _table(recommender, of, head, progress)
+    with replacing(path) as file:
+        write(file, table)
+    n, d = table.vectors.shape
+    n_zeros = n - int(table.vectors.any(axis=1).sum())
+    notes = []
+    if n_zeros:
+        notes.append(
+            f"{n_zeros:,} of {n:,} {table.of} have only zeros: nothing is known about them."
+        )
+    return ExportedEmbeddings(n, d, table.head, notes)
+
+
+def _table(
+    recommender: Recommender, of: str, head: str | None, progress: Progress | None
 ) -> EmbeddingTable:
     """Return a dense head's keys, or learned embeddings of items or users. Raises `QkvError`."""
     models = recommender.models
@@ -106,12 +126,8 @@ def _fetched(keys: RemoteRows, progress: Progress | None) -> np.ndarray:
     return vectors
 
 
-def writer_of(path: Path) -> Callable[[IO[bytes], EmbeddingTable], None]:
-    """Return the writer for the suffix of a file. Raises `QkvError` where it cannot be written.
-
-    .safetensors: the tensor "embeddings", and in the metadata "ids", a JSON list. .npz: the arrays
-    "ids" and "embeddings". .parquet: the columns "id" and "embedding".
-    """
+def _writer_of(path: Path) -> Callable[[IO[bytes], EmbeddingTable], None]:
+    """Return the writer for the suffix of a file. Raises `QkvError` where it cannot be written."""
     write = WRITERS.get(path.suffix.lower())
     if path.suffix.lower() == ".npy":
         raise QkvError(f"{path}: a .npy file cannot contain ids; use .npz, which has both arrays")
@@ -122,21 +138,6 @@ def writer_of(path: Path) -> Callable[[IO[bytes], EmbeddingTable], None]:
     if not is_on_disk(path):
         raise QkvError(f"{path}: embeddings can be written only to a file on disk")
     return write
-
-
-def export_embeddings(table: EmbeddingTable, path: Path) -> ExportedEmbeddings:
-    """Write a table to a file, as `writer_of` says. After an error there is no file."""
-    write = writer_of(path)
-    with replacing(path) as file:
-        write(file, table)
-    n, d = table.vectors.shape
-    n_zeros = n - int(table.vectors.any(axis=1).sum())
-    notes = []
-    if n_zeros:
-        notes.append(
-            f"{n_zeros:,} of {n:,} {table.of} have only zeros: nothing is known about them."
-        )
-    return ExportedEmbeddings(n, d, table.head, notes)
 
 
 def _write_safetensors(file: IO[bytes], table: EmbeddingTable) -> None:

@@ -490,8 +490,6 @@ class OpenBuild:
         for the item embeddings learned from interactions; "users" for the user embeddings, solved
         from their current histories. Raises `QkvError`.
         """
-        from qkvsearch.engine.export_embeddings import embedding_table, export_embeddings, writer_of
+        from qkvsearch.engine.export_embeddings import export_embeddings
 
-        writer_of(Path(path))  # a name that cannot be written is an error before all the work
-        table = embedding_table(self.recommender, of, head, progress)
-        return export_embeddings(table, Path(path))
+        return export_embeddings(self.recommender, Path(path), of, head, progress)
