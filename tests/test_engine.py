@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import sys
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,8 @@ import pytest
 import qkvsearch
 from qkvsearch.attention.layers import fast_encoder
 from qkvsearch.engine import Engine
-from qkvsearch.errors import QkvError, UnknownIdError, WorkspaceError
+from qkvsearch.errors import DamagedError, QkvError, UnknownIdError, WorkspaceError
+from qkvsearch.index import StoredModels
 from qkvsearch.text.encoders import pretrained
 
 
@@ -332,3 +334,11 @@ def test_a_frame_of_no_hits_has_the_columns_of_one_with_hits(movies, explain):
         assert (len(none), len(none.to_frame())) == (0, 0)
         assert list(none.to_frame().columns) == list(some.to_frame().columns)
         assert set(some.to_records()[0]) <= set(none.to_frame().columns)
+
+
+@pytest.mark.parametrize("fact", ["language", "columns", "encoder"])
+def test_facts_that_are_gone_are_damage(movies, fact):
+    kept = {name: value for name, value in movies.snapshot.facts.items() if name != fact}
+    snapshot = SimpleNamespace(facts=kept, segments=movies.snapshot.segments)
+    with pytest.raises(DamagedError, match="its facts are not those of a build"):
+        StoredModels(snapshot)

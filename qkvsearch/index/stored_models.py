@@ -39,7 +39,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 # Facts that every build has, and their types.
-FACTS = {"n_items": int, "text_columns": list, "encoder": str, "head_weights": dict, "rows": list}
+FACTS = {
+    "n_items": int, "columns": list, "text_columns": list, "encoder": str, "head_weights": dict,
+    "rows": list, LANGUAGE: str,
+}  # fmt: skip
 
 
 class StoredModels:

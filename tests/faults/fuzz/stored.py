@@ -86,7 +86,9 @@ def _other_numbers(array, chance):
 
 
 def _other_type(array, chance):
-    names = ["<f8", "<f4", "<f2", "<i8", "<i4", "|u1", "|b1", "<U3", "|S2", "<c16", "<M8[s]", ">f4"]
+    names = ["<f8", "<f4", "<f2", "<i8", "<i4", "|u1", "|b1", "<U3", "|S2", "<c16", ">f4"]
+    if array.dtype.kind != "S":  # NumPy 2.4 itself crashes where long bytes become dates
+        names.append("<M8[s]")
     with contextlib.suppress(ValueError, TypeError, OverflowError), np.errstate(all="ignore"):
         return array.astype(chance.choice(names))
     return np.zeros(array.shape, "<U1")
