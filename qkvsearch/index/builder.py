@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -28,10 +27,9 @@ from qkvsearch.index.registry import FROM_INTERACTIONS
 from qkvsearch.index.spark_build import learn_from_spark
 from qkvsearch.index.texts import store_head, store_words
 from qkvsearch.retrieval.answerability import FACT as ANSWERABILITY
-from qkvsearch.retrieval.bm25 import LexicalKeys
 from qkvsearch.retrieval.calibration import best_scores, calibrate
 from qkvsearch.retrieval.head_weights import learn_from_judgements, learn_weights, length_weights
-from qkvsearch.retrieval.training_queries import AnsweredQueries, JudgedQueries, judged_queries
+from qkvsearch.retrieval.training_queries import JudgedQueries, judged_queries
 from qkvsearch.storage import BuildContents, CatalogRows, Workspace
 from qkvsearch.storage.remote_collections import FACT as KEYS
 from qkvsearch.storage.remote_collections import RemoteCollection
@@ -192,75 +190,42 @@ def _add_text(
             encoders[name] = fitted_encoder(name, fields, pretrained=pretrained.get(name))
     progress("reading texts", len(names) + 1, len(names) + 1)
     main = dense_heads(prior)[-1]
-    learner = _Learner(contents, fields, lexical, encoders, prior, analyzer, progress)
+    weights = length_weights(fields, analyzer)
+
+    def stored_keys() -> dict[str, np.ndarray]:
+        # Only the main head has tokens, for late interaction.
+        return {
+            name: store_head(
+                contents,
+                name,
+                encoder,
+                fields,
+                progress,
+                weights,
+                name == main and main in SECOND_PASS,
+            )
+            for name, encoder in encoders.items()
+        }
+
+    weigh = partial(progress, "weighing the heads")
     if questions is None:
-        keys, answered = learner.from_made_queries(learned)
+        weigh(0, len(prior))
+        heads, answered = learn_weights(
+            fields, encoders, prior, learned, progress=weigh, analyzer=analyzer
+        )
+        keys, judged = stored_keys(), []
+        weigh(len(prior), len(prior))
     else:
-        keys, answered = learner.from_judgements(questions), []
+        keys, judged, answered = stored_keys(), questions.texts, []
+        weigh(0, 1)
+        heads = learn_from_judgements(questions, lexical, encoders, keys, prior, analyzer=analyzer)
+        weigh(1, 1)
+        contents.facts["weights_from"] = questions.summary()
+        contents.facts[LEARNED_FROM] = questions.fingerprints()
+    contents.facts["head_weights"] = heads
     if main in pretrained:
         DenseComponent(main).note_texts(contents)
     titles = [title for title in catalog.frame["title"].astype(str) if title.strip()]
-    judged = [] if questions is None else questions.texts
     scores = best_scores(lexical, encoders, keys, analyzer)
-    heads = contents.facts["head_weights"]
     answerability = calibrate(lexical, scores, heads, titles, answered, judged, analyzer=analyzer)
     contents.facts[ANSWERABILITY] = answerability.to_fact()
-
-
-@dataclass(frozen=True)
-class _Learner:
-    """Weights of heads, learned beside the storing of their keys."""
-
-    contents: BuildContents
-    fields: Sequence[AnalyzedTexts]
-    lexical: LexicalKeys
-    encoders: Mapping[str, TextEncoder]
-    prior: Mapping[str, float]
-    analyzer: Analyzer
-    progress: Progress
-
-    def from_made_queries(
-        self, learned: Mapping[str, FittedEncoder]
-    ) -> tuple[dict[str, np.ndarray], list[AnsweredQueries]]:
-        """Learn from generated queries; return the keys of each dense head, and the queries."""
-        weigh, n = partial(self.progress, "weighing the heads"), len(self.prior)
-        weigh(0, n)
-        learned_weights = learn_weights(
-            self.fields, self.encoders, self.prior, learned, progress=weigh, analyzer=self.analyzer
-        )
-        keys = self._stored_keys()
-        weigh(n, n)
-        self.contents.facts["head_weights"] = learned_weights.heads
-        return keys, learned_weights.answered
-
-    def from_judgements(self, questions: JudgedQueries) -> dict[str, np.ndarray]:
-        """Learn from judged queries. Return the keys of each dense head."""
-        keys = self._stored_keys()
-        self.progress("weighing the heads", 0, 1)
-        heads = learn_from_judgements(
-            questions, self.lexical, self.encoders, keys, self.prior, analyzer=self.analyzer
-        )
-        self.progress("weighing the heads", 1, 1)
-        self.contents.facts |= {
-            "head_weights": heads,
-            "weights_from": questions.summary(),
-            LEARNED_FROM: questions.fingerprints(),
-        }
-        return keys
-
-    def _stored_keys(self) -> dict[str, np.ndarray]:
-        """Store each dense head, and return its keys."""
-        weights, keys = length_weights(self.fields, self.analyzer), {}
-        for name, encoder in self.encoders.items():
-            # Only the main head has tokens, for late interaction.
-            is_main = name == dense_heads(self.prior)[-1]
-            keys[name] = store_head(
-                self.contents,
-                name,
-                encoder,
-                self.fields,
-                self.progress,
-                weights,
-                with_tokens=is_main and name in SECOND_PASS,
-            )
-        return keys

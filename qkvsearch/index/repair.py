@@ -21,19 +21,14 @@ from qkvsearch.index.interaction_log import LogComponent
 from qkvsearch.index.learned_models import NextItemComponent, PreferencesComponent
 from qkvsearch.index.merge import merged_contents
 from qkvsearch.index.registry import FROM_INTERACTIONS, components_of
-from qkvsearch.index.texts import store_head, store_tokens, store_words
+from qkvsearch.index.texts import store_head, store_words
 from qkvsearch.storage import BuildContents, BuildEntry, Snapshot, Workspace
 from qkvsearch.storage.checksums import checksum_of, read_checksummed
 from qkvsearch.storage.records.recovery import repair_records
 from qkvsearch.storage.root import Root, read_root
 from qkvsearch.storage.segments import BUILD_NAME, BUILDS_FOLDER, MANIFEST
 from qkvsearch.text.analyzed import AnalyzedTexts
-from qkvsearch.text.encoders import (
-    LEARNED,
-    SECOND_PASS,
-    TextEncoder,
-    fitted_encoder,
-)
+from qkvsearch.text.encoders import LEARNED, TextEncoder, fitted_encoder
 
 FROM_TEXTS = ("lexical", "codes", "words")
 
@@ -157,30 +152,24 @@ def _derive_texts(
     if groups & set(FROM_TEXTS):
         store_words(contents, catalog, fields)
         done.rebuilt.append("words and codes, from the texts")
-    encoders: dict[str, TextEncoder] = {}
-    for component in broken:
-        if isinstance(component, DenseComponent):
-            encoders[component.group], source = _encoder(models, component, damaged, fields)
-            weights = models.column_weights(component.group)
-            store_head(
-                contents, component.group, encoders[component.group], fields, progress, weights
-            )
-            done.rebuilt.append(f"{component.group}, from the texts{source}")
-    if main in encoders and encoders[main].is_pretrained:
-        DenseComponent(main).note_texts(contents)
-    if main in SECOND_PASS and groups & {main} and models.has_tokens:
-        encoder = encoders.get(main) or models.encoder(main)
-        store_tokens(contents, main, encoder, fields, progress)
-        done.rebuilt.append(f"tokens of {main}, from the texts")
-    if main in encoders and PreferencesComponent() not in broken:
+    for name in models.dense_heads:
+        if name not in groups:
+            continue
+        encoder, source = _encoder(models, name, damaged, fields)
+        weights, with_tokens = models.column_weights(name), name == main and models.has_tokens
+        store_head(contents, name, encoder, fields, progress, weights, with_tokens)
+        tokens = " and its tokens" if with_tokens else ""
+        done.rebuilt.append(f"{name}{tokens}, from the texts{source}")
+        if name == main and encoder.is_pretrained:
+            DenseComponent(main).note_texts(contents)
+    if main in groups and PreferencesComponent() not in broken:
         _map_texts(contents, main)
 
 
 def _encoder(
-    models: StoredModels, component: DenseComponent, damaged: set[str], fields: list[AnalyzedTexts]
+    models: StoredModels, name: str, damaged: set[str], fields: list[AnalyzedTexts]
 ) -> tuple[TextEncoder, str]:
     """Return the stored encoder, or one that is learned again, and a note about that."""
-    name = component.group
     if not {f"{name}.{array}" for array in ENCODER} & damaged:
         return models.encoder(name), ""
     # What is loaded is the model that the build was made with.

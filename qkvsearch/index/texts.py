@@ -14,7 +14,7 @@ from qkvsearch.index.dense import DenseComponent
 from qkvsearch.index.lexical import CodesComponent, LexicalComponent, WordsComponent
 from qkvsearch.index.tokens import TokensComponent
 from qkvsearch.retrieval import LexicalKeys
-from qkvsearch.retrieval.late_interaction import LONGEST_ITEM, item_tokens
+from qkvsearch.retrieval.late_interaction import LONGEST_ITEM
 from qkvsearch.storage import BuildContents
 from qkvsearch.text.analyzed import AnalyzedTexts
 from qkvsearch.text.spelling import word_rarity
@@ -69,15 +69,3 @@ def store_head(
         of_heads = contents.facts.get(COLUMN_WEIGHTS, {})
         contents.facts[COLUMN_WEIGHTS] = {**of_heads, name: shares}
     return keys
-
-
-def store_tokens(
-    contents: BuildContents,
-    name: str,
-    encoder: TextEncoder,
-    fields: Sequence[Sequence[str]],
-    progress: Progress,
-) -> None:
-    """Store the tokens of every item."""
-    progress("reading tokens", 0, sum(map(len, fields)))
-    TokensComponent(name).store(contents, item_tokens(encoder, fields, progress))

@@ -6,7 +6,7 @@ word of the item. Here it attends to all words of the item; a temperature near 0
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from mmap import mmap
@@ -16,7 +16,6 @@ import numpy as np
 
 from qkvsearch._utils.callbacks import Progress
 from qkvsearch._utils.query_lock import released
-from qkvsearch.attention.masks import hide
 from qkvsearch.attention.weights import softmax
 from qkvsearch.retrieval.bm25 import TermKeys
 from qkvsearch.retrieval.fusion import Scores, moments, plus
@@ -195,17 +194,13 @@ class LateInteraction:
         aᵢⱼ. A word that occurs several times is one part.
         """
         similar, _ = self.keys.similarities(self.query.vectors, np.array([position]))
-        pooled = self._attention(similar, np.ones(similar.shape[1], dtype=bool))
-        values = self.weights[:, None] * pooled * similar
+        values = self.weights[:, None] * softmax(similar, self.temperature) * similar
         words, row_of = _numbered(self.query.labels)
         keys, column_of = _numbered(self.labels_of(position)[: similar.shape[1]])
         pairs = (row_of[:, None] * len(keys) + column_of).ravel()
         sums = np.bincount(pairs, values.ravel(), len(words) * len(keys))
         sources = [Source(NAME, word) for word in words]
         return Components.pairs(sources, keys, sums.reshape(len(words), len(keys)))
-
-    def _attention(self, similar: np.ndarray, mask: np.ndarray) -> Any:
-        return softmax(hide(similar, mask), self.temperature)
 
 
 def _numbered(labels: Sequence[Any]) -> tuple[list[Any], np.ndarray]:
@@ -325,12 +320,3 @@ def token_labels(encoder: TextEncoder, fields: Sequence[str]) -> list[str]:
     """Return the words of an item's tokens, in the order of `item_tokens`."""
     texts = [text for text in fields if text.strip()]
     return [label for text in texts for label in encoder.read(text).tokens.labels]
-
-
-def token_keys(tokens: Iterable[np.ndarray], table: np.ndarray | None = None) -> TokenKeys | None:
-    """Return keys in memory of the tokens of `item_tokens`; None where there are none."""
-    spans = list(tokens)
-    if not any(map(len, spans)):
-        return None
-    indptr = np.cumsum([0, *map(len, spans)], dtype=np.int64)
-    return TokenKeys(indptr, np.concatenate(spans), table)

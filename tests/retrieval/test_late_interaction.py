@@ -107,20 +107,10 @@ def test_directions_in_int8_are_near_the_vectors(rng):
 
 def test_equal_items_tie_to_the_bit(rng):
     tokens = quantize_int8(rng.normal(size=(5, 96)))
-    keys = late.token_keys([tokens] * 33)
+    keys = TokenKeys(np.arange(34) * 5, np.tile(tokens, (33, 1)))
     query = LabelledVectors(["a", "b"], unit(rng.normal(size=(2, 96))).astype(np.float32))
     scores = LateInteraction(query, np.array([0.6, 0.4]), keys, lambda _: "abcde").scores(ALL[:33])
     assert len(set(scores.tolist())) == 1
-
-
-def test_tokens_stand_end_to_end_each_item_after_the_other():
-    found = [*late.item_tokens(static_encoder(), [TITLES, TAGS])]
-    ends = np.cumsum([len(rows) for rows in found])
-    keys = late.token_keys(found)
-    assert keys.indptr.tolist() == [0, *ends]
-    for rows, end in zip(found, ends, strict=True):
-        np.testing.assert_array_equal(keys.stored[end - len(rows) : end], rows)
-    assert late.token_keys([np.array([], dtype=np.int32)] * 2) is None
 
 
 def test_tokens_in_several_arrays_are_those_of_one(rng):
@@ -272,8 +262,9 @@ def test_with_each_encoder_parts_bear_words_and_add_up(encoder, lexical, assert_
     def tokens_of(position):
         return late.token_labels(encoder, [TITLES[position], TAGS[position]])
 
-    found = late.item_tokens(encoder, [TITLES, TAGS])
-    keys = late.token_keys(found, encoder.table)
+    found = [*late.item_tokens(encoder, [TITLES, TAGS])]
+    indptr = np.cumsum([0, *map(len, found)])
+    keys = TokenKeys(indptr, np.concatenate(found), encoder.table)
     for position in range(len(TITLES)):
         assert keys.lengths(np.array([position])) == [len(tokens_of(position))]
     query = encoder.read("red water, sea divers").tokens
