@@ -134,12 +134,16 @@ def test_nonsense_is_shown_with_a_note(static_videos):
     assert none.startswith("No hits")
 
 
-def test_a_transformer_whose_probe_is_damaged_is_repaired_by_its_own_model(tiny_bert, tmp_path):
+@pytest.mark.parametrize("array", ["keys", "probe", "token_vectors"])
+def test_a_transformers_keys_and_tokens_are_repaired_together(tiny_bert, tmp_path, array):
     with qkv.build(tmp_path / "ws", items=ITEMS, encoder=str(tiny_bert)) as engine:
         before = engine.search("deep sea", k=6).to_records()
-        file = engine.snapshot.segments[-1].folder / "transformer.probe.npy"
+        file = engine.snapshot.segments[-1].folder / f"transformer.{array}.npy"
     file.write_bytes(file.read_bytes()[:-8] + b"\7" * 8)
-    assert not qkv.repair(tmp_path / "ws").lost
+    done = qkv.repair(tmp_path / "ws")
+    assert not done.lost
+    (line,) = done.rebuilt
+    assert line.startswith("transformer and its tokens, from the texts")
     with qkv.open(tmp_path / "ws") as engine:
         assert engine.search("deep sea", k=6).to_records() == before
 

@@ -152,7 +152,6 @@ def learn_weights(
     encoders: Mapping[str, TextEncoder],
     prior: Mapping[str, float],
     learned: Mapping[str, FittedEncoder] = MappingProxyType({}),
-    seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
     analyzer: Analyzer | None = None,
 ) -> LearnedWeights:
@@ -167,7 +166,7 @@ def learn_weights(
     analyzer = analyzer or Analyzer()
     fields = AnalyzedTexts.of_columns(fields, analyzer)
     columns = length_weights(fields, analyzer)
-    made = list(made_queries(fields, np.random.default_rng(seed), analyzer))
+    made = list(made_queries(fields, np.random.default_rng(0), analyzer))
     lexical_keys = [made_lexical_keys(queries, analyzer) for queries in made]
     scores: dict[str, list[np.ndarray]] = {}
     for done, head in enumerate(prior if made else ()):
@@ -244,7 +243,6 @@ def learn_from_judgements(
     encoders: Mapping[str, TextEncoder],
     keys: Mapping[str, np.ndarray],
     prior: Mapping[str, float],
-    seed: int = 0,
     analyzer: Analyzer | None = None,
 ) -> dict[str, float]:
     """Return the weights of heads under which the answers are most likely. The prior counts like
@@ -260,7 +258,7 @@ def learn_from_judgements(
         return lambda texts: encoders[head].encode_many(texts) @ keys[head].T
 
     weights = np.array(list(prior.values()))
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     chosen = judged.chosen(rng)
     scored = _scored(judged.texts, chosen, [scorer(head) for head in prior], lexical.n_items)
     sets = [_alternatives(scores, judged.answers[i], weights, rng) for i, scores in scored]

@@ -209,9 +209,7 @@ def constant(parts: Components) -> list[Reason]:
     return [Reason(AVERAGE_ITEM, float(values.sum()))] if len(values) else []
 
 
-def few(
-    values: Sequence[float], text: Callable[[int], str], max_lines: int = MAX_LINES
-) -> list[Reason]:
+def few(values: Sequence[float], text: Callable[[int], str]) -> list[Reason]:
     """Return the largest values that add up to `SHARE` of all, and the others as one line.
 
     text: returns the text of the i-th line; called only for lines that are shown.
@@ -220,7 +218,7 @@ def few(
     [Reason(text='b', value=-3.0), Reason(text='2 smaller ones', value=0.75)]
     """
     ordered = sorted((i for i, value in enumerate(values) if value), key=lambda i: -abs(values[i]))
-    n = min(n_for_share([values[i] for i in ordered]), max_lines)
+    n = min(n_for_share([values[i] for i in ordered]), MAX_LINES)
     if len(ordered) <= n + 1:
         return [Reason(text(i), values[i]) for i in ordered]
     rest = sum(values[i] for i in ordered[n:])

@@ -156,9 +156,9 @@ class JudgedQueries(NamedTuple):
             return rows
         return np.sort(rng.choice(rows, MAX_JUDGED, replace=False))
 
-    def fingerprints(self, seed: int = 0) -> str:
-        """Return the fingerprints, for `judgements.among`, of the queries chosen with this seed."""
-        return fingerprints(self.texts[i] for i in self.chosen(np.random.default_rng(seed)))
+    def fingerprints(self) -> str:
+        """Return the fingerprints, for `judgements.among`, of the queries that are learned from."""
+        return fingerprints(self.texts[i] for i in self.chosen(np.random.default_rng(0)))
 
     def summary(self) -> str:
         """Return how many queries the weights were learned from, and which items are unknown.
