@@ -139,21 +139,12 @@ class TermKeys(ABC):
 
     def idf(self, word: str, language: str) -> float:
         """Return the idf of a word, by the rarest of its terms; 0 for a comma or the like."""
-        return self._cached_idf(word, language)
+        tokens = resolve_code(Analyzer(language).tokens(word), self.has)
+        rarest = min((self.n_with(token.term) for token in tokens), default=None)
+        return 0.0 if rarest is None else _idf(rarest, self.n_items)
 
     # The caches refer to the keys weakly: in a reference cycle, files would wait for the garbage
     # collector.
-
-    @cached_property
-    def _cached_idf(self) -> Callable[[str, str], float]:
-        keys = weakref.proxy(self)
-
-        def idf(word: str, language: str) -> float:
-            tokens = resolve_code(Analyzer(language).tokens(word), keys.has)
-            rarest = min((keys.n_with(token.term) for token in tokens), default=None)
-            return 0.0 if rarest is None else _idf(rarest, keys.n_items)
-
-        return cached_by_word(idf, CACHED_TERMS)
 
     @cached_property
     def _cached_statistics(self) -> Callable[[str], tuple[int, float]]:

@@ -154,11 +154,11 @@ class Analyzer:
         >>> [token.term for token in Analyzer().query_tokens("It")]
         ['it']
         """
-        return list(_query_tokens(text, self.language))
+        return _drop_stop_words(self.tokens(text))
 
     def meaningful_tokens(self, text: str) -> list[Token]:
         """Return `query_tokens` without numbers, which would outweigh the topic of a title."""
-        return list(_meaningful_tokens(text, self.language))
+        return [token for token in self.query_tokens(text) if not NUMBER(token.term)]
 
     def terms(self, text: str) -> list[str]:
         """Return the terms of `meaningful_tokens`."""
@@ -318,7 +318,7 @@ def _fold_with_spans(text: str, normalize: Callable[[str], str]) -> tuple[str, l
     folded: list[str] = []
     spans: list[Span] = []
     for start, end in pairwise([*starts, len(text)]):
-        piece = _normalize_piece(text[start:end], normalize)
+        piece = normalize(text[start:end])
         folded.append(piece)
         spans += [(start, end)] * len(piece)
     return "".join(folded), spans
@@ -331,25 +331,10 @@ def _joins(char: str) -> bool:
     return unicodedata.category(first)[0] == "M" or JAMO.match(first) is not None
 
 
-@lru_cache(maxsize=1 << 14)
-def _normalize_piece(piece: str, normalize: Callable[[str], str]) -> str:
-    return normalize(piece)
-
-
 # A build analyzes each text several times.
 _cached_tokens = lru_cache(maxsize=1 << 15)(_tokenize)
-# Each head analyzes a long query, and each encoder takes its words without stop words and numbers.
+# Each head analyzes a long query.
 _recent_tokens = lru_cache(maxsize=64)(_tokenize)
-
-
-@lru_cache(maxsize=64)
-def _query_tokens(text: str, language: str) -> tuple[Token, ...]:
-    return tuple(_drop_stop_words(Analyzer(language).tokens(text)))
-
-
-@lru_cache(maxsize=64)
-def _meaningful_tokens(text: str, language: str) -> tuple[Token, ...]:
-    return tuple(token for token in _query_tokens(text, language) if not NUMBER(token.term))
 
 
 # Words repeat across texts.

@@ -159,16 +159,12 @@ def _require_column(left: Value, right: Value) -> None:
 
 def _examples(cells: Iterator[Any], offending: bool) -> list[str]:
     """Return a few distinct cells. offending: prefer cells that are not numbers."""
-    examples: dict[str, None] = {}
-    others: dict[str, None] = {}
-    for cell in islice(cells, LOOKED_AT):
-        fits = offending and _is_number(str(cell))
-        into = others if fits else examples
-        if len(into) < SHOWN_CELLS:
-            into[repr(shorten(cell, SHOWN_LENGTH) if isinstance(cell, str) else cell)] = None
-        if len(examples) == SHOWN_CELLS:
-            break
-    return [*examples] or [*others]
+    distinct = list(dict.fromkeys(islice(cells, LOOKED_AT)))
+    chosen = [cell for cell in distinct if not (offending and _is_number(str(cell)))] or distinct
+    return [
+        repr(shorten(cell, SHOWN_LENGTH) if isinstance(cell, str) else cell)
+        for cell in chosen[:SHOWN_CELLS]
+    ]
 
 
 def _is_number(text: str) -> bool:
