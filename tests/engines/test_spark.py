@@ -1,6 +1,6 @@
 """The contract of the engines: what Spark builds answers as what one machine builds."""
 
-import json
+import io
 import os
 import re
 import subprocess
@@ -40,7 +40,7 @@ def write_plain(folder):
 
 
 def write_rated(folder, n_users=150):
-    """CSV with ratings and days, and gaps in both."""
+    """Ratings and days as text, and gaps in both."""
     log = drawn_log(seed=1, n_users=n_users)
     rng = np.random.default_rng(2)
     log["rating"] = rng.integers(1, 6, len(log)).astype(object)
@@ -48,40 +48,36 @@ def write_rated(folder, n_users=150):
     days = pd.Timestamp("2023-01-01") + pd.to_timedelta(rng.integers(0, 700, len(log)), "D")
     log["date"] = days.strftime("%Y-%m-%d")
     log.loc[::70, "date"] = ""
-    log.to_csv(folder / "log.csv", index=False)
-    return folder / "log.csv"
+    log.astype(str).to_parquet(folder / "log.parquet")
+    return folder / "log.parquet"
 
 
 def write_weighted(folder):
-    """CSV with hours, refunds, seconds and gaps, blanks around ids, an unused column, and rows
-    without a user, without an item and with an unknown one.
+    """Text with hours, refunds, milliseconds and gaps, blanks around ids, an unused column, and
+    rows without a user, without an item and with an unknown one.
     """
-    log, rng = drawn_log(seed=3), np.random.default_rng(4)
-    hours = rng.exponential(3, len(log)).round(2)
-    times = 1_600_000_000_000 + rng.integers(0, 10**10, len(log))
-    rows = zip(log.user, log.item, hours, times, strict=True)
-    rows = [f'{u};{i};{h};{t};"a ""quoted"" note; {u}"' for u, i, h, t in rows]
-    rows[5] = f";{log.item[5]};1;1600000000000;"
-    rows[9] = f"{log.user[9]};;1;1600000000000;"
-    rows[20] = f"{log.user[20]};4711;1;1600000000000;"
-    rows[30] = f" {log.user[30]}\u00a0;{log.item[30]};;;"
-    rows[40] = f"{log.user[41]};{log.item[41]};-1;{times[41] + 5000};"
-    rows[70] = ""
-    (folder / "log.csv").write_text("\n".join(["user;item;hours;time;note", *rows]), "utf-8")
-    return folder / "log.csv"
+    log, rng = drawn_log(seed=3).astype(str), np.random.default_rng(4)
+    log["hours"] = rng.exponential(3, len(log)).round(2).astype(str)
+    log["time"] = (1_600_000_000_000 + rng.integers(0, 10**10, len(log))).astype(str)
+    log["note"] = [["a", "b"]] * len(log)
+    log.loc[5, "user"] = log.loc[9, "item"] = log.loc[30, "hours"] = log.loc[30, "time"] = ""
+    log.loc[20, "item"] = "4711"
+    log.loc[30, "user"] = f" {log.user[30]}\u00a0"
+    log.loc[40] = log.loc[41]
+    log.loc[40, ["hours", "time"]] = ["-1", str(int(log.time[41]) + 5000)]
+    log.to_parquet(folder / "log.parquet")
+    return folder / "log.parquet"
 
 
 def write_named(folder):
-    """JSON Lines with users by name, a rating in some lines, and dates with a time of day."""
+    """Users by name, a rating in some rows, and dates with a time of day."""
     log = drawn_log(seed=5)
+    log["user"] = "User" + log["user"].astype(str)
     log["when"] = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(len(log)), "min")
-    lines = [
-        {"user": f"User{u}", "item": int(i), "when": str(when), "note": ["a", {"b": 1}]}
-        | ({"rating": int(i) % 5 + 0.5} if k % 3 else {})
-        for k, (u, i, when) in enumerate(zip(log.user, log.item, log.when, strict=True))
-    ]
-    (folder / "log.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
-    return folder / "log.jsonl"
+    log["when"] = log["when"].astype(str)
+    log["rating"] = np.where(np.arange(len(log)) % 3 > 0, log["item"] % 5 + 0.5, np.nan)
+    log.to_parquet(folder / "log.parquet")
+    return folder / "log.parquet"
 
 
 def write_parts(folder):
@@ -100,15 +96,15 @@ def write_parts(folder):
 
 
 def write_events(folder):
-    """A CSV file of events with quantities, some of them missing, and of likes and dislikes."""
+    """Events with quantities, some of them missing, and likes and dislikes."""
     log, rng = drawn_log(seed=8), np.random.default_rng(9)
     events = ["view", "addToCart", "Purchase", "purchase", "refund", "impression", ""]
     log["event"] = rng.choice(events, len(log))
     log["quantity"] = rng.choice(["1", "2", "-1", ""], len(log))
     log["rating"] = rng.choice(["Like", "dislike", "yes", ""], len(log))
     log["time"] = 1_600_000_000 + np.arange(len(log))
-    log.to_csv(folder / "log.csv", index=False)
-    return folder / "log.csv"
+    log.to_parquet(folder / "log.parquet")
+    return folder / "log.parquet"
 
 
 LOGS = {
@@ -216,16 +212,16 @@ def test_a_column_of_yes_and_no_is_likes_and_dislikes(tmp_path, engine):
     items = write_items(tmp_path)
     log.astype({"rating": int}).to_csv(tmp_path / "numbers.csv", index=False)
     log.to_parquet(tmp_path / "yes_no.parquet")
-    log.replace({True: "yes", False: "No"}).to_csv(tmp_path / "words.csv", index=False)
+    log.replace({True: "yes", False: "No"}).to_parquet(tmp_path / "words.parquet")
     expected = qkv.build(tmp_path / "here", items=items, interactions=tmp_path / "numbers.csv")
-    for file in ("yes_no.parquet", "words.csv"):
+    for file in ("yes_no.parquet", "words.parquet"):
         workspace = tmp_path / f"ws-{file}"
         built = qkv.build(workspace, items=items, interactions=tmp_path / file, engine=engine)
         assert built.snapshot.facts["rating_scale"] == [0, 1]
         assert_alike(expected, built, n_users=10)
 
 
-def test_moments_and_packed_text_are_read(tmp_path, engine):
+def test_moments_of_every_unit_are_read(tmp_path, engine):
     log = drawn_log(n=300)
     moments = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(300), "min")
     log["time"] = moments.astype("datetime64[ns]")
@@ -234,9 +230,8 @@ def test_moments_and_packed_text_are_read(tmp_path, engine):
     log.assign(time=moments.tz_localize("UTC").tz_convert("Asia/Tokyo")).to_parquet(
         tmp_path / "zone.parquet"
     )
-    log.to_csv(tmp_path / "log.tsv.gz", sep="\t", index=False)
     items, histories = write_items(tmp_path), []
-    for file in ("ns.parquet", "us.parquet", "zone.parquet", "log.tsv.gz"):
+    for file in ("ns.parquet", "us.parquet", "zone.parquet"):
         workspace = tmp_path / f"ws-{file}"
         built = qkv.build(workspace, items=items, interactions=tmp_path / file, engine=engine)
         histories.append(list(built.history(3)))
@@ -244,84 +239,73 @@ def test_moments_and_packed_text_are_read(tmp_path, engine):
     assert all(history == histories[0] for history in histories[1:])
 
 
-def test_a_folder_of_text_is_one_log(tmp_path, engine):
+@pytest.mark.parametrize("subfolder", ["later", "day=2"])
+def test_a_folder_is_one_log(tmp_path, engine, subfolder):
     log = drawn_log(n=2000, seed=10)
-    log.to_csv(tmp_path / "log.csv", index=False)
-    header, *rows = (tmp_path / "log.csv").read_text().splitlines()
-    (tmp_path / "log" / "later").mkdir(parents=True)
+    log.to_parquet(tmp_path / "log.parquet")
+    (tmp_path / "log" / subfolder).mkdir(parents=True)
     (tmp_path / "log" / "_SUCCESS").touch()
-    for path, lines in (
-        ("log/part-0.csv", [header, *rows[:500], header, *rows[500:900]]),
-        ("log/later/part-1.csv", [header, *rows[900:]]),
-    ):
-        (tmp_path / path).write_text("\n".join(lines))
+    # Beside partitions, Spark reads no other files.
+    first = "day=1" if "=" in subfolder else "."
+    (tmp_path / "log" / first).mkdir(exist_ok=True)
+    log[:900].to_parquet(tmp_path / "log" / first / "part-0.parquet")
+    log[900:].to_parquet(tmp_path / "log" / subfolder / "part-1.parquet")
     items = write_items(tmp_path)
-    here = qkv.build(tmp_path / "here", items=items, interactions=tmp_path / "log.csv")
+    here = qkv.build(tmp_path / "here", items=items, interactions=tmp_path / "log.parquet")
     there = qkv.build(tmp_path / "ws", items=items, interactions=tmp_path / "log", engine=engine)
     assert there.snapshot.facts["n_interactions"] == here.snapshot.facts["n_interactions"]
     assert "2,000 rows read" in str(there.snapshot.facts["rows"])
-    assert "1 more lines with the names of the columns" in str(there.snapshot.facts["rows"])
     assert_alike(here, there, n_users=10)
 
 
-def csv(text, name="log.csv", **columns):
-    return {name: text.encode()}, columns
+def table(text, **columns):
+    """A log of text cells, and the columns that are named."""
+    return pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False), columns
 
 
 # Of each log its files, and the columns that are named; what is said.
 REFUSED = {
-    "no user": (*csv("item,price\n1,2\n"), "which column is the user.*`user_column`"),
-    "no rows": (*csv("user,item\n"), "no rows in it"),
-    "nothing": (*csv(""), "no column in it; is it empty"),
-    "no known item": (*csv("user,item\na,x\nb,y\n"), "not in the catalog.*look like 'x'"),
-    "a line break": (
-        *csv('user,item,note\n1,5,"nice\n2,7,really"\n'),
-        "2 lines cannot be read, such as '1,5,\"nice' .a quote is not closed",
-    ),
-    "few cells": (*csv("user,item,rating\n1,2,3\n1,2\n"), "1 line .*another number of cells"),
-    "no UTF-8": ({"log.csv": "user,item\nÖl,2\n".encode("cp1252")}, {}, "1 line .*not UTF-8"),
-    "no JSON": (*csv('{"user": 1, "item": 2}\n[3]\n', "log.jsonl"), "1 line .*not one JSON"),
-    "two objects": (*csv('{"user": 1, "item": 2} {"user": 3}', "log.jsonl"), "not one JSON object"),
+    "no user": (*table("item,price\n1,2\n"), "which column is the user.*`user_column`"),
+    "no rows": (*table("user,item\n"), "no rows in it"),
+    "no known item": (*table("user,item\na,x\nb,y\n"), "not in the catalog.*look like 'x'"),
     "an amount": (
-        *csv("user,item,rating\n1,2,$2.50\n1,3,4\n1,4,\n"),
+        *table("user,item,rating\n1,2,$2.50\n1,3,4\n1,4,\n"),
         r"column 'rating' \(rating\): 1 of 2 cells cannot be cast to a number or yes or no, such "
         r"as '\$2.50': clean the column, name another one with `rating_column`, or leave out",
     ),
-    "no number": (*csv("user,item,weight\n1,2,NaN\n1,3,1e13\n"), "2 of 2 cells .*'1e13'"),
-    "days": (*csv("user,item,date\n1,2,13/02/2023\n"), "cast to .* or a date in ISO 8601, such as"),
-    "hours": (*csv("user,item,time\n1,2,10:00\n"), "ISO 8601, such as '10:00'"),
-    "days as numbers": (*csv("user,item,date\n1,2,20240301\n"), "may be dates.*'20240301'"),
-    "days of a sheet": (*csv("user,item,date\n1,2,45352.5\n"), "may be dates.*'45352.5'"),
-    "numbers with a point": (*csv("user,item\n7.0,2\n7,3\n"), "1 of 2 cells are whole .*'7.0'"),
+    "no number": (*table("user,item,weight\n1,2,NaN\n1,3,1e13\n"), "2 of 2 cells .*'1e13'"),
+    "days": (
+        *table("user,item,date\n1,2,13/02/2023\n"),
+        "cast to .* or a date in ISO 8601, such",
+    ),
+    "hours": (*table("user,item,time\n1,2,10:00\n"), "ISO 8601, such as '10:00'"),
+    "days as numbers": (*table("user,item,date\n1,2,20240301\n"), "may be dates.*'20240301'"),
+    "days of a sheet": (*table("user,item,date\n1,2,45352.5\n"), "may be dates.*'45352.5'"),
+    "numbers with a point": (*table("user,item\n7.0,2\n7,3\n"), "1 of 2 cells are whole .*'7.0'"),
     "half users": (pd.DataFrame({"user": [1.5, 2], "item": [2, 3]}), {}, "1 of 2 .*'1.5'"),
     "a list": (pd.DataFrame({"user": [[1], [2]], "item": [2, 3]}), {}, "is of type array"),
-    "an object": (*csv('{"user": {"id": 1}, "item": 2}', "log.jsonl"), "'user' is of type struct"),
-    "an event": (*csv("user,item,event\n1,2,view\n1,3,wink\n"), "events that .*: wink 1. Use"),
-    "stars": (*csv("user,item,rating\n1,2,4/5\n"), "1 of 1 cells cannot be cast to .*'4/5'"),
-    "no such column": (*csv("user,item\n1,2\n", time="when"), "no column 'when'"),
-    "a scale of nothing": (*csv("user,item\n1,2\n", rating_scale=(1, 5)), "no column looks like"),
-    "other names": (
-        {"log/a.csv": b"user,item\n1,2\n", "log/b.csv": b"item,user\n2,1\n"},
-        {},
-        "1 of 2 files do not have the line 'user,item'",
+    "an object": (pd.DataFrame({"user": [{"id": 1}], "item": [2]}), {}, "is of type struct"),
+    "an event": (*table("user,item,event\n1,2,view\n1,3,wink\n"), "events that .*: wink 1. Use"),
+    "stars": (*table("user,item,rating\n1,2,4/5\n"), "1 of 1 cells cannot be cast to .*'4/5'"),
+    "no such column": (*table("user,item\n1,2\n", time="when"), "no column 'when'"),
+    "a scale of nothing": (*table("user,item\n1,2\n", rating_scale=(1, 5)), "no column looks like"),
+    "text": (b"user,item\n1,2\n", {}, "ends in .parquet.*convert the log"),
+    "ids in two cases": (
+        *table("user,item\n1,2\n", fold_ids=True),
+        "`fold_ids` is for one",
     ),
-    "two formats": ({"log/a.csv": b"user,item\n1,2\n", "log/b.json": b"{}"}, {}, "of one format"),
-    "a workbook": ({"log.xlsx": b"PK"}, {}, "whose names end in .parquet, .csv"),
-    "ids in two cases": (*csv("user,item\n1,2\n", fold_ids=True), "`fold_ids` is for one machine"),
 }
 
 
 @pytest.mark.parametrize("name", list(REFUSED))
 def test_what_spark_cannot_cast_is_refused_in_one_line(tmp_path, engine, name):
-    files, columns, message = REFUSED[name]
-    if isinstance(files, pd.DataFrame):
-        files.to_parquet(tmp_path / "log.parquet")
-        files = {"log.parquet": b""}
-    for path, content in files.items():
-        (tmp_path / path).parent.mkdir(exist_ok=True)
-        if content or path.endswith(".csv"):
-            (tmp_path / path).write_bytes(content)
-    log = tmp_path / next(iter(files)).partition("/")[0]
+    content, columns, message = REFUSED[name]
+    log = tmp_path / "log"
+    log.mkdir()
+    if isinstance(content, bytes):
+        (log / "part.csv").write_bytes(content)
+    else:
+        content.to_parquet(log / "part.parquet")
     with pytest.raises(DataError, match=message) as caught:
         qkv.build(
             tmp_path / "ws", items=write_items(tmp_path), interactions=log, engine=engine,
@@ -332,9 +316,9 @@ def test_what_spark_cannot_cast_is_refused_in_one_line(tmp_path, engine, name):
 
 
 def test_a_log_that_names_its_items_needs_a_catalog(tmp_path, engine):
-    (tmp_path / "log.csv").write_text("user,item,title\na,1,One\n")
+    table("user,item,title\na,1,One\n")[0].to_parquet(tmp_path / "log.parquet")
     with pytest.raises(QkvError, match="`items` as a file of their own"):
-        qkv.build(tmp_path / "ws", interactions=tmp_path / "log.csv", engine=engine)
+        qkv.build(tmp_path / "ws", interactions=tmp_path / "log.parquet", engine=engine)
 
 
 def test_a_log_alone_is_its_catalog(tmp_path, engine):

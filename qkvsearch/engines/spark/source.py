@@ -6,13 +6,11 @@ that it cannot cast are counted and refused with the name of their column.
 
 from __future__ import annotations
 
-import csv
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,7 +29,7 @@ from qkvsearch.data.log import check_scale, decided_scale, mismatch
 from qkvsearch.data.ratings import LARGEST, Scale
 from qkvsearch.data.report import ReadReport
 from qkvsearch.engines.spark.blocks import persisted
-from qkvsearch.errors import DataError, quantity
+from qkvsearch.errors import DataError
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -39,16 +37,8 @@ if TYPE_CHECKING:
 # Without pyspark, `session.check_engine` says that it is missing.
 F: Any = import_module("pyspark.sql.functions") if find_spec("pyspark") else None
 
-FORMATS = {
-    ".parquet": "parquet", ".csv": "csv", ".tsv": "csv", ".tab": "csv",
-    ".jsonl": "json", ".ndjson": "json", ".json": "json",
-}  # fmt: skip
-PACKED = (".gz", ".bz2")
-DELIMITERS = ",;\t|"
 # Where a row is: its file and where in it Spark began to read, then a number that grows.
 PART, ROW, MAX_FILE_BYTES = "part", "row", 1 << 44
-# Why a line of text cannot be read, and how it begins; null where it can be.
-BROKEN, CORRUPT, SHOWN_CHARACTERS = "broken", "_corrupt_record", 60
 
 TEXT, INTEGERS = "string", ("tinyint", "smallint", "int", "bigint")
 FRACTIONS, MOMENTS = ("float", "double", "decimal"), ("timestamp", "timestamp_ntz", "date")
@@ -64,59 +54,50 @@ ONE_MACHINE = "leave out `engine` to build on one machine"
 
 @dataclass(frozen=True)
 class LogFile:
-    """A log as Spark reads it. names: its columns, in `frame` c0, c1 … beside PART, ROW, BROKEN."""
+    """A log as Spark reads it. names: its columns, in `frame` c0, c1 … beside PART and ROW."""
 
     path: str
     names: list[str]
     frame: DataFrame
 
 
-def open_log(spark: SparkSession, path: str, report: ReadReport) -> LogFile:
-    """Open a file, or a folder of files of one format. Raise `DataError`."""
+def open_log(spark: SparkSession, path: str) -> LogFile:
+    """Open a Parquet file, or a folder of them. Raise `DataError`."""
     # A path without a scheme is on this machine.
     uri = path if "://" in path else f"file://{Path(path).absolute().as_posix()}"
-    files = _files(spark, uri, path)
-    endings = (reversed(PurePosixPath(file.lower()).suffixes) for file in files)
-    suffixes = {next((end for end in ends if end not in PACKED), "") for ends in endings}
-    formats = {FORMATS.get(suffix, "") for suffix in suffixes}
-    if len(formats) != 1 or "" in formats:
+    files, is_partitioned = _files(spark, uri, path)
+    if not files or not all(file.lower().endswith(".parquet") for file in files):
         raise DataError(
-            f"{path}: `engine` reads a file, or a folder of files of one format, whose names end "
-            f"in {', '.join(FORMATS)}: write the log as one of these, or {ONE_MACHINE}"
+            f"{path}: `engine` reads a file that ends in .parquet, or a folder of such files: "
+            f"convert the log to Parquet, or {ONE_MACHINE}"
         )
     uri = re.sub(r"([][{}*?\\])", r"\\\1", uri)  # a name, not a pattern of names
-    if formats == {"parquet"}:
-        table = spark.read.parquet(uri)
-        names, frame = table.columns, _with_places(spark, table, files)
-    else:
-        read = spark.read.option("recursiveFileLookup", True)
-        lines = _with_places(spark, read.text(uri), files)
-        if formats == {"csv"}:
-            delimiters = "\t" if suffixes <= {".tsv", ".tab"} else DELIMITERS
-            names, frame = _cells_of_csv(lines, path, delimiters, report)
-        else:
-            read = read.options(primitivesAsString=True, columnNameOfCorruptRecord=CORRUPT)
-            names, frame = _cells_of_json(lines, read.json(uri).schema)
-    if not names:
+    # Without the option, Spark skips subfolders; with it, `day=1` does not become a column.
+    table = spark.read.option("recursiveFileLookup", not is_partitioned).parquet(uri)
+    if not table.columns:
         raise DataError(f"{path}: there is no column in it; is it empty?")
-    check_width(len(names), path)
-    return LogFile(path, distinct(names), frame)
+    check_width(len(table.columns), path)
+    return LogFile(path, distinct(table.columns), _with_places(spark, table, files))
 
 
-def _files(spark: SparkSession, uri: str, path: str) -> list[str]:
-    """Return the URIs of the files that Spark reads, as `_metadata` has them, sorted."""
+def _files(spark: SparkSession, uri: str, path: str) -> tuple[list[str], bool]:
+    """Return the URIs of the files that Spark reads, as `_metadata` has them, sorted; and whether
+    they are in subfolders such as `day=1`.
+    """
     jvm: Any = spark._jvm
     root = jvm.org.apache.hadoop.fs.Path(uri)
     system = root.getFileSystem(spark._jsc.hadoopConfiguration())
     if not system.exists(root):
         raise DataError(f"{path}: there is no such file")
-    start, files, listing = len(root.toUri().getPath()), [], system.listFiles(root, True)
+    start, listing = len(root.toUri().getPath()), system.listFiles(root, True)
+    files, is_partitioned = [], False
     while listing.hasNext():
         file = listing.next().getPath().toUri()
         names = str(file.getPath())[start:].split("/")
         if not any(name.startswith((".", "_")) for name in names):
             files.append(str(file.toString()).replace("file:///", "file:/", 1))
-    return sorted(files)
+            is_partitioned |= any("=" in name for name in names[:-1])
+    return sorted(files), is_partitioned
 
 
 def _with_places(spark: SparkSession, table: DataFrame, files: list[str]) -> DataFrame:
@@ -126,71 +107,12 @@ def _with_places(spark: SparkSession, table: DataFrame, files: list[str]) -> Dat
         F.col("_metadata.file_path").alias("file"),
         F.col("_metadata.file_block_start").alias("start"),
         F.monotonically_increasing_id().alias(ROW),
-        F.lit(None).cast("struct<reason: string, line: string>").alias(BROKEN),
         *(F.col(column).alias(f"c{at}") for at, column in enumerate(columns)),
     )
     numbers = spark.createDataFrame(pa.table({"file": files, "number": range(len(files))}))
     part = F.coalesce("number", F.lit(len(files))) * MAX_FILE_BYTES + F.col("start")
     frame = frame.join(F.broadcast(numbers), "file", "left").withColumn(PART, part)
     return frame.drop("file", "start", "number")
-
-
-def _cells_of_csv(
-    lines: DataFrame, path: str, delimiters: str, report: ReadReport
-) -> tuple[list[str], DataFrame]:
-    """Split lines at the delimiter that occurs most in the first one, which has the names."""
-    line, header = F.col("c0"), next((row["c0"] for row in lines.take(1)), "")
-    delimiter = max(delimiters, key=header.count)
-    names = next(csv.reader([header], delimiter=delimiter), [])
-    file = F.floor(F.col(PART) / MAX_FILE_BYTES)
-    is_header = line == header
-    in_files = F.count_distinct(F.when(is_header, file))
-    counted = lines.agg(F.count_distinct(file), in_files, F.count_if(is_header))
-    n_files, n_with_header, n_headers = counted.collect()[0]
-    if n_files > n_with_header:
-        raise DataError(
-            f"{path}: {n_files - n_with_header:,} of {n_files:,} files do not have the line "
-            f"{header[:SHOWN_CHARACTERS]!r}: begin every file with the names of the columns"
-        )
-    report.note(n_headers - n_files, "{n} more lines with the names of the columns were left out")
-    fields = [f"c{at}" for at in range(len(names))]
-    schema = ", ".join(f"{field} string" for field in [*fields, CORRUPT])
-    options = {"sep": delimiter, "escape": '"', "columnNameOfCorruptRecord": CORRUPT}
-    is_blank = F.btrim(line, F.lit(f'{BLANK}{delimiter}"')) == ""
-    lines = lines.filter(~is_blank & ~is_header)
-    lines = lines.withColumn("cells", F.from_csv(line, schema, options))
-    n_quotes = F.length(line) - F.length(F.replace(line, F.lit('"'), F.lit("")))
-    broken = {
-        "a quote is not closed in it": n_quotes % 2 == 1,
-        "the first line has another number of cells": F.col(f"cells.{CORRUPT}").isNotNull(),
-    }
-    return names, _split(lines, fields, broken)
-
-
-def _cells_of_json(lines: DataFrame, schema: Any) -> tuple[list[str], DataFrame]:
-    """Read an object a line. schema: what all lines have."""
-    from pyspark.sql.types import StringType, StructType
-
-    line, names = F.col("c0"), [name for name in schema.names if name != CORRUPT]
-    schema = StructType([schema[name] for name in names]).add(CORRUPT, StringType())
-    lines = lines.filter(F.btrim(line, F.lit(BLANK)) != "")
-    cells = F.from_json(line, schema, {"columnNameOfCorruptRecord": CORRUPT})
-    lines = lines.withColumn("cells", cells)
-    # Spark reads the first object of a line, whatever comes behind it.
-    several = ~line.rlike(r"^\s*\{.*\}\s*\z") | line.rlike(r"\}\s*\{")
-    broken = {"it is not one JSON object": several | F.col(f"cells.{CORRUPT}").isNotNull()}
-    return names, _split(lines, names, broken)
-
-
-def _split(lines: DataFrame, fields: list[str], broken: Mapping[str, Column]) -> DataFrame:
-    """Return the fields of `cells` as c0, c1 …; broken: which lines cannot be read, by reason."""
-    reason = F.when(~F.is_valid_utf8("c0"), "it is not UTF-8")
-    for why, is_broken in broken.items():
-        reason = reason.when(is_broken, why)
-    start = F.substring("c0", 1, SHOWN_CHARACTERS).alias("line")
-    first = F.when(reason.isNotNull(), F.struct(reason.alias("reason"), start)).alias(BROKEN)
-    cells = [F.col("cells").getField(field) for field in fields]
-    return lines.select(PART, ROW, first, *(c.alias(f"c{at}") for at, c in enumerate(cells)))
 
 
 # --- casts: what the cells of a role become, by what they are then; null where they cannot ---
@@ -332,8 +254,8 @@ class RowReader:
     # --- cells ---
 
     def _count(self) -> None:
-        """Count cells, and raise `DataError` where lines cannot be read or there is no row."""
-        counted: dict[Any, Column] = {"rows": F.count(F.lit(1)), "broken": _tally(F.col(BROKEN))}
+        """Count cells. Raise `DataError` where there is no row."""
+        counted: dict[Any, Column] = {"rows": F.count(F.lit(1))}
         for role, cells in self.cells.items():
             texts = cells.cast("string")
             counted[role, "filled"] = _tally(texts)
@@ -351,12 +273,6 @@ class RowReader:
                 counted[unit] = F.count_if((number >= low) & (number < high))
         row = self.log.frame.agg(*counted.values()).collect()[0]
         self.counts = dict(zip(counted, row, strict=True))
-        n_broken, first = self.counts["broken"]
-        if n_broken:
-            raise DataError(
-                f"{self.log.path}: {quantity(n_broken, 'line')} cannot be read, such as "
-                f"{first['line']!r} ({first['reason']}): write Parquet, or {ONE_MACHINE}"
-            )
         self.report.read = self.counts["rows"]
         self.report.require_rows()
         filled = {self.names[role]: self.counts[role, "filled"] for role in self.names}

@@ -172,7 +172,7 @@ def read_on_spark(
     table = None if items is None else load(items, "items", columns)
     with spark_session(engine) as spark:
         report = ReadReport(Path(path).name)
-        reader = RowReader(open_log(spark, path, report), columns, report)
+        reader = RowReader(open_log(spark, path), columns, report)
         catalog, reports = None, []
         if table is not None:
             frame, items_report = table
