@@ -11,7 +11,7 @@ demo: .venv/installed
 test: lint
 	$(BIN)/python -m pytest -q -n auto --dist loadgroup
 
-# And what takes longer: thousands of messy files, databases that are started for the test.
+# And what takes longer: thousands of messy files.
 test-all: test
 	$(BIN)/python -m pytest -q -n auto --dist loadgroup -m slow
 

@@ -65,15 +65,6 @@ PACKED_FILES = Limit("files in an archive", 10_000, raised_by="QKVSEARCH_MAX_FIL
 # A packed file in a packed file, such as `orders.csv.gz` in an archive, but no deeper.
 PACKED_LAYERS = Limit("layers of compression", 3)
 
-# A query of a SQLite file sorts and groups in memory: a hostile view would fill the disk.
-QUERY_SECONDS = Limit(
-    "seconds of a view or a query of a SQLite file",
-    60,
-    "stopped",
-    "QKVSEARCH_MAX_QUERY_SECONDS",
-)
-QUERY_MEMORY = Limit("bytes of memory of a query of a SQLite file", 500_000_000, "stopped")
-QUERY_TEXT = Limit("bytes of a text computed by a query of a SQLite file", 1_000_000)
 # More than the 1,048,576 of Excel. A row may have any number, and those before it are blank.
 SHEET_ROWS = Limit("rows of a sheet, blank ones included", 1_100_000)
 LINES = Limit("bytes of a file of queries, judgements, ids or synonyms", 200_000_000)

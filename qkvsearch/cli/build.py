@@ -161,10 +161,10 @@ def build(
     """Build a workspace from SOURCE: the folder of a MovieLens data set, `sample:videos`,
     `sample:movies`, or a file of items or interactions; or from --items and --interactions.
 
-    A file is CSV, TSV, JSON Lines, Parquet or .xlsx, compressed or not, or a database:
-    shop.db#products, postgresql://user:password@host/shop#orders, or a SELECT after the #. Without
-    an option, a column is recognized by its name or its contents; --plan shows the columns and
-    builds nothing. The previous build stays in use until the new one is complete.
+    A file is CSV, TSV, JSON Lines, Parquet or .xlsx, compressed or not, or a table of a SQLite
+    file: shop.db#products. Without an option, a column is recognized by its name or its contents;
+    --plan shows the columns and builds nothing. The previous build stays in use until the new one
+    is complete.
 
     \b
     Examples:

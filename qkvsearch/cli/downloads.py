@@ -20,8 +20,6 @@ EXTRAS = {
     "web": ("fastapi fastapi_offline jinja2 prometheus_client uvicorn", "pages and API: serve"),
     "parquet": ("pyarrow", "Parquet files"),
     "xlsx": ("openpyxl", "Excel files"),
-    "sql": ("sqlalchemy", "databases other than SQLite"),
-    "zst": ("zstandard", "files packed as .zst"),
     "train": ("torch", "build --next-item: what comes next"),
     "milvus": ("pymilvus", "build --keys: keys in Milvus"),
     "spark": ("pyarrow pyspark", "--engine spark, with Java 17: logs larger than a machine"),

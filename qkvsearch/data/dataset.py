@@ -17,7 +17,6 @@ from qkvsearch.data.catalog import Catalog, catalog_from_frame, catalog_of_ids
 from qkvsearch.data.columns import Columns, check_column, find_column, named
 from qkvsearch.data.columns.choice import LOG_TYPES
 from qkvsearch.data.columns.facts import ColumnFacts
-from qkvsearch.data.files.databases import is_url
 from qkvsearch.data.files.encoded import EncodedTable, TableEncoder, different_rows, encoded
 from qkvsearch.data.files.frames import (
     as_text,
@@ -197,8 +196,7 @@ def _sources(source: Source, name: str) -> list[File]:
     require(is_known, name, source, "a file, a pandas frame, or a list of them")
     sources: list[Any] = []
     for each in several:
-        is_file = not isinstance(each, pd.DataFrame) and not is_url(str(each))
-        sources += matching(each) if is_file else [each]
+        sources += [each] if isinstance(each, pd.DataFrame) else matching(each)
     seen: set[object] = set()
     for each in sources if len(sources) > 1 else []:
         is_frame = isinstance(each, pd.DataFrame)

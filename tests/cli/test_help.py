@@ -31,7 +31,7 @@ def test_no_arguments_show_the_help_as_wrong_usage(qkv):
 def test_doctor_says_what_is_missing_and_how_to_add_it(qkv, monkeypatch):
     monkeypatch.setattr(downloads, "find_spec", lambda name: None if name == "openpyxl" else name)
     rows = {row["name"]: row for row in qkv("doctor", "--format", "json").json()}
-    assert (rows["xlsx"]["installed"], rows["zst"]["installed"]) == (False, True)
+    assert (rows["xlsx"]["installed"], rows["web"]["installed"]) == (False, True)
     assert "[xlsx]" in qkv("doctor").stdout
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
     every = ",".join(sorted({*rows} - {"model minilm"}))

@@ -15,7 +15,6 @@ from qkvsearch.data.dataset import read_dataset
 from qkvsearch.data.files.parquet_pages import _struct
 from qkvsearch.data.files.tables import read_encoded, read_table
 from qkvsearch.errors import DataError
-from tests.data.messy import DOUBLED, ENDLESS
 
 pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -366,71 +365,6 @@ def test_a_list_that_claims_more_items_than_there_are_bytes_is_refused(tmp_path)
     content[start : start + len(claim)] = claim
     path.write_bytes(content)
     refused(path, "not a Parquet file, or damaged")
-
-
-# --- SQLite ---
-
-LONG = "replace(hex(zeroblob(300000)), '0', 'a')"
-VIEWS = {
-    "doubled": (f"WITH a0(id) AS (SELECT 1), {DOUBLED} SELECT id FROM a19", "bytes of memory"),
-    "long": ("SELECT 1 AS id, hex(zeroblob(400000000)) AS title", "string or blob too big"),
-    "endless": (
-        f"{ENDLESS} SELECT id, 'x' AS title FROM c",
-        f"{TOO_MUCH}|took more than 1 seconds",
-    ),
-    "no row": (f"{ENDLESS} SELECT id FROM c WHERE id < 0", "took more than 1 seconds"),
-    "sorted": (
-        f"{ENDLESS} SELECT id, hex(zeroblob(90000)) AS title FROM c ORDER BY 2",
-        "500,000,000 bytes of memory|took more",
-    ),
-    "slow": (f"SELECT 1 AS id, instr({LONG} || {LONG}, {LONG}) AS title", "too big"),
-    "wide": (
-        "SELECT 1 AS id, " + ", ".join(f"zeroblob(900000) AS c{k}" for k in range(1500)),
-        "500,000,000 bytes of memory",
-    ),
-}
-
-
-@pytest.mark.parametrize("kind", VIEWS)
-def test_a_hostile_view_of_a_sqlite_file_is_stopped(tmp_path, monkeypatch, kind):
-    monkeypatch.setenv("QKVSEARCH_MAX_QUERY_SECONDS", "1")
-    path = tmp_path / "t.db"
-    with closing(sqlite3.connect(path)) as database:
-        database.execute(f"CREATE VIEW items AS {VIEWS[kind][0]}")
-    refused(path, VIEWS[kind][1], memory=700 << 20)
-
-
-def test_a_column_that_is_computed_is_a_program_as_well(tmp_path, monkeypatch):
-    monkeypatch.setenv("QKVSEARCH_MAX_QUERY_SECONDS", "1")
-    for code, message in (
-        ("hex(zeroblob(4000000))", "string or blob too big: more than 1,000,000 bytes"),
-        ("length(hex(zeroblob(400000 + id)))", "took more than 1 seconds"),
-    ):
-        path = tmp_path / "t.db"
-        path.unlink(missing_ok=True)
-        with closing(sqlite3.connect(path)) as database:
-            database.execute("CREATE TABLE items (id)")
-            database.executemany("INSERT INTO items VALUES (?)", [(k,) for k in range(5_000)])
-            database.execute(f"ALTER TABLE items ADD COLUMN title AS ({code})")
-            database.commit()
-        refused(path, message)
-
-
-@pytest.mark.parametrize(
-    ("n_columns", "message"),
-    [(12, "took more than 1 seconds"), (40, "more than 500,000,000 bytes of memory")],
-)
-def test_columns_that_double_the_work_of_each_other_are_stopped(
-    tmp_path, monkeypatch, n_columns, message
-):
-    monkeypatch.setenv("QKVSEARCH_MAX_QUERY_SECONDS", "1")
-    path = tmp_path / "t.db"
-    columns = [f"g{k} INT AS (g{k - 1} + g{k - 1} - g{k - 1})" for k in range(1, n_columns)]
-    with closing(sqlite3.connect(path)) as database:
-        database.execute(f"CREATE TABLE items (id, g0 INT AS (id % 3), {', '.join(columns)})")
-        database.executemany("INSERT INTO items VALUES (?)", [(k,) for k in range(2_000)])
-        database.commit()
-    refused(path, message, memory=700 << 20)
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,6 @@ pytest.importorskip("pyarrow")
 BUILT = 20
 
 
-@pytest.fixture(autouse=True)
-def little_time(monkeypatch):
-    monkeypatch.setenv("QKVSEARCH_MAX_QUERY_SECONDS", "1")
-
-
 def check(seed, folder):
     """Whether the table was read. Anything but a table and a `DataError` of one line fails."""
     name, content = messy_table(seed)

@@ -18,11 +18,7 @@ TABLE = b"id;title\n1;kettle, old\n2;anchor\n"
 TITLES = ["kettle, old", "anchor"]
 
 
-def zstandard(content):
-    return pytest.importorskip("zstandard").ZstdCompressor().compress(content)
-
-
-PACKERS = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress, "zst": zstandard}
+PACKED = gzip.compress(TABLE)
 
 
 @pytest.fixture
@@ -45,43 +41,35 @@ def archive(tmp_path):
     return packed
 
 
-@pytest.mark.parametrize("kind", PACKERS)
-@pytest.mark.parametrize("suffix", [True, False])
-def test_a_packed_table_is_read_whatever_its_name(save, kind, suffix):
-    path = save(f"items.csv{'.' + kind if suffix else ''}", PACKERS[kind](TABLE))
-    frame, report = read_table(path)
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_a_packed_table_is_read_whatever_its_name(save, suffix):
+    frame, report = read_table(save(f"items.csv{suffix}", PACKED))
     assert frame["title"].tolist() == TITLES
     assert report.file == "items.csv"
 
 
-@pytest.mark.parametrize("kind", PACKERS)
-def test_two_packed_files_joined_are_one(save, kind):
-    path = save("items.csv", PACKERS[kind](TABLE) + PACKERS[kind](b"3;rope\n"))
+def test_two_packed_files_joined_are_one(save):
+    path = save("items.csv.gz", PACKED + gzip.compress(b"3;rope\n"))
     assert len(read_table(path)[0]) == 3
 
 
-def test_xz_may_be_padded_and_asks_for_a_bounded_memory(save):
-    path = save("items.csv.xz", lzma.compress(TABLE) + bytes(4) + lzma.compress(b"3;rope\n"))
-    assert len(read_table(path)[0]) == 3
-    filters = [{"id": lzma.FILTER_LZMA2, "preset": 0, "dict_size": 1 << 28}]
-    path = save("large.csv.xz", lzma.compress(TABLE, filters=filters))
-    with pytest.raises(DataError, match=r"large\.csv\.xz: damaged, .*Memory usage limit"):
-        read_table(path)
-
-
-@pytest.mark.parametrize("kind", PACKERS)
-def test_a_packed_file_cut_short_is_said_to_be(save, kind):
-    path = save("items.csv.gz", PACKERS[kind](TABLE * 1000)[:-6])
+def test_a_packed_file_cut_short_is_said_to_be(save):
+    path = save("items.csv.gz", gzip.compress(TABLE * 1000)[:-6])
     with pytest.raises(DataError, match=r"items\.csv\.gz: damaged, or cut short"):
         read_table(path)
 
 
-@pytest.mark.parametrize("kind", PACKERS)
-def test_a_file_made_to_fill_the_disk_is_refused(save, kind, monkeypatch):
+def test_a_file_made_to_fill_the_disk_is_refused(save, monkeypatch):
     monkeypatch.setenv("QKVSEARCH_MAX_UNPACKED", "1_000_000")
-    path = save("bomb.csv", PACKERS[kind](b"0" * 30_000_000))
+    path = save("bomb.csv", gzip.compress(b"0" * 30_000_000))
     with pytest.raises(DataError, match=r"1,000,000 bytes unpacked .*QKVSEARCH_MAX_UNPACKED=N"):
         read_table(path)
+
+
+@pytest.mark.parametrize("pack", [bz2.compress, lzma.compress])
+def test_a_file_packed_in_another_way_is_named(save, pack):
+    with pytest.raises(DataError, match=r"packed as \.(bz2|xz); unpack it"):
+        read_table(save("items.csv", pack(TABLE)))
 
 
 def test_a_file_that_shrinks_as_tables_do_is_not_refused(save, monkeypatch):

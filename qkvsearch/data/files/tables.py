@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from qkvsearch._utils.limits import CELL_BYTES, LOG_ROWS, ROWS, Limit, check_unpacked
-from qkvsearch.data.files.databases import SQLITE, is_url, read_sqlite, read_url
+from qkvsearch.data.files.databases import SQLITE, read_sqlite
 from qkvsearch.data.files.delimited import read_delimited
 from qkvsearch.data.files.encoded import EncodedTable, TableEncoder
 from qkvsearch.data.files.encodings import open_text
@@ -37,6 +37,9 @@ NO_TABLES = {
     b"\xff\xd8\xff": "a picture, not a table",
     b"7z\xbc\xaf": "a 7z archive; unpack it first",
     b"Rar!": "a rar archive; unpack it first",
+    b"BZh": "packed as .bz2; unpack it, or pack it as .gz",
+    b"\xfd7zXZ": "packed as .xz; unpack it, or pack it as .gz",
+    b"\x28\xb5\x2f\xfd": "packed as .zst; unpack it, or pack it as .gz",
     b"ARROW1": "an Arrow or Feather file; save it as Parquet or CSV",
     b"FEA1": "a Feather file; save it as Parquet or CSV",
     **dict.fromkeys((b"\x80%c" % n for n in range(2, 6)), "a pickle; save it as Parquet or CSV"),
@@ -47,10 +50,9 @@ def read_table(source: str | Path, **options: Any) -> tuple[pd.DataFrame, ReadRe
     """Read a table as text, so that the id 007 stays 007; blank cells are missing. The index is the
     number of the row in the file, counted from 1 with the header.
 
-    source: a path; "-", standard input; `archive.zip#orders.csv`, `book.xlsx#Sheet2`,
-    `shop.db#orders` or `shop.db#SELECT …`; or the address of a database, with `#` and a table or a
-    SELECT. options: delimiter and encoding, detected by default; and names, the columns of a file
-    without a header.
+    source: a path; "-", standard input; `archive.zip#orders.csv`, `book.xlsx#Sheet2` or
+    `shop.db#orders`. options: delimiter and encoding, detected by default; and names, the columns
+    of a file without a header.
     Lists inside cells become `a|b|c`. Raises `DataError` that names the file.
     """
     encoder = TableEncoder()
@@ -74,27 +76,24 @@ def read_into(
     encoding: str | None = None,
 ) -> ReadReport:
     """Add a table to an encoder, batch by batch. Raises `DataError`."""
-    if is_url(str(source)):
-        report = _add(read_url(str(source)), limit, None, encoder)
-    else:
-        with unpacked(source) as file:
-            start = file.start()
-            if start.startswith(MARK) or (start and file.suffix == ".parquet"):
-                report = read_parquet(file, limit, encoder)
-            elif pieces := _by_format(file, start):
-                report = _add(pieces, limit, file, encoder)
-            else:
-                pieces = _read_text(file, start, delimiter, names, encoding)
-                return _add(pieces, limit, file, encoder)
+    with unpacked(source) as file:
+        start = file.start()
+        if start.startswith(MARK) or (start and file.suffix == ".parquet"):
+            report = read_parquet(file, limit, encoder)
+        elif pieces := _by_format(file, start):
+            report = _add(pieces, limit, file, encoder)
+        else:
+            pieces = _read_text(file, start, delimiter, names, encoding)
+            return _add(pieces, limit, file, encoder)
     encoder.warn_of_lost(report)
     return report
 
 
 def _add(
-    pieces: Iterable[Piece], limit: Limit, file: TableFile | None, encoder: TableEncoder
+    pieces: Iterable[Piece], limit: Limit, file: TableFile, encoder: TableEncoder
 ) -> ReadReport:
     """Add pieces to a table, without the rows that have too long cells. Raises `DataError` for too
-    many rows, and for a table much larger than its file. file: None for a server.
+    many rows, and for a table much larger than its file.
     """
     names: set[str] = set()
     n_rows = n_characters = 0
@@ -103,10 +102,9 @@ def _add(
         n_rows += len(frame)
         lengths = text_lengths(frame)
         n_characters += int(lengths.sum())
-        limit.check(encoder.n_rows + len(frame), file.label if file else report.file)
-        if file is not None:
-            size = n_characters + CELL_BYTES * max(n_rows, report.n_lines) * len(names)
-            check_unpacked(size, file.size, file.label)
+        limit.check(encoder.n_rows + len(frame), file.label)
+        size = n_characters + CELL_BYTES * max(n_rows, report.n_lines) * len(names)
+        check_unpacked(size, file.size, file.label)
         encoder.add(without_headers(without_long_cells(frame, lengths, report), report))
     return report
 

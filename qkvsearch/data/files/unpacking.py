@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import bz2
 import glob
 import gzip
-import lzma
+import re
 import sys
 import zipfile
 import zlib
@@ -14,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, BinaryIO
+from typing import Any
 from xml.etree import ElementTree
 
 from qkvsearch._utils.limits import (
@@ -25,19 +24,12 @@ from qkvsearch._utils.limits import (
     check_unpacked,
 )
 from qkvsearch.data.files.frames import pick_name
-from qkvsearch.errors import DataError, need
+from qkvsearch.errors import DataError
 
 STDIN = "-"
-# How files begin, and what opens them.
-PACKERS: dict[bytes, Any] = {
-    b"\x1f\x8b": gzip.open,
-    b"BZh": bz2.open,
-}
-ZSTANDARD, XZ = b"\x28\xb5\x2f\xfd", b"\xfd7zXZ\x00"
-# Bytes of memory for unpacking .xz: `xz -9` takes a third, and a file may ask for 4 GiB.
-XZ_MEMORY = 200 << 20
-ZIP, EMPTY_ZIP = b"PK\x03\x04", b"PK\x05\x06"
-PACKED_SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
+ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+._-]*://")
+# How packed files begin.
+GZIP, ZIP, EMPTY_ZIP = b"\x1f\x8b", b"PK\x03\x04", b"PK\x05\x06"
 WORKBOOK = "xl/workbook.xml"
 # The members of a workbook that are read in pieces, or not at all.
 IN_PIECES = ("xl/worksheets/", "xl/sharedStrings", "xl/media/", "xl/drawings/", "xl/embeddings/")
@@ -94,6 +86,10 @@ def _open(source: str, stack: ExitStack) -> TableFile:
     if source == STDIN:
         name = "standard input"
         return _measured(name, name, _write(_chunks(sys.stdin.buffer), stack))
+    if address := ADDRESS.match(source):  # the rest may have a password
+        raise DataError(
+            f"{address[0]}…: not a file; download it, or export the table of a database as CSV"
+        )
     path, fragment = Path(source), ""
     if not _exists(path) and "#" in source:
         before, _, after = source.partition("#")
@@ -114,7 +110,8 @@ def matching(source: str | Path) -> list[str | Path]:
     is. What follows `#` belongs to each file. Raises `DataError` where no file matches.
     """
     pattern, sign, fragment = str(source).partition("#")
-    if not glob.has_magic(pattern) or any(map(_exists, map(Path, (source, pattern)))):
+    is_file = ADDRESS.match(pattern) or any(map(_exists, map(Path, (source, pattern))))
+    if is_file or not glob.has_magic(pattern):
         return [source]
     files = sorted(name for name in glob.glob(pattern, recursive=True) if Path(name).is_file())
     if not files:
@@ -139,18 +136,10 @@ def _exists(path: Path) -> bool:
 def _unpack(file: TableFile, stack: ExitStack) -> TableFile | None:
     """Return the file inside, or None where a file is not packed."""
     start = file.start()
-    path = None
-    if start.startswith((ZSTANDARD, XZ)):
-        with file.path.open("rb") as packed:
-            path = _copy(_from_frames(packed, start, file.label), file, stack)
-    for mark, open_packed in PACKERS.items():
-        if start.startswith(mark):
-            with open_packed(file.path) as packed:
-                path = _copy(_chunks(packed), file, stack)
-    if path is not None:
-        name = Path(file.name)
-        name = name.with_suffix("") if name.suffix.lower() in PACKED_SUFFIXES else name
-        return replace(file, name=name.name, path=path)
+    if start.startswith(GZIP):
+        with gzip.open(file.path) as packed:
+            path = _copy(_chunks(packed), file, stack)
+        return replace(file, name=file.name.removesuffix(".gz"), path=path)
     if start.startswith((ZIP, EMPTY_ZIP)):
         return _from_archive(file, stack)
     return None
@@ -238,26 +227,3 @@ def _write(chunks: Iterable[bytes], stack: ExitStack) -> Path:
 def _chunks(file: Any) -> Iterator[bytes]:
     while chunk := file.read(1 << 20):
         yield chunk
-
-
-def _from_frames(file: BinaryIO, start: bytes, label: str) -> Iterator[bytes]:
-    """Unpack .zst or .xz frame by frame, in small pieces: 2 KB may unpack to 64 MB."""
-    if start.startswith(XZ):
-        error, unpackers = lzma.LZMAError, lambda: lzma.LZMADecompressor(memlimit=XZ_MEMORY)
-    else:
-        zstandard = need("zstandard", "zst", f"{label}: unpacking it", error=DataError)
-        error, unpackers = zstandard.ZstdError, zstandard.ZstdDecompressor().decompressobj
-    unpacker, rest = unpackers(), b""
-    try:
-        while rest or (rest := file.read(2048)):
-            if unpacker.eof:
-                rest = rest.lstrip(b"\0")  # which may pad frames of .xz
-                if not rest:
-                    continue
-                unpacker = unpackers()
-            yield unpacker.decompress(rest)
-            rest = unpacker.unused_data if unpacker.eof else b""
-    except error as reason:
-        raise EOFError(reason) from None
-    if not unpacker.eof:
-        raise EOFError("it ends in the middle")
