@@ -13,7 +13,7 @@ from qkvsearch.retrieval import LexicalKeys
 from qkvsearch.text.analysis import Analyzer
 from qkvsearch.text.learned.corpus_encoders import ContrastiveEncoder, CorpusEncoder
 from qkvsearch.text.pretrained.subwords import sum_rows
-from qkvsearch.text.vocabulary import count_terms
+from tests.terms import count_terms
 
 TEXTS = ["deep sea", "sea water and salt", "red car", "fast red car"] * 3
 QUERIES = ["river bank", "bnak of the river", "how do neural networks learn", "music -piano", "it"]

@@ -22,9 +22,9 @@ from qkvsearch.retrieval.head_weights import standardized
 from qkvsearch.retrieval.training_queries import lexical_scores
 from qkvsearch.text import related_words
 from qkvsearch.text.analysis import Analyzer
+from qkvsearch.text.analyzed import AnalyzedTexts
 from qkvsearch.text.encoders import dense_heads, fitted_encoder, prior_weights
 from qkvsearch.text.text_encoder import item_keys
-from qkvsearch.text.vocabulary import count_terms
 
 K = 10
 FEWEST, SHARES = (4, 5, 6), (0.6, 0.65, 0.7, 0.8)
@@ -35,7 +35,7 @@ def families() -> list[Row]:
     data = ted("dev")
     fields = [data.items[name].tolist() for name in data.text]
     texts = ["\n".join(columns) for columns in zip(*fields, strict=True)]
-    words = LexicalKeys.from_counts(*count_terms(texts, Analyzer().key_terms))
+    words = LexicalKeys.from_counts(*AnalyzedTexts.of(texts, Analyzer()).key_counts())
     queries, weights = list(data.queries.values()), prior_weights("corpus")
     places = {item: place for place, item in enumerate(data.items["id"])}
     answers = np.array([places[next(iter(data.judgements[query]))] for query in data.queries])

@@ -6,14 +6,11 @@ import weakref
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from qkvsearch._utils.caching import cached_by_word
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
 
 # The number of cached rows; smaller vocabularies are cached completely.
 MAX_CACHED_ROWS = 1 << 14
@@ -86,30 +83,3 @@ class Vocabulary:
         rows[rows == len(self)] = 0
         rows[(self.terms[rows] != encoded) | (encoded == b"")] = -1
         return rows
-
-    def counts(self, texts: Iterable[Iterable[str]]) -> csr_matrix:
-        """Count the vocabulary's terms in texts, given as their terms: float32 (n_texts, n_terms),
-        the terms of a text ascending.
-
-        >>> Vocabulary.of(["cat", "dog"]).counts([["dog", "cow", "dog"], []]).toarray().tolist()
-        [[0.0, 2.0], [0.0, 0.0]]
-        """
-        from scipy.sparse import csr_matrix
-
-        numbers: dict[str, int] = {}
-        numbered = [[numbers.setdefault(term, len(numbers)) for term in terms] for terms in texts]
-        flat = np.fromiter((number for text in numbered for number in text), np.int64)
-        columns = self.rows(numbers)[flat]
-        rows = np.repeat(np.arange(len(numbered)), [len(text) for text in numbered])[columns >= 0]
-        columns = columns[columns >= 0]
-        ones = np.ones(len(columns), np.float32)
-        return csr_matrix((ones, (rows, columns)), shape=(len(numbered), len(self)))
-
-
-def count_terms(
-    texts: Iterable[str], terms_of: Callable[[str], list[str]]
-) -> tuple[Vocabulary, csr_matrix]:
-    """Return the vocabulary of texts and their term counts, (n_texts, n_terms)."""
-    terms = [terms_of(text) for text in texts]
-    vocabulary = Vocabulary.of(set().union(*terms))
-    return vocabulary, vocabulary.counts(terms)

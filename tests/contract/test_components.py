@@ -41,8 +41,8 @@ from qkvsearch.text.labelled import unit_rows
 from qkvsearch.text.pretrained.static import find_package
 from qkvsearch.text.spelling import word_rarity
 from qkvsearch.text.text_encoder import encode_items
-from qkvsearch.text.vocabulary import count_terms
 from tests.builds import republished
+from tests.terms import count_terms
 
 pytestmark = pytest.mark.usefixtures("former_builds_stay")
 QUERIES = ["deep sea", "red season", "colder", "zzqx"]

@@ -27,7 +27,7 @@ from qkvsearch.retrieval.training_queries import lexical_scores
 from qkvsearch.text.analysis import Analyzer
 from qkvsearch.text.encoders import fitted_encoder
 from qkvsearch.text.text_encoder import item_keys
-from qkvsearch.text.vocabulary import count_terms
+from tests.terms import count_terms
 
 TITLES = [f"{a} {b} boat" for a in ("red", "blue", "grey") for b in ("sea", "lake", "river")]
 WEIGHTS = {"lexical": 0.5, "lsa": 0.5}

@@ -17,7 +17,8 @@ from qkvsearch.retrieval.head_weights import (
 from qkvsearch.retrieval.training_queries import JudgedQueries, judged_queries
 from qkvsearch.text.analysis import Analyzer
 from qkvsearch.text.token_encoder import TokenEncoder
-from qkvsearch.text.vocabulary import Vocabulary, count_terms
+from qkvsearch.text.vocabulary import Vocabulary
+from tests.terms import count_terms
 
 PRIOR = {"lexical": 0.5, "right": 0.25, "noise": 0.25}
 RNG = np.random.default_rng(0)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from qkvsearch.retrieval.bm25 import CountedKeys, LexicalKeys, TermCounts, length_norms
 from qkvsearch.retrieval.late_interaction import TokenKeys, idf
 from qkvsearch.text.analysis import Token
-from qkvsearch.text.vocabulary import count_terms
+from tests.terms import count_terms
 
 WORDS = ["a", "bb", "ccc", "猫", "eeeee"]
 documents = st.lists(st.lists(st.sampled_from(WORDS), max_size=9), min_size=1, max_size=12)

@@ -12,7 +12,7 @@ from qkvsearch.retrieval import DenseKeys, LexicalKeys
 from qkvsearch.retrieval.dense_keys import WHOLE_TEXT
 from qkvsearch.text.analysis import Token
 from qkvsearch.text.labelled import LabelledVectors
-from qkvsearch.text.vocabulary import count_terms
+from tests.terms import count_terms
 
 K1, B = 1.2, 0.75
 texts = st.lists(st.lists(st.sampled_from("abcd"), max_size=6), min_size=1, max_size=8)

@@ -19,7 +19,7 @@ from qkvsearch.text.pretrained import static
 from qkvsearch.text.pretrained.static import StaticEncoder
 from qkvsearch.text.pretrained.transformer_encoder import TransformerEncoder
 from qkvsearch.text.text_encoder import EncodedItems, encode_items, encoded_with_tokens
-from qkvsearch.text.vocabulary import count_terms
+from tests.terms import count_terms
 
 N_ITEMS, D = 60, 8
 EMPTY = 7

@@ -8,7 +8,7 @@ from qkvsearch.text.learned import svd
 from qkvsearch.text.learned.corpus_encoders import CooccurrenceEncoder
 from qkvsearch.text.learned.svd import positive_information
 from qkvsearch.text.text_encoder import item_keys, item_pieces
-from qkvsearch.text.vocabulary import count_terms
+from tests.terms import count_terms
 
 TEXTS = ["boat sea", "sea fish", "boat fish sea", "engine road", "road wheel", "engine wheel road"]
 

@@ -8,7 +8,8 @@ from qkvsearch.retrieval.bm25 import LexicalKeys
 from qkvsearch.retrieval.training_queries import lexical_scores
 from qkvsearch.text.analysis import Analyzer
 from qkvsearch.text.related_words import MIN_SIMILARITY, prefix_similarity, related_terms
-from qkvsearch.text.vocabulary import Vocabulary, count_terms
+from qkvsearch.text.vocabulary import Vocabulary
+from tests.terms import count_terms
 
 ITEMS = pd.DataFrame(
     {

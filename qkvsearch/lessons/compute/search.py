@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.sparse import csc_matrix
+from scipy.sparse import csc_matrix, csr_matrix
 
 from qkvsearch.errors import DataError
 from qkvsearch.retrieval import DenseKeys, LexicalKeys, Ranking, Scores
@@ -11,29 +11,35 @@ from qkvsearch.retrieval.bm25 import inverse_document_frequency
 from qkvsearch.retrieval.fusion import fuse
 from qkvsearch.retrieval.ranking import rank
 from qkvsearch.text.analysis import Analyzer
+from qkvsearch.text.analyzed import AnalyzedTexts
 from qkvsearch.text.text_encoder import TextEncoder, item_keys
-from qkvsearch.text.vocabulary import count_terms
+from qkvsearch.text.vocabulary import Vocabulary
 
 LETTERS = "ABCDE"
+
+
+def counted(texts: Sequence[str]) -> tuple[Vocabulary, csr_matrix]:
+    """Return the terms of the texts, and how often each text has each (n_texts, n_terms)."""
+    return AnalyzedTexts.of(texts, Analyzer()).key_counts()
 
 
 def words_of(texts: Sequence[str]) -> list[str]:
     """Return a word as it is written for each term of the texts."""
     written = {token.term: token.text for text in texts for token in Analyzer().tokens(text)}
-    vocabulary, _ = count_terms(texts, Analyzer().key_terms)
+    vocabulary, _ = counted(texts)
     return [written[term.decode()] for term in vocabulary.terms]
 
 
 def query_row(texts: Sequence[str], query: str) -> np.ndarray:
     """Return how often each term of the texts occurs in the query (1, n_terms)."""
-    vocabulary, _ = count_terms(texts, Analyzer().key_terms)
+    vocabulary, _ = counted(texts)
     rows = vocabulary.rows(token.term for token in Analyzer().query_tokens(query))
     return np.bincount(rows[rows >= 0], minlength=len(vocabulary))[None].astype(float)
 
 
 def key_rows(texts: Sequence[str]) -> np.ndarray:
     """Return the BM25 number of each term in each text (n_texts, n_terms)."""
-    vocabulary, counts = count_terms(texts, Analyzer().key_terms)
+    vocabulary, counts = counted(texts)
     keys = LexicalKeys.from_counts(vocabulary, counts)
     shape = (keys.n_items, len(vocabulary))
     return csc_matrix((keys.weights, keys.indices, keys.indptr), shape=shape).toarray()
@@ -41,7 +47,7 @@ def key_rows(texts: Sequence[str]) -> np.ndarray:
 
 def number_of(texts: Sequence[str], word: str) -> float:
     """Return the BM25 number of the word in the last text."""
-    vocabulary, _ = count_terms(texts, Analyzer().key_terms)
+    vocabulary, _ = counted(texts)
     return float(key_rows(texts)[-1, vocabulary.rows([word])[0]])
 
 
@@ -56,8 +62,7 @@ def engine_scores(texts: Sequence[str], query: str) -> Scores:
 
     Raises `DataError` where no text has a word of the query.
     """
-    vocabulary, counts = count_terms(texts, Analyzer().key_terms)
-    scores = LexicalKeys.from_counts(vocabulary, counts).head(Analyzer().query_tokens(query))
+    scores = LexicalKeys.from_counts(*counted(texts)).head(Analyzer().query_tokens(query))
     if scores is None:
         raise DataError(
             f"`sentence`: no word of {query!r} is in a title or tag of the lesson's videos; "

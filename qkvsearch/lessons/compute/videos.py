@@ -10,7 +10,7 @@ from qkvsearch.data.interactions import Interactions
 from qkvsearch.data.sources import read_source
 from qkvsearch.retrieval import LexicalKeys
 from qkvsearch.text.analysis import Analyzer
-from qkvsearch.text.vocabulary import count_terms
+from qkvsearch.text.analyzed import AnalyzedTexts
 
 # Toys, the power grid, the model.
 VIDEOS = ("v164", "v050", "v093", "v157", "v202", "v001", "v088", "v187")
@@ -69,7 +69,8 @@ def _sample() -> tuple[Catalog, Interactions]:
 
 @cache
 def _keys() -> LexicalKeys:
-    return LexicalKeys.from_counts(*count_terms(_sample()[0].texts(), Analyzer().key_terms))
+    texts = AnalyzedTexts.of(_sample()[0].texts(), Analyzer())
+    return LexicalKeys.from_counts(*texts.key_counts())
 
 
 @cache
