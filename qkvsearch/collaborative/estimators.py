@@ -22,9 +22,7 @@ class ImplicitALS(AlternatingLeastSquares, BaseEstimator):
     with n_u, n_i the lengths of their histories. Users and items without one are not in the sums,
     nor counted in n_users and n_items; their embedding is zero. It alternates between users and
     items: a few warm-started conjugate gradient steps for one side while the other is held fixed,
-    preconditioned by the diagonal in the principal axes of the fixed side. More than 128 components
-    are solved in blocks, one after another (Rendle, Krichene, Zhang and Koren 2021, "iALS++:
-    Speeding up Matrix Factorization with Subspace Optimization", arXiv 2110.14044).
+    preconditioned by the diagonal in the principal axes of the fixed side.
 
     "auto" depends on the data, with n̄ the mean length of the users' histories and c̄ the mean
     confidence of their pairs:

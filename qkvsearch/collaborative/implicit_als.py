@@ -20,7 +20,7 @@ from qkvsearch._utils.validation import (
     random_generator,
     require,
 )
-from qkvsearch.collaborative.als_training import LANES, blocks, solve_rows, transpose
+from qkvsearch.collaborative.als_training import LANES, solve_rows, transpose, width_of
 from qkvsearch.collaborative.base import CollaborativeModel, one_entry_per_pair
 from qkvsearch.collaborative.user_vectors import ImplicitFactors
 from qkvsearch.errors import DataError
@@ -156,7 +156,7 @@ class AlternatingLeastSquares(CollaborativeModel):
         diagonal, and that of a history, a sample of the same embeddings, nearly so: with the
         diagonal as preconditioner, the first step does most of the work.
         """
-        d, width = self.n_components, blocks(self.n_components)[1]
+        d, width = self.n_components, width_of(self.n_components)
         values, axes = principal_axes(others.embeddings[:, :d])
         side.rotate(axes, pool)
         others.rotate(axes, pool)
@@ -235,8 +235,7 @@ class Side:
     ) -> Side:
         """Create random embeddings for the rows with a history, and zeros for the others."""
         lengths = np.diff(indptr)
-        n_blocks, width = blocks(n_components)
-        wide = n_blocks * LANES * len(width)
+        wide = LANES * len(width_of(n_components))
         embeddings = scratch_array((len(lengths), wide), np.float32, LARGE_EMBEDDINGS)
         for rows in pieces_of(len(lengths)):
             shape = (rows.stop - rows.start, n_components)

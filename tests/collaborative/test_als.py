@@ -81,7 +81,7 @@ class TestImplicitALS:
         expected = np.linalg.solve(matrix, users.T @ c[:, 0])
         assert np.allclose(model.item_embeddings_[0], expected, rtol=1e-3)
 
-    def test_blocks_of_components_over_a_history_longer_than_what_is_gathered(self, much_met):
+    def test_many_components_over_a_history_longer_than_what_is_gathered(self, much_met):
         fits = (ImplicitALS(130, max_iter=n, random_state=0).fit(much_met) for n in (1, 2, 3))
         losses = [objective(fitted, much_met) for fitted in fits]
         assert losses[0] > losses[1] > losses[2]
@@ -104,8 +104,8 @@ class TestImplicitALS:
         "n_components",
         [130, pytest.param(384, marks=pytest.mark.slow)],  # compiled anew
     )
-    def test_blocks_of_components_end_at_the_exact_solution(self, scattered, n_components):
-        """By the users' half of the last iteration; 130 leaves padding in the last block."""
+    def test_many_components_end_at_the_exact_solution(self, scattered, n_components):
+        """By the users' half of the last iteration; 130 leaves padding."""
         settings = {"cg_steps": 20, "alpha0": 0.1, "reg": 0.05, "random_state": 0}
         before, after = (
             ImplicitALS(n_components, max_iter=n, **settings).fit(scattered) for n in (20, 21)

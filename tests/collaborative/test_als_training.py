@@ -9,28 +9,25 @@ import numpy as np
 import pytest
 
 from qkvsearch.attention import attention
-from qkvsearch.collaborative.als_training import LANES, MAX_GATHERED, blocks, solve_rows
+from qkvsearch.collaborative.als_training import MAX_GATHERED, solve_rows, width_of
 from qkvsearch.collaborative.estimators import BiasedMF, ImplicitALS
 
 
-def solved_plainly(y, c, spectrum, ridge, x, steps, width):
-    """One row by the preconditioned conjugate gradient of the textbook, block by block, float64."""
+def solved_plainly(y, c, spectrum, ridge, x, steps):
+    """One row by the preconditioned conjugate gradient of the textbook, float64."""
     x = x.astype(np.float64)
-    for start in range(0, len(x), width):
-        block = slice(start, start + width)
-        own, others = y[:, block], y @ x - y[:, block] @ x[block]
-        matrix = own.T @ (c[:, None] * own) + np.diag(spectrum[block] + ridge)
-        residual = own.T @ (c * (1 - others)) - matrix @ x[block]
-        direction, before = np.zeros(width), 1.0
-        for _ in range(steps):
-            preconditioned = residual / np.diag(matrix)
-            squared = residual @ preconditioned
-            if squared < 1e-20:
-                break
-            direction = preconditioned + squared / before * direction
-            step, before = squared / (direction @ matrix @ direction), squared
-            x[block] += step * direction
-            residual -= step * (matrix @ direction)
+    matrix = y.T @ (c[:, None] * y) + np.diag(spectrum + ridge)
+    residual = y.T @ c - matrix @ x
+    direction, before = np.zeros(len(x)), 1.0
+    for _ in range(steps):
+        preconditioned = residual / np.diag(matrix)
+        squared = residual @ preconditioned
+        if squared < 1e-20:
+            break
+        direction = preconditioned + squared / before * direction
+        step, before = squared / (direction @ matrix @ direction), squared
+        x += step * direction
+        residual -= step * (matrix @ direction)
     return x
 
 
@@ -43,7 +40,7 @@ def test_a_few_steps_from_where_a_row_stands_are_those_of_the_textbook(d, length
     confidences = rng.uniform(0.5, 2, sum(lengths)).astype(np.float32)
     spectrum, ridges = (rng.uniform(0.5, 1, n).astype(np.float32) for n in (d, len(lengths)))
     before = rng.normal(0, 0.2, (len(lengths), d)).astype(np.float32)
-    indptr, solved, width = np.cumsum([0, *lengths]), before.copy(), blocks(d)[1]
+    indptr, solved, width = np.cumsum([0, *lengths]), before.copy(), width_of(d)
 
     rows = np.arange(len(lengths))
     solve_rows(rows, indptr, columns, confidences, spectrum, ridges, others, solved, 2, width)
@@ -51,8 +48,7 @@ def test_a_few_steps_from_where_a_row_stands_are_those_of_the_textbook(d, length
     for row in rows:
         own = slice(indptr[row], indptr[row + 1])
         y, c = others[columns[own]].astype(np.float64), confidences[own].astype(np.float64)
-        n = LANES * len(width)
-        expected = solved_plainly(y, c, spectrum, ridges[row], before[row], 2, n)
+        expected = solved_plainly(y, c, spectrum, ridges[row], before[row], 2)
         assert np.abs(solved[row] - expected).max() < 1e-4
         assert np.abs(solved[row] - before[row]).max() > 0.1
 

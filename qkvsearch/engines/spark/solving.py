@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from qkvsearch._utils.threads import one_blas_thread
-from qkvsearch.collaborative.als_training import LANES, blocks, solve_rows
+from qkvsearch.collaborative.als_training import LANES, solve_rows, width_of
 from qkvsearch.collaborative.confidences import Feedback
 from qkvsearch.engines.spark.blocks import (
     Batches,
@@ -87,8 +87,8 @@ class HalfStep:
     def solve(self, block: Row, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
         """Return new embeddings (n, d) of the rows of a block; `others` (m, d) are turned."""
         d = len(self.spectrum)
-        n_blocks, width = blocks(d)
-        padding = n_blocks * LANES * len(width) - d
+        width = width_of(d)
+        padding = LANES * len(width) - d
         with one_blas_thread():
             solved = _padded(rows @ self.turn, padding)
         indptr = np.array(array_of(block["indptr"], np.int64))
