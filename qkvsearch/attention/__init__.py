@@ -4,7 +4,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from qkvsearch.attention.blockwise import Partial, partial_attention
     from qkvsearch.attention.functional import attention
     from qkvsearch.attention.masks import (
         exclusion_mask,
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
 # Imported on first use: a search takes its masks and the softmax from here, and no more.
 _HOMES = {
-    "blockwise": ("Partial", "partial_attention"),
     "functional": ("attention",),
     "masks": ("exclusion_mask", "hide", "keep_from_ignore", "look_ahead_mask", "padding_mask",
               "window_mask"),
@@ -29,7 +27,6 @@ _HOMES = {
 
 __all__ = [
     "AdditiveScore",
-    "Partial",
     "attention",
     "cap",
     "cosine_score",
@@ -39,7 +36,6 @@ __all__ = [
     "keep_from_ignore",
     "look_ahead_mask",
     "padding_mask",
-    "partial_attention",
     "softmax",
     "window_mask",
 ]

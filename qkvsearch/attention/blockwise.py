@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from qkvsearch._utils.threads import run_in_threads
-from qkvsearch.attention.arguments import AttentionOptions, Inputs, block_of, checked
+from qkvsearch.attention.arguments import AttentionOptions, Inputs, block_of
 from qkvsearch.attention.array_api import Array, cast, is_numpy
 from qkvsearch.attention.masks import window_span
 from qkvsearch.attention.weights import EMPTY_ROWS, mix
@@ -33,11 +33,6 @@ QUERIES, KEYS = 256, 512
 
 # With at most this many scores in all, or in each matrix, computing them at once is faster.
 FEW_SCORES, SMALL_MATRIX = 2**18, 2**14
-
-
-PARTIAL_OPTIONS = {
-    "mask", "bias", "is_causal", "causal_offset", "scale", "softcap", "window", "score"
-}  # fmt: skip
 
 
 class Partial(NamedTuple):
@@ -154,38 +149,6 @@ def attend(inputs: Inputs, options: AttentionOptions, block_size: BlockSize) -> 
 
     _for_each_block(inputs, options, block_size, store)
     return output
-
-
-def partial_attention(query: Any, key: Any, value: Any, **keywords: Any) -> Partial:
-    """Compute softmax(QKᵀ/√d + M)·V over some of the keys, in arrays or memory-mapped files.
-
-    Shapes and options as for `attention`, without normalize, return_weights, empty_rows and
-    block_size. Where these keys begin at key number n of all, `causal_offset` is less by n, and
-    mask and bias are those of these keys. float32 or better. Raises as `attention` does, and
-    TypeError for other options and for arrays that are not NumPy's.
-    Milakov & Gimelshein 2018, section 3.1.
-
-    >>> x = np.arange(6.0)[:, None]
-    >>> first, rest = (partial_attention(x, x[part], x[part]) for part in (slice(4), slice(4, 6)))
-    >>> first.merge(rest).output().round(3).T
-    array([[2.5  , 4.433, 4.844, 4.948, 4.981, 4.993]])
-    """
-    unknown = sorted(keywords.keys() - PARTIAL_OPTIONS)
-    if unknown:
-        raise TypeError(f"partial_attention takes no {', '.join(unknown)}")
-    inputs = checked(query, key, value, keywords.pop("mask", None), keywords.pop("bias", None))
-    if not is_numpy(inputs.query):
-        raise TypeError(f"partial_attention takes NumPy arrays, got {type(inputs.query).__name__}")
-    options = AttentionOptions(inputs.mask, inputs.bias, **keywords)
-    options.check_widths(inputs.query, inputs.key)
-    peak, total = (np.empty(inputs.shape[:-1], inputs.working) for _ in range(2))
-    mixed = np.empty((*inputs.shape[:-1], inputs.value.shape[-1]), inputs.working)
-
-    def store(block_index: BlockIndex, partial: Partial) -> None:
-        peak[block_index], total[block_index], mixed[block_index] = partial
-
-    _for_each_block(inputs, options, "auto", store)
-    return Partial(peak, total, mixed)
 
 
 def _for_each_block(

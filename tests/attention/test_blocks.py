@@ -10,7 +10,6 @@ from qkvsearch.attention import (
     blockwise,
     dot_score,
     functional,
-    partial_attention,
 )
 from qkvsearch.attention.functional import attend
 from tests.attention.numbers import random
@@ -140,14 +139,6 @@ def test_a_block_that_a_row_does_not_see_leaves_its_peak_alone(dense, options, s
     k[512:] = size
     v = random(900, 3, dtype="float32")
     np.testing.assert_allclose(attention(q, k, v, **options), dense(q, k, v, **options), atol=1e-5)
-    first, rest = (
-        partial_attention(
-            q, k[i:j], v[i:j], **{**options, "causal_offset": options.get("causal_offset", 0) - i}
-        )
-        for i, j in ((0, 512), (512, 900))
-    )
-    for merged in (first.merge(rest), rest.merge(first)):
-        np.testing.assert_allclose(merged.output(), dense(q, k, v, **options), atol=1e-5)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
