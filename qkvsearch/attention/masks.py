@@ -140,8 +140,6 @@ def hide(scores: npt.ArrayLike, mask: npt.ArrayLike | None, out: Array | None = 
     >>> hide([1.0, 2.0, np.nan], [True, False, False])
     array([  1., -inf, -inf])
     """
-    if out is None and type(scores) is type(mask) is np.ndarray and mask.dtype == bool:
-        return np.where(mask, scores, -math.inf)  # nothing has to be converted
     xp, (rows,) = as_arrays(scores)
     if mask is None:
         return rows

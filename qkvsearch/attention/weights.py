@@ -17,9 +17,6 @@ from qkvsearch.attention.array_api import (
     working_dtype,
 )
 
-# What has nothing to be converted, with the smallest number of full precision.
-PLAIN = {np.dtype(kind): float(np.finfo(kind).smallest_normal) for kind in ("f4", "f8")}
-
 
 @np.errstate(all="ignore")
 def softmax(
@@ -39,14 +36,6 @@ def softmax(
     """
     if not 0 < temperature < math.inf:
         raise ValueError(f"temperature must be positive and finite, got {temperature}")
-    if type(scores) is np.ndarray and scores.dtype in PLAIN and scores.shape[axis]:
-        peak = scores.max(axis=axis, keepdims=True)
-        if not (peak == -np.inf).any():
-            weights = scores - peak
-            weights /= max(float(temperature), PLAIN[scores.dtype])
-            np.exp(weights, out=weights)
-            weights /= weights.sum(axis=axis, keepdims=True)
-            return weights
     xp, (rows,) = as_arrays(scores)
     rows = cast(rows, working_dtype(xp, answer_dtype(xp, rows)))
     if rows.shape[axis] == 0:  # the largest of no scores does not exist
