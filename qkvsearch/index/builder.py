@@ -42,7 +42,6 @@ from qkvsearch.text.encoders import (
     LEARNED,
     SECOND_PASS,
     Choice,
-    FittedEncoder,
     TextEncoder,
     choose,
     dense_heads,
@@ -180,12 +179,11 @@ def _add_text(
     progress("reading texts", 0, len(names) + 1)
     lexical = store_words(contents, catalog, fields)
     encoders: dict[str, TextEncoder] = {}
-    learned: dict[str, FittedEncoder] = {}
+    epochs: dict[str, int | None] = {}
     for name in dense_heads(prior):
         if name in LEARNED:
             progress("reading texts", names.index(name) + 1, len(names) + 1)
-            learned[name] = learned_encoder(name, fields, analyzer.language)
-            encoders[name] = learned[name].encoder
+            encoders[name], epochs[name] = learned_encoder(name, fields, analyzer.language)
         else:
             encoders[name] = fitted_encoder(name, fields, pretrained=pretrained.get(name))
     progress("reading texts", len(names) + 1, len(names) + 1)
@@ -211,7 +209,7 @@ def _add_text(
     if questions is None:
         weigh(0, len(prior))
         heads, answered = learn_weights(
-            fields, encoders, prior, learned, progress=weigh, analyzer=analyzer
+            fields, encoders, prior, epochs, progress=weigh, analyzer=analyzer
         )
         keys, judged = stored_keys(), []
         weigh(len(prior), len(prior))

@@ -25,12 +25,9 @@ from qkvsearch.retrieval.training_queries import (
 )
 from qkvsearch.text.analysis import Analyzer
 from qkvsearch.text.analyzed import AnalyzedTexts
-from qkvsearch.text.encoders import LEARNED, FittedEncoder, TextEncoder, learned_encoder
+from qkvsearch.text.encoders import LEARNED, TextEncoder, learned_encoder
 from qkvsearch.text.text_encoder import Weights, item_keys
 
-# Where a larger share of the items is left out, an encoder is not learned from where it was with
-# them.
-MAX_LEFT_OUT = 0.02
 # The items that a query chooses among. In a larger catalog half of them are the best, the others a
 # sample.
 N_ALTERNATIVES = 1000
@@ -151,7 +148,7 @@ def learn_weights(
     fields: Columns,
     encoders: Mapping[str, TextEncoder],
     prior: Mapping[str, float],
-    learned: Mapping[str, FittedEncoder] = MappingProxyType({}),
+    epochs: Mapping[str, int | None] = MappingProxyType({}),
     progress: Callable[[int, int], None] | None = None,
     analyzer: Analyzer | None = None,
 ) -> LearnedWeights:
@@ -159,8 +156,8 @@ def learn_weights(
     queries can be made.
 
     fields: the text columns, each with one text for each item. encoders: of the dense heads. prior:
-    a weight for each head, "lexical" included, which add up to 1. learned: the encoders that were
-    learned from the catalog; they are learned again in the same way. progress: called with the
+    a weight for each head, "lexical" included, which add up to 1. epochs: of the encoders that
+    were trained on the catalog; they are trained again for as long. progress: called with the
     number of heads done and of all heads.
     """
     analyzer = analyzer or Analyzer()
@@ -175,7 +172,7 @@ def learn_weights(
             scores[head] = [lexical_scores(keys, m.texts, analyzer) for keys, m in pairs]
         else:
             scores[head] = [
-                made_scores(m, head, encoders[head], columns, learned.get(head), analyzer)
+                made_scores(m, head, encoders[head], columns, epochs.get(head), analyzer)
                 for m in made
             ]
         if progress is not None:
@@ -216,7 +213,7 @@ def made_scores(
     head: str,
     encoder: TextEncoder,
     columns: Weights,
-    learned: FittedEncoder | None = None,
+    epochs: int | None = None,
     analyzer: Analyzer | None = None,
 ) -> np.ndarray:
     """Score the items of made queries by a dense head: (queries, items).
@@ -227,9 +224,7 @@ def made_scores(
     """
     if head in LEARNED:
         language = (analyzer or Analyzer()).language
-        if learned is not None and len(made.texts) > MAX_LEFT_OUT * len(made.outside[0]):
-            learned = learned._replace(directions=None)
-        encoder = learned_encoder(head, made.outside, language, learned).encoder
+        encoder = learned_encoder(head, made.outside, language, epochs).encoder
     encode = encoder.encode_many
     return np.asarray(encode(made.texts) @ item_keys(encode, made.keys, columns).T)
 

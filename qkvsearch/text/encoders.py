@@ -27,32 +27,26 @@ Columns = Sequence[Sequence[str]]
 
 
 class FittedEncoder(NamedTuple):
-    """A learned encoder. epochs: the number of training epochs, or None. directions: what learning
-    from nearly the same texts can start from, or None.
-    """
+    """A learned encoder. epochs: the number of training epochs, or None."""
 
     encoder: TextEncoder
     epochs: int | None
-    directions: Any
 
 
-def _learn_lsa(columns: Sequence[AnalyzedTexts], epochs: int | None, start: Any) -> FittedEncoder:
+def _learn_lsa(columns: Sequence[AnalyzedTexts], epochs: int | None) -> FittedEncoder:
     from qkvsearch.text.analyzed import AnalyzedTexts
     from qkvsearch.text.learned.svd import latent_semantic_encoder
 
-    encoder, directions = latent_semantic_encoder(AnalyzedTexts.joined(columns), start=start)
-    return FittedEncoder(encoder, None, directions)
+    return FittedEncoder(latent_semantic_encoder(AnalyzedTexts.joined(columns)), None)
 
 
-def _learn_contrastive(
-    columns: Sequence[AnalyzedTexts], epochs: int | None, start: Any
-) -> FittedEncoder:
+def _learn_contrastive(columns: Sequence[AnalyzedTexts], epochs: int | None) -> FittedEncoder:
     from qkvsearch.text.learned.contrastive import ContrastiveLearning
 
     settings: dict[str, Any] = {} if epochs is None else {"epochs": epochs, "held_out": 0}
     model = ContrastiveLearning(**settings, language=columns[0].runs.analyzer.language)
-    directions = model.learn(columns, start)
-    return FittedEncoder(model.encoder_, model.n_epochs_, directions)
+    model.learn(columns)
+    return FittedEncoder(model.encoder_, model.n_epochs_)
 
 
 def _load_static(choice: str) -> TextEncoder:
@@ -75,14 +69,14 @@ def _load_transformer(choice: str) -> TextEncoder:
 class DenseHead:
     """A dense head, whose encoder is either learned or loaded.
 
-    learn(columns, epochs, start): learn from columns of texts; None for epochs determines the best
-    number. start: the directions of a fitted encoder to start from, or None. load(choice): load
+    learn(columns, epochs): learn from columns of texts; None for epochs determines the best
+    number. load(choice): load
     what is installed, or raise `QkvError`. is_weighted: whether token weights are computed from the
     catalog. second_pass: the weight of late interaction between tokens, in standard deviations, as
     a share of the head's weight, by `benchmarks/defaults/token_head.py`; 0 for none.
     """
 
-    learn: Callable[[Sequence[AnalyzedTexts], int | None, Any], FittedEncoder] | None = None
+    learn: Callable[[Sequence[AnalyzedTexts], int | None], FittedEncoder] | None = None
     load: Callable[[str], Any] | None = None
     is_weighted: bool = False
     second_pass: float = 0.0
@@ -161,15 +155,15 @@ def fitted_encoder(
 
 
 def learned_encoder(
-    head: str, fields: Columns, language: str = ENGLISH, start: FittedEncoder | None = None
+    head: str, fields: Columns, language: str = ENGLISH, epochs: int | None = None
 ) -> FittedEncoder:
-    """Learn a head's encoder. start: one of nearly the same texts, whose epochs are reused."""
+    """Learn a head's encoder. epochs: of training; None determines the best number."""
     learn = DENSE_HEADS[head].learn
     assert learn is not None
     from qkvsearch.text.analyzed import AnalyzedTexts
 
     columns = AnalyzedTexts.of_columns(fields, Analyzer(language))
-    return learn(columns, *((None, None) if start is None else start[1:]))
+    return learn(columns, epochs)
 
 
 def restored_encoder(

@@ -20,7 +20,7 @@ from qkvsearch.attention.training import Adam, cross_entropy, minibatches
 from qkvsearch.text.analyzed import AnalyzedTexts
 from qkvsearch.text.labelled import NEGLIGIBLE, unit_rows
 from qkvsearch.text.languages import ENGLISH
-from qkvsearch.text.learned.svd import Directions, cooccurrence_encoder, latent_semantic_encoder
+from qkvsearch.text.learned.svd import cooccurrence_encoder, latent_semantic_encoder
 from qkvsearch.text.token_encoder import TokenEncoder
 from qkvsearch.text.vocabulary import Vocabulary
 
@@ -234,17 +234,12 @@ class ContrastiveLearning:
     random_state: int | None = 0
     language: str = ENGLISH
 
-    def learn(
-        self, columns: Sequence[AnalyzedTexts], start: Directions | None = None
-    ) -> Directions:
-        """Fit `encoder_` to columns with shared runs, and return the directions of the start.
-
-        start: the directions of nearly the same texts, from which the iteration starts.
-        """
+    def learn(self, columns: Sequence[AnalyzedTexts]) -> None:
+        """Fit `encoder_` to columns with shared runs."""
         self._check_parameters()
         # One BLAS thread: the bits must not depend on how many there are.
         with one_blas_thread():
-            initial, directions = self._initial(columns, start)
+            initial = self._initial(columns)
             sample = self._sample(columns)
             self._choose_epochs(sample)
             items = ItemShares.of(initial.vocabulary, sample)
@@ -257,7 +252,6 @@ class ContrastiveLearning:
             for _ in range(self.n_epochs_):
                 training.epoch()
         self.encoder_ = _encoder(initial, training.model, used if self.n_epochs_ else None)
-        return directions
 
     def _sample(self, columns: Sequence[AnalyzedTexts]) -> Sequence[AnalyzedTexts]:
         """Return the items to train on, in their order."""
@@ -284,7 +278,7 @@ class ContrastiveLearning:
             for rows in (order[:n_held_out], order[n_held_out:])
         )
         # Learned without them: a word that only one item has would reveal it.
-        initial, _ = self._initial(rest)
+        initial = self._initial(rest)
         held_out = ItemShares.of(initial.vocabulary, query_items)
         if len(columns) == 1:
             held_out = held_out.halved(rng)
@@ -295,12 +289,10 @@ class ContrastiveLearning:
             ranks.append(mean_reciprocal_rank(training.model, held_out))
         self.n_epochs_, self.reciprocal_ranks_ = int(np.argmax(ranks)), np.array(ranks)
 
-    def _initial(
-        self, columns: Sequence[AnalyzedTexts], start: Directions | None = None
-    ) -> tuple[TokenEncoder, Directions]:
-        """Return the encoder that training starts from, and its directions."""
+    def _initial(self, columns: Sequence[AnalyzedTexts]) -> TokenEncoder:
+        """Return the encoder that training starts from."""
         whole = AnalyzedTexts.joined(columns)
-        return INITS[self.init](whole, self.n_components, self.random_state, start)
+        return INITS[self.init](whole, self.n_components, self.random_state)
 
     def _training(self, initial: TokenEncoder, items: ItemShares) -> Training:
         return Training(

@@ -56,7 +56,7 @@ class CorpusEncoder(LearnedEncoder):
 
     def fit(self, texts: Iterable[str], y: Any = None) -> CorpusEncoder:
         read = AnalyzedTexts.of(texts, Analyzer(self.language))
-        self.encoder_, _ = latent_semantic_encoder(read, self.n_components, self.random_state)
+        self.encoder_ = latent_semantic_encoder(read, self.n_components, self.random_state)
         self.embeddings_ = self.encoder_.encode_many(read)
         return self
 
@@ -85,7 +85,7 @@ class CooccurrenceEncoder(LearnedEncoder):
 
     def fit(self, texts: Iterable[str], y: Any = None) -> CooccurrenceEncoder:
         read = AnalyzedTexts.of(texts, Analyzer(self.language))
-        self.encoder_, _ = cooccurrence_encoder(
+        self.encoder_ = cooccurrence_encoder(
             read, self.n_components, self.random_state, smoothing=self.smoothing
         )
         self.embeddings_ = self.encoder_.encode_many(read)

@@ -1,7 +1,6 @@
 """Term vectors from a catalog: truncated SVDs of tf-idf and of co-occurrence counts."""
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csc_matrix, csr_matrix
@@ -10,7 +9,6 @@ from qkvsearch._utils.threads import available_cores, one_blas_thread, run_in_th
 from qkvsearch.text.analyzed import AnalyzedTexts
 from qkvsearch.text.labelled import NEGLIGIBLE, unit_rows
 from qkvsearch.text.token_encoder import TokenEncoder
-from qkvsearch.text.vocabulary import Vocabulary
 
 # Components computed beyond the requested ones, which makes the requested ones exact.
 OVERSAMPLES = 10
@@ -21,28 +19,12 @@ PAIRS_PER_BLOCK, MAX_PAIRS = 1 << 22, 1 << 28
 COLUMNS_PER_TASK = 32
 
 
-class Directions(NamedTuple):
-    """The singular vectors of an encoder: one row for each term, (n_terms, k)."""
-
-    vocabulary: Vocabulary
-    vectors: np.ndarray
-
-    def of(self, vocabulary: Vocabulary) -> np.ndarray:
-        """Return the rows of another vocabulary, (n, k): zeros for terms that this one lacks."""
-        rows = self.vocabulary.find(vocabulary.terms)
-        return np.where(rows[:, None] >= 0, self.vectors[rows], np.float32(0))
-
-
 def latent_semantic_encoder(
-    texts: AnalyzedTexts,
-    n_components: int = 128,
-    seed: int | None = 0,
-    start: Directions | None = None,
-) -> tuple[TokenEncoder, Directions]:
+    texts: AnalyzedTexts, n_components: int = 128, seed: int | None = 0
+) -> TokenEncoder:
     """Compute term vectors by a truncated SVD of the tf-idf matrix (Deerwester et al. 1990).
 
-    A term that occurs n times counts 1 + ln n; rows have length 1. start: the directions of nearly
-    the same texts, from which the iteration starts.
+    A term that occurs n times counts 1 + ln n; rows have length 1.
     """
     vocabulary, counts = texts.term_counts()
     n_texts = counts.shape[0]
@@ -51,27 +33,24 @@ def latent_semantic_encoder(
     lengths = np.sqrt(np.bincount(_rows(counts), counts.data**2, n_texts))
     counts.data = (counts.data / lengths[_rows(counts)]).astype(np.float32)
     n = min(n_components, *counts.shape)
-    first_vectors = None if start is None else start.of(vocabulary)
-    strengths, _, directions = truncated_svd(counts, n, 5, seed, first_vectors)
+    strengths, _, directions = truncated_svd(counts, n, 5, seed)
     # Equal texts leave directions that no text has, which are arbitrary.
     directions[strengths <= NEGLIGIBLE * strengths[0]] = 0
     vectors = np.ascontiguousarray(directions.T, dtype=np.float32)
-    encoder = TokenEncoder(vocabulary, vectors, idf.astype(np.float32), texts.runs.analyzer)
-    return encoder, Directions(vocabulary, vectors)
+    return TokenEncoder(vocabulary, vectors, idf.astype(np.float32), texts.runs.analyzer)
 
 
 def cooccurrence_encoder(
     texts: AnalyzedTexts,
     n_components: int = 128,
     seed: int | None = 0,
-    start: Directions | None = None,
     smoothing: float = 0.75,
-) -> tuple[TokenEncoder, Directions]:
+) -> TokenEncoder:
     """Compute term vectors by a truncated SVD of `positive_information`.
 
-    The weights are the roots of the inverse document frequencies. start: as in
-    `latent_semantic_encoder`. If the terms have more than `MAX_PAIRS` pairs, only the √MAX_PAIRS
-    terms that most texts have get vectors; the others' are zero.
+    The weights are the roots of the inverse document frequencies. If the terms have more than
+    `MAX_PAIRS` pairs, only the √MAX_PAIRS terms that most texts have get vectors; the others' are
+    zero.
     """
     vocabulary, counts = texts.term_counts()
     terms = np.arange(len(vocabulary))
@@ -82,15 +61,12 @@ def cooccurrence_encoder(
         terms = np.sort(most_frequent)
         information = positive_information(counts[:, terms], smoothing)
         assert information is not None
-    first_vectors = None if start is None else start.of(vocabulary)[terms]
     n = min(n_components, len(terms))
-    strengths, left, _ = truncated_svd(information, n, 4, seed, first_vectors)
-    directions, vectors = np.zeros((2, len(vocabulary), n), np.float32)
-    directions[terms] = left
+    strengths, left, _ = truncated_svd(information, n, 4, seed)
+    vectors = np.zeros((len(vocabulary), n), np.float32)
     vectors[terms] = unit_rows((left * strengths).astype(np.float32))
     weights = np.sqrt(_idf(counts)).astype(np.float32)
-    encoder = TokenEncoder(vocabulary, vectors, weights, texts.runs.analyzer)
-    return encoder, Directions(vocabulary, directions)
+    return TokenEncoder(vocabulary, vectors, weights, texts.runs.analyzer)
 
 
 def positive_information(counts: csr_matrix, smoothing: float) -> csr_matrix | None:
@@ -152,15 +128,14 @@ def _stacked(blocks: list[csr_matrix]) -> csr_matrix:
 
 
 def truncated_svd(
-    matrix: csr_matrix, n: int, n_iter: int, seed: int | None = 0, start: np.ndarray | None = None
+    matrix: csr_matrix, n: int, n_iter: int, seed: int | None = 0
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the n largest singular values (n,) with their left vectors (n_rows, n) and right ones
     (n, n_columns), float32, in descending order.
 
     The method is subspace iteration: Halko, Martinsson and Tropp 2011 ("Finding structure with
-    randomness"), algorithm 4.4. start: vectors (n_columns, k) that nearly span the right ones; one
-    iteration from them replaces n_iter from random ones. The largest number of a left vector is
-    positive. The same seed gives the same bits for any number of threads.
+    randomness"), algorithm 4.4. The largest number of a left vector is positive. The same seed
+    gives the same bits for any number of threads.
 
     >>> truncated_svd(csr_matrix(np.diag([3.0, 1.0, 2.0])), 2, 2)[0].round(3)
     array([3., 2.], dtype=float32)
@@ -169,9 +144,6 @@ def truncated_svd(
 
     rng, width = np.random.default_rng(seed), min(n + OVERSAMPLES, *matrix.shape)
     basis = rng.normal(size=(matrix.shape[1], width)).astype(np.float32)
-    if start is not None:
-        n_iter, k = 1, min(start.shape[1], width)
-        basis[:, :k] = start[:, :k]
     # One BLAS thread, so that bits do not depend on their number; more are slower here, too.
     with one_blas_thread():
         for _ in range(n_iter):
