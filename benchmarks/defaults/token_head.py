@@ -14,6 +14,8 @@ from itertools import product
 from statistics import fmean, median
 from tempfile import TemporaryDirectory
 
+import numpy as np
+
 import qkvsearch as qkv
 from benchmarks.support.public_data import ted
 from benchmarks.support.results import Row
@@ -25,10 +27,10 @@ from qkvsearch.retrieval import fuse, top_k
 from qkvsearch.retrieval.late_interaction import (
     DEPTH,
     TEMPERATURE,
+    TokenKeys,
     item_tokens,
     late_interaction,
     rerank,
-    token_keys,
 )
 from qkvsearch.text.encoders import CHOICES, SECOND_PASS
 from qkvsearch.text.pretrained.fetch import find
@@ -63,9 +65,8 @@ def of_tokens(engine: qkv.Engine, choice: str, head: str) -> list[Row]:
     encoder, names = models.encoder(head), models.head_weights
     fields = list(map(list, zip(*map(engine.texts.texts, range(len(ids))), strict=True)))
     stored = list(item_tokens(encoder, fields))
-    keys = token_keys(stored, encoder.table)
-    if keys is None:
-        return []
+    starts = np.cumsum([0, *map(len, stored)], dtype=np.int64)
+    keys = TokenKeys(starts, np.concatenate(stored), encoder.table)
     firsts = {
         query: fuse([engine.head(name, text) for name in names], list(names.values()))
         for query, text in data.queries.items()

@@ -97,7 +97,7 @@ class IdempotencyKeys:
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         """A transaction that nobody comes between."""
         path = self.folder / FILE
-        with closing(sqlite3.connect(path, self.wait, isolation_level=None)) as db:
+        with closing(sqlite3.connect(path, timeout=self.wait, isolation_level=None)) as db:
             db.executescript(BEGIN)
             db.execute("BEGIN IMMEDIATE")
             with db:
