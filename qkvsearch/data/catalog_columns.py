@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +29,7 @@ class StoredColumn:
     type: str
 
 
-class CatalogColumns(Sequence[StoredColumn]):
+class CatalogColumns(list[StoredColumn]):
     """All columns, id and title first, which `find` finds by either name in any case.
 
     >>> columns = CatalogColumns.of([("id", "TEXT"), ("title", "TEXT"), ("Price", "REAL")], [
@@ -39,7 +39,7 @@ class CatalogColumns(Sequence[StoredColumn]):
     """
 
     def __init__(self, columns: Sequence[StoredColumn]) -> None:
-        self._columns = list(columns)
+        super().__init__(columns)
         self._by_name = {column.stored.casefold(): column for column in reversed(columns)}
         for column in columns:  # a stored name goes before another column's name in the file
             self._by_name.setdefault(column.name.casefold(), column)
@@ -68,15 +68,6 @@ class CatalogColumns(Sequence[StoredColumn]):
             )
 
         return cls([column(name, sql_type) for name, sql_type in stored])
-
-    def __len__(self) -> int:
-        return len(self._columns)
-
-    def __getitem__(self, index: Any) -> Any:
-        return self._columns[index]
-
-    def __iter__(self) -> Iterator[StoredColumn]:
-        return iter(self._columns)
 
     @property
     def names(self) -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import cast
 
 import numpy as np
 import pandas as pd
@@ -13,7 +12,7 @@ import pandas as pd
 from qkvsearch.data.catalog import ROW_NUMBERS, Catalog, item_texts, one_row_each, years_in
 from qkvsearch.data.columns import Columns, check_column, find_column, require_column
 from qkvsearch.data.columns.column_types import TypedColumn, typed
-from qkvsearch.data.columns.facts import ColumnFacts, ColumnType
+from qkvsearch.data.columns.facts import ColumnFacts
 from qkvsearch.data.columns.numbers import stored_numbers
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError, listed_names, quantity
@@ -67,20 +66,8 @@ def _unread(snapshot: Snapshot, catalog: Catalog, positions: np.ndarray) -> np.n
 
 def column_facts(snapshot: Snapshot) -> dict[str, ColumnFacts]:
     """Return the facts about each column by its stored name."""
-    records = {fact.get("stored") or fact["name"]: fact for fact in snapshot.facts["columns"]}
-    return {
-        column.stored: ColumnFacts(
-            column.name,
-            column.role,
-            "text" if column.stored == "id" else cast(ColumnType, column.type),
-            empty=records.get(column.stored, {}).get("empty", 0.0),
-            example=records.get(column.stored, {}).get("example", ""),
-            changed=records.get(column.stored, {}).get("changed", {}),
-            stored="" if column.stored == column.name else column.stored,
-            convention=records.get(column.stored, {}).get("convention", ""),
-        )
-        for column in snapshot.catalog.catalog_columns
-    }
+    facts = [ColumnFacts(**record) for record in snapshot.facts["columns"]]
+    return {fact.stored or fact.name: fact for fact in facts}
 
 
 def _align_columns(

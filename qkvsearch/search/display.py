@@ -11,7 +11,7 @@ import numpy as np
 
 from qkvsearch.data.catalog_columns import StoredColumn
 from qkvsearch.data.columns import words_of
-from qkvsearch.data.columns.facts import CURRENCY_CODES, CURRENCY_SYMBOLS
+from qkvsearch.data.columns.facts import CELL_WORDS, CURRENCY_SYMBOLS
 from qkvsearch.storage import StoredCatalog
 
 SECONDS = {"seconds": 1, "minutes": 60, "hours": 3600}
@@ -21,7 +21,7 @@ PRICES = set(
     "price prices cost costs amount fee discount budget msrp preis preise kosten betrag prix cout "
     "precio precios preco prezzo costo cena prijs pris цена 价格 價格 価格 가격 售价".split()
 )
-CODES, IS_SIGN = frozenset(CURRENCY_CODES.split()), re.compile(f"[{CURRENCY_SYMBOLS}]")
+CODES, IS_SIGN = frozenset(CELL_WORDS["currencies"]), re.compile(f"[{CURRENCY_SYMBOLS}]")
 # Signs that one currency alone has. "$" and "¥" are of several, and are shown as they are.
 CODE_OF_SIGN = {"€": "EUR", "£": "GBP", "₹": "INR", "₽": "RUB", "₩": "KRW", "₺": "TRY", "₪": "ILS"}
 # Of the filled cells, at least this share is of one kind.

@@ -10,7 +10,13 @@ import numpy as np
 import pandas as pd
 
 from qkvsearch.data.columns.dates import read_dates
-from qkvsearch.data.columns.facts import ColumnFacts, ColumnType, ParsedCells, are_missing
+from qkvsearch.data.columns.facts import (
+    CELL_WORDS,
+    ColumnFacts,
+    ColumnType,
+    ParsedCells,
+    are_missing,
+)
 from qkvsearch.data.columns.html import without_html
 from qkvsearch.data.columns.lists import read_lists, read_requested_lists
 from qkvsearch.data.columns.numbers import read_numbers
@@ -24,12 +30,7 @@ INFERRED: list[ColumnType] = ["number", "date", "yes/no", "list"]
 SAMPLE = 1000
 # Emptied cells that a note names.
 MAX_EXAMPLES = 3
-YES = frozenset(
-    "true yes y ja j oui o si sí s sim sì tak да evet kyllä igen ναι 是 有 はい 1".split()
-)
-NO = frozenset(
-    "false no n nein non nee não nao nei nej nie нет ei nem όχι 否 无 無 いいえ 0".split()
-)
+YES, NO = frozenset(CELL_WORDS["yes"]), frozenset(CELL_WORDS["no"])
 # Signs of currencies, and codes that tables use for the same currency.
 CURRENCY_SIGNS = "$€£¥₹₽₩₺₪"
 CODE_SIGNS = {"USD": "$", "US$": "$", "EUR": "€", "GBP": "£", "JPY": "¥", "CNY": "¥", "INR": "₹"}

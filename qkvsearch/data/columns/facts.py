@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -16,21 +18,10 @@ TYPES: tuple[ColumnType, ...] = get_args(ColumnType)
 # Between the entries of a stored list.
 LIST_SEPARATOR = "|"
 MAX_EXAMPLE = 80
-# Signs and codes of currencies.
+# Words of cells: yes and no; what programs and people write for an empty cell, without case and
+# brackets around it; codes of currencies, and regular expressions of their names.
+CELL_WORDS = json.loads(Path(__file__).with_name("cell_words.json").read_text(encoding="utf-8"))
 CURRENCY_SYMBOLS = "$¢£¤¥₠-⃀﷼฿֏؋₿"
-CURRENCY_CODES = (
-    "AED ARS AUD BDT BGN BHD BRL CAD CHF CLP CNY COP CZK DKK EGP EUR GBP HKD HRK HUF IDR ILS INR "
-    "ISK JPY KES KRW KWD KZT MAD MXN MYR NGN NOK NZD OMR PEN PHP PKR PLN QAR RMB RON RSD RUB SAR "
-    "SEK SGD THB TND TRY TWD UAH USD UYU VND ZAR"
-)
-# What programs and people write for an empty cell, without case and brackets around it.
-MISSING_SIGNS = frozenset(
-    "- -- --- – — − . .. ? ?? n/a n.a. n.a #n/a nan null none nil \\n #ref! #value! #name? "
-    "#div/0! #null! #num!".split()
-) | {""}
-MISSING_WORDS = frozenset(
-    "na #na nothing missing unknown undefined unset empty blank tbd tba".split()
-) | {"not available", "not applicable", "no data"}  # fmt: skip
 
 
 def text_read(cell: Any, column_type: str) -> str:
@@ -120,4 +111,5 @@ def are_missing(texts: pd.Series, words: bool = True) -> np.ndarray:
     [True, True, False, True]
     """
     bare = texts.str.strip().str.casefold().str.replace(r"^[(<\[](.*)[)>\]]$", r"\1", regex=True)
-    return bare.isin(MISSING_SIGNS | MISSING_WORDS if words else MISSING_SIGNS).to_numpy(bool)
+    missing = [*CELL_WORDS["missing_signs"], *(CELL_WORDS["missing_words"] if words else ())]
+    return bare.isin(missing).to_numpy(bool)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from qkvsearch.data.columns.facts import CURRENCY_CODES, CURRENCY_SYMBOLS, ParsedCells
+from qkvsearch.data.columns.facts import CELL_WORDS, CURRENCY_SYMBOLS, ParsedCells
 
 SIGNS = dict.fromkeys("\u2212\u2012\u2013\u2014\ufe63\uff0d", "-") | {"\uff0b": "+"}
 SPACES = dict.fromkeys("\u00a0\u2002\u2003\u2007\u2008\u2009\u200a\u202f\u3000\t", " ")
@@ -18,8 +18,7 @@ APOSTROPHES = dict.fromkeys("\u2019\u02bc\uff07`\u00b4", "'")
 FULL_WIDTH = {chr(0xFF10 + digit): str(digit) for digit in range(10)}
 ONE_SPELLING = str.maketrans(SIGNS | SPACES | APOSTROPHES | FULL_WIDTH)
 
-WORDS = r"euros? dollars? kr\.? zł kč ft fr\.? sfr\.? rs\.? lei лв\.? руб\.? р\. 元 円 원 tl"
-CODE_OR_WORD = "|".join([*CURRENCY_CODES.split(), *WORDS.split()])
+CODE_OR_WORD = "|".join([*CELL_WORDS["currencies"], *CELL_WORDS["currency_words"]])
 CURRENCY = rf"(?:[A-Z]{{0,3}}[{CURRENCY_SYMBOLS}]|(?:{CODE_OR_WORD})(?![a-z]))"
 NUMBER = re.compile(
     rf"""(?P<open>\()?\s*(?P<sign>[-+])?\s*(?P<before>{CURRENCY})?\s*(?P<late>[-+])?\s*
