@@ -26,7 +26,7 @@ class Limit:
     @property
     def value(self) -> int:
         """The limit in force. Raises `DataError` if the environment variable is no whole number."""
-        text = os.environ.get(self.raised_by, "") if self.raised_by.isupper() else ""
+        text = os.environ.get(self.raised_by, "")
         if not text:
             return self.default
         if not text.replace("_", "").isdecimal():
@@ -92,7 +92,7 @@ QUERY = Limit("characters of a query or a name", 200_000)
 ATTENDED = Limit("words that attend to each other", 512)
 EXPRESSION = Limit("characters of a condition", 100_000)
 EXPRESSION_DEPTH = Limit("levels of a nested condition", 250)
-EXPRESSION_SECONDS = Limit("seconds of a condition", 2, "stopped", "--where-seconds")
+EXPRESSION_SECONDS = Limit("seconds of a condition", 2, "stopped", "QKVSEARCH_MAX_WHERE_SECONDS")
 EXPRESSION_TEXT = Limit("characters of a text made by a condition", 1_000_000)
 
 ALL = {name: limit for name, limit in list(globals().items()) if isinstance(limit, Limit)}

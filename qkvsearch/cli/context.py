@@ -37,7 +37,7 @@ ENGINE = "qkvsearch.engine"
 RARE = set(
     "delimiter encoding engine envelope event_column event_weights fold_ids fusion "
     "ignore keys layout min_weight model next_item offset only qrels queries random_state "
-    "rating_scale raw strict strict_user synonyms temperature wait where_seconds".split()
+    "rating_scale raw strict strict_user synonyms temperature wait".split()
 )
 # A number as users type it.
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.IGNORECASE)

@@ -27,7 +27,6 @@ from qkvsearch.search.options import OPTIONS
 from qkvsearch.terminal import printable
 
 if TYPE_CHECKING:
-    from qkvsearch.query.where import Where
     from qkvsearch.retrieval import Ranking
 
 # Characters that the table shows of each cell of the catalog.
@@ -36,7 +35,6 @@ MAX_FIELD = 24
 INDENT = 3
 OPTION = "--explain"
 # The key of Click's `meta` with the time limit of --where.
-SECONDS = "qkvsearch.seconds"
 # The same for --weights.
 WEIGHTS = "qkvsearch.weights"
 # In plain words, or every component of a score.
@@ -99,27 +97,8 @@ offset_option = question_option("offset", metavar="N", default=0)
 
 
 def where_options(text: str) -> Decorator:
-    """Add `--where` with this help text and its time limit; the command gets one argument."""
-    where = click.option("--where", metavar="EXPR", callback=_condition, help=text)
-    seconds = click.option(
-        "--where-seconds",
-        metavar="S",
-        type=click.FloatRange(min=0, min_open=True),
-        is_eager=True,
-        expose_value=False,
-        callback=stored_in_meta(SECONDS),
-        help="Stop --where after S seconds.  [default: 2]",
-    )
-    return lambda command: where(seconds(command))
-
-
-def _condition(context: click.Context, _: click.Parameter, expression: str | None) -> Where | None:
-    seconds = context.meta.get(SECONDS)
-    if expression is None or seconds is None:
-        return expression
-    from qkvsearch.query.where import Condition
-
-    return Condition(expression, seconds=seconds)
+    """Add `--where` with this help text."""
+    return click.option("--where", metavar="EXPR", help=text)
 
 
 where_option = where_options(OPTIONS["where"].help)

@@ -5,21 +5,19 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from numbers import Real
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from qkvsearch._utils.deadline import DeadlineError
 from qkvsearch.data.catalog_columns import CatalogColumns, StoredColumn, quoted
 from qkvsearch.errors import DamagedError, QkvError, listed_names
-from qkvsearch.query.where.guarded import SECONDS, TimeLimit, positions
+from qkvsearch.query.where.guarded import TimeLimit, positions
 from qkvsearch.query.where.mismatch import Cells
 from qkvsearch.query.where.parameters import Parameters, bound
 from qkvsearch.terminal import shorten
 
 __all__ = [
-    "Condition",
     "Where",
     "cache_key",
     "matching_in_all",
@@ -31,21 +29,8 @@ __all__ = [
 SHOWN = 200
 
 
-class Condition(NamedTuple):
-    """An expression, the values of its `?` or `:name`, and the seconds after which it is stopped.
-
-    >>> Condition("price < ?", [80]).seconds
-    2.0
-    """
-
-    expression: str
-    parameters: Parameters = ()
-    seconds: float = SECONDS
-
-
-# "price < 80", or ("price < ?", [80]), or ("price < :most", {"most": 80}); a third entry is the
-# seconds that it may take.
-Where: TypeAlias = str | tuple[str, Parameters] | Condition
+# "price < 80", or ("price < ?", [80]), or ("price < :most", {"most": 80}).
+Where: TypeAlias = str | tuple[str] | tuple[str, Parameters]
 
 
 def matching_rows(
@@ -94,17 +79,16 @@ def matching_in_all(
     unknown column, types that cannot be compared, and values that do not match the placeholders;
     and if all tables together take too long.
     """
-    condition = _as_condition(where)
-    expression = condition.expression
+    expression, parameters = _parts(where)
     try:
-        values = bound(condition.parameters)
+        values = bound(parameters)
         # The parser takes longer to import than most questions take to answer.
         from qkvsearch.query.where.tree import numbered, read_tree
         from qkvsearch.query.where.types import check_types
 
         plain = numbered(expression)
         used = check_types(read_tree(plain, values), values, columns, cells)
-        limit = TimeLimit(condition.seconds)
+        limit = TimeLimit()
         return [positions(db, table, used, plain, values, limit) for db, table in tables]
     except (DamagedError, DeadlineError):
         raise
@@ -116,32 +100,28 @@ def matching_in_all(
 
 
 def cache_key(where: Where) -> Hashable:
-    """Return a key that is equal for conditions with the same matches, whatever their time limit;
-    None for a condition with invalid values.
+    """Return a key that is equal for conditions with the same matches; None for a condition with
+    invalid values.
 
-    >>> cache_key("n > 4") == cache_key(Condition("n > 4", seconds=9)), cache_key(("n > ?", [{}]))
+    >>> cache_key("n > 4") == cache_key(("n > 4",)), cache_key(("n > ?", [{}]))
     (True, None)
     """
-    condition = _as_condition(where)
+    expression, parameters = _parts(where)
     try:
-        values = bound(condition.parameters)
+        values = bound(parameters)
     except QkvError:
         return None
     # 1, 1.0 and True are equal, and not the same in a condition.
     typed = ((name, type(value).__name__, value) for name, value in values.items())
-    return condition.expression, *typed
+    return expression, *typed
 
 
-def _as_condition(where: Where) -> Condition:
+def _parts(where: Where) -> tuple[str, Parameters]:
+    """Return the expression, and the values of its `?` or `:name`."""
     if isinstance(where, str):
-        return Condition(where)
-    if isinstance(where, tuple) and 0 < len(where) <= 3 and isinstance(where[0], str):
-        condition = Condition(*where)
-        seconds: Any = condition.seconds
-        is_number = isinstance(seconds, Real) and not isinstance(seconds, bool)
-        if is_number and float(seconds) > 0:
-            return condition
-        raise QkvError(f"`where`: its seconds are a number above 0, not {seconds!r}")
+        return where, ()
+    if isinstance(where, tuple) and len(where) in (1, 2) and isinstance(where[0], str):
+        return where[0], where[1] if len(where) == 2 else ()
     raise QkvError(
         "`where` is a text, or a text and its values such as ('price < ?', [80]), not "
         f"{type(where).__name__}"

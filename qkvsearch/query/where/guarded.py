@@ -22,7 +22,6 @@ PURE_FUNCTIONS = frozenset(
     "abs coalesce glob has ifnull iif instr length like lower ltrim max min nullif replace round "
     "rtrim substr substring trim typeof unicode upper".split()
 )
-SECONDS = float(EXPRESSION_SECONDS.value)
 TOO_DEEP = (
     f"more than {EXPRESSION_DEPTH.value} parts in one another, or in one chain: write "
     "id IN (1, 2, 3) for many values, or ask several times"
@@ -58,10 +57,11 @@ def numbers_in(text: str | None) -> np.ndarray:
 
 
 class TimeLimit:
-    """A number of seconds from now, or until the thread's deadline if that is earlier."""
+    """The seconds of a condition from now, or until the thread's deadline if that is earlier."""
 
-    def __init__(self, seconds: float) -> None:
-        self.seconds, self._end = seconds, time.monotonic() + seconds
+    def __init__(self) -> None:
+        self.seconds = EXPRESSION_SECONDS.value
+        self._end = time.monotonic() + self.seconds
 
     def is_over(self) -> bool:
         return time.monotonic() > self._end or is_past_deadline()
@@ -174,7 +174,8 @@ def _file(connection: sqlite3.Connection) -> str:
 
 def _reason(error: str, seconds: float) -> str:
     if error == "interrupted":
-        return f"stopped after {seconds:g} seconds: make it simpler, or allow it more seconds"
+        how = f"{EXPRESSION_SECONDS.raised_by}=N in the environment"
+        return f"stopped after {seconds:g} seconds: make it simpler, or allow more ({how})"
     if error == "parser stack overflow":
         return TOO_DEEP
     if error == "string or blob too big":
