@@ -174,13 +174,11 @@ class SegmentCatalog:
         among = "WHERE _position IN (SELECT value FROM json_each(?))"
         return list(self.select(f"{sql} {among}", json.dumps(list(rows)))[0])
 
-    def ids(self, kind: Kind = "items", limit: int = -1) -> list[Id]:
-        """Return the first ids in the order of their rows; all without a limit."""
+    def ids(self, kind: Kind = "items") -> list[Id]:
+        """Return all ids in the order of their rows."""
         if kind == "users" and not self._user_columns:
             return []
-        table = kind
-        rows = self.select(f"SELECT id FROM {table} ORDER BY _position LIMIT ?", limit)
-        return [id_ for (id_,) in rows]
+        return [id_ for (id_,) in self.select(f"SELECT id FROM {kind} ORDER BY _position")]
 
     @property
     def n_rows(self) -> int:
@@ -207,8 +205,7 @@ class SegmentCatalog:
         if self.folds:
             sql = f"SELECT key, position FROM folded WHERE kind = '{kind}' AND key"
         else:
-            table = kind
-            sql = f"SELECT CAST(id AS TEXT), _position FROM {table} WHERE id"
+            sql = f"SELECT CAST(id AS TEXT), _position FROM {kind} WHERE id"
         unique = set(keys.values())
         # SQLite's JSON cuts a text at its first NUL.
         plain = json.dumps([key for key in unique if "\0" not in key])
