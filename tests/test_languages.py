@@ -95,6 +95,10 @@ def test_items_that_join_are_read_in_the_language_of_the_build(tmp_path):
     engine.compact()
     assert first(engine, "Wald", heads=["lexical"]) == "n1"
     assert engine.info()["language"] == "german"
+    (change,) = engine.search("Wasserbuch").corrections
+    assert [change[name] for name in ("typed", "read", "kind")] == [
+        "Wasserbuch", "wasser buch", "compound",
+    ]  # fmt: skip
 
 
 def test_what_is_damaged_is_made_again_in_the_language_of_the_build(tmp_path):

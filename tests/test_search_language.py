@@ -83,6 +83,8 @@ def test_a_correction_is_told_and_is_a_part_of_the_score(shop):
     assert change == {"typed": "jakcet", "read": "jacket", "weight": 0.8, "kind": "spelling"}
     assert found.notes == ["No item has “jakcet”: searched for “jacket”."]
     assert {part.query for part in found.explain(0) if part.query} == {"jakcet → jacket ×0.8"}
+    (change,) = shop.search("onfoot").corrections
+    assert change == {"typed": "onfoot", "read": "on foot", "weight": 0.8, "kind": "blank"}
     head = shop.head("lexical", "jakcet")
     assert head.scores == pytest.approx(0.8 * shop.head("lexical", "jacket").scores)
 

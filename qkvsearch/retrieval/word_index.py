@@ -232,7 +232,7 @@ class WordIndex:
 
         return self._items(matches, np.ones(self.n_items, dtype=bool))
 
-    def items_starting_with(self, typed: Sequence[str], is_whole: bool = False) -> np.ndarray:
+    def items_starting_with(self, typed: Sequence[str], is_whole: bool) -> np.ndarray:
         """Return which items begin with these words, with `is_whole` have no others, (n_items,)."""
 
         def matches(words: WordSequences, rows: np.ndarray) -> np.ndarray:

@@ -162,6 +162,7 @@ def test_users_are_listed_filtered_and_paged(qkv, shop_copy):
     assert all(isinstance(row["id"], int) for row in everyone[:-1])
     busy = qkv(*shop, "users", "--where", "interactions > 3", "--format", "json").json()
     assert busy == [row for row in everyone if row["interactions"] > 3]
+    assert "a number, such as 0, 1," in qkv(*shop, "users", "--where", "recorded = 'x'").stderr
     assert qkv(*shop, "users", "-k", 2, "--offset", 1, "--format", "json").json() == everyone[1:3]
 
 

@@ -220,6 +220,8 @@ def test_damage_is_told_mended_and_gone(qkv, shop_here):
     assert qkv("info", "--verify").code == 0
     assert qkv("search", "apple").code == 0
     assert "nothing is damaged" in qkv("repair").stderr
+    next(shop_here.glob("builds/*/interactions.items.npy")).write_bytes(b"")
+    assert "Lost: the log of 23 interactions" in qkv("repair").stderr
 
 
 def test_a_root_that_is_damaged_is_told_and_mended(qkv, shop_here):

@@ -136,6 +136,15 @@ def test_novelty_is_in_bits_of_how_many_met_an_item():
     assert novelty([], shares) == 0
 
 
+def test_ten_items_count_unless_told():
+    ranked, grades, shares = list(range(12)), {9: 1, 10: 1}, [1.0] * 9 + [0.5, 0.5, 0.5]
+    for metric in (ndcg, reciprocal_rank, recall, precision, hit, average_precision):
+        assert metric(ranked, grades) == metric(ranked, grades, k=10) > metric(ranked, grades, k=9)
+    assert novelty(ranked, shares) == 0.1
+    alike = csr_matrix([[1, 0]] * 9 + [[0, 1]] * 3)
+    assert diversity([ranked], alike) == diversity([ranked[:10]], alike, k=99)
+
+
 def test_diversity_of_lists_by_hand():
     # Items 0 and 1 share both users, 2 has another; 3 nobody.
     met_by = csr_matrix([[1, 1, 0], [1, 1, 0], [0, 0, 1], [0, 0, 0]], dtype=bool)

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import closing
+from contextlib import closing, nullcontext
 
 import pytest
 
@@ -177,19 +177,21 @@ def test_a_reader_waits_for_a_writer_at_work(path):
     assert len(found) == 6
 
 
-def test_a_reader_waits_while_the_files_change(path, monkeypatch):
+@pytest.mark.parametrize("n_changes", [2, database.ATTEMPTS])
+def test_a_reader_waits_while_the_files_change_but_not_for_ever(path, monkeypatch, n_changes):
     reader, slept = fresh(path), []
 
     def checked():
-        if len(slept) < 2:
+        if len(slept) < n_changes:
             os.utime(path / "records.db", (0, len(slept)))
             raise DamagedError(path, "is being written")
         return RecordsDatabase._checked(reader)
 
     monkeypatch.setattr(reader, "_checked", checked)
     monkeypatch.setattr(database.time, "sleep", slept.append)
-    assert len(reader.rows("SELECT * FROM recorded")) == 6
-    assert slept == [database.PAUSE] * 2
+    with nullcontext() if n_changes == 2 else pytest.raises(DamagedError, match="being written"):
+        assert len(reader.rows("SELECT * FROM recorded")) == 6
+    assert slept == [database.PAUSE] * min(n_changes, database.ATTEMPTS - 1)
 
 
 # --- damage ---

@@ -29,6 +29,8 @@ def test_the_best_that_is_installed_and_quick_enough(monkeypatch, available, col
     choice = choose(columns)
     assert choice.encoder == encoder
     assert why in choice.why
+    is_worth_it = encoder != "minilm" and "static" not in available
+    assert ("gets static" in choice.why) == is_worth_it
 
 
 def test_time_grows_with_bytes_but_not_beyond_the_limit_of_a_text():

@@ -9,7 +9,7 @@ import pytest
 
 from qkvsearch import errors
 from qkvsearch.errors import QkvError
-from qkvsearch.text.pretrained import static
+from qkvsearch.text.pretrained import model_files, static
 from qkvsearch.text.pretrained import subwords as _subwords
 from qkvsearch.text.pretrained.static import StaticEncoder
 
@@ -119,6 +119,7 @@ def test_a_token_without_a_row_is_told_by_every_question(files, tmp_path):
         (np.ones(4, np.float32), r"is \(4,\), not \(any, any\)"),
         (np.ones((0, 4), np.float32), r"is \(0, 4\)"),
         (np.full((2, 2), np.inf, np.float32), "not finite"),
+        (np.append(np.ones(model_files.BLOCK), np.inf).astype("f2")[:, None], "not finite"),
     ],
 )
 def test_a_table_of_another_kind_is_refused(tmp_path, table, said):

@@ -1,5 +1,7 @@
 """The API gives what the engine gives, in the command line's fields."""
 
+import re
+
 import pytest
 from pydantic import ValidationError
 
@@ -108,6 +110,8 @@ def test_metrics_count(client):
     text = client.get("/api/v1/metrics").text
     assert "# TYPE qkvsearch_requests_total counter" in text
     assert 'qkvsearch_request_seconds_count{route="/api/v1/search"}' in text
+    running = re.search(r"^qkvsearch_requests_running (.*)$", text, re.M)[1]
+    assert float(running) == 1  # this request
 
 
 def test_hits_after_others_are_those_of_a_longer_answer(client):
