@@ -142,7 +142,7 @@ def sparse_gram(
 
 @compiled
 def solve(gram: Array, k: int, penalty: float, dropout: float) -> Array:
-    """Return b (k − 1,) of (G + penalty·I) b = g, by Cholesky.
+    """Return b (k − 1,) of (G + penalty·I + dropout·diag(G)) b = g.
 
     gram: the lower triangle of a Gram matrix (k, k); G is its first k − 1 rows and columns, g its
     last row.
@@ -152,17 +152,7 @@ def solve(gram: Array, k: int, penalty: float, dropout: float) -> Array:
         gram[a, a] += penalty + dropout * gram[a, a]
         for b in range(a):
             gram[b, a] = gram[a, b]
-    lower = np.linalg.cholesky(np.ascontiguousarray(gram[:n, :n]))
-    solution = gram[n, :n].copy()
-    for a in range(n):
-        for b in range(a):
-            solution[a] -= lower[a, b] * solution[b]
-        solution[a] /= lower[a, a]
-    for a in range(n - 1, -1, -1):
-        solution[a] /= lower[a, a]
-        for b in range(a):
-            solution[b] -= lower[a, b] * solution[a]
-    return solution
+    return np.linalg.solve(np.ascontiguousarray(gram[:n, :n]), gram[n, :n])
 
 
 @compiled

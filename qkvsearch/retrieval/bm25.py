@@ -296,7 +296,7 @@ class TermCounts:
 
     def of(self, term: str) -> tuple[np.ndarray, np.ndarray]:
         """Return the items that have a term, (n,), and how often, (n,)."""
-        row = self.vocabulary.cached_row(term)
+        row = self.vocabulary.row(term)
         span = slice(0) if row < 0 else slice(self.indptr[row], self.indptr[row + 1])
         return self.items[span], self.counts[span]
 
@@ -342,12 +342,12 @@ class LexicalKeys(TermKeys):
         return cls(counts.vocabulary, counts.indptr, counts.items, weights, len(norms))
 
     def postings(self, term: str) -> tuple[np.ndarray, np.ndarray]:
-        row = self.vocabulary.cached_row(term)
+        row = self.vocabulary.row(term)
         span = slice(0) if row < 0 else slice(self.indptr[row], self.indptr[row + 1])
         return self.indices[span], self.weights[span]
 
     def n_with(self, term: str) -> int:
-        row = self.vocabulary.cached_row(term)
+        row = self.vocabulary.row(term)
         return 0 if row < 0 else int(self.indptr[row + 1] - self.indptr[row])
 
 

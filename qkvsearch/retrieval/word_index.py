@@ -291,7 +291,7 @@ class WordIndex:
 
     def has(self, word: str) -> bool:
         """Return whether a text has the word in this spelling, folded."""
-        return self._vocabulary.cached_row(word[:MAX_TERM]) >= 0
+        return self._vocabulary.row(word[:MAX_TERM]) >= 0
 
     @cached_property
     def _vocabulary(self) -> Vocabulary:

@@ -325,5 +325,5 @@ class _Expander:
         if token.is_stop_word or analyzer.language not in LINKS:
             return
         for compound in compounds_of(token.text, index.spellings, analyzer.language):
-            for part in analyzer.tokens(compound.word):
-                yield Expansion(part.term, compound.word, COMPOUND)
+            for part in analyzer.tokens(compound):
+                yield Expansion(part.term, compound, COMPOUND)

@@ -13,7 +13,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import takewhile
-from typing import NamedTuple
 
 import numpy as np
 
@@ -93,19 +92,7 @@ MAX_ENDING = 4
 VOWEL = re.compile("[aeiouy]").search
 
 
-class Compound(NamedTuple):
-    """A compound of the catalog that contains the query word.
-
-    word: the compound. other: its other component, without linking letters. is_head: whether the
-    query word is the last component, which determines what kind of thing the compound names.
-    """
-
-    word: str
-    other: str
-    is_head: bool
-
-
-def compounds_of(word: str, words: np.ndarray, language: str) -> list[Compound]:
+def compounds_of(word: str, words: np.ndarray, language: str) -> list[str]:
     """Return the catalog's compounds that have a word, in any form, as first or last component.
 
     words: the catalog's words, folded, sorted UTF-8, dtype S (n_words,), without duplicates. Both
@@ -114,15 +101,14 @@ def compounds_of(word: str, words: np.ndarray, language: str) -> list[Compound]:
     catalog's order; it is empty for languages that do not write compounds as one word.
 
     >>> words = np.array([b"jackpot", b"jackentasche", b"regen", b"regenjacken", b"tasche"])
-    >>> [compound.word for compound in compounds_of("Jacke", np.sort(words), "german")]
+    >>> compounds_of("Jacke", np.sort(words), "german")
     ['jackentasche', 'regenjacken']
     """
     word = fold(word)
     if language not in LINKS or len(word) < MIN_COMPONENT or not len(words):
         return []
     lexicon = _Lexicon(words, language)
-    compounds = [*_with_first(word, lexicon), *_with_last(word, lexicon)]
-    return sorted({compound.word: compound for compound in compounds}.values())
+    return sorted({*_with_first(word, lexicon), *_with_last(word, lexicon)})
 
 
 def split_compound(word: str, words: np.ndarray, language: str) -> tuple[str, str] | None:
@@ -163,7 +149,7 @@ class _Lexicon:
         if self.is_word(text):
             return True
         root = self.stem(text)
-        forms = self.with_prefix(_common_prefix(text, root))
+        forms = self.vocabulary.with_prefix(_common_prefix(text, root))
         return any(len(form) <= len(text) + MAX_ENDING and self.stem(form) == root
                    for form in forms)  # fmt: skip
 
@@ -183,15 +169,6 @@ class _Lexicon:
     def stem(self, text: str) -> str:
         return _folded_stem(text, self.language)
 
-    def with_prefix(self, prefix: str) -> Iterator[str]:
-        """Yield the words that begin with a text."""
-        start = prefix.encode(errors="surrogatepass")
-        # NumPy would copy all words to compare them with a longer one.
-        if len(start) >= self.words.itemsize:
-            return iter([prefix] if self.is_word(prefix) else [])
-        first, last = np.searchsorted(self.words, [start, start + b"\xff"])
-        return (word.decode() for word in self.words[first:last])
-
     def containing(self, text: str) -> Iterator[str]:
         """Yield the words that contain a text."""
         width = self.words.itemsize
@@ -207,12 +184,14 @@ def _folded_stem(text: str, language: str) -> str:
     return fold(stem(text, language))
 
 
-def _with_first(word: str, lexicon: _Lexicon) -> Iterator[Compound]:
+def _with_first(word: str, lexicon: _Lexicon) -> Iterator[str]:
     """Yield the compounds whose first component is the word."""
     endings = DROPPED_ENDINGS[lexicon.language]
     for start in {word, *(word.removesuffix(ending) for ending in endings)}:
         links = LINKS[lexicon.language] if start == word else ("",)
-        for compound in lexicon.with_prefix(start) if len(start) >= MIN_COMPONENT - 1 else ():
+        if len(start) < MIN_COMPONENT - 1:
+            continue
+        for compound in lexicon.vocabulary.with_prefix(start):
             for link in links:
                 last = compound[len(start) + len(link) :]
                 if (
@@ -220,11 +199,11 @@ def _with_first(word: str, lexicon: _Lexicon) -> Iterator[Compound]:
                     and len(last) >= MIN_COMPONENT
                     and lexicon.has_form_of(last)
                 ):
-                    yield Compound(compound, last, False)
+                    yield compound
                     break
 
 
-def _with_last(word: str, lexicon: _Lexicon) -> Iterator[Compound]:
+def _with_last(word: str, lexicon: _Lexicon) -> Iterator[str]:
     """Yield the compounds whose last component is the word."""
     root = lexicon.stem(word)
     suffices_alone = len(word) >= MIN_LONE_COMPONENT and not root.endswith(ADJECTIVE_ENDINGS)
@@ -236,11 +215,8 @@ def _with_last(word: str, lexicon: _Lexicon) -> Iterator[Compound]:
             continue
         if last != word and lexicon.stem(last) != root:
             continue
-        first = min(lexicon.first_components(rest), key=len, default=None)
-        if first is None and suffices_alone and VOWEL(rest):
-            first = rest
-        if first is not None:
-            yield Compound(compound, first, True)
+        if any(lexicon.first_components(rest)) or (suffices_alone and VOWEL(rest)):
+            yield compound
 
 
 def _common_prefix(word: str, root: str) -> str:

@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
 
 import numpy as np
-
-from qkvsearch._utils.caching import cached_by_word
-
-# The number of cached rows; smaller vocabularies are cached completely.
-MAX_CACHED_ROWS = 1 << 14
 
 
 @dataclass(frozen=True)
@@ -46,18 +38,6 @@ class Vocabulary:
         row = int(self.terms.searchsorted(encoded))
         return row if row < len(self) and self.terms[row] == encoded else -1
 
-    @cached_property
-    def cached_row(self) -> Callable[[str], int]:
-        """`row` with a cache, since queries share their words."""
-        if len(self) <= MAX_CACHED_ROWS:
-            rows = {term: row for row, term in enumerate(self.terms.tolist()) if term}
-            return lambda term: rows.get(term.encode(errors="surrogatepass"), -1)
-        vocabulary = weakref.proxy(self)  # a reference cycle would keep files open
-        return cached_by_word(lambda term: int(vocabulary.row(term)), MAX_CACHED_ROWS)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"terms": self.terms}
-
     def with_prefix(self, prefix: str) -> list[str]:
         """Return all terms that begin with a prefix.
 
@@ -65,6 +45,9 @@ class Vocabulary:
         ['cat', 'catch']
         """
         start = prefix.encode(errors="surrogatepass")
+        # NumPy would copy all terms to compare them with a longer one.
+        if len(start) >= self.terms.itemsize:
+            return [prefix] if self.row(prefix) >= 0 else []
         # All bytes of UTF-8 are below 255.
         first, last = np.searchsorted(self.terms, np.array([start, start + b"\xff"]))
         return [term.decode(errors="surrogatepass") for term in self.terms[first:last]]

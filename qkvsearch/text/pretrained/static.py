@@ -62,8 +62,8 @@ class CutTexts:
 class StaticEncoder(TableEncoder):
     """A `TextEncoder`: the weighted sum of a text's subword vectors, scaled to length 1.
 
-    tokenizer: a `tokenizers.Tokenizer`. vectors: float32 or float16 (n_tokens, d), perhaps
-    mapped from a file. weights: float32 (n_tokens,), or None for equal weights (mean pooling).
+    tokenizer: a `tokenizers.Tokenizer`. vectors: float32 or float16 (n_tokens, d). weights: float32
+    (n_tokens,), or None for equal weights (mean pooling).
 
     >>> encoder = StaticEncoder.from_package()              # doctest: +SKIP
     >>> encoder.encode("Deepest sea").labels                # doctest: +SKIP
@@ -241,4 +241,4 @@ def find_package() -> Path | None:
 def read_table(path: Path) -> np.ndarray:
     """Read the vectors (n_tokens, d) of a safetensors file, float32 or float16."""
     with open_tensors(path) as tensors:
-        return tensors.mapped(TENSOR, (None, None))
+        return tensors.read_half(TENSOR, (None, None))
