@@ -23,7 +23,7 @@ from qkvsearch.attention.array_api import (
     working_dtype,
 )
 from qkvsearch.attention.masks import add, as_mask, check_window, hide, hide_far
-from qkvsearch.attention.scores import SCORES, Score, cap, check_widths, dot_score
+from qkvsearch.attention.scores import SCORES, Score, cap, check_widths
 from qkvsearch.attention.weights import EMPTY_ROWS, NORMALIZERS, named
 
 ALL = slice(0, None)
@@ -198,7 +198,6 @@ class AttentionOptions:
     """The options of `attention`; its docstring explains each of them.
 
     Methods work on all tokens or on a block: slices `rows` of the queries and `keys` of the keys.
-    Where `out` is given (NumPy only), the result is written to it, which saves memory.
     """
 
     mask: Array | None = None
@@ -235,31 +234,23 @@ class AttentionOptions:
             right = 0 if right is None else min(right, 0)
         return left, right
 
-    def scores(self, query: Array, key: Array, out: Array | None = None) -> Array:
+    def scores(self, query: Array, key: Array) -> Array:
         """Compute how well each key answers each query, times the scale: (..., L, S)."""
-        if self.score == "dot":
-            return dot_score(query, key, self.scale, out)
         score = self.score if callable(self.score) else SCORES[self.score]
-        scores = score(query, key, self.scale)
-        if out is None:
-            return scores
-        out[...] = scores
-        return out
+        return score(query, key, self.scale)
 
-    def capped(self, scores: Array, out: Array | None = None) -> Array:
+    def capped(self, scores: Array) -> Array:
         """Keep scores within ±softcap."""
-        return cap(scores, self.softcap, out)
+        return cap(scores, self.softcap)
 
-    def visible(
-        self, scores: Array, rows: slice = ALL, keys: slice = ALL, out: Array | None = None
-    ) -> Array:
+    def visible(self, scores: Array, rows: slice = ALL, keys: slice = ALL) -> Array:
         """Add the bias, and set scores to −∞ where a query may not attend to a key."""
         if self.bias is not None:
-            scores = add(scores, block_of(self.bias, rows, keys), out)
+            scores = add(scores, block_of(self.bias, rows, keys))
         if self.mask is not None:
-            scores = hide(scores, block_of(self.mask, rows, keys), out)
+            scores = hide(scores, block_of(self.mask, rows, keys))
         offset = self.causal_offset + rows.start - keys.start
-        return hide_far(scores, *self.sides, offset, out)
+        return hide_far(scores, *self.sides, offset)
 
     @property
     def weights(self) -> Callable[..., Array]:

@@ -276,9 +276,8 @@ def _in_numpy(
             continue
         k, v = cast(key[keys], q.dtype), cast(value[keys], q.dtype)
         scores = scratch[: len(q), : len(k)]
-        options.scores(q, k, out=scores)
-        options.capped(scores, out=scores)
-        options.visible(scores, rows, keys, out=scores)
+        # A copy: a score of the caller's own may return an array that it keeps.
+        scores[...] = options.visible(options.capped(options.scores(q, k)), rows, keys)
         peak, total = TERMS[options.normalize](scores)  # in place: scores are terms now
         partial = partial.merge(Partial(peak, total, product(scores, v)))
     return partial

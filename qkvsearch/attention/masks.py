@@ -128,10 +128,10 @@ def keep_from_ignore(mask: npt.ArrayLike) -> Mask:
     return ~ignored
 
 
-# --- hiding by a mask, a bias or a window; `out` is for NumPy alone, and may be `scores` itself ---
+# --- hiding by a mask, a bias or a window ---
 
 
-def hide(scores: npt.ArrayLike, mask: npt.ArrayLike | None, out: Array | None = None) -> Array:
+def hide(scores: npt.ArrayLike, mask: npt.ArrayLike | None) -> Array:
     """Replace scores by −∞ where the mask is False, whatever they were; None hides nothing.
 
     scores (..., L, S), mask bool, broadcast to them, True = may attend -> (..., L, S).
@@ -143,13 +143,7 @@ def hide(scores: npt.ArrayLike, mask: npt.ArrayLike | None, out: Array | None = 
     xp, (rows,) = as_arrays(scores)
     if mask is None:
         return rows
-    visible = as_mask(beside(rows, mask))
-    if out is None:
-        return xp.where(visible, rows, -math.inf)
-    if out is not rows:
-        np.copyto(out, rows)
-    np.copyto(out, -np.inf, where=~visible)
-    return out
+    return xp.where(as_mask(beside(rows, mask)), rows, -math.inf)
 
 
 def as_mask(visible: Array) -> Array:
@@ -163,7 +157,7 @@ def as_mask(visible: Array) -> Array:
     return visible
 
 
-def add(scores: Array, bias: Array | None, out: Array | None = None) -> Array:
+def add(scores: Array, bias: Array | None) -> Array:
     """Add the bias; where it is −∞ it hides the key, even one whose score is +∞ or NaN.
 
     scores (..., L, S), bias broadcast to them -> (..., L, S).
@@ -174,13 +168,10 @@ def add(scores: Array, bias: Array | None, out: Array | None = None) -> Array:
     if bias is None:
         return scores
     bias = cast(bias, scores.dtype)
-    total = scores + bias if out is None else np.add(scores, bias, out=out)
-    return hide(total, bias != -math.inf, out)
+    return hide(scores + bias, bias != -math.inf)
 
 
-def hide_far(
-    scores: Array, left: int | None, right: int | None, offset: int, out: Array | None = None
-) -> Array:
+def hide_far(scores: Array, left: int | None, right: int | None, offset: int) -> Array:
     """Hide keys beyond a side of each query; the first query stands at key number `offset`.
 
     scores (..., L, S), sides as for `window_mask` -> (..., L, S).
@@ -195,7 +186,7 @@ def hide_far(
     sees_last = right is None or offset + right >= n_keys - 1
     if sees_first and sees_last:
         return scores
-    return hide(scores, window_mask(n_queries, n_keys, left, right, offset), out)
+    return hide(scores, window_mask(n_queries, n_keys, left, right, offset))
 
 
 def check_window(left: int | None, right: int | None, offset: int) -> None:

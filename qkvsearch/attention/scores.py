@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-import numpy as np
 import numpy.typing as npt
 
 from qkvsearch.attention.array_api import Array, answer_dtype, as_arrays, beside, cast, namespace
@@ -12,13 +11,10 @@ from qkvsearch.attention.array_api import Array, answer_dtype, as_arrays, beside
 Score = Callable[[Array, Array, float | None], Array]
 
 
-def dot_score(
-    query: Array, key: Array, scale: float | None = None, out: Array | None = None
-) -> Array:
+def dot_score(query: Array, key: Array, scale: float | None = None) -> Array:
     """Compute scaled dot products, scale · QKᵀ. None is 1/√d: the same spread for any d.
 
-    query (..., L, d), key (..., S, d) -> (..., L, S), written to `out` where one is given (NumPy
-    alone). Raises ValueError where d differs.
+    query (..., L, d), key (..., S, d) -> (..., L, S). Raises ValueError where d differs.
     Vaswani et al. 2017, section 3.2.1.
 
     >>> dot_score(np.array([[3.0, 4.0]]), np.array([[1.0, 0.0], [1.0, 1.0]]), scale=1)
@@ -28,7 +24,7 @@ def dot_score(
     d = query.shape[-1]
     factor = 1 / math.sqrt(max(d, 1)) if scale is None else float(scale)
     scaled = query if factor == 1 else query * factor
-    return scaled @ key.mT if out is None else np.matmul(scaled, key.mT, out=out)
+    return scaled @ key.mT
 
 
 def cosine_score(query: Array, key: Array, scale: float | None = None) -> Array:
@@ -100,11 +96,10 @@ def check_widths(query: Array, key: Array) -> None:
 SCORES: Mapping[str, Score] = {"dot": dot_score, "cosine": cosine_score}
 
 
-def cap(scores: Array, softcap: float, out: Array | None = None) -> Array:
+def cap(scores: Array, softcap: float) -> Array:
     """Keep scores within ±softcap, smoothly: softcap · tanh(scores / softcap); 0 is off.
 
-    Any shape -> the same shape, written to `out` where one is given (NumPy alone). Raises
-    ValueError where softcap is negative.
+    Any shape -> the same shape. Raises ValueError where softcap is negative.
     Gemma Team 2024 (Gemma 2), section 2.
 
     >>> cap(np.array([0.0, 1.0, 1000.0]), softcap=10).round(3)
@@ -115,10 +110,7 @@ def cap(scores: Array, softcap: float, out: Array | None = None) -> Array:
     if softcap in (0, math.inf):
         return scores
     limit = float(softcap)
-    if out is None:
-        return limit * namespace(scores).tanh(scores / limit)
-    np.tanh(np.divide(scores, limit, out=out), out=out)
-    return np.multiply(limit, out, out=out)
+    return limit * namespace(scores).tanh(scores / limit)
 
 
 def unit(x: Array) -> Array:
