@@ -1,5 +1,6 @@
 """Languages of texts: their names, elided articles and stop words, and a guess."""
 
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,41 +13,28 @@ from qkvsearch.errors import QkvError, quantity, suggest
 AUTO, NONE, ENGLISH = "auto", "none", "english"
 # A file for each language, by Snowball's name.
 STOP_WORDS = Path(__file__).with_name("stop_words")
-# ISO 639-1 codes of the languages with a Snowball stemmer, and their names there.
-CODES: Mapping[str, str] = {
-    "ar": "arabic", "ca": "catalan", "cs": "czech", "da": "danish", "de": "german", "el": "greek",
-    "en": "english", "eo": "esperanto", "es": "spanish", "et": "estonian", "eu": "basque",
-    "fa": "persian", "fi": "finnish", "fr": "french", "ga": "irish", "hi": "hindi",
-    "hu": "hungarian", "hy": "armenian", "id": "indonesian", "it": "italian", "lt": "lithuanian",
-    "nb": "norwegian", "ne": "nepali", "nl": "dutch", "nn": "norwegian", "no": "norwegian",
-    "pl": "polish", "pt": "portuguese", "ro": "romanian", "ru": "russian", "sr": "serbian",
-    "st": "sesotho", "sv": "swedish", "ta": "tamil", "tr": "turkish", "yi": "yiddish",
-}  # fmt: skip
+# Of each language with a Snowball stemmer, by its name there: its ISO 639-1 codes, and words and
+# letters that rules of this package need, folded.
+FACTS: Mapping[str, Mapping[str, Sequence[str]]] = json.loads(
+    Path(__file__).with_name("languages.json").read_text(encoding="utf-8")
+)
 
-# Articles that are removed before an apostrophe. In English and the languages without a line here,
+
+def fact(name: str) -> dict[str, Sequence[str]]:
+    """Return a fact by language, of the languages that have it."""
+    return {language: facts[name] for language, facts in FACTS.items() if name in facts}
+
+
+CODES = dict(sorted((code, name) for name, codes in fact("codes").items() for code in codes))
+# Articles that are removed before an apostrophe. In English and the languages without any here,
 # which have them in foreign names, only before a vowel or h and three letters: in "l'amour" and
 # "d'artagnan", not in "d'you" and "d'oh".
-_ROMANCE = "l d n s t m"
-ELISIONS: Mapping[str, frozenset[str]] = {
-    language: frozenset(words.split())
-    for language, words in {
-        "english": "l d",
-        "french": f"{_ROMANCE} j c qu jusqu lorsqu puisqu quoiqu presqu quelqu",
-        "catalan": _ROMANCE,
-        "italian": "l d un dell all nell sull dall coll dell quest quell sant gl c m t s v "
-        "bell buon nessun tutt mezz anch com dov senz",
-        "irish": "d b m",
-    }.items()
-}
+ELISIONS = fact("elided")
 ELIDED_IN_ENGLISH = frozenset("aeiouh")
 SHORTEST_IN_ENGLISH = 3
 
-# What leads from the kind of a thing to its topic, as in "a book about bees"; folded.
-ABOUT: Mapping[str, tuple[str, ...]] = {
-    "english": ("about",), "german": ("uber",), "dutch": ("over",), "french": ("sur",),
-    "spanish": ("sobre",), "portuguese": ("sobre",), "catalan": ("sobre",), "italian": ("su",),
-    "danish": ("om",), "norwegian": ("om",), "swedish": ("om",), "polish": ("o",),
-}  # fmt: skip
+# What leads from the kind of a thing to its topic, as in "a book about bees".
+ABOUT = fact("about")
 # Words for the kind of a catalog's items. Those in one tuple name the same kind.
 KINDS = (
     ("movie", "film"), ("video", "clip"), ("book", "novel"), ("talk", "lecture"), ("song", "track"),

@@ -10,13 +10,14 @@ and Knight 2003 ("Empirical methods for compound splitting", section 2), here at
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import takewhile
 
 import numpy as np
 
 from qkvsearch.text.analysis import fold, stem
+from qkvsearch.text.languages import fact
 from qkvsearch.text.vocabulary import Vocabulary
 
 # --- words with the same beginning ---
@@ -68,19 +69,9 @@ def prefix_similarity(a: str, b: str) -> float:
 
 # The letters that link two parts, by Snowball's name of each language that writes compounds as one
 # word.
-LINKS: Mapping[str, tuple[str, ...]] = {
-    "german": ("", "s", "es", "n", "en", "er", "e", "ns", "ens"),
-    "dutch": ("", "s", "e", "en", "er"),
-    "danish": ("", "s", "e", "er"),
-    "norwegian": ("", "s", "e", "er"),
-    "swedish": ("", "s", "e", "o", "u", "a"),
-    "finnish": ("", "n", "en", "s"),
-}
+LINKS = fact("links")
 # Endings that a first part may lose: Schule, Schulfest; wohnen, Wohnheim; flicka, flickskola.
-DROPPED_ENDINGS: Mapping[str, tuple[str, ...]] = {
-    "german": ("e", "en"), "dutch": ("e", "en"), "danish": ("e",), "norwegian": ("e",),
-    "swedish": ("a", "e"), "finnish": (),
-}  # fmt: skip
+DROPPED_ENDINGS = fact("dropped_endings")
 MIN_COMPONENT = 4
 # A last component of this length is enough where the catalog does not have the first one as a word:
 # shops sell "Winterjacken" and never mention winter. Adjective endings, as in "prak-tisch", do not
