@@ -87,14 +87,7 @@ def say(message: str, **live: Any) -> str:
     ('weights', 'The score is 0.67.')
     """
     text = _translations(spoken()).gettext(message)
-    return text.format_map(_Shown(live)) if live else text
-
-
-class _Shown(dict[str, Any]):
-    """Values that a message may name, each written when it does."""
-
-    def __getitem__(self, name: str) -> str:
-        return shown(super().__getitem__(name))
+    return text.format(**{name: shown(value) for name, value in live.items()}) if live else text
 
 
 def mark(message: str) -> str:

@@ -30,8 +30,6 @@ from qkvsearch.attention.masks import look_ahead_mask
 CHUNK_TOKENS = 1024
 # Scores of attention that stay in the cache from the product to the softmax.
 SCORES = 1 << 18
-# BLAS multiplies this many vectors at once; one to three more take a sixth longer.
-ROWS = 4
 
 
 @dataclass(frozen=True)
@@ -90,19 +88,12 @@ def encode_one(encoder: Encoder, x: Array, *, is_causal: bool = False) -> Array:
     >>> np.allclose(encode_one(encoder, x), encoder(x), atol=1e-6)
     True
     """
-    n = len(x)
-    padded = np.zeros((_whole_rows(n), x.shape[1]), np.float32)
-    padded[:n] = x
-    run = _through(encoder, len(padded), n, PLAIN, is_causal)
+    x = np.array(x, np.float32)
+    run = _through(encoder, len(x), len(x), PLAIN, is_causal)
     with one_blas_thread():
-        for chunk in chunks_of(np.array([n])):
-            padded = run(chunk, padded)
-    return padded[:n]
-
-
-def _whole_rows(n: int) -> int:
-    """Round n up to a multiple of `ROWS`."""
-    return -(-n // ROWS) * ROWS
+        for chunk in chunks_of(np.array([len(x)])):
+            x = run(chunk, x)
+    return x
 
 
 def encode_packed(
@@ -162,11 +153,9 @@ class Buffers:
             return max((len(of(layer).weight) for layer in encoder.layers), default=0)
 
         d, d_hidden = width(lambda x: x.attention.output), width(lambda x: x.feed_forward.hidden)
-        self.query, self.key, self.value, self.added = (
-            np.empty((n_tokens, d), np.float32) for _ in range(4)
+        self.query, self.key, self.value, self.added, self.mixed = (
+            np.empty((n_tokens, d), np.float32) for _ in range(5)
         )
-        # Padding vectors stay 0 in it: uninitialized memory may contain NaNs.
-        self.mixed = np.zeros((n_tokens, d), np.float32)
         self.hidden = np.empty((n_tokens, d_hidden), np.float32)
         self.scores = np.empty(max(SCORES, longest**2) if encoder.layers else 0, np.float32)
 
