@@ -12,7 +12,6 @@ from qkvsearch.cli.hits import (
     offset_option,
     question_option,
     where_option,
-    where_options,
 )
 from qkvsearch.cli.render import Output, output_options, to_table, write_page
 
@@ -76,18 +75,16 @@ def show(item: str, output: Output) -> None:
 @command(short_help="List the users, with their numbers of interactions.")
 @question_option("k", "-k", default=20, show_default=True)
 @offset_option
-@where_options("Only users for which this SQL expression over id, interactions and recorded holds.")
 @output_options
-def users(k: int, offset: int, where: Any, output: Output) -> None:
+def users(k: int, offset: int, output: Output) -> None:
     """List the users of the log and those recorded since: how many items each one interacted with,
     and how many of these interactions were recorded.
 
     \b
-    Examples:
-      qkvsearch -w shop users --where "interactions >= 5"
-      qkvsearch -w shop users -k 100000 --format json
+    Example:
+      qkvsearch -w shop users -k 100000 --format csv -o users.csv
     """
-    listing = settings().open().users.list(where=where, k=k, offset=offset)
+    listing = settings().open().users.list(k=k, offset=offset)
     write_page(listing, k, "users", output)
 
 

@@ -20,7 +20,7 @@ from qkvsearch.data.columns.facts import LIST_SEPARATOR
 from qkvsearch.data.ids import Id, Ids, id_text
 from qkvsearch.errors import QkvError, listed_names, suggest
 from qkvsearch.index.interaction_log import Histories
-from qkvsearch.query.where import Where, matching_rows
+from qkvsearch.query.where import Where
 from qkvsearch.search.candidates import candidates
 from qkvsearch.search.display import address_columns, unit_of
 from qkvsearch.search.facets import Facets
@@ -213,21 +213,15 @@ class UserRows(RowsById):
         counts = [len(self.histories.at(row)) for row in range(len(self))]
         return pd.DataFrame({"id": list(self.ids), "interactions": counts})
 
-    def list(self, *, where: Where | None = None, k: int | None = None, offset: int = 0) -> Listing:
+    def list(self, *, k: int | None = None, offset: int = 0) -> Listing:
         """List each user's `id`, number of `interactions`, and how many of these were `recorded`
-        since the build; `where` is a condition on these three. `k` users, by default all, after
-        skipping `offset`. Raises `QkvError`.
+        since the build: `k` users, by default all, after skipping `offset`. Raises `QkvError`.
         """
-        users = np.arange(len(self))
-        if where is not None:
-            types = {"id": "INTEGER" if self.ids.integer else "TEXT"}
-            types |= {"interactions": "INTEGER", "recorded": "INTEGER"}
-            users = np.array(matching_rows(types, map(self._row, range(len(self))), where), int)
         rows = [
             dict(zip(USER_NAMES, self._row(row), strict=True))
-            for row in page_of(users, k, offset).tolist()
+            for row in page_of(np.arange(len(self)), k, offset).tolist()
         ]
-        return Listing(rows, len(users), USER_NAMES, offset)
+        return Listing(rows, len(self), USER_NAMES, offset)
 
     def _row(self, row: int) -> tuple[Any, ...]:
         """Return the values of `USER_NAMES`."""

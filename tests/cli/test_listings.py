@@ -154,15 +154,12 @@ def test_a_table_ends_with_how_many_there_are(qkv, goods):
     assert (answer.stdout, answer.stderr) == ("", "No items.\n")
 
 
-def test_users_are_listed_filtered_and_paged(qkv, shop_copy):
+def test_users_are_listed_and_paged(qkv, shop_copy):
     shop = ("-w", shop_copy)
     assert qkv(*shop, "record", "new", "red apple", 5).code == 0
     everyone = qkv(*shop, "users", "-k", 100, "--format", "json").json()
     assert everyone[-1] == {"id": "new", "interactions": 1, "recorded": 1}
     assert all(isinstance(row["id"], int) for row in everyone[:-1])
-    busy = qkv(*shop, "users", "--where", "interactions > 3", "--format", "json").json()
-    assert busy == [row for row in everyone if row["interactions"] > 3]
-    assert "a number, such as 0, 1," in qkv(*shop, "users", "--where", "recorded = 'x'").stderr
     assert qkv(*shop, "users", "-k", 2, "--offset", 1, "--format", "json").json() == everyone[1:3]
 
 

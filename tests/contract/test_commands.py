@@ -84,7 +84,6 @@ NEAR = [
     (["records", "--user", "1011"], "no user '1011'\n"),
     (["items", "--where", "mde > 3"], "did you mean made"),
     (["items", "--fields", "mde"], "did you mean made"),
-    (["users", "--where", "interaction > 3"], "did you mean interactions"),
     (["show", "claw hamer"], "did you mean claw hammer"),
     (["history", "1011"], "no user '1011'\n"),
     (["search", "apple", "--fields", "mde"], "did you mean made"),

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from qkvsearch.data.catalog_columns import CatalogColumns
 from qkvsearch.errors import QkvError
-from qkvsearch.query.where import matching_positions
 from qkvsearch.query.where.guarded import TimeLimit, positions
+from tests.storage.conditions import matching_positions
 
 # id: 4, 7, 8, 30, 100; year: 1999, 1950, 2004, 1995, none
 ALL = [4, 7, 8, 30, 100]

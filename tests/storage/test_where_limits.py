@@ -10,7 +10,8 @@ from qkvsearch._utils.deadline import DeadlineError, deadline
 from qkvsearch._utils.limits import Limit
 from qkvsearch.data.catalog_columns import CatalogColumns
 from qkvsearch.errors import QkvError
-from qkvsearch.query.where import guarded, matching_in_all, matching_positions
+from qkvsearch.query.where import guarded, matching_in_all
+from tests.storage.conditions import matching_positions
 
 COLUMNS = CatalogColumns.of([("name", "TEXT"), ("price", "REAL")], [])
 LONG = "a" * 1000

@@ -3,66 +3,25 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
-from typing import Any, TypeAlias
+from collections.abc import Hashable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
 from qkvsearch._utils.deadline import DeadlineError
-from qkvsearch.data.catalog_columns import CatalogColumns, StoredColumn, quoted
+from qkvsearch.data.catalog_columns import CatalogColumns
 from qkvsearch.errors import DamagedError, QkvError, listed_names
 from qkvsearch.query.where.guarded import TimeLimit, positions
 from qkvsearch.query.where.mismatch import Cells
 from qkvsearch.query.where.parameters import Parameters, bound
 from qkvsearch.terminal import shorten
 
-__all__ = [
-    "Where",
-    "cache_key",
-    "matching_in_all",
-    "matching_positions",
-    "matching_rows",
-]
+__all__ = ["Where", "cache_key", "matching_in_all"]
 
 # Characters of the expression that an error repeats.
 SHOWN = 200
-
-
 # "price < 80", or ("price < ?", [80]), or ("price < :most", {"most": 80}).
 Where: TypeAlias = str | tuple[str] | tuple[str, Parameters]
-
-
-def matching_rows(
-    types: Mapping[str, str], rows: Iterable[Sequence[Any]], where: Where
-) -> list[int]:
-    """Return the numbers of the rows, from 0, for which a condition is true. types: the SQL type of
-    each column.
-
-    >>> matching_rows({"n": "INTEGER"}, [[3], [5], [7]], "n > 4")
-    [1, 2]
-    """
-    with closing(sqlite3.connect(":memory:")) as db:
-        columns = ", ".join(f"{quoted(name)} {sql_type}" for name, sql_type in types.items())
-        db.execute(f"CREATE TABLE listed (_position INTEGER PRIMARY KEY, {columns})")
-        values = ", ".join("?" * (len(types) + 1))
-        numbered_rows = ([number, *row] for number, row in enumerate(rows))
-        db.executemany(f"INSERT INTO listed VALUES ({values})", numbered_rows)
-        return matching_positions(db, "listed", CatalogColumns.of(list(types.items()), ()), where)
-
-
-def matching_positions(
-    connection: sqlite3.Connection, table: str, columns: CatalogColumns, where: Where
-) -> list[int]:
-    """Do `matching_in_all` for one table."""
-
-    def cells(column: StoredColumn) -> Iterator[Any]:
-        rows = connection.execute(f'SELECT {quoted(column.stored)} FROM "{table}"')
-        return (cell for (cell,) in rows if cell is not None)
-
-    (matches,) = matching_in_all([(connection, table)], columns, where, cells)
-    positions: list[int] = matches.tolist()
-    return positions
 
 
 def matching_in_all(

@@ -1,0 +1,15 @@
+"""Conditions over one table of a database."""
+
+from qkvsearch.data.catalog_columns import quoted
+from qkvsearch.query.where import matching_in_all
+
+
+def matching_positions(connection, table, columns, where):
+    """The positions of the rows for which a condition is true."""
+
+    def cells(column):
+        rows = connection.execute(f'SELECT {quoted(column.stored)} FROM "{table}"')
+        return (cell for (cell,) in rows if cell is not None)
+
+    (matches,) = matching_in_all([(connection, table)], columns, where, cells)
+    return matches.tolist()
