@@ -11,7 +11,6 @@ import pytest
 import qkvsearch as qkv
 from qkvsearch.errors import QkvError
 from qkvsearch.index import interaction_log
-from qkvsearch.recommend.export_file import MIXED_USERS
 
 OPTIONS = [
     {},
@@ -71,16 +70,6 @@ def test_all_formats_hold_the_same_with_the_owners_ids(shop, tmp_path):
     table = parquet.read_table(tmp_path / "all.parquet")
     assert table.to_pylist() == [row | {"score": pytest.approx(row["score"])} for row in rows]
     assert [row["title"] for row in rows_of(tmp_path / "all.csv")] == [r["title"] for r in rows]
-
-
-def test_a_user_recorded_by_name_makes_a_column_of_numbers_text(shop_copy, tmp_path):
-    parquet = pytest.importorskip("pyarrow.parquet")
-    with qkv.open(shop_copy) as engine:
-        engine.record("newcomer", "red apple", 5)
-        assert MIXED_USERS not in engine.recommend_all(tmp_path / "all.csv").notes
-        assert MIXED_USERS in engine.recommend_all(tmp_path / "all.parquet").notes
-    users = parquet.read_table(tmp_path / "all.parquet")["user"].to_pylist()
-    assert {"101", "newcomer"} <= set(users)
 
 
 def test_blocks_are_smaller_for_a_larger_k(films):

@@ -83,15 +83,6 @@ def turn_controls(section, bench, given, rng, matrices):
             agree(matrices(section), bench, given, mask=mask, normalize=normalize, **changed)
 
 
-def test_hidden_cells_are_marked_in_words(bench):
-    choose(bench, "mask", "look-ahead")
-    hidden = bench.locator('[data-step="weights"] td.hides')
-    assert hidden.count() == 3
-    assert hidden.first.inner_text().split() == ["0", "hidden"]
-    choose(bench, "mask", "none")
-    assert bench.locator("td.hides").count() == 0
-
-
 def test_a_query_with_nothing_to_attend_to_gets_zeros(bench, matrices):
     choose(bench, "normalize", "relu")
     for j in range(4):

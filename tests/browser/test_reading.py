@@ -111,10 +111,3 @@ def test_the_contents_follow_the_reader(visit, file):
         )
         assert here.count() == 1
         assert page.locator("#contents .here ol").is_visible()
-
-
-def test_a_persons_own_colours_keep_what_colours_mean(visit, file):
-    with visit(file, forced_colors="active") as page:
-        swatch = page.locator('.matrix[data-role="key"] .swatch').first
-        assert swatch.evaluate("e => getComputedStyle(e).backgroundColor") == "rgb(236, 131, 32)"
-        assert page.locator('.matrix[data-role="key"] .role').first.inner_text() == "key"

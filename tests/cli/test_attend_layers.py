@@ -4,11 +4,8 @@ import csv
 import io
 import re
 
-import numpy as np
 import pytest
 
-from qkvsearch.cli.heatmap import focus_table
-from qkvsearch.text.encoded_text import AttendedWord, Focus
 from qkvsearch.text.encoders import pretrained
 
 TEXT = "deep season didn't redder sea"
@@ -80,28 +77,6 @@ def test_focus_lists_words_with_the_head_that_looks_most(attend):
     shown = attend(TEXT, "--focus", "season").stdout
     best = rows[0]
     assert f"season in layer {best['layer']}, head {best['head']}" in shown
-
-
-def test_a_word_in_focus_has_a_table_with_layer_and_head_where_there_are_layers(monkeypatch):
-    def table(*looks):
-        seen = [AttendedWord(0, "sea", 1, *look[:2], True, *look[2:]) for look in looks]
-        row = np.array([look.weight for look in seen])
-        return focus_table(Focus(seen, seen[0], [look.key for look in seen], row))
-
-    monkeypatch.setenv("COLUMNS", "80")
-    in_heads = table(("deep", 0.75, 4, 7), ("red", 0.25, 2, 0))
-    assert [line.split() for line in in_heads.splitlines()[:3]] == [
-        ["sea", "attends", "to", "weight", "layer", "head"],
-        ["deep", "75.0%", "4", "7"],
-        ["red", "25.0%", "2", "0"],
-    ]
-    assert "layers and heads count from 0" in in_heads
-    assert "sea in layer 4, head 7" in in_heads
-    plain = table(("deep", 0.75, None, None))
-    assert [line.split() for line in plain.splitlines()] == [
-        ["sea", "attends", "to", "weight"],
-        ["deep", "75.0%"],
-    ]
 
 
 def test_without_layers_a_head_cannot_be_chosen(qkv, videos_path):

@@ -126,32 +126,6 @@ def test_a_listing_of_nothing_still_has_its_header(qkv, videos_path, tmp_path):
     assert list(pd.read_parquet(tmp_path / "a.parquet").columns) == [*FIELDS, "match", "heads"]
 
 
-@pytest.mark.parametrize(
-    "question",
-    [
-        ("search", "attention", "--explain"),
-        ("recommend", "--user", "u001", "--explain"),
-        ("similar", "The Matrix", "--explain"),
-        ("info",),
-        ("attend", "family animation comedy drama war"),
-    ],
-    ids=lambda question: question[0],
-)
-def test_tables_fit_a_narrow_window(qkv, videos_path, movies_path, monkeypatch, question):
-    """Of 40 columns; tests/contract has all commands in 80."""
-    monkeypatch.setenv("COLUMNS", "40")
-    path = videos_path if question[0] == "search" else movies_path
-    answer = qkv("-w", path, *question)
-    lines = [
-        line
-        for line in answer.stdout.splitlines()
-        if not line.startswith(("workspace", " " * 10 + str(path)[:5]))
-    ]
-    assert answer.code == 0
-    assert lines
-    assert [line for line in lines if len(line) > 40] == []
-
-
 CELLS = st.one_of(
     st.text(st.sampled_from("abc Z09-.,:%'注é́🙂\t\u00a0|~"), max_size=14),
     st.lists(st.text("ab-,", min_size=1, max_size=7), max_size=9).map(" ".join),

@@ -652,46 +652,23 @@ def use(part, models):
         part.segment_counts(models.snapshot.base)
 
 
-ARRAYS = [
-    *(("lexical", name) for name in ("terms", "indptr", "indices", "weights", "counts", "lengths")),
-    *(("lexical", name) for name in ("common", "rarity")),
-    *(("codes", name) for name in ("terms", "indptr", "indices", "weights")),
-    *(("words", name) for name in ("spellings", "terms", "indptr", "words")),
-    *(("lsa", name) for name in ("keys", "terms", "vectors", "weights")),
-    *(("contrastive", name) for name in ("keys", "terms", "vectors", "weights")),
-    *(("transformer", name) for name in ("keys", "cut", "probe")),
-    *(("transformer", name) for name in ("token_indptr", "token_vectors")),
-    *(("interactions", name) for name in ("indptr", "items", "ratings", "times", "weights")),
-    ("interactions", "usual_weights"),
-    *(("implicit", name) for name in ("item_embeddings", "gram", "unit_rows")),
-    *(("implicit", name) for name in ("item_counts", "n_liking", "text_map")),
-    *(("implicit", f"neighbour_{name}") for name in ("starts", "targets", "values")),
-    *(("ratings", name) for name in ("item_biases", "item_embeddings")),
-    *(("next_item", name) for name in ("item_embeddings", "positions", "encoder")),
-]
+@pytest.mark.parametrize("case", CASES)
+def test_an_array_that_does_not_go_with_the_others_is_named(case, path, whole):
+    part = CASES[case](whole).part
+    for name in part.names_in(whole.snapshot):
+        sound = np.array(whole.snapshot.array(part.name_of(name)))
+        for values in spoiled(sound, part.arrays[name]):
+            put(part, path, name, values)
+            with qkv.open(path) as engine:
+                with pytest.raises(DamagedError) as caught:
+                    use(part, engine.models)
+                assert caught.value.file.name.startswith(part.group)
+                assert caught.value.file.parent == engine.snapshot.base.folder
+        put(part, path, name, sound)
 
 
-def test_the_list_of_arrays_to_spoil_has_them_all(whole):
-    """But for those of the static head, which is not everywhere."""
-    names = {name for name in whole.snapshot.array_names if not name.startswith("static.")}
-    assert {f"{group}.{name}" for group, name in ARRAYS} == names
-
-
-@pytest.mark.parametrize(("group", "name"), ARRAYS)
-def test_an_array_that_does_not_go_with_the_others_is_named(group, name, path, whole):
-    part = next(part for part in components_of(whole) if part.owns(f"{group}.{name}"))
-    array = np.array(whole.snapshot.array(f"{group}.{name}"))
-    for values in spoiled(array, part.arrays[name]):
-
-        def spoil(contents, values=values):
-            part.put(contents, **{name: values})
-
-        republished(path, spoil)
-        with qkv.open(path) as engine:
-            with pytest.raises(DamagedError) as caught:
-                use(part, engine.models)
-            assert caught.value.file.name.startswith(group)
-            assert caught.value.file.parent == engine.snapshot.base.folder
+def put(part, path, name, values):
+    republished(path, lambda contents: part.put(contents, **{name: values}))
 
 
 def test_a_segment_without_an_array_that_its_base_has_is_named(path, monkeypatch):

@@ -84,22 +84,6 @@ def test_parquet_is_measured_before_it_is_decoded(tmp_path, kind, read):
     refused(path, TOO_MUCH, read)
 
 
-@pytest.mark.parametrize("texts", [lambda cells: cells, in_one_list])
-def test_texts_that_share_a_beginning_count_whole(tmp_path, texts):
-    column = texts(pa.array(["x" * 300_000] * 1000))
-    path = tmp_path / "t.parquet"
-    leaf = "title" if len(column) > 1 else "title.list.element"
-    parquet.write_table(
-        pa.table({"id": zeros(len(column)), "title": column}),
-        path,
-        compression="zstd",
-        use_dictionary=["id"],
-        column_encoding={leaf: "DELTA_BYTE_ARRAY"},
-    )
-    assert path.stat().st_size < 300_000
-    refused(path, "unpacked")
-
-
 def test_lists_of_a_fixed_size_are_decoded_a_few_rows_at_a_time(tmp_path, monkeypatch):
     monkeypatch.delenv("QKVSEARCH_MAX_UNPACKED")
     path = tmp_path / "t.parquet"

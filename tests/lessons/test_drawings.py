@@ -134,19 +134,6 @@ def test_a_flow_is_what_attention_computes(taught, name):
             np.testing.assert_allclose(steps["outputs"], outputs, atol=1e-12)
 
 
-@EVERY
-def test_the_cells_of_a_flow_hold_its_numbers(taught, name):
-    for flow in drawings(taught(name), Flow):
-        stage = "weights" if flow.has_values else "scores"
-        found = [
-            float(value)
-            for value in re.findall(
-                r'data-at="\d+ \d+" data-value="([^"]+)"', flow.pictures("x")[0]
-            )
-        ]
-        assert found == flow.steps()[stage].ravel().tolist()
-
-
 def test_what_was_seen_before_is_hidden_under_every_mask():
     bench = Workbench(
         "b", "", dict.fromkeys(("queries", "keys", "values"), np.eye(3)), "abc", "abc",
@@ -196,13 +183,6 @@ def test_an_arrow_without_length_has_no_angle():
     part = Arrows("a", "", np.array([[1.0, 0], [0, 0]]), "ab", ("x", "y"))
     assert np.isnan(part.degrees[1])
     assert part.pictures("here")
-
-
-def test_a_plane_has_room_for_every_arrow_and_few_lines():
-    for size in (1e-3, 0.3, 1, 7, 49):
-        low, high, spacing = Arrows("a", "", size * np.eye(2), "ab", ("x", "y")).box
-        assert low < 0 < size < high
-        assert high / spacing <= 6
 
 
 # --- heads ---

@@ -26,14 +26,6 @@ EVERY = pytest.mark.parametrize("name", LESSONS)
 RNG = np.random.default_rng(0)
 SHAPES = {"inputs": (5, 3), "w_query": (3, 2), "w_key": (3, 2), "w_value": (3, 4)}
 OWN = {name: RNG.normal(size=shape) for name, shape in SHAPES.items()}
-# What their code computes stands in a table or in a sentence.
-IN_WORDS = {
-    "embeddings": {4},
-    "dot-product": {1},
-    "translation": {5, 7},
-    "heads": {1},
-    "block": {4},
-}
 BARS = re.compile(r"(?<!\\)\|")
 
 
@@ -165,17 +157,6 @@ def test_a_notebook_computes_what_the_lesson_found(taught, name, tmp_path, monke
 def test_a_notebook_computes_what_the_lesson_found_of_ones_own(name, given, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     same_in_a_notebook(lesson(name, given))
-
-
-@EVERY
-def test_the_matrix_that_is_shown_is_what_the_code_computed(taught, name):
-    for n, step in enumerate(taught(name).steps, start=1):
-        shown = [part.array for part in step.parts if isinstance(part, Matrix)]
-        if shown and n not in IN_WORDS.get(name, ()):
-            value = step.code.value
-            values = value if isinstance(value, tuple) else (value,)
-            rows = [v if np.ndim(v) != 1 else v[None] for v in values if isinstance(v, np.ndarray)]
-            assert any(is_same(row, array) for row in rows for array in shown), step.title
 
 
 def same_in_a_notebook(made):

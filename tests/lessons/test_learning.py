@@ -239,13 +239,6 @@ def test_a_weight_that_is_taken_away_is_away_in_that_head_alone(tiny_bert):
     assert np.abs(every - one).max() > 1e-6
 
 
-def test_of_ones_own_sentence_there_is_no_other_ending(tiny_bert):
-    course = lesson("learning", Given(encoder=str(tiny_bert), sentence="the cat sat on it"))
-    titles = [step.title for step in course.steps]
-    assert "Take a weight away" in titles
-    assert "Does that head know what is meant?" not in titles
-
-
 def test_static_says_that_it_is_no_transformer():
     if models.find("static") is None:
         pytest.skip("needs the static table: pip install 'qkvsearch[encoders]'")

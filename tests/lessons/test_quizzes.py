@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from qkvsearch.lessons import LESSONS
-from qkvsearch.lessons.quizzes import Quiz, as_number
+from qkvsearch.lessons.quizzes import Quiz
 
 # What a person may type for the questions of each lesson, in order.
 ANSWERS = {
@@ -141,10 +141,3 @@ def test_a_record_has_words_for_numbers_that_json_lacks(quiz, answer):
     assert record["answer"] == answer
     assert json.loads(json.dumps(record, allow_nan=False)) == record
     assert quiz.is_right(quiz.solution)
-
-
-@pytest.mark.parametrize(
-    ("text", "value"), [("1 / 3", 1 / 3), ("−2", -2.0), ("150%", 1.5), ("−1e−3", -0.001)]
-)
-def test_a_number_is_read_as_a_person_means_it(text, value):
-    assert as_number(text) == pytest.approx(value)

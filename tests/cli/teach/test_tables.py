@@ -67,13 +67,3 @@ def test_the_outline_of_a_narrow_terminal_keeps_its_words(qkv, monkeypatch, args
         assert f"{line.number} {line.name}: {line.title} {goal}{notes}" in said
     assert sum(bool(re.match(r"[ \d]\d  ", line)) for line in lines) == len(LESSONS)
     assert all(re.match(r"[ \d]\d  |    \S|\S", line) for line in lines if line)
-
-
-@pytest.mark.parametrize("args", [("--list",), ("softmax",), ("recommender", "--no-quiz")])
-def test_in_chinese_no_space_follows_a_full_stop_and_brackets_are_wide(qkv, args):
-    progress.remember("masks")
-    said = qkv("teach", *args, "--lang", "zh").stdout
-    assert "。" in said
-    minutes = next(line.minutes for line in outline() if line.name == "masks")
-    assert not re.search(r"。 |分钟\)|\(\d+ 分钟|[\u4e00-\u9fff] \(", said)
-    assert (f"（{minutes} 分钟，已学完）" in said) == (args == ("--list",))

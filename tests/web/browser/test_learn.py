@@ -111,34 +111,3 @@ def test_storage_that_is_damaged_or_forbidden_stops_nothing(visit, site):
         page.locator(f"#{QUICK}-1 .read").click()
         assert told(page).startswith("1 of")
         assert "keeps nothing" in told(page)
-
-
-def test_it_looks_as_in_the_file(visit, site, browsing, taught, tmp_path):
-    """Fonts, sizes and colours of every element of the lesson."""
-    from qkvsearch.lessons.exports.page import to_page
-
-    file = tmp_path / "lesson.html"
-    file.write_text(to_page([taught]), encoding="utf-8")
-    looks = """lesson => [...document.querySelectorAll(`#${lesson} *`)]
-      .filter(e => !e.matches('.read')).map(e => {
-        const s = getComputedStyle(e);
-        return [e.tagName + '.' + e.className, s.fontSize,
-        s.fontFamily, s.color, s.backgroundColor, s.borderLeftWidth, s.textAlign,
-        s.margin].join() })"""
-    with browsing() as context:
-        page = context.new_page()
-        page.goto(file.as_uri())
-        expected = page.evaluate(looks, QUICK)
-    with visit(site, f"/learn/{QUICK}") as page:
-        found = page.evaluate(looks, QUICK)
-    assert len(found) == len(expected)
-    assert [pair for pair in zip(found, expected, strict=True) if pair[0] != pair[1]] == []
-
-
-def test_the_longest_lesson_is_small_enough_to_load(visit, site):
-    sizes = []
-    with visit(site, None) as page:
-        page.on("response", lambda answer: sizes.append(int(answer.headers["content-length"])))
-        page.goto(f"{site.url}/learn/masks", wait_until="networkidle")
-    # A page and its scripts, of which a third are drawings and what moves them.
-    assert 100_000 < sum(sizes) <= 250_000
