@@ -5,6 +5,7 @@ import pytest
 
 import qkvsearch as qkv
 from qkvsearch.errors import DataError, QkvError, UnknownIdError
+from qkvsearch.search.candidates import listed_positions
 
 THINGS = pd.DataFrame(
     {
@@ -383,6 +384,8 @@ def test_a_name_can_be_read_in_one_way_alone(numbered):
 def test_only_takes_titles_where_they_say_so(numbered):
     ranking = numbered.recommend(user="b", only=["title:Alien", "id:8"])
     assert {hit.id for hit in ranking} == {300, 8}
+    (note,) = listed_positions(numbered.catalog, ["300", "8"])[1]
+    assert "1 of its ids, such as '300', are titles of other items as well" in note
 
 
 def test_a_whole_id_goes_before_a_form(tmp_path):

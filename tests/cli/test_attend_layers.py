@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from qkvsearch.cli.heatmap import CELL, GAP
 from qkvsearch.text.encoders import pretrained
 
 TEXT = "deep season didn't redder sea"
@@ -34,7 +35,8 @@ def test_json_holds_the_models_weights_and_says_which_head(attend, tiny_bert):
 
 
 def test_a_map_has_rows_of_100_percent_or_names_the_largest(attend, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "120")
+    width = len("[CLS]") + len(TOKENS) * (CELL + GAP)
+    monkeypatch.setenv("COLUMNS", str(width))
     lines = attend(TEXT, "--layer", 1, "--head", 2).stdout.splitlines()
     assert lines[0].split() == TOKENS
     for token, line in zip(TOKENS, lines[1:], strict=False):
@@ -42,7 +44,7 @@ def test_a_map_has_rows_of_100_percent_or_names_the_largest(attend, monkeypatch)
         assert len(percents) == len(TOKENS)
         assert abs(sum(percents) - 100) <= len(TOKENS) / 2
     assert lines[-1] == "layer 1, head 2: row attends to column; rows add up to 100 %"
-    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("COLUMNS", str(width - 1))
     lines = attend(TEXT, "--layer", 1, "--head", 2).stdout.splitlines()
     assert lines[0].split() == ["word", "attends", "most", "to"]
     assert [line.split()[0] for line in lines[1 : 1 + len(TOKENS)]] == TOKENS

@@ -26,7 +26,7 @@ def found(monkeypatch):
             figures["tuned"] = 0.4 + difference
             return Tuning(
                 "time", "ndcg@10", settings, figures, figures, difference, interval, [],
-                in_use=in_use or {},
+                in_use=in_use or {}, users=20, eligible_users=30,
             )  # fmt: skip
 
         monkeypatch.setattr(tuning, "tune", done)
@@ -96,6 +96,7 @@ def test_settings_that_the_test_part_speaks_against_change_nothing(qkv, films_pa
     answer = qkv("-w", films_path, "tune")
     assert f"compared with {'those in use' if in_use else 'the default ones'}\n" in answer.stdout
     assert "so nothing is changed" in answer.stdout
+    assert "A sample: settings are judged by 20 of 30" in answer.stderr
     assert state(films_path) == before
 
 

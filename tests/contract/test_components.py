@@ -533,30 +533,6 @@ def test_segments_answer_as_their_merged_base_and_as_a_fresh_build(
             merge_segments(workspace)
 
 
-def test_arrays_merged_are_those_of_a_fresh_build(path, tmp_path, monkeypatch):
-    """Not only what is asked of them: what is not learned has the same arrays, types included."""
-    monkeypatch.setattr(tokens, "item_tokens", vectors_of_words)
-    workspace = Workspace(path)
-    added = pd.DataFrame(
-        {"id": ["77", "4"], "title": ["an unheard-of-before word " * 300, "sea"], "sku": "SKU-9999"}
-    )
-    add_items(workspace, added)
-    remove_items(workspace, ["-9", "2"])
-    items = after(ITEMS, added)
-    items = items[~items["id"].isin(["-9", "2"])]
-    merge_segments(workspace)
-    with (
-        qkv.build(tmp_path / "fresh", items=items, columns=COLUMNS, encoder="corpus") as fresh,
-        qkv.open(path) as merged,
-    ):
-        for part in (LexicalComponent(), CodesComponent()):
-            found, like = part.read(merged.snapshot), part.read(fresh.snapshot)
-            assert set(found) == set(like)
-            for name, array in found.items():
-                assert array.dtype == like[name].dtype, name
-                np.testing.assert_array_equal(array, like[name], err_msg=name)
-
-
 def test_text_ids_among_whole_numbers_put_every_row_in_another_place(tmp_path):
     """As text "10" comes before "2" and "-1" before "-2"."""
     path, items = tmp_path / "ws", ITEMS[ITEMS["id"] != "x1"]

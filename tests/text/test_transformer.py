@@ -254,16 +254,11 @@ def reweighted(folder, tmp_path, weights):
         ("config.json", b'{"hidden_size": ' + b"9" * 5000 + b"}", "not JSON"),
         ("config.json", {**CONFIG, "hidden_size": 10**30}, r"is \(2, 24\), not \(2, 1000"),
         ("config.json", {**CONFIG, "num_hidden_layers": 10**9}, r"no tensor 'encoder\.layer\.2\."),
-        ("config.json", {**CONFIG, "num_hidden_layers": True}, "num_hidden_layers is True"),
         ("config.json", {**CONFIG, "layer_norm_eps": float("nan")}, "layer_norm_eps is nan"),
-        ("config.json", {**CONFIG, "hidden_act": ["gelu"]}, "hidden_act is "),
-        ("config.json", b"\xff\xfe", "not JSON"),
         ("sentence_bert_config.json", {"max_seq_length": 2}, "its own tokens leave none of the 2"),
-        ("sentence_bert_config.json", {"max_seq_length": "12"}, "max_seq_length is '12'"),
         ("tokenizer.json", b"[" * 200_000, "not a tokenizer"),
         ("model.safetensors", header("F32", 10**12), "not a safet"),
         ("model.safetensors", header("PICKLE", 1), "not a safet"),
-        ("model.safetensors", b"\xff" * 64, "not a safetensors file"),
     ],
 )
 def test_a_folder_that_cannot_be_read_is_refused(folder, tmp_path, name, content, message):

@@ -3,8 +3,10 @@
 import re
 
 import pytest
+from rich.text import Text
 
 from qkvsearch.cli.lesson.grids import table_view
+from qkvsearch.cli.lesson.wrapping import wrapped
 from qkvsearch.lessons import LESSONS, outline, progress
 from qkvsearch.lessons.parts import Table
 
@@ -46,6 +48,11 @@ def test_words_fold_before_a_table_comes_in_parts():
         "float32",
         "replace it         2",
     ]
+
+
+def test_lines_after_a_break_are_indented_as_those_after_a_fold():
+    lines = wrapped(Text("a\nbb cc dd"), 6, indent=2).plain.split("\n")
+    assert lines == ["a", "  bb", "  cc", "  dd"]
 
 
 def test_a_word_wider_than_the_terminal_is_cut():
