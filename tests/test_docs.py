@@ -3,7 +3,6 @@
 import importlib
 import re
 import shlex
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -128,22 +127,6 @@ def test_a_script_finds_all_that_it_names(monkeypatch, path):
     script = importlib.import_module(f"benchmarks.{path.parent.name}.{path.stem}")
     assert all(map(callable, script.PARTS.values()))
     assert script.PARTS
-
-
-def test_a_part_that_runs_again_replaces_its_own_rows_alone(figures, tmp_path):
-    results = importlib.import_module("benchmarks.support.results")
-    row = results.Row("a task", "qkvsearch", "RMSE", 0.5, seconds=2.0, ratio=1.0)
-    other = replace(row, task="another")
-    run = results.Run("2001-02-03", "a processor", 2, {"python": "3.11"})
-    parts = ["first", "second"]
-    results.keep("script", "second", [other], run, parts, tmp_path)
-    results.keep("script", "first", [row, row], run, parts, tmp_path)
-    results.keep("script", "first", [replace(row, quality=None)], run, parts, tmp_path)
-    kept = results.read("script", tmp_path)
-    assert [(result.part, result.row, result.run) for result in kept] == [
-        ("first", replace(row, quality=None), run),
-        ("second", other, run),
-    ]
 
 
 # --- names ---

@@ -310,9 +310,3 @@ def test_without_motion_nothing_moves_by_itself(visit, lesson_file):
             "all => all.map(p => getComputedStyle(p).animationName)"
         )
         assert set(names) == {"none"}
-
-
-def test_without_the_script_every_picture_is_there(visit, file):
-    with visit(file, java_script_enabled=False) as page:
-        assert page.locator("figure.drawing svg").count() >= 24
-        assert page.locator("figure.drawing .controls:visible").count() == 0

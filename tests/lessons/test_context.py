@@ -184,9 +184,3 @@ def test_additive_scores_are_single_numbers_one_by_one_or_all_at_once_and_bounde
     assert found["scores"].shape == (2, 3)
     np.testing.assert_allclose(found["scores"], found["loop"])
     assert np.abs(found["scores"]).max() <= found["bound"] == 3
-
-
-def test_the_sentence_decides_how_far_the_two_are_apart():
-    own = lesson("context", Given(sentence="you know what you want"))
-    found = own.steps[2].computed["apart"]
-    assert found["positions"] != lesson("context").steps[2].computed["apart"]["positions"]

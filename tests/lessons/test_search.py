@@ -8,7 +8,6 @@ import qkvsearch
 from qkvsearch.errors import QkvError
 from qkvsearch.lessons import Given, lesson
 from qkvsearch.lessons.compute.search import LETTERS, engine_scores
-from qkvsearch.lessons.exports.page import to_page
 
 TITLES = ["Transformer code", "Attention query", "Power transformer", "Oven power", "Bread oven"]
 TAGS = ["attention query", "code", "transformer", "oven power", "bread"]
@@ -108,9 +107,3 @@ def test_a_sentence_of_ones_own_is_the_query():
 def test_a_sentence_without_a_known_word_says_which_there_are(sentence):
     with pytest.raises(QkvError, match=rf"no word of '{sentence}'.*attention, bread"):
         lesson("search", Given(sentence=sentence))
-
-
-def test_what_is_no_character_in_a_sentence_is_replaced():
-    own = lesson("search", Given(sentence="\udcff transformer \ud83d\ude00"))
-    assert "“\ufffd transformer \N{GRINNING FACE}”" in own.steps[0].parts[0].text
-    assert "\ufffd transformer" in to_page([own]).encode("utf-8").decode("utf-8")

@@ -1,7 +1,5 @@
 """A lesson as a file: each format."""
 
-import sys
-
 import pytest
 
 from qkvsearch.lessons import COURSE_LESSONS, LESSONS, guidance
@@ -21,13 +19,6 @@ def test_a_file_name_says_the_format(qkv, tmp_path, name, begins, taught):
     assert text.lower().startswith(begins.lower())
     assert taught.steps[2].title in text
     assert ("\x1b" in text) is False
-
-
-def test_a_text_file_has_no_escapes_even_from_a_terminal(qkv, tmp_path, monkeypatch):
-    monkeypatch.setenv("TERM", "xterm-256color")
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
-    qkv("teach", NAME, "-o", "a.txt")
-    assert "\x1b" not in (tmp_path / "a.txt").read_text("utf-8")
 
 
 def test_json_of_one_lesson_is_an_object_and_of_all_an_array(qkv, taught, computed):

@@ -1,13 +1,10 @@
 """`teach` in a narrow terminal: tables, and the outline, whose words stay whole."""
 
-import re
-
 import pytest
 from rich.text import Text
 
 from qkvsearch.cli.lesson.grids import table_view
 from qkvsearch.cli.lesson.wrapping import wrapped
-from qkvsearch.lessons import LESSONS, outline, progress
 from qkvsearch.lessons.parts import Table
 
 RATINGS = Table(
@@ -59,18 +56,3 @@ def test_a_word_wider_than_the_terminal_is_cut():
     table = Table("", ["way", "moved"], [["incomprehensibilities", 1.0]])
     assert max(map(len, lines(table, 16))) == 16
     assert "".join(line.split()[0] for line in lines(table, 16)[1:]) == "incomprehensibilities"
-
-
-@pytest.mark.parametrize("args", [(), ("--list",)])
-def test_the_outline_of_a_narrow_terminal_keeps_its_words(qkv, monkeypatch, args):
-    monkeypatch.setenv("COLUMNS", "40")
-    progress.remember("masks")
-    lines = qkv("teach", *args).stdout.splitlines()
-    assert max(map(len, lines)) <= 40
-    said = " ".join(" ".join(lines).split())
-    for line in outline():
-        goal = f"{line.goal} " if args else ""
-        notes = f"({line.minutes} min, done)" if line.name == "masks" else f"({line.minutes} min)"
-        assert f"{line.number} {line.name}: {line.title} {goal}{notes}" in said
-    assert sum(bool(re.match(r"[ \d]\d  ", line)) for line in lines) == len(LESSONS)
-    assert all(re.match(r"[ \d]\d  |    \S|\S", line) for line in lines if line)

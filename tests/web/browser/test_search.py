@@ -211,13 +211,6 @@ def test_results_come_while_typing_and_enter_searches_for_the_whole_word(visit, 
         assert page.inner_text("#said").startswith("The first 20 results")
 
 
-def test_a_correction_is_said(visit, site):
-    with visit(site, "/?q=sourdogh") as page:
-        loaded(page)
-        assert page.inner_text("#notes") == "No item has “sourdogh”: searched for “sourdough”."
-        assert "searched for “sourdough”" in page.inner_text("#said")
-
-
 @pytest.mark.parametrize("by", ["mouse", "keyboard"])
 def test_reasons_add_up_to_the_score_in_every_table(visit, site, by):
     with visit(site, "/?q=sourdogh+bread") as page:
