@@ -70,6 +70,8 @@ def test_an_item_that_left_the_catalog_is_said_in_the_history(rated):
     history = rated.history("a")
     assert "z" not in [row["id"] for row in history]
     assert history.notes == ["Recorded as well, of items that are not in the catalog: 'z'."]
+    rated.record("a", "w", 3)
+    assert "1 recorded interactions are of items that are not" in rated.learn().notes[0]
 
 
 def test_ranks_in_a_log_are_no_dates(tmp_path):
@@ -199,8 +201,10 @@ def test_a_row_without_a_time_has_none_and_counts_when_it_is_recorded(rated):
 def test_columns_that_the_log_had_are_known_again(tmp_path):
     log = RATED.rename(columns={"user": "wer", "item": "was", "rating": "wie"})
     engine = shop(tmp_path / "ws", log, user="wer", item="was", rating="wie")
-    done = engine.record_many(pd.DataFrame({"wer": ["a"], "was": ["z"], "wie": [2]}))
-    assert [(row["user"], row["id"], row["rating"]) for row in done] == [("a", "z", 2)]
+    done = engine.record_many(pd.DataFrame({"wer": "a", "was": ["z", "w"], "wie": [2, None]}))
+    expected = [("a", "z", 2), ("a", "w", None)]
+    assert [(row["user"], row["id"], row["rating"]) for row in done] == expected
+    assert engine.info(verify=True)
 
 
 # --- weights ---
@@ -362,10 +366,12 @@ def numbered(tmp_path):
     return qkv.build(tmp_path / "ws", items=items, interactions=log, encoder="corpus")
 
 
-def test_an_item_whose_id_is_anothers_title_is_said(numbered):
+def test_an_item_whose_id_is_anothers_title_is_said(request, numbered):
     said = "'300' is the id of 300 = Alien and the title of 7 = 300"
     assert said in numbered.record("c", "300").notes[0]
     assert said in numbered.similar("300").notes[0]
+    show = request.getfixturevalue("qkv")("-w", numbered.workspace.path, "show", "300")
+    assert said in show.stderr
     assert said in numbered.recommend(likes=["300"]).notes[0]
     assert said in numbered.remove("300", dry_run=True).notes[0]
     assert [row["id"] for row in numbered.history("c")] == [300]

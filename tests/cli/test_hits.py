@@ -128,6 +128,11 @@ def test_recommendations_with_ratings_a_history_and_what_is_new():
     )
 
 
+def test_a_snippet_stands_below_its_hit():
+    found = ranking(Hit(1, "v7", "Deep", 0.5, 1.0, snippet="in the deep sea"))
+    assert ranking_table(found.to_records(), found).endswith("v7\n    in the deep sea\n")
+
+
 def test_no_hits_are_no_table():
     assert ranking_table([], ranking()) == ""
 

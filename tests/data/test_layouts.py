@@ -119,6 +119,7 @@ def test_a_list_of_objects_is_a_row_for_each(tmp_path):
         ({"lines": [{"id": 9, "product_id": "p"}, {"id": 8, "product_id": "q"}]}, ["p", "q"]),
         ({"id": "order", "lines": [{"title": "A", "sku": "p"}]}, ["p"]),
         ({"lines": [{"id": "p"}, {"id": "q"}]}, ["p", "q"]),
+        ({"lines": [{"id": "p"}, {"id": "q"}], "note": 'as {"item": "x"}'}, ["p", "q"]),
     ],
 )
 def test_keys_that_are_named_as_items_come_first(row, items, tmp_path):

@@ -148,6 +148,8 @@ def test_items_that_are_far_down_are_named_where_no_search_reaches_them(both, mo
     mask = np.zeros(160, dtype=bool)
     mask[order[60:]] = True
     assert store.nearest("lsa", keys[5], 9, Filter(mask)).tolist() == order[60:69].tolist()
+    with pytest.raises(WorkspaceError, match="more than 30 items match by lsa"):
+        store.above("lsa", keys[5], -2.0)
 
 
 def test_dense_keys_are_not_on_this_machine(both):
@@ -231,11 +233,11 @@ def test_a_token_goes_to_no_address_that_only_the_workspace_names(both, tmp_path
     assert not sent
     monkeypatch.setenv("QKVSEARCH_MILVUS_URI", uri)
     search()
-    monkeypatch.delenv("QKVSEARCH_MILVUS_TOKEN")
-    search()
     with pytest.raises(WorkspaceError, match="refused"):
         connection.connect(f"{tmp_path}/keys.db", make=True)
-    assert sent == [(uri, "me:secret"), (uri, ""), (f"{tmp_path}/keys.db", "")]
+    monkeypatch.delenv("QKVSEARCH_MILVUS_TOKEN")
+    search()
+    assert sent == [(uri, "me:secret"), (f"{tmp_path}/keys.db", ""), (uri, "")]
 
 
 @pytest.mark.parametrize("keys", [3, {"uri": "http://127.0.0.1:1"}])

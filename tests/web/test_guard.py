@@ -226,6 +226,14 @@ def test_a_batch_has_limits(client):
     assert "1,000 hits" in is_problem(client.post("/api/v1/search", json=many), 400)
 
 
+def test_what_is_to_be_done_at_the_end_is_done(asking, videos_path):
+    done = []
+    with asking(videos_path) as client:
+        client.app.state.service.closing.append(lambda: done.append("closed"))
+        assert done == []
+    assert done == ["closed"]
+
+
 def test_too_many_at_once_are_told_when_to_come_back(asking, videos_path):
     with asking(videos_path, threads=1, waiting=-1) as client:
         answer = client.get("/api/v1/search?q=a")

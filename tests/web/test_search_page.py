@@ -118,8 +118,11 @@ def test_a_map_of_many_words_adds_up_those_that_it_does_not_name():
     assert values.shape == (1, MAX_QUERY + 1, MAX_KEYS + 1)
     assert values.sum() == pytest.approx(sum(part.value for part in parts))
     table = np.array([part.value for part in parts]).reshape(30, 50)
-    i, j = int(found["query"][0][1:]), int(found["keys"][0][1:])
-    assert values[0, 0, 0] == table[i, j]
+    rows, columns = ([int(label[1:]) for label in found[name]] for name in ("query", "keys"))
+    np.testing.assert_array_equal(values[0, :-1, :-1], table[np.ix_(rows, columns)])
+    sizes = np.abs(table)
+    assert sorted(rows) == sorted(np.argsort(-sizes.sum(axis=1))[:MAX_QUERY])
+    assert sorted(columns) == sorted(np.argsort(-sizes.sum(axis=0))[:MAX_KEYS])
 
 
 def test_matches_come_without_the_parts(client):
