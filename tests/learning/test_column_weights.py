@@ -5,15 +5,10 @@ import pytest
 
 from qkvsearch.retrieval.head_weights import length_weights
 from qkvsearch.text.encoders import fitted_encoder
-from qkvsearch.text.labelled import unit_rows
 from qkvsearch.text.text_encoder import item_keys, item_pieces
 
 N_WORDS, N_ITEMS = 60, 600
 WORDS = [f"word{chr(97 + i // 26)}{chr(97 + i % 26)}" for i in range(N_WORDS)]
-
-
-def random_units(rng, *shape):
-    return unit_rows(rng.normal(size=shape)).astype(np.float32)
 
 
 def test_a_longer_column_counts_by_the_root_of_its_length():

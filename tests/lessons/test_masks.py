@@ -6,7 +6,7 @@ import pytest
 from qkvsearch.errors import DataError
 from qkvsearch.lessons import Given, lesson
 from qkvsearch.lessons.compute import masks
-from qkvsearch.lessons.parts import Matrix, Table
+from qkvsearch.lessons.parts import Matrix, Table, Text
 from qkvsearch.lessons.workbench import Workbench
 
 
@@ -223,6 +223,18 @@ def test_weights_never_mix_rows_and_another_order_gives_another_order(found):
         found(48)["turned"], found(52)["outputs"][found(48)["order"]], atol=1e-13
     )
     assert found(48)["order"] != sorted(found(48)["order"])
+
+
+@pytest.mark.point(62)
+def test_the_three_questions_are_answered_by_the_steps_that_show_it(taught, showing):
+    opening = " ".join(part.text for part in parts(taught("masks").steps[0], Text))
+    assert opening.count("?") == 3
+    layers, *answers, _ = parts(showing(62), Text)
+    assert "(lesson 8)" in layers.text
+    assert showing(60) in taught("masks").steps
+    details = taught("mask-details").steps
+    for point, answer in zip((56, 48), answers, strict=True):
+        assert f"(step {details.index(showing(point)) + 1})" in answer.text
 
 
 # --- numbers of one's own ---

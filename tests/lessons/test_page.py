@@ -28,12 +28,8 @@ class Page(HTMLParser):
     def __init__(self, text):
         super().__init__()
         self.elements, self.open, self.tables, self.texts = [], [], [], {}
-        self.doctype = None
         self.feed(text)
         assert not self.open, "unclosed"
-
-    def handle_decl(self, decl):
-        self.doctype = decl
 
     def handle_starttag(self, tag, attrs):
         names = [name for name, _ in attrs]
