@@ -8,7 +8,7 @@ import pytest
 
 import qkvsearch as qkv
 from qkvsearch.data.sources import read_source
-from qkvsearch.errors import DataError, QkvError, WorkspaceError
+from qkvsearch.errors import QkvError, WorkspaceError
 from qkvsearch.index.builder import build_workspace
 from qkvsearch.storage import Workspace
 from qkvsearch.text.encoders import CHOICES
@@ -116,10 +116,6 @@ def test_a_second_pass_compares_words_and_adds_up(static_videos, assert_adds_up)
             engine.search(query, heads=heads, k=100) for heads in (["static"], ["static", "token"])
         )
         assert {hit.id for hit in first} == {hit.id for hit in both}
-    ranks = engine.search("river fishing", fusion="ranks")
-    assert "token" not in ranks[0].heads
-    with pytest.raises(QkvError, match="token head adds to scores"):
-        engine.search("river", heads=["lexical", "token"], fusion="ranks")
     with pytest.raises(QkvError, match="name one"):
         engine.search("river", heads=["token"])
 
@@ -213,43 +209,13 @@ def test_static_is_taken_where_it_is_installed_and_minilm_is_not(tmp_path):
     assert "qkvsearch model fetch minilm" in facts["encoder_chosen"]
 
 
-JUDGED = ({"q1": "deep sea"}, {"q1": {"0": 1}})
-
-
-@pytest.mark.parametrize("judged", [None, JUDGED])
-def test_every_stage_of_a_build_counts_to_its_end(tmp_path, judged):
+def test_every_stage_of_a_build_counts_to_its_end(tmp_path):
     steps = []
-    given = {"encoder": "corpus", "judged": judged}
-    built(tmp_path / "ws", **given, progress=lambda *step: steps.append(step))
+    built(tmp_path / "ws", encoder="corpus", progress=lambda *step: steps.append(step))
     stages = list(dict.fromkeys(stage for stage, _, _ in steps))
     assert {"reading texts", "weighing the heads", "saving"} <= set(stages)
     for name in stages:
         done, totals = zip(*(step[1:] for step in steps if step[0] == name), strict=True)
         assert list(done) == sorted(done), name
         assert set(totals) == {done[-1]}, name
-    # A step for each head; judgements are learned from at once.
-    n_heads = len(CHOICES["corpus"])
-    assert ("weighing the heads", 0, 1 if judged else n_heads) in steps
-
-
-# --- weights from judgements ---
-
-QUERIES = {"q1": "deep sea", "q2": "red season"}
-
-
-def test_judgements_give_the_weights(tmp_path):
-    given = {"lexical": 0.3, "lsa": 0.1, "contrastive": 0.6}
-    judged = (QUERIES, {"q1": {"0": 1, "99": 1}, "q2": {"1": 2, "5": 0}})
-    facts = built(tmp_path / "ws", encoder="corpus", judged=judged)
-    weights = facts["head_weights"]
-    assert sum(weights.values()) == pytest.approx(1)
-    assert weights != pytest.approx(given)
-    assert weights == pytest.approx(given, abs=2 / 102)  # two queries beside a hundred
-    expected = "2 judged queries; 1 judged item is not in the catalog: 99"
-    assert facts["weights_from"] == expected
-
-
-def test_judgements_of_no_use_are_said_before_any_work(tmp_path):
-    with pytest.raises(DataError, match="no judgement names a relevant item"):
-        built(tmp_path / "ws", judged=(QUERIES, {"q1": {"99": 1}}))
-    assert not (tmp_path / "ws").exists()
+    assert ("weighing the heads", 0, len(CHOICES["corpus"])) in steps  # a step for each head

@@ -14,7 +14,6 @@ ANSWERS = {
     },
     "lexical": lambda e: e.search("knot in a net", heads="lexical"),
     "semantic": lambda e: e.search("knot in a net", heads="semantic"),
-    "ranks": lambda e: e.search("knot in a net", fusion="ranks"),
     "search for a user": lambda e: e.search("knot in a net", user="w001"),
     "similar": lambda e: e.similar("v285"),
     "similar to several": lambda e: e.similar(["v285", "v001", "v004"]),

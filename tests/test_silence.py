@@ -93,7 +93,7 @@ def test_anyway_shows_the_nearest_and_says_so(engine):
 
 
 def test_a_silent_answer_has_no_candidates_whatever_is_asked_beside(engine):
-    for options in ({"where": "title LIKE '%a%'"}, {"fusion": "ranks"}, {"explain": True}):
+    for options in ({"where": "title LIKE '%a%'"}, {"explain": True}):
         found = engine.search("of the and", **options)
         assert (len(found), found.n_candidates) == (0, 0)
         assert NOTHING in found.notes

@@ -49,7 +49,6 @@ ID_PARAMETERS = {
 TEXT_PARAMETERS = {
     ("search", "query"): {},
     ("search", "heads"): {"query": "apple"},
-    ("search", "fusion"): {"query": "apple"},
     ("search", "where"): {"query": "apple"},
     ("search", "fields"): {"query": "apple"},
     ("search", "facets"): {"query": "apple"},

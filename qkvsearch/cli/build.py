@@ -122,14 +122,6 @@ def _parse_scale(
     "languages), none, or auto, which detects it.",
 )
 @click.option(
-    "--queries", type=FILE, help="With --qrels: lines of id<TAB>text, to learn weights of heads."
-)
-@click.option(
-    "--qrels",
-    type=FILE,
-    help="The correct answers: TREC judgements, or query<TAB>item[<TAB>grade].",
-)
-@click.option(
     "--synonyms",
     type=FILE,
     help="Synonyms, one rule per line: `sweater, jumper`; in one direction: `tv => television`.",
@@ -153,8 +145,6 @@ def build(
     interactions: tuple[str, ...],
     engine: str | None,
     plan: bool,
-    queries: str | None,
-    qrels: str | None,
     synonyms: str | None,
     **columns: Any,
 ) -> None:
@@ -173,21 +163,17 @@ def build(
       qkvsearch -w shop build --items products.xlsx --interactions shop.db#orders --plan
       qkvsearch -w shop build --items products.csv --interactions 'logs/*.csv' --encoding cp850
       qkvsearch -w talks build --items talks.csv --id-column id --text-columns title,tags
-      qkvsearch -w talks build talks.csv --queries queries.tsv --qrels qrels.tsv
       qkvsearch -w shop build --items products.csv --interactions log.parquet --engine spark
     """
-    from qkvsearch.data.judgements import judged_by
     from qkvsearch.data.synonyms import as_synonyms
     from qkvsearch.index.builder import reading
 
     if source is None and not items and not interactions:
         raise click.UsageError("give a SOURCE, or --items and --interactions")
-    if (queries is None) != (qrels is None):
-        raise click.UsageError("--queries and --qrels belong together: give both")
     run = settings()
     path = run.writable_path()
     options = {name: columns.pop(name) for name in ("encoder", "language", "next_item", "keys")}
-    options |= {"judged": judged_by(queries, qrels), "synonyms": as_synonyms(synonyms)}
+    options["synonyms"] = as_synonyms(synonyms)
     files = list(items) or None, list(interactions) or None
     with reading(source, *files, columns_of(**columns), engine) as dataset:
         _build(run, path, dataset, plan, options)
@@ -284,8 +270,6 @@ def _model_lines(facts: Mapping[str, Any], previous: Mapping[str, Any]) -> Itera
         yield f"Weights of columns: {weights}."
     if "synonyms" in previous and "synonyms" not in facts:
         yield "The previous build had synonyms; build --synonyms FILE adds them again."
-    if "weights_from" in facts:
-        yield f"The weights of the heads were learned from {facts['weights_from']}."
 
 
 def column_weights_text(weights: Mapping[str, Mapping[str, float]]) -> str:

@@ -35,7 +35,7 @@ TYPED, WAIT = "qkvsearch.typed", "qkvsearch.wait"
 ENGINE = "qkvsearch.engine"
 # The names of options that few users need.
 RARE = set(
-    "delimiter encoding engine envelope event_column event_weights fold_ids fusion "
+    "delimiter encoding engine envelope event_column event_weights fold_ids "
     "ignore keys layout min_weight model next_item offset only qrels queries random_state "
     "rating_scale raw strict strict_user synonyms temperature wait".split()
 )

@@ -87,7 +87,6 @@ def search(queries: Path, qrels: Path, heads: str | None, output: Output) -> Non
     run = settings()
     # Errors in a file are reported before any work.
     judged = judged_by(queries, qrels)
-    assert judged is not None
     engine = run.open()
     with run.progress() as progress:
         result = engine.evaluate_search(*judged, heads=heads, progress=progress)

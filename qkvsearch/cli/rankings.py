@@ -59,7 +59,6 @@ Answer = tuple[str, list[dict[str, Any]], "Ranking"]
 @question_option("prefix")
 @question_option("anyway")
 @question_option("heads", metavar="NAMES")
-@question_option("fusion")
 @click.option(
     "--queries",
     metavar="FILE",

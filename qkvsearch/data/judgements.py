@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import base64
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-
-import xxhash
 
 from qkvsearch._utils.limits import LINES
 from qkvsearch.data.ids import id_text
@@ -17,10 +14,6 @@ from qkvsearch.errors import DataError, suggest
 Queries = dict[str, str]
 Judgements = dict[str, dict[str, int]]
 
-# The fact of a build, and of an evaluation, about the queries that its weights were learned from.
-LEARNED_FROM = "learned_from"
-# Bytes of XXH3 that identify a query.
-FINGERPRINT = 8
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -85,16 +78,11 @@ def _grade(text: str, where: str) -> int:
 
 
 def judged_by(
-    queries: str | Path | Queries | None, qrels: str | Path | Judgements | None
-) -> tuple[Queries, Judgements] | None:
-    """Return queries and judgements, of files or mappings, with ids as text; None for neither.
-
-    Raises `DataError` for one alone.
-    """
-    if queries is None and qrels is None:
-        return None
+    queries: str | Path | Queries, qrels: str | Path | Judgements
+) -> tuple[Queries, Judgements]:
+    """Return queries and judgements, of files or mappings, with ids as text. Raises `DataError`."""
     if queries is None or qrels is None:
-        raise DataError("queries ask and qrels answer: give both or neither")
+        raise DataError("queries ask and qrels answer: give both")
     texts = queries if isinstance(queries, dict) else read_queries(queries)
     grades = qrels if isinstance(qrels, dict) else read_judgements(qrels)
     return (
@@ -112,31 +100,6 @@ def check_queries(judgements: Judgements, queries: Queries) -> None:
         if query not in queries:
             near = suggest(query, list(queries))
             raise DataError(f"judgements name query {query!r}, which has no text{near}")
-
-
-# --- queries that were learned from ---
-
-
-def fingerprints(queries: Iterable[str]) -> str:
-    """Return 8 bytes that identify each distinct query, in Base64; case and spaces do not matter.
-
-    >>> known = fingerprints(["Deep  sea", "deep sea"])
-    >>> len(known), among(["DEEP SEA", "high sea"], known)
-    (12, 1)
-    """
-    return base64.b64encode(b"".join(sorted({*map(_fingerprint, queries)}))).decode()
-
-
-def among(queries: Iterable[str], stored: str) -> int:
-    """Count the queries that are among those of `fingerprints`."""
-    content = base64.b64decode(stored)
-    known = {content[i : i + FINGERPRINT] for i in range(0, len(content), FINGERPRINT)}
-    return sum(_fingerprint(query) in known for query in queries)
-
-
-def _fingerprint(query: str) -> bytes:
-    text = " ".join(query.casefold().split())
-    return xxhash.xxh3_64(text.encode("utf-8", "surrogatepass")).digest()
 
 
 def numbered_lines(path: str | Path) -> Iterator[tuple[int, str]]:

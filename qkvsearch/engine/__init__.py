@@ -337,19 +337,12 @@ class Engine:
         """Compute nDCG@10, MRR@10 and Recall@100 of search, compared with the lexical head alone.
 
         queries, qrels: files; or the texts of queries by id, and the grades of judged items by
-        query. The notes describe what is left out, and whether these are training scores:
-        "learned_from" counts the judged queries from which the build learned its weights. Raises
-        `QkvError`.
+        query. The notes describe what is left out. Raises `QkvError`.
         """
-        from qkvsearch.data.judgements import LEARNED_FROM
         from qkvsearch.evaluation.search_protocol import evaluate_heads
 
-        names = head_names(heads)
-        build = self.current_build
-        learned_from = build.snapshot.facts.get(LEARNED_FROM, "")
-        return evaluate_heads(
-            build.search, queries, qrels, names, build.items.ids, progress, learned_from
-        )
+        names, build = head_names(heads), self.current_build
+        return evaluate_heads(build.search, queries, qrels, names, build.items.ids, progress)
 
     def evaluate_recommend(
         self,
@@ -458,8 +451,6 @@ def build(
     columns: Columns | None = None,
     encoder: str = "auto",
     language: str = "auto",
-    queries: str | Path | Queries | None = None,
-    qrels: str | Path | Judgements | None = None,
     next_item: bool = False,
     synonyms: str | Path | Synonyms | None = None,
     keys: str | None = None,
@@ -473,14 +464,13 @@ def build(
     interactions: a file, a pandas frame, or a list of them each. columns: the names of columns that
     cannot be recognized. encoder: a name, the folder of a model, or "auto", the best one that is
     installed and fast enough. language: of the texts, for stems and stop words: an ISO code such as
-    "de", Snowball's name, "none", or "auto", detected. queries, qrels: judged queries from which to
-    learn the weights of the heads. next_item: also train the next-item model. synonyms: a file with
-    one rule per line (`sweater, jumper`; in one direction `tv => television`), or a mapping from
-    texts to their synonyms. keys: `milvus:URI`, a server or a file of Milvus Lite that ends in .db,
-    to store the items' keys there instead of in the workspace. engine: "spark", the cores of this
-    machine, or "spark://HOST:PORT", a cluster that reads `interactions` from a path. wait: as in
-    `Engine`. progress: called with the name of a step, the amount done and the total. Raises
-    `QkvError`.
+    "de", Snowball's name, "none", or "auto", detected. next_item: also train the next-item model.
+    synonyms: a file with one rule per line (`sweater, jumper`; in one direction `tv =>
+    television`), or a mapping from texts to their synonyms. keys: `milvus:URI`, a server or a file
+    of Milvus Lite that ends in .db, to store the items' keys there instead of in the workspace.
+    engine: "spark", the cores of this machine, or "spark://HOST:PORT", a cluster that reads
+    `interactions` from a path. wait: as in `Engine`. progress: called with the name of a step, the
+    amount done and the total. Raises `QkvError`.
 
     >>> import tempfile
     >>> folder = tempfile.mkdtemp()
@@ -488,11 +478,10 @@ def build(
     >>> engine.search("sourdough bread", k=1)[0].title
     'Sourdough from nothing, day one to day nine'
     """
-    from qkvsearch.data.judgements import judged_by
     from qkvsearch.data.synonyms import as_synonyms
     from qkvsearch.index.builder import build_workspace, reading
 
-    judged, parsed_synonyms = judged_by(queries, qrels), as_synonyms(synonyms)
+    parsed_synonyms = as_synonyms(synonyms)
     workspace = Workspace(path, wait=wait)
     with reading(source, items, interactions, columns, engine) as dataset:
         build_workspace(
@@ -500,7 +489,6 @@ def build(
             dataset,
             encoder=encoder,
             language=language,
-            judged=judged,
             next_item=next_item,
             synonyms=parsed_synonyms,
             keys=keys,

@@ -39,7 +39,6 @@ def build_facts(snapshot: Snapshot) -> dict[str, Any]:
         "recommend_heads": facts.get(RECOMMEND_HEADS),
         **({"keys": remote.uri} if (remote := RemoteCollection.of(facts)) is not None else {}),
         **({"column_weights": facts["column_weights"]} if "column_weights" in facts else {}),
-        "weights_from": facts.get("weights_from"),
         "texts_cut": facts.get("texts_cut"),
         "columns": _columns(facts["columns"], catalog),
         "interaction_columns": facts.get("interaction_columns", []),

@@ -152,7 +152,6 @@ class OpenBuild:
         *,
         k: int = 10,
         heads: str | Iterable[str] | None = None,
-        fusion: str = "scores",
         user: Any = None,
         strict_user: bool = False,
         where: Where | None = None,
@@ -177,8 +176,6 @@ class OpenBuild:
         query: the text.
         k, offset: the number of hits, after the first `offset`.
         heads: "lexical", names of encoders, or "semantic" for all encoders; by default all heads.
-        fusion: "scores" sums the heads in standard deviations from their means, "ranks" sums
-            1 / (60 + rank).
         user: their preferences are one more head, "collaborative". An unknown user has none, and
             `notes` say so; with `strict_user` that is an `UnknownIdError`.
         where: an SQL condition on columns.
@@ -220,7 +217,7 @@ class OpenBuild:
         mask = read_query.mask(where_mask, anyway)
         personal = None if user is None else preferences
         item_filter = Filter(mask, n_needed, groups)
-        fused = self.texts.fused(read_query, names, fusion, personal, item_filter, anyway, prefix)
+        fused = self.texts.fused(read_query, names, personal, item_filter, anyway, prefix)
         if fused is not None and read_query.text.strip() and not anyway:
             fused = fused.above_mean()
 

@@ -1,7 +1,6 @@
 """Evaluate text search by judged queries."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -9,10 +8,8 @@ from typing import Any
 from qkvsearch._utils.callbacks import Progress
 from qkvsearch.data.ids import Id, Ids, id_text
 from qkvsearch.data.judgements import (
-    LEARNED_FROM,
     Judgements,
     Queries,
-    among,
     check_queries,
     judged_by,
 )
@@ -94,40 +91,20 @@ def evaluate_heads(
     heads: list[str] | None,
     catalog: Ids,
     progress: Progress | None = None,
-    learned_from: str = "",
 ) -> Evaluation:
     """Evaluate `Engine.search` with these heads (None: all), beside the lexical head alone.
 
-    queries, qrels: files, or what `evaluate_search` takes. learned_from: fingerprints of the
-    queries from which the heads' weights were learned; the fact "learned_from" counts the judged
-    queries among them. Raises `QkvError`.
+    queries, qrels: files, or what `evaluate_search` takes. Raises `QkvError`.
     """
     judged = judged_by(queries, qrels)
-    if judged is None:
-        raise DataError("give queries, and qrels that answer them")
 
     def with_heads(names: list[str] | None) -> Search:
         return lambda text, k: [hit.id for hit in search(text, k=k, heads=names)]
 
     baselines = {} if heads and {*heads} == {BASELINE} else {BASELINE: with_heads([BASELINE])}
-    evaluation = evaluate_search(
+    return evaluate_search(
         with_heads(heads), *judged, baselines=baselines, catalog=catalog, progress=progress
     )
-    texts = [text for query, text in judged[0].items() if query in judged[1]]
-    n_seen = among(texts, learned_from)
-    facts = {**evaluation.facts, LEARNED_FROM: n_seen}
-    notes = list(evaluation.notes)
-    if n_seen:
-        share = (
-            f"all {len(texts):,}" if n_seen == len(texts) else f"{n_seen:,} of the {len(texts):,}"
-        )
-        notes.insert(
-            0,
-            "Training scores: the weights of this build were learned from "
-            f"{share} judged queries; for figures that hold for others, judge by others, or build "
-            "without these.",
-        )
-    return replace(evaluation, facts=facts, notes=notes)
 
 
 def _figures(rankings: Sequence[Ranked], judged: Sequence[Grades]) -> Metrics:

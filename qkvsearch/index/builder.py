@@ -15,7 +15,6 @@ from qkvsearch.data.catalog import Catalog
 from qkvsearch.data.columns import Columns
 from qkvsearch.data.dataset import Dataset, Source
 from qkvsearch.data.interactions import Interactions
-from qkvsearch.data.judgements import LEARNED_FROM, Judgements, Queries
 from qkvsearch.data.sources import read_source
 from qkvsearch.data.synonyms import FACT as SYNONYMS
 from qkvsearch.data.synonyms import Synonyms
@@ -28,8 +27,7 @@ from qkvsearch.index.spark_build import learn_from_spark
 from qkvsearch.index.texts import store_head, store_words
 from qkvsearch.retrieval.answerability import FACT as ANSWERABILITY
 from qkvsearch.retrieval.calibration import best_scores, calibrate
-from qkvsearch.retrieval.head_weights import learn_from_judgements, learn_weights, length_weights
-from qkvsearch.retrieval.training_queries import JudgedQueries, judged_queries
+from qkvsearch.retrieval.head_weights import learn_weights, length_weights
 from qkvsearch.storage import BuildContents, CatalogRows, Workspace
 from qkvsearch.storage.remote_collections import FACT as KEYS
 from qkvsearch.storage.remote_collections import RemoteCollection
@@ -60,7 +58,6 @@ def build_workspace(
     *,
     encoder: str = AUTO,
     language: str = AUTO,
-    judged: tuple[Queries, Judgements] | None = None,
     next_item: bool = False,
     synonyms: Synonyms | None = None,
     keys: str | None = None,
@@ -68,9 +65,8 @@ def build_workspace(
 ) -> None:
     """Learn everything from `dataset` and publish it, as `engine.build` describes.
 
-    Preferences are learned with the settings that `tune` found for the workspace, if any. judged:
-    queries and the items that answer them. keys: `milvus:URI` of a server for the keys. Raises
-    `QkvError`.
+    Preferences are learned with the settings that `tune` found for the workspace, if any. keys:
+    `milvus:URI` of a server for the keys. Raises `QkvError`.
     """
     fields: Sequence[Sequence[str]] = dataset.catalog.fields()
     chosen = choose(fields) if encoder == AUTO else Choice(encoder, "")
@@ -83,7 +79,6 @@ def build_workspace(
         for name in weights
         if name not in ("lexical", *LEARNED)
     }
-    questions = None if judged is None else judged_queries(*judged, dataset.catalog.ids)
     if next_item:
         if not isinstance(dataset.interactions, Interactions | None):
             raise QkvError("`next_item` learns on one machine: leave out `engine`, or `next_item`")
@@ -99,15 +94,7 @@ def build_workspace(
         if synonyms:
             contents.facts[SYNONYMS] = synonyms
         fields = AnalyzedTexts.of_columns(fields, Analyzer(spoken.name))
-        _add_text(
-            contents,
-            dataset.catalog,
-            fields,
-            pretrained,
-            weights,
-            questions,
-            progress,
-        )
+        _add_text(contents, dataset.catalog, fields, pretrained, weights, progress)
         lost = previous.get(NOT_TAKEN_OVER, ())
         contents.facts["rows"] += [f"{NOT_TAKEN_OVER}: {reason}" for reason in lost]
         if dataset.interactions is not None:
@@ -170,7 +157,6 @@ def _add_text(
     fields: Sequence[AnalyzedTexts],
     pretrained: Mapping[str, TextEncoder],
     prior: dict[str, float],
-    questions: JudgedQueries | None,
     progress: Progress,
 ) -> None:
     """Add lexical keys, encoders, dense keys, weights of heads and columns, and thresholds."""
@@ -190,40 +176,19 @@ def _add_text(
     main = dense_heads(prior)[-1]
     weights = length_weights(fields, analyzer)
 
-    def stored_keys() -> dict[str, np.ndarray]:
-        # Only the main head has tokens, for late interaction.
-        return {
-            name: store_head(
-                contents,
-                name,
-                encoder,
-                fields,
-                progress,
-                weights,
-                name == main and main in SECOND_PASS,
-            )
-            for name, encoder in encoders.items()
-        }
-
     weigh = partial(progress, "weighing the heads")
-    if questions is None:
-        weigh(0, len(prior))
-        heads, answered = learn_weights(
-            fields, encoders, prior, epochs, progress=weigh, analyzer=analyzer
-        )
-        keys, judged = stored_keys(), []
-        weigh(len(prior), len(prior))
-    else:
-        keys, judged, answered = stored_keys(), questions.texts, []
-        weigh(0, 1)
-        heads = learn_from_judgements(questions, lexical, encoders, keys, prior, analyzer=analyzer)
-        weigh(1, 1)
-        contents.facts["weights_from"] = questions.summary()
-        contents.facts[LEARNED_FROM] = questions.fingerprints()
+    weigh(0, len(prior))
+    heads, made = learn_weights(fields, encoders, prior, epochs, progress=weigh, analyzer=analyzer)
+    weigh(len(prior), len(prior))
     contents.facts["head_weights"] = heads
+    keys: dict[str, np.ndarray] = {}
+    for name, encoder in encoders.items():
+        # Only the main head has tokens, for late interaction.
+        has_tokens = name == main and main in SECOND_PASS
+        keys[name] = store_head(contents, name, encoder, fields, progress, weights, has_tokens)
     if main in pretrained:
         DenseComponent(main).note_texts(contents)
     titles = [title for title in catalog.frame["title"].astype(str) if title.strip()]
     scores = best_scores(lexical, encoders, keys, analyzer)
-    answerability = calibrate(lexical, scores, heads, titles, answered, judged, analyzer=analyzer)
+    answerability = calibrate(lexical, scores, heads, titles, made, analyzer=analyzer)
     contents.facts[ANSWERABILITY] = answerability.to_fact()

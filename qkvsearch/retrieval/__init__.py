@@ -2,7 +2,7 @@
 
 from qkvsearch.retrieval.bm25 import LexicalKeys, TermKeys
 from qkvsearch.retrieval.dense_keys import DenseKeys
-from qkvsearch.retrieval.fusion import Scores, fuse, fuse_ranks
+from qkvsearch.retrieval.fusion import Scores, fuse
 from qkvsearch.retrieval.ranking import Hit, Ranking, rank
 from qkvsearch.retrieval.reasons import Reason
 from qkvsearch.retrieval.score_components import Components, ScoreComponent
@@ -19,7 +19,6 @@ __all__ = [
     "Scores",
     "TermKeys",
     "fuse",
-    "fuse_ranks",
     "rank",
     "top_k",
 ]

@@ -78,12 +78,11 @@ def calibrate(
     weights: Mapping[str, float],
     titles: Sequence[str],
     made: Sequence[AnsweredQueries] = (),
-    judged: Sequence[str] = (),
     analyzer: Analyzer | None = None,
 ) -> Answerability:
     """Measure texts that the catalog cannot answer, and fit the curve to those that it answers:
-    judged queries, or else made ones, or else its titles with every other word shuffled, since a
-    query rarely has all words of an item.
+    made queries, or else its titles with every other word shuffled, since a query rarely has all
+    words of an item.
 
     best: computes the best scores of the heads of `weights`, "lexical" included.
     """
@@ -99,9 +98,7 @@ def calibrate(
     noise = [*measured(foreign(keys, reader)), *measured(mixed)]
     noise += _farthest(measured(unrelated_texts()["English"]), weights)
     raw = _without_curve(noise)
-    if judged:
-        answered, source = measured(judged), f"{len(judged):,} judged queries"
-    elif made:
+    if made:
         answered = [
             evidence
             for queries in made

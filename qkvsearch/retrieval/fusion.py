@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -11,8 +11,6 @@ import numpy as np
 from qkvsearch._utils.caching import cached_property
 from qkvsearch.retrieval.score_components import Components, PartsOf, ScoreComponent
 
-# Cormack, Clarke and Büttcher 2009, section 3: chosen on pilot runs, and the results hardly move.
-RANK_CONSTANT = 60
 # Scores whose deviation is a smaller share of the largest differ by rounding errors alone.
 MIN_SPREAD = 1e-6
 # Smaller deviations have no reciprocal in float32.
@@ -81,17 +79,18 @@ def fuse(heads: Sequence[Scores], weights: Sequence[float]) -> Scores:
     combination", on score normalization). Weights are scaled to sum to 1. In the parts the mean
     appears as a constant of its own, with neither query nor key.
     """
-    return _fused(heads, weights, _standardize)
-
-
-def fuse_ranks(heads: Sequence[Scores], weights: Sequence[float]) -> Scores:
-    """Return the sum of heads by the ranks that they give: Σ weight / (60 + rank).
-
-    Reciprocal rank fusion (Cormack, Clarke and Büttcher 2009, section 2), with weights that are
-    scaled to sum to 1. Only the order counts, not how sure a head is: an item that a head does not
-    cover gets nothing from it. Each head is one part of a score, named by its rank.
-    """
-    return _fused(heads, weights, _by_rank)
+    total_weight = float(np.sum(np.asarray(weights, dtype=np.float64)))
+    scaled = [_standardize(head, w / total_weight) for head, w in zip(heads, weights, strict=True)]
+    total = scaled[0].scores.copy()
+    for head in scaled[1:]:
+        total += head.scores
+    return Scores(
+        name="+".join(head.name for head in heads),
+        scores=total,
+        parts=lambda position: Components.joined([head.parts(position) for head in scaled]),
+        covered=_any_covered(heads),
+        addends=scaled,
+    )
 
 
 def weighted_sum(heads: Sequence[Scores], factors: Sequence[float]) -> Scores:
@@ -153,26 +152,6 @@ def moments(scores: np.ndarray) -> tuple[float, float]:
     return mean, 0.0 if deviation <= max(MIN_SPREAD * largest, MIN_DEVIATION) else deviation
 
 
-def _fused(
-    heads: Sequence[Scores],
-    weights: Sequence[float],
-    scale: Callable[[Scores, float], Scores],
-) -> Scores:
-    """Return the sum of the heads, each scaled with its share of the weights."""
-    total_weight = float(np.sum(np.asarray(weights, dtype=np.float64)))
-    scaled = [scale(head, w / total_weight) for head, w in zip(heads, weights, strict=True)]
-    total = scaled[0].scores.copy()
-    for head in scaled[1:]:
-        total += head.scores
-    return Scores(
-        name="+".join(head.name for head in heads),
-        scores=total,
-        parts=lambda position: Components.joined([head.parts(position) for head in scaled]),
-        covered=_any_covered(heads),
-        addends=scaled,
-    )
-
-
 def _any_covered(heads: Sequence[Scores]) -> np.ndarray | None:
     """Return the items that some head covers; None where one of them covers all."""
     covered = [head.covered for head in heads if head.covered is not None]
@@ -183,23 +162,6 @@ def _scaled(head: Scores, factor: float) -> Scores:
     """Return the scores and their parts times a factor."""
     scores = np.asarray(head.scores * np.float32(factor), dtype=np.float32)
     return Scores(head.name, scores, lambda i: head.parts(i).scaled(factor), head.covered)
-
-
-def _by_rank(head: Scores, share: float) -> Scores:
-    """Return `share` / (60 + rank) for each item that the head covers, 0 for the others."""
-    order = np.argsort(-head.scores, kind="stable")  # ties by row, which is by id
-    if head.covered is not None:
-        order = order[head.covered[order]]
-    ranks = np.zeros(len(head.scores), dtype=np.int64)
-    ranks[order] = np.arange(1, len(order) + 1)
-    scores = np.where(ranks > 0, share / (RANK_CONSTANT + ranks), 0).astype(np.float32)
-
-    def parts(position: int) -> Components:
-        rank = f"rank {ranks[position]:,}"
-        part = ScoreComponent(head.name, rank, rank, float(scores[position]))
-        return Components.of([part] if ranks[position] else [])
-
-    return Scores(head.name, scores, parts, head.covered)
 
 
 def _standardize(head: Scores, share: float) -> Scores:

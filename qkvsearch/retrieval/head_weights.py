@@ -1,23 +1,21 @@
-"""Learn the weights of heads on a catalog from queries and the items that answer them.
+"""Learn the weights of heads on a catalog from queries made of its texts.
 
 The weights are those of a conditional logit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 
 from qkvsearch.attention import softmax
-from qkvsearch.retrieval.bm25 import LexicalKeys
 from qkvsearch.retrieval.fusion import mean_and_deviation
 from qkvsearch.retrieval.training_queries import (
     AnsweredQueries,
     Columns,
-    JudgedQueries,
     MadeQueries,
     lexical_scores,
     made_lexical_keys,
@@ -28,45 +26,18 @@ from qkvsearch.text.analyzed import AnalyzedTexts
 from qkvsearch.text.encoders import LEARNED, TextEncoder, learned_encoder
 from qkvsearch.text.text_encoder import Weights, item_keys
 
-# The items that a query chooses among. In a larger catalog half of them are the best, the others a
-# sample.
-N_ALTERNATIVES = 1000
-# The prior weights count like this many queries: 100 judged queries move them halfway.
-PRIOR_QUERIES = 100
 # The least weight of words where texts are long. Chosen on collections of long texts, Cranfield's
 # judged queries among them; `regret_of_fusion.py` among the benchmarks measures it.
 MIN_LEXICAL = 0.25
-# The scores in memory at a time, of all heads and items and a batch of queries: 256 MiB.
-MAX_SCORES = 1 << 26
 # A text of four times the words counts about twice as much: by `column_weights.py` among the
 # benchmarks. Shorter texts than a sentence count like one, and longer texts than a transformer
 # reads count no more.
 POWER, MIN_LENGTH, MAX_LENGTH = 0.5, 16, 256
 # What a column with the same text in every row counts, as a share of others.
 CONSTANT = 0.01
-# Texts to scores (queries, items).
-Scorer = Callable[[Sequence[str]], np.ndarray]
 
 
 # --- a conditional logit: an item's probability is the softmax of its fused score ---
-
-
-class Alternatives(NamedTuple):
-    """The items that queries choose among.
-
-    scores: (heads, queries, items), standardized. answers: (queries, items), each row adds up
-    to 1 over the items that answer the query. offsets: (queries, items), the logarithm of how many
-    items of the catalog each item represents; 0 where there are all items.
-    """
-
-    scores: np.ndarray
-    answers: np.ndarray
-    offsets: np.ndarray | float = 0.0
-
-    @classmethod
-    def one_answer_each(cls, scores: np.ndarray) -> Alternatives:
-        """Build from queries of which query i is answered by item i."""
-        return cls(scores, np.eye(scores.shape[1], dtype=np.float32))
 
 
 def standardized(scores: np.ndarray) -> np.ndarray:
@@ -81,30 +52,30 @@ def standardized(scores: np.ndarray) -> np.ndarray:
     return (scores - mean.astype(scores.dtype)) * factor.astype(scores.dtype)
 
 
-def conditional_logit(sets: Sequence[Alternatives]) -> np.ndarray:
+def conditional_logit(sets: Sequence[np.ndarray]) -> np.ndarray:
     """Return the weights (heads,) ≥ 0, adding up to 1, under which the answers are most likely.
 
-    Maximize Σ ln softmax(Σₕ wₕ zₕ + offset), averaged over each query's answers, whose gradient is
-    zₕ of the answers − its mean under the softmax. McFadden 1974, section 2; with a sample of the
-    items: McFadden 1978, "Modelling the choice of residential location".
+    sets: standardized scores z, (heads, n, n) each: query i chooses among n items, and item i
+    answers it. Maximize Σ ln softmax(Σₕ wₕ zₕ) of the answers, whose gradient is zₕ of the answer −
+    its mean under the softmax. McFadden 1974, section 2.
 
     >>> right, noise = 3 * np.eye(5), np.random.default_rng(0).normal(size=(5, 5))
-    >>> conditional_logit([Alternatives.one_answer_each(np.stack([right, noise]))]).argmax()
+    >>> conditional_logit([np.stack([right, noise])]).argmax()
     np.int64(0)
     """
     from scipy.optimize import minimize
 
     def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
         value, gradient = 0.0, np.zeros_like(weights)
-        for scores, answers, offsets in sets:
-            fused = np.tensordot(weights.astype(scores.dtype), scores, 1)
-            likely = softmax(fused + offsets)
+        for scores in sets:
+            likely = softmax(np.tensordot(weights.astype(scores.dtype), scores, 1))
+            answers = np.eye(len(likely), dtype=np.float32)
             value -= float((answers * np.log(likely + 1e-30)).sum())
             gradient += np.einsum("qi,hqi->h", likely - answers, scores)
-        n_queries = sum(len(alternatives.answers) for alternatives in sets)
+        n_queries = sum(scores.shape[1] for scores in sets)
         return value / n_queries, gradient / n_queries
 
-    n_heads = len(sets[0].scores)
+    n_heads = len(sets[0])
     bounds = [(0, None)] * n_heads
     best = minimize(loss, np.ones(n_heads), jac=True, bounds=bounds, method="L-BFGS-B").x
     return best / best.sum() if best.sum() > 0 else np.full(n_heads, 1 / n_heads)
@@ -180,7 +151,7 @@ def learn_weights(
     if not made:
         return LearnedWeights(dict(prior), [])
     sets = [
-        Alternatives.one_answer_each(np.stack([standardized(scored) for scored in of_heads]))
+        np.stack([standardized(scored) for scored in of_heads])
         for of_heads in zip(*scores.values(), strict=True)
     ]
     weights = dict(zip(prior, conditional_logit(sets).tolist(), strict=True))
@@ -227,74 +198,3 @@ def made_scores(
         encoder = learned_encoder(head, made.outside, language, epochs).encoder
     encode = encoder.encode_many
     return np.asarray(encode(made.texts) @ item_keys(encode, made.keys, columns).T)
-
-
-# --- weights from judged queries ---
-
-
-def learn_from_judgements(
-    judged: JudgedQueries,
-    lexical: LexicalKeys,
-    encoders: Mapping[str, TextEncoder],
-    keys: Mapping[str, np.ndarray],
-    prior: Mapping[str, float],
-    analyzer: Analyzer | None = None,
-) -> dict[str, float]:
-    """Return the weights of heads under which the answers are most likely. The prior counts like
-    100 queries: the weights are n / (100 + n) learned and 100 / (100 + n) prior.
-
-    encoders, keys: of the dense heads; keys are (n_items, d). prior: a weight for each head,
-    "lexical" included, which add up to 1.
-    """
-
-    def scorer(head: str) -> Scorer:
-        if head == "lexical":
-            return lambda texts: lexical_scores(lexical, texts, analyzer or Analyzer())
-        return lambda texts: encoders[head].encode_many(texts) @ keys[head].T
-
-    weights = np.array(list(prior.values()))
-    rng = np.random.default_rng(0)
-    chosen = judged.chosen(rng)
-    scored = _scored(judged.texts, chosen, [scorer(head) for head in prior], lexical.n_items)
-    sets = [_alternatives(scores, judged.answers[i], weights, rng) for i, scores in scored]
-    all_scores, answers, offsets = zip(*sets, strict=True)
-    joined = np.concatenate(all_scores, axis=1), np.concatenate(answers), np.concatenate(offsets)
-    learned = conditional_logit([Alternatives(*joined)])
-    share = len(chosen) / (len(chosen) + PRIOR_QUERIES)
-    mixed = share * learned + (1 - share) * weights
-    return {name: float(weight) for name, weight in zip(prior, mixed, strict=True)}
-
-
-def _scored(
-    texts: Sequence[str], chosen: np.ndarray, scorers: Sequence[Scorer], n_items: int
-) -> Iterator[tuple[int, np.ndarray]]:
-    """Yield the row and the standardized scores (heads, n_items) of each chosen query."""
-    batch_size = max(1, MAX_SCORES // (len(scorers) * n_items))
-    for start in range(0, len(chosen), batch_size):
-        rows = chosen[start : start + batch_size]
-        batch = [texts[i] for i in rows]
-        scores = np.stack([standardized(score(batch)) for score in scorers])
-        yield from zip(rows.tolist(), scores.swapaxes(0, 1), strict=True)
-
-
-def _alternatives(
-    scores: np.ndarray, answers: np.ndarray, weights: np.ndarray, rng: np.random.Generator
-) -> Alternatives:
-    """Return the items that one query chooses among: the whole catalog, or 1,000 items, which are
-    up to 250 answers, the best by the given weights, and a sample of the others.
-    """
-    n_items = scores.shape[1]
-    answers = answers[: N_ALTERNATIVES // 4]
-    if n_items <= N_ALTERNATIVES:
-        items, offsets = np.arange(n_items), np.zeros(n_items, np.float32)
-    else:
-        fused = weights.astype(np.float32) @ scores
-        fused[answers] = np.inf
-        best = np.argpartition(-fused, N_ALTERNATIVES // 2)[: N_ALTERNATIVES // 2]
-        others = np.setdiff1d(np.arange(n_items), best, assume_unique=True)
-        sample = rng.choice(others, N_ALTERNATIVES - len(best), replace=False, shuffle=False)
-        items = np.concatenate([best, sample])
-        offsets = np.zeros(len(items), np.float32)
-        offsets[len(best) :] = np.log(len(others) / len(sample))
-    shares = np.isin(items, answers).astype(np.float32) / len(answers)
-    return Alternatives(scores[:, None, items], shares[None], offsets[None])

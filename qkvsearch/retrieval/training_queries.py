@@ -1,4 +1,4 @@
-"""Queries from which a build learns: made of the catalog's own texts, or judged by people."""
+"""Queries from which a build learns, made of the catalog's own texts."""
 
 from __future__ import annotations
 
@@ -8,18 +8,12 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from qkvsearch.data.ids import Ids
-from qkvsearch.data.judgements import Judgements, Queries, check_queries, fingerprints
-from qkvsearch.errors import DataError, listed_names
 from qkvsearch.retrieval.bm25 import Expansion, LexicalKeys, QueryTerm
 from qkvsearch.text.analysis import Analyzer, Token, resolve_code
 from qkvsearch.text.analyzed import AnalyzedTexts
 from qkvsearch.text.related_words import MAX_MEAN_LENGTH, MIN_PREFIX, related_terms
 from qkvsearch.text.spelling import word_rarity
 
-# The judged queries that weights are learned from; more of them hardly change the weights.
-MAX_JUDGED = 1000
-SHOWN_NAMES = 3
 # Queries are made for a fifth of the items, at most 500, each of a passage of at most 25 words and
 # of half of a text of at least 16.
 MAX_QUERIES, MAX_PASSAGE, MIN_TEXT = 500, 25, 16
@@ -135,64 +129,3 @@ def made_lexical_keys(made: MadeQueries, analyzer: Analyzer) -> LexicalKeys:
     columns = AnalyzedTexts.of_columns(made.keys, analyzer)
     counted = AnalyzedTexts.joined(columns).key_counts()
     return LexicalKeys.from_counts(*counted, word_rarity(analyzer.language))
-
-
-# --- judged queries ---
-
-
-class JudgedQueries(NamedTuple):
-    """Judged queries to a catalog. answers: for each query the rows of the items that answer it,
-    the best first. unknown: judged items that are not in the catalog.
-    """
-
-    texts: list[str]
-    answers: list[np.ndarray]
-    unknown: list[str]
-
-    def chosen(self, rng: np.random.Generator) -> np.ndarray:
-        """Return the rows of at most `MAX_JUDGED` queries, int64, ascending."""
-        rows = np.arange(len(self.texts))
-        if len(rows) <= MAX_JUDGED:
-            return rows
-        return np.sort(rng.choice(rows, MAX_JUDGED, replace=False))
-
-    def fingerprints(self) -> str:
-        """Return the fingerprints, for `judgements.among`, of the queries that are learned from."""
-        return fingerprints(self.texts[i] for i in self.chosen(np.random.default_rng(0)))
-
-    def summary(self) -> str:
-        """Return how many queries the weights were learned from, and which items are unknown.
-
-        >>> JudgedQueries(["deep sea"], [np.array([3])], ["v9"]).summary()
-        '1 judged query; 1 judged item is not in the catalog: v9'
-        """
-        n, n_unknown = len(self.texts), len(self.unknown)
-        summary = f"{n:,} judged {'query' if n == 1 else 'queries'}"
-        if not n_unknown:
-            return summary
-        names = listed_names(self.unknown, SHOWN_NAMES)
-        items = "item is" if n_unknown == 1 else "items are"
-        return f"{summary}; {n_unknown:,} judged {items} not in the catalog: {names}"
-
-
-def judged_queries(queries: Queries, judgements: Judgements, ids: Ids) -> JudgedQueries:
-    """Return the queries that an item of the catalog answers, by a grade of at least 1.
-
-    Raises `DataError` where a judgement names an unknown query, or no query remains.
-    """
-    check_queries(judgements, queries)
-    rows = {text: row for row, text in enumerate(ids.texts)}
-    texts, answers = [], []
-    for query, grades in judgements.items():
-        best_first = sorted(grades, key=lambda item: -grades[item])
-        relevant = [rows[item] for item in best_first if grades[item] > 0 and item in rows]
-        if relevant:
-            texts.append(queries[query])
-            answers.append(np.array(relevant, dtype=np.int64))
-    unknown = sorted({item for grades in judgements.values() for item in grades} - rows.keys())
-    if not texts:
-        raise DataError(
-            "no judgement names a relevant item of the catalog: nothing to learn weights from"
-            + (f" (unknown: {', '.join(unknown[:SHOWN_NAMES])})" if unknown else "")
-        )
-    return JudgedQueries(texts, answers, unknown)

@@ -92,12 +92,6 @@ OPTIONS = {
         minimum=0,
         is_open=True,
     ),
-    "fusion": Option(
-        str,
-        "How to combine the heads: by standardized scores, or by 1 / (60 + rank).",
-        "scores",
-        choices=("scores", "ranks"),
-    ),
     "prefix": Option(bool, "The user is still typing the last word: search as you type.", False),
     "snippet": Option(
         bool, "Show the passage of the longest text that matches the query best.", False

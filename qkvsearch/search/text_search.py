@@ -12,7 +12,7 @@ from qkvsearch._utils.query_lock import pause
 from qkvsearch.data.columns.facts import text_read
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.index import StoredModels
-from qkvsearch.retrieval import Components, Ranking, ScoreComponent, Scores, fuse, fuse_ranks
+from qkvsearch.retrieval import Components, Ranking, ScoreComponent, Scores, fuse
 from qkvsearch.retrieval.approximate import (
     ALL_ITEMS,
     ApproximateQuery,
@@ -43,8 +43,6 @@ from qkvsearch.text.encoders import LEARNED, SECOND_PASS
 from qkvsearch.text.labelled import LabelledVectors
 from qkvsearch.text.text_encoder import item_pieces
 
-# The sums of heads that measure in units of their own.
-FUSIONS: Mapping[str, Callable[..., Scores]] = {"scores": fuse, "ranks": fuse_ranks}
 LEXICAL, PERSONAL = "lexical", "collaborative"
 # The head of a query that consists of conditions alone: all items have the same score.
 CONDITIONS = "conditions"
@@ -82,7 +80,6 @@ class TextSearch:
         self,
         query: str | Query,
         heads: Iterable[str] | None = None,
-        fusion: str = "scores",
         preferences: Callable[[], Scores | None] | None = None,
         allowed: Filter = ALL_ITEMS,
         anyway: bool = False,
@@ -92,16 +89,15 @@ class TextSearch:
 
         `preferences` makes the head of a user, which counts only where another head knows a word.
         The best of the allowed items are compared word by word in a second pass, if the build has
-        tokens and `fusion` is "scores". The `notes` are of the main head. Unless `anyway`, there
-        are no hits where the catalog does not answer the query, and only the items with a code
-        where the query is that code. Raises `QkvError` for a head or a fusion that is not
-        available, or not together.
+        tokens. The `notes` are of the main head. Unless `anyway`, there are no hits where the
+        catalog does not answer the query, and only the items with a code where the query is that
+        code. Raises `QkvError` for a head that is not available.
         """
-        names = self._fusible(heads, fusion, personal=preferences is not None)
+        names = self.requested(heads, preferences is not None)
         query = self.reader.read(query) if isinstance(query, str) else query
         if query.codes.is_exact and LEXICAL in names and not anyway:
             code = query.codes.head(self.catalog)
-            return code and FUSIONS[fusion]([code], [1.0])
+            return code and fuse([code], [1.0])
         vectors = self.vectors(query)
         by_text = [name for name in names if name not in (PERSONAL, TOKENS)]
         if not self.columns:  # items without texts are found by their ids
@@ -125,7 +121,7 @@ class TextSearch:
         with_prefix = self._with_prefix(query) if is_typing else None
 
         def fuse_all(scores: Mapping[str, Scores]) -> Scores:
-            fused = FUSIONS[fusion](list(scores.values()), [weights[name] for name in scores])
+            fused = fuse(list(scores.values()), [weights[name] for name in scores])
             if with_prefix is None:
                 return fused
             return plus(fused, BEGINNING, PREFIX_BONUS * with_prefix.astype(np.float32))
@@ -251,30 +247,6 @@ class TextSearch:
                 f"the {TOKENS} head only re-ranks hits of other heads: name one too {hint}"
             )
         return [name for name in available if name in names or name == PERSONAL]
-
-    def _fusible(self, heads: Iterable[str] | None, fusion: str, personal: bool) -> list[str]:
-        """Return the names of the requested heads that the fusion can sum. Ranks leave out the head
-        that adds to scores, unless it is requested by name.
-        """
-        if fusion not in FUSIONS:
-            raise QkvError(
-                f"no fusion {fusion!r}{suggest(fusion, list(FUSIONS))} "
-                f"(there are {' and '.join(FUSIONS)})"
-            )
-        names = self.requested(heads, personal)
-        if fusion == "scores":
-            return names
-        if self.models.key_store is not None:
-            raise QkvError(
-                "remote keys return only the best items, and fusion by ranks needs all: fuse by "
-                "scores"
-            )
-        if TOKENS in names and heads is not None:
-            raise QkvError(
-                f"the {TOKENS} head adds to scores, and fusion by ranks has none: leave it out, or "
-                "fuse by scores"
-            )
-        return [name for name in names if name != TOKENS]
 
     def _dense(self, name: str, vectors: QueryVectors) -> Scores | ApproximateQuery | None:
         """Return the scores of a dense head; None where its encoder knows no word."""

@@ -32,23 +32,6 @@ def test_a_text_that_was_cut_is_said(qkv, tmp_path, tiny_bert):
     assert "1 of 2 texts are longer than transformer's 12 tokens and were cut." in answer.stderr
 
 
-def test_judgements_are_learned_from_and_what_they_lack_is_said(qkv):
-    answer = qkv(
-        "-w", "ws", "build", "items.csv", "--queries", "queries.tsv", "--qrels", "qrels.tsv"
-    )
-    assert answer.code == 0
-    said = "learned from 2 judged queries; 1 judged item is not in the catalog: 77."
-    assert said in answer.stderr
-
-
-@pytest.mark.parametrize("given", ["queries", "qrels"])
-def test_queries_without_judgements_are_wrong_usage(qkv, tmp_path, given):
-    answer = qkv("-w", "ws", "build", "items.csv", f"--{given}", f"{given}.tsv")
-    assert (answer.code, answer.stdout) == (2, "")
-    assert "--queries and --qrels belong together: give both" in answer.stderr
-    assert not (tmp_path / "ws").exists()
-
-
 def test_a_sample_is_built_anew_where_another_encoder_is_installed(
     qkv, tmp_path, monkeypatch, small_sample
 ):

@@ -107,11 +107,6 @@ def test_a_search_that_knows_no_word_is_not_answered_by_taste(qkv, movies_path):
     assert answer.stdout == ""
 
 
-def test_fusion_by_ranks_explains_itself_by_ranks(qkv, videos_path):
-    answer = qkv("-w", videos_path, "search", "deep learning", "--fusion", "ranks", "--explain")
-    assert "same word: rank 1" in answer.stdout
-
-
 def test_search_says_whether_words_or_where_left_nothing(qkv, videos_path):
     run = ("-w", videos_path, "search")
     assert "none of these words is in the catalog" in qkv(*run, "zzqx").stderr

@@ -41,29 +41,6 @@ def test_search_takes_heads_and_is_no_baseline_of_itself(qkv, shop_path, judged)
     assert both == qkv(*run).json()
 
 
-def test_training_scores_are_said(qkv, judged, shop_items, tmp_path):
-    """Also after the build was changed; and not of a build that never saw the queries."""
-    shop_items.to_csv(tmp_path / "items.csv", index=False)
-    build = ("-w", "ws", "build", "--items", "items.csv")
-    given = ("--queries", "q.tsv", "--qrels", "qrels.txt")
-    evaluate = ("-w", "ws", "evaluate", *judged, "--format", "json")
-    assert qkv(*build, *given).code == 0
-    qkv("-w", "ws", "remove", "30")
-    answer = qkv(*evaluate)
-    assert "Training scores: the weights of this build were learned from all 2" in answer.stderr
-    assert answer.json()["learned_from"] == 2
-    (tmp_path / "q.tsv").write_text("1\tRed  apple\n2\tladders\n3\tpie\n", encoding="utf-8")
-    (tmp_path / "qrels.txt").write_text("1 1\n2 7\n3 3\n", encoding="utf-8")
-    qkv("-w", "ws", "compact")
-    some = qkv(*evaluate)
-    assert "learned from 1 of the 3 judged queries" in some.stderr
-    assert some.json()["learned_from"] == 1
-    qkv(*build)
-    none = qkv(*evaluate)
-    assert "Training scores" not in none.stderr
-    assert none.json()["learned_from"] == 0
-
-
 def test_recommend_gives_one_object_with_its_baselines(qkv, movies_path):
     answer = qkv(
         "-w", movies_path, "evaluate", "recommend", "--protocol", "time", "--format", "json"

@@ -52,7 +52,7 @@ def test_another_value_is_refused():
 @pytest.mark.parametrize("how", [["--explain"], ["--explain", "full"]])
 @pytest.mark.parametrize(
     "asked",
-    [["search", "apple", "hammer", "--fusion", "ranks"], ["similar", "1", "4"],
+    [["search", "apple", "hammer"], ["similar", "1", "4"],
      ["recommend", "--user", "101", "--damping", "1", "--diversity", ".3"]],
 )  # fmt: skip
 def test_json_has_all_parts_and_plain_reasons_that_add_up(qkv, shop_path, asked, how):

@@ -19,7 +19,7 @@ def test_commands_are_listed_by_task_with_a_whole_one_line_summary_of_each(qkv):
 def test_rare_options_come_last(qkv):
     options, advanced = qkv("search", "--help").stdout.split("Advanced:")
     assert "--where EXPR" in options
-    assert "--fusion" in advanced
+    assert "--temperature" in advanced
 
 
 def test_no_arguments_show_the_help_as_wrong_usage(qkv):

@@ -51,7 +51,7 @@ BASELINES = {
 
 ENGINE = {
     "search": {
-        "k": 10, "heads": None, "fusion": "scores", "user": None, "strict_user": False,
+        "k": 10, "heads": None, "user": None, "strict_user": False,
         "where": None, "fields": (), "distinct": None, "offset": 0, "min_weight": 0.0,
         "temperature": None, "prefix": False, "facets": (),
         "snippet": False, "explain": False, "anyway": False,
@@ -83,7 +83,6 @@ ENGINE = {
 CONSTANTS = [
     ("retrieval", "K1", 1.2),
     ("retrieval", "B", 0.75),
-    ("retrieval", "RANK_CONSTANT", 60),
     ("retrieval", "DEPTH", 30),
     ("retrieval", "LONGEST_ITEM", 128),
     ("retrieval", "TEMPERATURE", 0.05),
@@ -118,7 +117,6 @@ CONSTANTS = [
     ("collaborative", "MAX_RELATIVE_ERROR", 0.99),
     ("retrieval", "MIN_QUERIES", 100),
     ("retrieval", "MAX_OVERLAP", 0.6),
-    ("retrieval", "PRIOR_QUERIES", 100),
     ("evaluation", "TEST_SHARE", 0.2),
     ("evaluation", "ITEM_DAMPING", 25.0),
     ("evaluation", "USER_DAMPING", 10.0),

@@ -10,7 +10,6 @@ from qkvsearch.retrieval import DenseKeys, Scores, fuse, rank
 from qkvsearch.text.labelled import LabelledVectors
 
 UNKNOWN = "zzqx wvvk"
-BY_RANK = " by rank"
 QUERIES = ["war in space", "love", "the night the world ended", "toy"]
 SEARCHED = ("lexical", "lsa", "contrastive")
 HISTORIES = [[0], [3, 50, 90], list(range(0, 60, 2))]
@@ -40,10 +39,6 @@ def fused(engine, query):
     return engine.texts.fused(query)
 
 
-def fused_by_rank(engine, query):
-    return engine.texts.fused(query, fusion="ranks")
-
-
 def personal(engine, query):
     """A search by someone whose history is known."""
     return engine.texts.fused(query, preferences=lambda: collaborative(engine, HISTORIES[1]))
@@ -62,7 +57,6 @@ HEADS = {
     "semantic": (semantic, QUERIES, UNKNOWN),
     "collaborative": (collaborative, HISTORIES, []),
     "+".join(SEARCHED): (fused, QUERIES, UNKNOWN),
-    "+".join(SEARCHED) + BY_RANK: (fused_by_rank, QUERIES, UNKNOWN),
     "+".join([*SEARCHED, "collaborative"]): (personal, QUERIES, UNKNOWN),
     "semantic+collaborative": (fused_with_taste, QUERIES, UNKNOWN),
 }
@@ -74,7 +68,7 @@ def head(request, movies):
     name, question = request.param
     found = HEADS[name][0](movies, question)
     assert found is not None
-    assert found.name == name.removesuffix(BY_RANK)
+    assert found.name == name
     return found
 
 

@@ -157,11 +157,6 @@ def test_dense_keys_are_not_on_this_machine(both):
     assert (local > 0, there) == (True, 0)
 
 
-def test_ranks_of_candidates_alone_are_refused(both):
-    with pytest.raises(QkvError, match="fuse by scores"):
-        both[1].search("sourdough bread", fusion="ranks")
-
-
 def test_all_keys_are_verified(both):
     assert both[1].info(verify=True)
 

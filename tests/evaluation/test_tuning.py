@@ -103,7 +103,7 @@ def test_better_settings_in_use_are_not_given_up_for_worse_ones(log, nine_trials
 
 
 def test_settings_in_use_that_are_worse_than_the_default_give_way_to_it(log):
-    poor = {"n_components": 1, "max_iter": 1, "alpha0": 100.0, "reg": 100.0, "nu": 1.0}
+    poor = {"n_components": 1, "max_iter": 1, "n_neighbours": 1, "neighbour_reg": 1000.0}
     found = tune(log, trials=1, in_use=poor)
     assert found.settings != poor
     assert found.worthwhile

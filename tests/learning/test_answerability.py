@@ -172,14 +172,6 @@ def test_it_is_stored_among_the_facts_and_is_the_same_again(known):
     assert calibrated(TITLES * 3) == known
 
 
-def test_judged_queries_say_more_than_titles(known):
-    judged = calibrated(TITLES * 3, judged=["red sea", "blue lake"])
-    assert judged.learned_from == "2 judged queries"
-    assert known.learned_from == "27 titles"
-    assert (judged.slope, judged.intercept) != (known.slope, known.intercept)
-    assert judged.noise == known.noise
-
-
 @pytest.mark.parametrize("titles", [["boat"], ["!!!", "???"]], ids=["one item", "no words"])
 def test_catalogs_of_next_to_nothing_have_one_too(titles):
     found = calibrated(titles)

@@ -5,7 +5,6 @@ import pytest
 
 from qkvsearch.retrieval.head_weights import (
     MIN_LEXICAL,
-    Alternatives,
     conditional_logit,
     learn_weights,
     made_scores,
@@ -52,14 +51,14 @@ def test_the_head_that_finds_what_is_asked_for_gets_the_weight():
     rng = np.random.default_rng(0)
     right, noise = 4 * np.eye(30) + rng.normal(size=(30, 30)), rng.normal(size=(30, 30))
     scores = np.stack([standardized(right), standardized(noise)])
-    weights = conditional_logit([Alternatives.one_answer_each(scores)])
+    weights = conditional_logit([scores])
     assert weights.sum() == pytest.approx(1)
     assert weights[0] > 0.9
 
 
 def test_heads_that_find_nothing_share_the_weight():
     worse = -np.stack([np.eye(8), np.eye(8)])
-    weights = conditional_logit([Alternatives.one_answer_each(worse)])
+    weights = conditional_logit([worse])
     np.testing.assert_allclose(weights, [0.5, 0.5])
 
 

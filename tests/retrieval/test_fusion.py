@@ -5,7 +5,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from qkvsearch.retrieval import Components, ScoreComponent, Scores, fuse, fuse_ranks
+from qkvsearch.retrieval import Components, ScoreComponent, Scores, fuse
 from qkvsearch.retrieval.fusion import MIN_DEVIATION, MIN_SPREAD
 from qkvsearch.retrieval.head_weights import standardized
 
@@ -113,32 +113,3 @@ def test_a_fused_head_is_named_after_its_heads():
     assert fused.name == "a+b"
     assert list(fused.by_names([0])[0]) == ["a", "b"]
     assert list(head_of("a", [1, 2]).by_names([0])[0]) == ["a"]
-
-
-@given(heads())
-def test_fused_ranks_add_up_and_forget_the_scores(drawn):
-    fused = fuse_ranks(*drawn)
-    for position, score in enumerate(fused.scores):
-        assert sum(p.value for p in fused.parts(position)) == pytest.approx(score, abs=1e-6)
-    stretched = [head_of(h.name, np.sign(h.scores) * np.sqrt(abs(h.scores))) for h in drawn[0]]
-    if all(
-        len(set(h.scores)) == len(set(s.scores)) for h, s in zip(drawn[0], stretched, strict=True)
-    ):
-        np.testing.assert_array_equal(fuse_ranks(stretched, drawn[1]).scores, fused.scores)
-
-
-def test_reciprocal_rank_fusion_by_hand():
-    first = head_of("first", [5, 1, 3])
-    second = head_of("second", [0, 2, 0], covered=[False, True, False])
-    fused = fuse_ranks([first, second], [3, 1])
-    expected = [0.75 / 61, 0.75 / 63 + 0.25 / 61, 0.75 / 62]
-    np.testing.assert_allclose(fused.scores, expected, rtol=1e-6)
-    assert [part.query for part in fused.parts(1)] == ["rank 3", "rank 1"]
-    assert [part.head for part in fused.parts(0)] == ["first"]
-    assert fused.covered is None
-
-
-def test_of_ranks_only_what_some_head_answers_is_an_answer():
-    one = head_of("one", [0, 2, 0], covered=[False, True, False])
-    two = head_of("two", [0, 1, 4], covered=[False, True, True])
-    assert fuse_ranks([one, two], [1, 1]).covered.tolist() == [False, True, True]

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from qkvsearch.retrieval import DenseKeys, fuse, fuse_ranks, rank
+from qkvsearch.retrieval import DenseKeys, fuse, rank
 from qkvsearch.retrieval.approximate import Filter, fuse_candidates, score_candidates
 from qkvsearch.retrieval.fusion import plus
 from qkvsearch.retrieval.quantized import QuantizedKeys, quantize
@@ -75,13 +75,12 @@ def test_the_largest_score_and_the_items_above_a_threshold_are_exact():
         np.testing.assert_array_equal(above, exact.scores > threshold)
 
 
-@pytest.mark.parametrize("fusion", [fuse, fuse_ranks])
-def test_fused_heads_are_exact_where_they_count(fusion):
+def test_fused_heads_are_exact_where_they_count():
     (one, one_fast), (two, two_fast) = heads(1), heads(2)
     values = np.where(mask_of(3), 0.5, 0).astype(np.float32)
 
     def fused(found):
-        return plus(fusion(list(found.values()), [0.7, 0.3]), "more", values)
+        return plus(fuse(list(found.values()), [0.7, 0.3]), "more", values)
 
     expected = rank(fused({"one": one, "two": two}), names, k=20)
     _, scores = fuse_candidates({"one": one_fast, "two": two_fast}, fused, Filter(k=20))

@@ -53,7 +53,6 @@ class SearchParameters(RankingParameters):
         ),
     ]
     heads: Text | None = option("heads")
-    fusion: Literal["scores", "ranks"] = option("fusion")
     user: Text | None = option("user")
     strict_user: Flag = option("strict_user")
     prefix: Flag = option("prefix")

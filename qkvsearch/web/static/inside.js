@@ -75,9 +75,7 @@ function bars(weights) {
 }
 
 function heads(info) {
-  const from = info.weights_from
-    ? el("p", { class: "quiet" }, say("learnedFrom", { source: info.weights_from }))
-    : el("p", { class: "quiet" }, say("given"));
+  const from = el("p", { class: "quiet" }, say("given"));
   const made = Object.entries(info.column_weights ?? {}).map(([head, weights]) =>
     el("div", {}, el("h3", {}, owned(head)), bars(weights)),
   );
