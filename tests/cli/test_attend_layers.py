@@ -50,27 +50,6 @@ def test_a_map_has_rows_of_100_percent_or_names_the_largest(attend, monkeypatch)
     assert [line.split()[0] for line in lines[1 : 1 + len(TOKENS)]] == TOKENS
 
 
-@pytest.mark.parametrize(
-    "asked",
-    [
-        (TEXT,),
-        (TEXT, "--focus", "season"),
-        ("注意 sea 🚀 deep", "--mask", "causal"),
-    ],
-    ids=str,
-)
-@pytest.mark.parametrize("columns", [40, 80])
-def test_everything_fits_the_window(attend, monkeypatch, columns, asked):
-    from rich.cells import cell_len
-
-    monkeypatch.setenv("COLUMNS", str(columns))
-    answer = attend(*asked)
-    assert answer.code == 0, answer.stderr
-    assert answer.stdout
-    assert max(map(cell_len, answer.stdout.splitlines())) <= columns
-    assert "\x1b" not in answer.stdout
-
-
 def test_focus_lists_words_with_the_head_that_looks_most(attend):
     rows = attend(TEXT, "--focus", "season", "--format", "json").json()
     assert {row["key"] for row in rows} == {"deep", "redder", "sea"}

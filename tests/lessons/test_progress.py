@@ -59,12 +59,6 @@ def test_where_nothing_can_be_written_that_is_said_and_no_more(data_home):
     assert progress.done() == frozenset()
 
 
-def test_a_folder_in_the_place_of_the_file_is_no_trouble(data_home):
-    (file_in(data_home) / "inside").mkdir(parents=True)
-    assert progress.remember("masks") is False
-    assert progress.done() == frozenset()
-
-
 def test_a_person_without_a_home_learns_all_the_same(monkeypatch):
     def homeless():
         raise RuntimeError("Could not determine home directory.")
