@@ -111,7 +111,6 @@ ranking_options = joined(
     fields_option,
     question_option("distinct", metavar="COLUMN"),
     offset_option,
-    question_option("min_weight", metavar="X", default=0.0),
     question_option("temperature"),
     click.option(
         "--weights",
@@ -158,9 +157,8 @@ def no_hits_notes(ranking: Ranking, options: dict[str, Any], nothing: str) -> li
         return [] if ranking.notes else [nothing]
     if not options["k"]:
         return ["No hits: -k is 0."]
-    minimum, position = options["min_weight"], options["offset"] + 1
-    note = f"No hits: of {ranking.n_candidates:,} candidates none from position {position:,} on"
-    return [f"{note} has a weight of {minimum:g} or more." if minimum else f"{note}."]
+    position = options["offset"] + 1
+    return [f"No hits: of {ranking.n_candidates:,} candidates none from position {position:,} on."]
 
 
 def ranking_table(rows: list[dict[str, Any]], ranking: Ranking, full: bool = False) -> str:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 # Options that do not go with --all-users.
 ONE_USER_ONLY = (
     "user", "strict_user", "likes", "ratings", "without", "exclude", "explain", "diversity",
-    "temperature", "offset", "min_weight", "distinct",
+    "temperature", "offset", "distinct",
 )  # fmt: skip
 SPELLED = {"likes": "like", "ratings": "rate"}
 # The id of a query, its hits as rows, and its ranking.
@@ -212,13 +212,9 @@ def recommend(all_users: bool, only: Path | None, output: Output, **options: Any
             raise click.UsageError("name a file for all users, such as: -o recs.parquet")
     elif options["user"] is None and not (options["likes"] or options["ratings"]):
         raise click.UsageError("name a user with --user, or something they like with --like")
-    from qkvsearch.search.candidates import listed_positions
-
     run = settings()
     engine = run.open()
     ids = None if only is None else _ids(only)
-    if ids is not None:
-        run.notes(listed_positions(engine.catalog, ids)[1])
     if all_users:
         _recommend_all(run, engine, output, only=ids, **options)
         return

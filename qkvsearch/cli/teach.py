@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from qkvsearch.cli.context import command
-from qkvsearch.cli.render import Output, document_options
+from qkvsearch.cli.render import Output, document_options, to_json
 from qkvsearch.errors import QkvError
 
 if TYPE_CHECKING:
@@ -173,8 +174,55 @@ def _outline(request: Request, output: Output) -> None:
 # --- lessons ---
 
 
+def _forms(
+    lessons: Sequence[Lesson],
+    quizzes: bool,
+    *,
+    is_step: bool,
+    is_array: bool,
+    instructor: bool = False,
+) -> dict[str, Callable[[], str]]:
+    """Return by format the function that makes the text. is_step: whether it is a single step.
+
+    instructor: the instructor's edition, as Markdown alone. is_array: JSON is an array of the
+    lessons, else the first one's object.
+    """
+
+    from qkvsearch.cli.lesson.quizzing import printed
+    from qkvsearch.cli.lesson.view import heading, step_blocks
+    from qkvsearch.lessons.exports.document import to_document
+    from qkvsearch.lessons.exports.markdown import to_instructors_edition, to_markdown
+    from qkvsearch.lessons.exports.notebook import to_notebook
+    from qkvsearch.lessons.exports.page import to_page
+
+    if instructor:
+        edition = partial(to_instructors_edition, lessons)
+        return {"table": edition, "markdown": edition}
+
+    def as_json() -> str:
+        documents = [to_document(lesson, quizzes) for lesson in lessons]
+        return to_json(documents if is_array else documents[0])
+
+    def blocks() -> Iterator[str]:
+        for lesson in lessons:
+            explained: set[str] = set()
+            yield heading(lesson)
+            for index in range(len(lesson.steps)):
+                yield from (text for _, text in step_blocks(lesson, index, explained))
+            if quizzes and lesson.quizzes:
+                yield printed(lesson.quizzes)
+
+    by_format = {
+        "table": lambda: "\n".join(blocks()),
+        "json": as_json,
+        "markdown": lambda: to_markdown(lessons, quizzes),
+        "html": lambda: to_page(lessons, quizzes),
+    }
+    # A notebook's cells go on with what the steps before computed.
+    return by_format if is_step else {**by_format, "ipynb": lambda: to_notebook(lessons, quizzes)}
+
+
 def _lessons(request: Request, given: Given, output: Output) -> None:
-    from qkvsearch.cli.lesson.forms import forms
     from qkvsearch.cli.lesson.reading import is_interactive, read, remember
     from qkvsearch.lessons import COURSE_LESSONS, lesson
 
@@ -189,7 +237,7 @@ def _lessons(request: Request, given: Given, output: Output) -> None:
         raise click.UsageError("--save asks questions: use it at a terminal, as text")
     lessons = list(computed)
     output.write_document(
-        forms(
+        _forms(
             lessons,
             quizzes,
             is_step=not is_whole,

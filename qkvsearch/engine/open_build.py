@@ -26,6 +26,7 @@ from qkvsearch.search.candidates import (
     groups_of,
     head_names,
     id_list,
+    listed_positions,
     n_ranked,
     named_once,
     positions_of,
@@ -158,7 +159,6 @@ class OpenBuild:
         fields: str | Iterable[str] = (),
         distinct: str | None = None,
         offset: int = 0,
-        min_weight: float = 0.0,
         temperature: float | None = None,
         prefix: bool = False,
         facets: str | Iterable[str] = (),
@@ -182,7 +182,6 @@ class OpenBuild:
         fields: columns to show with each hit.
         distinct: a column; only the best hit of each value of it, the whole cell, is listed, and
             every item with an empty cell. Weights and facets are those of all items.
-        min_weight: leave out hits with less weight.
         temperature: of the softmax; by default one standard deviation of the scores.
         prefix: the user is still typing the last word.
         facets: columns whose values are counted among all matching items.
@@ -195,7 +194,7 @@ class OpenBuild:
         changed in the query or not read, and that nothing answers it. Raises `QkvError` for a head,
         a user or `where` that cannot be used.
         """
-        check(k=k, offset=offset, min_weight=min_weight)
+        check(k=k, offset=offset)
         columns = own_columns(self.catalog, fields)
         facet_columns = own_columns(self.catalog, facets, "facets")
         groups = groups_of(self.catalog, distinct)
@@ -223,8 +222,7 @@ class OpenBuild:
 
         emptying_where = None if where_mask.any() else where
         ranking = ranked(
-            fused, self.catalog.names, k, temperature, mask, emptying_where, offset, min_weight,
-            groups,
+            fused, self.catalog.names, k, temperature, mask, emptying_where, offset, groups,
         )  # fmt: skip
         ranking = with_fields(ranking, self.catalog, columns)
         ranking = self.texts.with_match(ranking, read_query)
@@ -277,7 +275,6 @@ class OpenBuild:
         fields: str | Iterable[str] = (),
         distinct: str | None = None,
         offset: int = 0,
-        min_weight: float = 0.0,
         temperature: float | None = None,
         explain: bool = False,
         because: int | None = None,
@@ -320,7 +317,7 @@ class OpenBuild:
         )
 
         check(k=k, temperature=temperature, damping=damping, diversity=diversity, because=because)
-        check(offset=offset, min_weight=min_weight)
+        check(offset=offset)
         check_model(model, recent)
         columns = own_columns(self.catalog, fields)
         recommender = self.recommender
@@ -330,14 +327,15 @@ class OpenBuild:
         model = POPULAR if is_nobody else model
         excluded, more = positions_of(self.catalog, id_list("exclude", exclude))
         seen_items = () if seen else history.positions
-        mask = candidates(self.catalog, self.n_items, where, [*seen_items, *excluded], only)
+        listed, skipped = listed_positions(self.catalog, only)
+        mask = candidates(self.catalog, self.n_items, where, [*seen_items, *excluded], listed)
         n_needed = n_ranked(k, offset)
         n_pool = pool_size(n_needed, diversity)
         groups = groups_of(self.catalog, distinct)
         item_filter = Filter(mask, n_pool, groups)
         head = recommender.head(history, model, damping, item_filter, head_names(heads))
         pool = ranked(head, self.catalog.names, n_pool, temperature, mask, where, groups=groups)
-        ranking = diverse(pool, self.models, diversity, n_needed).page(offset, min_weight)
+        ranking = diverse(pool, self.models, diversity, n_needed).page(offset)
         ranking = with_fields(ranking, self.catalog, columns)
         ranking = replace(ranking, reasoning=HistoryReasons(history, self.catalog))
         if is_nobody:
@@ -347,7 +345,7 @@ class OpenBuild:
         elif explain:
             ranking = with_reasons(ranking, history, self.catalog, because)
         ranking = with_strength(ranking, history, self.models)
-        return with_facts(ranking, history, self.models).noted([*notes, *more])
+        return with_facts(ranking, history, self.models).noted([*skipped, *notes, *more])
 
     def recommend_all(
         self,
@@ -376,17 +374,19 @@ class OpenBuild:
         The other arguments are those of `recommend`. Raises `QkvError` for an argument that cannot
         be used.
         """
-        from qkvsearch.recommend.batch import BatchRecommendations
+        from qkvsearch.recommend.batch import BatchRecommendations, Exported
 
         check(k=k)
         columns = own_columns(self.catalog, fields)
         recommender = self.recommender
-        mask = candidates(self.catalog, self.n_items, where, only=only)
+        listed, skipped = listed_positions(self.catalog, only)
+        mask = candidates(self.catalog, self.n_items, where, only=listed)
         batch = BatchRecommendations(
             recommender, min(k, self.n_items), mask, seen, recent, damping, model, columns, raw,
             head_names(heads),
         )  # fmt: skip
-        return batch.write(Path(path), format, progress)
+        users, notes = batch.write(Path(path), format, progress)
+        return Exported(users, [*skipped, *notes])
 
     @query_lock()
     @one_blas_thread()
@@ -400,7 +400,6 @@ class OpenBuild:
         fields: str | Iterable[str] = (),
         distinct: str | None = None,
         offset: int = 0,
-        min_weight: float = 0.0,
         temperature: float | None = None,
     ) -> Ranking:
         """Rank the neighbours of an item, by its users and its texts; of several items, by the mean
@@ -409,7 +408,7 @@ class OpenBuild:
         """
         from qkvsearch.recommend.similar import NeighbourReasons, Neighbours
 
-        check(k=k, offset=offset, min_weight=min_weight)
+        check(k=k, offset=offset)
         columns = own_columns(self.catalog, fields)
         positions, notes = named_once(self.catalog, id_list("items", items))
         excluded, more = positions_of(self.catalog, id_list("exclude", exclude))
@@ -418,7 +417,7 @@ class OpenBuild:
         item_filter = Filter(mask, n_ranked(k, offset), groups)
         ranking = ranked(
             Neighbours(self.texts, positions).fused(item_filter), self.catalog.names, k,
-            temperature, mask, where, offset, min_weight, groups,
+            temperature, mask, where, offset, groups,
         )  # fmt: skip
         reasoning = NeighbourReasons(self.texts, self.histories, positions)
         ranking = replace(ranking, reasoning=reasoning).noted([*notes, *more])

@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -28,6 +29,7 @@ from qkvsearch.search.candidates import id_list, positions_of
 from qkvsearch.search.listing import Listing
 from qkvsearch.storage import StoredCatalog, Workspace
 from qkvsearch.storage.records import NewRecord, Origin
+from qkvsearch.storage.records.database import AlreadyRecordedError
 
 # What a file alone needs is imported by `record_file`: pandas is slow to import.
 if TYPE_CHECKING:
@@ -69,26 +71,30 @@ class Recording:
         except (ImportError, KeyError, OSError):  # a user without a name
             return f"local:{os.getuid()}"
 
-    def record(self, new_rows: Iterable[NewRow]) -> Listing:
+    def record(self, new_rows: Iterable[NewRow], key: str | None = None) -> Listing:
         """Record interactions: all of them or, where one is wrong, none. Raises `QkvError` for an
         unknown item, or a wrong id or value.
-        """
-        return self.write(*self._checked(new_rows))
 
-    def listed_again(self, new_rows: Sequence[NewRow], batch: int) -> Listing:
-        """Return what `record` returned for these rows when they were recorded. Raises
-        `QkvError` where the batch, or a part of it, or an item is not there any more.
+        key: of a request. As long as what came with it first is recorded, the same rows are not
+        recorded again but returned, and other rows raise `QkvError`.
         """
-        rows, notes = self._checked(new_rows)
-        there = "SELECT count(*) FROM recorded WHERE number BETWEEN ?1 AND ?2 AND batch = ?1"
-        if self.workspace.records.rows(there, batch, batch + len(rows) - 1) != [(len(rows),)]:
-            raise QkvError(f"batch {batch} is not there any more")
-        return _in_batch(self.listed(rows, notes), batch)
-
-    def _checked(self, new_rows: Iterable[NewRow]) -> tuple[list[NewRecord], list[str]]:
         checked = [self._row(*row) for row in new_rows]
-        notes = dict.fromkeys(note for _, note in checked if note)
-        return [row for row, _ in checked], [*notes]
+        rows, notes = [row for row, _ in checked], [*{note: None for _, note in checked if note}]
+        if key is None:
+            return self.write(rows, notes)
+        try:
+            return self.write(rows, notes, content=f"key {sha256(key.encode()).hexdigest()}")
+        except AlreadyRecordedError as error:
+            columns = "SELECT user, item, rating, weight FROM recorded"
+            stored = self.workspace.records.rows(
+                f"{columns} WHERE batch = ? ORDER BY number", error.batch
+            )
+            if stored != [row[:4] for row in rows]:
+                raise QkvError(
+                    f"this key came with other interactions, batch {error.batch}; new ones need a "
+                    "new key"
+                ) from None
+            return _in_batch(self.listed(rows, notes), error.batch)
 
     def _row(
         self, user: Any, item: Any, rating: float | None, weight: float | None
@@ -105,7 +111,7 @@ class Recording:
         self, rows: Sequence[NewRecord], notes: Sequence[str] = (), **of_file: Any
     ) -> Listing:
         """Write interactions that were checked, all or none, as one batch. of_file: fields of
-        `Origin`. Raises `WorkspaceError`, and `QkvError` where the file was recorded before.
+        `Origin`. Raises `WorkspaceError`, and `AlreadyRecordedError` for content recorded before.
         """
         histories = self.histories
         listing = self.listed(rows, notes)  # before the write: nothing can fail after it

@@ -144,13 +144,9 @@ class Ranking(Sequence[Hit]):
         hits = list(map(Hit._make, zip(*fields.values(), strict=True))) if self.hits else []
         return replace(self, hits=hits, annotations=[*self.annotations, *columns])
 
-    def page(self, offset: int, min_weight: float) -> Ranking:
-        """Return the ranking from `offset` on, without hits of less weight. The ranks stay."""
-        rows = [i for i, hit in enumerate(self.hits) if i >= offset and hit.weight >= min_weight]
-        if len(rows) == len(self.hits):
-            return self
-        hits = [self.hits[i] for i in rows]
-        return replace(self, hits=hits, positions=self.positions[np.array(rows, dtype=np.int64)])
+    def page(self, offset: int) -> Ranking:
+        """Return the ranking from `offset` on. The ranks stay."""
+        return replace(self, hits=self.hits[offset:], positions=self.positions[offset:])
 
     def noted(self, notes: Sequence[str]) -> Ranking:
         """Return the ranking with more notes in front."""

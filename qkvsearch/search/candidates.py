@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -28,25 +28,29 @@ def candidates(
     n_items: int,
     where: Where | None = None,
     excluded: Any = (),
-    only: Iterable[Id] | None = None,
+    only: Sequence[int] | None = None,
 ) -> np.ndarray:
-    """Return a bool mask (n_items,), True where an item may be ranked. Raises `QkvError`.
-
-    excluded: row numbers. only: names, as `listed_positions` reads it.
+    """Return a bool mask (n_items,), True where an item may be ranked. excluded, only: row numbers.
+    Raises `QkvError`.
     """
     mask = exclusion_mask(n_items, excluded) if len(excluded) else np.ones(n_items, dtype=bool)
     if only is not None:
-        mask &= ~exclusion_mask(n_items, listed_positions(catalog, only)[0])
+        mask &= ~exclusion_mask(n_items, only)
     if where is None:
         return mask
     with released():  # what a condition compares may take seconds
         return mask & catalog.mask(where)
 
 
-def listed_positions(catalog: StoredCatalog, only: Iterable[Id]) -> tuple[list[int], list[str]]:
-    """Return the row numbers of items by id or `title:…`, and notes on names that are skipped as
-    unknown and on ids that are titles as well. Raises `QkvError` where all are unknown.
+def listed_positions(
+    catalog: StoredCatalog, only: Iterable[Id] | None
+) -> tuple[list[int] | None, list[str]]:
+    """Return the row numbers of items by id or `title:…`, None for None, and notes on names that
+    are skipped as unknown and on ids that are titles as well. Raises `QkvError` where all are
+    unknown.
     """
+    if only is None:
+        return None, []
     ids, names = catalog.ids("items"), id_list("only", only)
     rows = {name: _listed(catalog, ids, name) for name in dict.fromkeys(names)}
     unknown = [id_text(name) for name in names if rows[name] < 0]
@@ -85,11 +89,9 @@ def ranked(
     mask: np.ndarray,
     where: Where | None = None,
     offset: int = 0,
-    min_weight: float = 0.0,
     groups: np.ndarray | None = None,
 ) -> Ranking:
-    """Return the k best items of the mask after `offset`, with their ids and titles, without those
-    whose weight is below `min_weight`.
+    """Return the k best items of the mask after `offset`, with their ids and titles.
 
     where: the condition in the mask; a note says where it leaves no item. groups: as `rank` has
     them. Raises `QkvError`.
@@ -100,7 +102,7 @@ def ranked(
     )
     if where is not None and not mask.any():
         return replace(ranking, notes=["No hits: `where` leaves no item to rank."])
-    return ranking.page(0, min_weight)
+    return ranking
 
 
 def groups_of(catalog: StoredCatalog, distinct: str | None) -> np.ndarray | None:

@@ -82,9 +82,6 @@ OPTIONS = {
         "List only the best hit for each value of this column, such as family. Items with an empty "
         "cell all stay.",
     ),
-    "min_weight": Option(
-        float, "Only hits with at least this weight, from 0 to 1.", 0.0, minimum=0, maximum=1
-    ),
     "temperature": Option(
         float,
         "Divides the scores before the softmax: the lower, the more weight on the first. By "

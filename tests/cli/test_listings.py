@@ -121,17 +121,6 @@ def test_beyond_the_last_hit_that_is_said(qkv, goods):
     assert "No hits: of 30 candidates none from position 501 on." in answer.stderr
 
 
-def test_hits_of_little_weight_can_be_left_out(qkv, goods):
-    ask = (*goods, "search", "red tent 3", "-k", 30, "--format", "json")
-    whole = qkv(*ask).json()
-    least = whole[4]["weight"]
-    kept = qkv(*ask, "--min-weight", least).json()
-    assert kept == [row for row in whole if row["weight"] >= least]
-    assert 0 < len(kept) < len(whole)
-    answer = qkv(*ask, "--min-weight", 1)
-    assert "a weight of 1 or more" in answer.stderr
-
-
 # --- listings ---
 
 

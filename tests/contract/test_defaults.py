@@ -52,7 +52,7 @@ BASELINES = {
 ENGINE = {
     "search": {
         "k": 10, "heads": None, "user": None, "strict_user": False,
-        "where": None, "fields": (), "distinct": None, "offset": 0, "min_weight": 0.0,
+        "where": None, "fields": (), "distinct": None, "offset": 0,
         "temperature": None, "prefix": False, "facets": (),
         "snippet": False, "explain": False, "anyway": False,
     },
@@ -60,7 +60,7 @@ ENGINE = {
         "user": None, "strict_user": False, "likes": (), "ratings": None, "without": (),
         "exclude": (), "k": 10, "where": None, "only": None, "seen": False,
         "model": "preferences", "heads": None, "recent": None, "damping": 0.0, "diversity": 0.0,
-        "fields": (), "distinct": None, "offset": 0, "min_weight": 0.0, "temperature": None,
+        "fields": (), "distinct": None, "offset": 0, "temperature": None,
         "explain": False, "because": None,
     },
     "recommend_all": {
@@ -70,7 +70,7 @@ ENGINE = {
     },
     "similar": {
         "exclude": (), "k": 10, "where": None, "fields": (), "distinct": None, "offset": 0,
-        "min_weight": 0.0, "temperature": None,
+        "temperature": None,
     },
     "history": {"k": None, "offset": 0},
     "records": {"user": None, "k": None, "offset": 0},

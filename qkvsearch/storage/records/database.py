@@ -52,6 +52,14 @@ DAMAGED = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _in_use: WeakValueDictionary[tuple[str, str], RecordsDatabase] = WeakValueDictionary()
 
 
+class AlreadyRecordedError(QkvError):
+    """The same content, or the same key of a request, is recorded as `batch`."""
+
+    def __init__(self, message: str, batch: int) -> None:
+        self.batch = batch
+        super().__init__(message)
+
+
 class RecordsDatabase:
     """The records of one workspace, one object for all readers and writers in this process."""
 
@@ -92,8 +100,8 @@ class RecordsDatabase:
         learned: int = 0,
     ) -> list[Record]:
         """Write interactions, all or none, to the disk, and return their records. One `undo`
-        deletes them together. Raises `WorkspaceError`, and `QkvError` where the same content is
-        recorded already.
+        deletes them together. Raises `WorkspaceError`, and `AlreadyRecordedError` for content that
+        is recorded already.
 
         The present time is a later one if the clock was set back: after the time `after`, and not
         before the last record. learned: number of the last record that a build learned from. New
@@ -393,13 +401,14 @@ class RecordsDatabase:
 
 
 def _require_new(db: sqlite3.Connection, origin: Origin) -> None:
-    """Raise `QkvError` where the content of a file is recorded already, unless `again`."""
+    """Raise `AlreadyRecordedError` where the content is recorded already, unless `again`."""
     same = "SELECT batch, recorded FROM recorded WHERE content = ? ORDER BY number DESC LIMIT 1"
     batches = [] if origin.again else db.execute(same, (origin.content,)).fetchall()
     for batch, moment in batches:
-        raise QkvError(
+        raise AlreadyRecordedError(
             f"{origin.file}: the same content was recorded as batch {batch} on "
-            f"{readable_time(moment)} (UTC); to record it once more: `again`"
+            f"{readable_time(moment)} (UTC); to record it once more: `again`",
+            batch,
         )
 
 

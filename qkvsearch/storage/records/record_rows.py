@@ -39,8 +39,8 @@ class NewRecord(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """Where a batch comes from. client: who recorded it. content: the hash of a file, which is not
-    recorded a second time unless `again`. file: its name.
+    """Where a batch comes from. client: who recorded it. content: the hash of a file, or of the key
+    of a request, which is not recorded a second time unless `again`. file: its name.
     """
 
     client: str

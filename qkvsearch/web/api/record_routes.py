@@ -24,7 +24,6 @@ from qkvsearch.web.api.request_parameters import (
     UserPath,
 )
 from qkvsearch.web.api.responses import RequestService, Rows, as_json, described_by, listing_fields
-from qkvsearch.web.idempotency import IdempotencyKeys
 from qkvsearch.web.problems import Problem
 
 router = APIRouter()
@@ -85,9 +84,8 @@ Key = Annotated[
     Header(
         min_length=1,
         max_length=200,
-        description="A request that repeats a key and its body records nothing more while the "
-        "server runs. It gets the same answer as long as the records exist, and then a 409. With "
-        "another body the key is refused.",
+        description="A request that repeats a key and its body records nothing more, and gets the "
+        "same answer, as long as what it recorded exists. With another body the key is refused.",
     ),
 ]
 
@@ -142,14 +140,7 @@ async def record(
     rows = [(row.user, row.item, row.rating, row.weight) for row in interactions]
 
     def do(engine: Engine) -> Any:
-        recording = _recording(engine)
-        keys = IdempotencyKeys(service.settings.shared, service.settings.seconds / 2)
-        return keys.run_once(
-            idempotency_key,
-            rows,
-            lambda: _fields(recording.record(rows)),
-            lambda batch: _fields(recording.listed_again(rows, batch)),
-        )
+        return _fields(_recording(engine).record(rows, idempotency_key))
 
     return as_json(await service.ask(do))
 

@@ -94,7 +94,6 @@ class RankingParameters(Parameters):
     fields: Fields = ""
     distinct: Text | None = option("distinct")
     offset: Offset = 0
-    min_weight: float = option("min_weight")
     temperature: float | None = option("temperature", le=1e9)
     explain: Annotated[
         Flag, Field(description="Each score's parts, which add up to it, and reasons in words.")
