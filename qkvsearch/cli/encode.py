@@ -44,9 +44,6 @@ MAX_COMPONENTS = 4
 @click.option("--layer", type=int, help="A transformer's layer, from 0.  [default: the last]")
 @click.option("--head", type=int, help="A head of the layer, from 0.  [default: their mean]")
 @click.option(
-    "--focus", metavar="WORD", help="Show what this word attends to, and in which head most."
-)
-@click.option(
     "--encoder",
     help="minilm, static or a model's folder.  [default: the workspace's encoder; without a "
     "workspace, the best one that is installed]",
@@ -57,7 +54,6 @@ def attend(
     mask: str,
     layer: int | None,
     head: int | None,
-    focus: str | None,
     encoder: str | None,
     output: Output,
 ) -> None:
@@ -65,23 +61,24 @@ def attend(
 
     A row is the word that attends, and its weights add up to 100 %. An encoder learned from the
     catalog leaves out stop words and unknown words; a transformer cuts words into pieces, marked
-    ##, and has layers and heads to choose from. --focus adds up the weights of a word's pieces.
+    ##, and has layers and heads to choose from.
 
     \b
     Examples:
       qkvsearch attend "the bank of the river"
       qkvsearch attend "deep learning with attention <PAD>" --mask padding
       qkvsearch attend "it was too tired" --encoder minilm --layer 5 --head 3
-      qkvsearch attend "the dog ran as it was late" --encoder minilm --focus it
     """
+    from qkvsearch.cli.heatmap import heat_map
+
     run = settings()
     sentence = sys.stdin.read(QUERY.value + 1) if text == ("-",) else " ".join(text)
     reading = _encoder(run, encoder).attend(sentence, mask)
     _note_left_out(run, reading)
-    if focus is None:
-        _write_map(reading, layer, head, output)
-    else:
-        _write_focus(reading, focus, layer, head, output)
+    map_ = reading.map(layer, head)
+    records = map_.to_records() if output.format != "table" else []
+    fields = (*WEIGHT_FIELDS, *HEAD_FIELDS) if reading.has_layers else WEIGHT_FIELDS
+    output.write(records, lambda: heat_map(map_), fields)
 
 
 def _encoder(run: CommandContext, name: str | None) -> Any:
@@ -107,29 +104,6 @@ def _note_left_out(run: CommandContext, reading: EncodedText) -> None:
     elif reading.left_out:
         why = ", beyond the model's limit" if reading.has_layers else ""
         run.message(f"Left out{why}: {', '.join(reading.left_out)}")
-
-
-def _write_map(reading: EncodedText, layer: int | None, head: int | None, output: Output) -> None:
-    from qkvsearch.cli.heatmap import heat_map
-
-    map_ = reading.map(layer, head)
-    records = map_.to_records() if output.format != "table" else []
-    output.write(records, lambda: heat_map(map_), _fields(reading))
-
-
-def _write_focus(
-    reading: EncodedText, word: str, layer: int | None, head: int | None, output: Output
-) -> None:
-    from qkvsearch.cli.heatmap import focus_table
-    from qkvsearch.text.encoded_text import focus
-
-    result = focus(reading, word, None, layer, head)
-    records = [weight.to_record() for weight in result.attended]
-    output.write(records, lambda: focus_table(result), _fields(reading))
-
-
-def _fields(reading: EncodedText) -> tuple[str, ...]:
-    return (*WEIGHT_FIELDS, *HEAD_FIELDS) if reading.has_layers else WEIGHT_FIELDS
 
 
 @command(short_help="Turn texts into embeddings.")

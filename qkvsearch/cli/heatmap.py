@@ -1,4 +1,4 @@
-"""Attention in the terminal: a heat map, one word's weights."""
+"""Attention in the terminal: a heat map."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from rich.text import Text
 
 from qkvsearch.cli.render import GAP, terminal_width, to_table
 from qkvsearch.terminal import printable
-from qkvsearch.text.encoded_text import AttentionMap, Focus
+from qkvsearch.text.encoded_text import AttentionMap
 
 # Symbols by weight, each step a fifth, so that a map needs no colour.
 SHADES = " ░▒▓█"
@@ -16,9 +16,6 @@ HIDDEN = "·"
 CELL = 5
 # Words listed for each word of a text that is too long for a map.
 MAX_WORDS = 4
-# Words listed for one word.
-MAX_ATTENDED = 10
-BAR = 20
 
 
 def heat_map(attention_map: AttentionMap) -> str:
@@ -35,27 +32,6 @@ def heat_map(attention_map: AttentionMap) -> str:
         rows = [[token, *map(_cell, weights, visible)] for token, weights, visible in cells]
         return to_table(columns, rows, caption)
     return _most_attended(attention_map)
-
-
-def focus_table(focus: Focus) -> str:
-    """Return what a word attends to most, with the heads, and its weights in the chosen head."""
-    selected = focus.selected
-    in_layers = selected.layer is not None
-    columns = [(f"{selected.query} attends to", "left"), ("weight", "right")]
-    if in_layers:
-        columns += [("layer", "right"), ("head", "right")]
-    rows = [
-        [pair.key, f"{pair.weight:.1%}", *((pair.layer, pair.head) if in_layers else ())]
-        for pair in focus.attended[:MAX_ATTENDED]
-    ]
-    caption = "maximum over heads; layers and heads count from 0" if in_layers else ""
-    listed = to_table(columns, rows, caption)
-    if not in_layers:
-        return listed
-    weights = zip(focus.words, focus.row, strict=True)
-    bars = [[word, f"{weight:.1%}", "█" * round(BAR * weight)] for word, weight in weights]
-    heading = f"{selected.query} in layer {selected.layer}, head {selected.head}"
-    return f"{listed}\n{to_table([(heading, 'left'), ('weight', 'right'), ('', 'left')], bars)}"
 
 
 def head_name(attention_map: AttentionMap) -> str:

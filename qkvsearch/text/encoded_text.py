@@ -213,36 +213,13 @@ def check_length(n: int) -> None:
 
 
 @dataclass(frozen=True)
-class AttendedWord:
-    """The weight with which one word attends to another; for a transformer, in its strongest head.
-
-    Positions are those of the words' first tokens.
+class Focus:
+    """What one word attends to most: `key`, with this weight; words (m) and row (m,): all weights
+    in the head where that weight is.
     """
 
-    query_position: int
-    query: str
-    key_position: int
     key: str
     weight: float
-    visible: bool
-    layer: int | None
-    head: int | None
-
-    def to_record(self) -> dict[str, Any]:
-        """Return a dictionary as in `AttentionMap.to_records`."""
-        return {name: value for name, value in vars(self).items() if value is not None}
-
-
-@dataclass(frozen=True)
-class Focus:
-    """What one word attends to.
-
-    attended: the words, strongest first; selected: the requested one, or else the first; words (m)
-    and row (m,): all weights in the head of the selected word.
-    """
-
-    attended: list[AttendedWord]
-    selected: AttendedWord
     words: list[str]
     row: np.ndarray
 
@@ -255,61 +232,34 @@ class Comparison:
     cosines: np.ndarray
 
 
-def focus(
-    text: EncodedText,
-    word: str,
-    at: str | None = None,
-    layer: int | None = None,
-    head: int | None = None,
-) -> Focus:
-    """Return what a word attends to, each other word in the head where its weight is largest.
+def focus(text: EncodedText, word: str, at: str | None = None) -> Focus:
+    """Return which other word a word attends to most, in the head where it does so most; or how
+    much it attends to the word `at`.
 
-    By default the word itself, special tokens, punctuation and, if there are others, stop words are
-    left out; the word `at` is always included. layer, head: only these heads count. Raises
-    `QkvError` for words that are not in the text, and if there is nothing else to attend to.
+    The word itself, special tokens, punctuation and, if there are others, stop words are left out.
+    Raises `QkvError` for words that are not in the text, and if there is nothing else to attend to.
 
     >>> from qkvsearch.text.token_encoder import TokenEncoder
     >>> from qkvsearch.text.vocabulary import Vocabulary
     >>> encoder = TokenEncoder(Vocabulary.of(["cat", "dog"]), np.eye(2), np.ones(2))
-    >>> selected = focus(encoder.attend("a dog, a cat"), "dog").selected
-    >>> selected.key, round(selected.weight, 3)
+    >>> attended = focus(encoder.attend("a dog, a cat"), "dog")
+    >>> attended.key, round(attended.weight, 3)
     ('cat', 0.119)
     """
-    i = text.position(word)
-    target = None if at is None else text.position(at)
-    heads = [(0, 0)]
-    if text.has_layers or (layer, head) != (None, None):
-        heads = text.head_indices(layer, head)
-    weights = text.word_weights()
-    rows = np.stack([weights[index][i] for index in heads])
-    first_tokens = np.searchsorted(text.owners, np.arange(len(text.words)))
-    strongest = rows.argmax(axis=0)
-    attended = [
-        AttendedWord(
-            int(first_tokens[i]), text.words[i], int(first_tokens[j]), name,
-            float(rows[strongest[j], j]),
-            bool(text.mask[first_tokens[i], first_tokens[j]]),
-            *(heads[strongest[j]] if text.has_layers else (None, None)),
-        )
-        for j, name in enumerate(text.words)
-        if j == target or (is_word(name) and fold(name) != fold(word))
-    ]  # fmt: skip
-    if not attended:
-        raise QkvError(f"{word!r} has no other word to look at")
-    attended.sort(key=lambda other: -other.weight)
-    target_token = None if target is None else first_tokens[target]
-    # Heads that attend to the previous or next word give all weight to it, even to a stop word.
-    content = [
-        other
-        for other in attended
-        if other.key_position == target_token or fold(other.key) not in stop_words()
-    ]
-    attended = content or attended
-    selected = next(
-        (other for other in attended if other.key_position == target_token), attended[0]
-    )
-    row = rows[heads.index((selected.layer or 0, selected.head or 0))]
-    return Focus(attended, selected, text.words, row)
+    words = text.words
+    rows = text.word_weights()[:, :, text.position(word)].reshape(-1, len(words))
+    if at is not None:
+        key = text.position(at)
+    else:
+        named = [(j, fold(name)) for j, name in enumerate(words) if is_word(name)]
+        others = [(j, name) for j, name in named if name != fold(word)]
+        if not others:
+            raise QkvError(f"{word!r} has no other word to look at")
+        # Heads that attend to the previous or next word give all weight to it, even a stop word.
+        content = [other for other in others if other[1] not in stop_words()]
+        key = max((j for j, _ in content or others), key=lambda j: rows[:, j].max())
+    row = rows[rows[:, key].argmax()]
+    return Focus(words[key], float(row[key]), words, row)
 
 
 def compare(a: EncodedText, b: EncodedText) -> Comparison:

@@ -1,4 +1,4 @@
-"""`attend` with a transformer: maps that fit the window, heads, --focus, mistakes."""
+"""`attend` with a transformer: maps that fit the window, heads, mistakes."""
 
 import csv
 import io
@@ -50,16 +50,6 @@ def test_a_map_has_rows_of_100_percent_or_names_the_largest(attend, monkeypatch)
     assert [line.split()[0] for line in lines[1 : 1 + len(TOKENS)]] == TOKENS
 
 
-def test_focus_lists_words_with_the_head_that_looks_most(attend):
-    rows = attend(TEXT, "--focus", "season", "--format", "json").json()
-    assert {row["key"] for row in rows} == {"deep", "redder", "sea"}
-    assert {row["query"] for row in rows} == {"season"}
-    assert list(rows[0]) == FIELDS
-    shown = attend(TEXT, "--focus", "season").stdout
-    best = rows[0]
-    assert f"season in layer {best['layer']}, head {best['head']}" in shown
-
-
 def test_without_layers_a_head_cannot_be_chosen(qkv, videos_path):
     answer = qkv("-q", "-w", videos_path, "attend", "guitar bass", "--head", 1)
     assert (answer.code, answer.stdout) == (1, "")
@@ -72,7 +62,6 @@ def test_without_layers_a_head_cannot_be_chosen(qkv, videos_path):
     [
         (("--layer", 2), 1, "no layer 2: there are layers 0 to 1"),
         (("--head", "most"), 2, "'most' is not a valid integer"),
-        (("--focus", "seal"), 1, "did you mean sea"),
         (("--encoder", "minlm"), 1, "did you mean minilm"),
     ],
     ids=lambda value: " ".join(map(str, value)) if isinstance(value, tuple) else None,

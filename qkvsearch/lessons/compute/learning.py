@@ -174,7 +174,7 @@ def ask(given: Given) -> Question:
     word = word_to_ask(text)
     focused = focus(text, word, "animal" if given.sentence is None else None)
     kind = "transformer" if text.has_layers else "static"
-    return Question(kind, problem, name, sentence, word, focused.selected.key, model, focused)
+    return Question(kind, problem, name, sentence, word, focused.key, model, focused)
 
 
 def encoder_for(given: Given) -> tuple[str, Any, str]:
