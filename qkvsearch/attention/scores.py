@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-import numpy.typing as npt
+import numpy as np
 
 from qkvsearch.attention.array_api import Array, answer_dtype, as_arrays, beside, cast, namespace
 
@@ -53,9 +53,9 @@ class AdditiveScore:
     array([[0.7616, 1.7256]])
     """
 
-    w_query: npt.ArrayLike
-    w_key: npt.ArrayLike
-    w: npt.ArrayLike
+    w_query: np.typing.ArrayLike
+    w_key: np.typing.ArrayLike
+    w: np.typing.ArrayLike
 
     def __post_init__(self) -> None:
         _, weights = as_arrays(self.w_query, self.w_key, self.w)

@@ -166,7 +166,7 @@ def test_a_condition_asked_again_is_not_run_again_and_nobody_can_change_it(catal
     with pytest.raises(ValueError, match="read-only"):
         first[:] = True
     monkeypatch.setattr(type(catalog), "_compute_mask", lambda *_: pytest.fail("run again"))
-    assert catalog.mask(("year > ?", (1990,), 9)) is first
+    assert catalog.mask(("year > ?", (1990,))) is first
     for other in (("year > ?", [1990.0]), "year > 1990", ("year > ?", [1991])):
         with pytest.raises(pytest.fail.Exception):
             catalog.mask(other)
