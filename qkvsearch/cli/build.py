@@ -16,7 +16,7 @@ from qkvsearch.cli.columns import (
     item_columns,
     log_columns,
 )
-from qkvsearch.cli.context import CommandContext, command, engine_option, settings, wait_option
+from qkvsearch.cli.context import CommandContext, command, settings, wait_option
 from qkvsearch.errors import listed_names, quantity
 
 if TYPE_CHECKING:
@@ -137,7 +137,12 @@ def _parse_scale(
     is_flag=True,
     help="Also train the next-item model (minutes; needs qkvsearch[train]).",
 )
-@engine_option
+@click.option(
+    "--engine",
+    metavar="URL",
+    help="Run on Spark: spark (all cores of this machine) or spark://HOST:PORT, a cluster (needs "
+    "qkvsearch[spark]).  [default: in this process]",
+)
 @wait_option
 def build(
     source: str | None,

@@ -13,7 +13,6 @@ import click
 
 from qkvsearch.cli.columns import columns_of, event_options, file_options, item_columns, log_columns
 from qkvsearch.cli.context import NUMBER, TYPED, command, settings, wait_option
-from qkvsearch.cli.hits import where_options
 from qkvsearch.cli.render import Output, cell_text, output_options, write_listing
 from qkvsearch.errors import quantity
 from qkvsearch.terminal import in_one_line
@@ -100,8 +99,11 @@ def add(file: str | None, interactions: str | None, again: bool, **of_log: Any) 
 
 @command(short_help="Remove items from a workspace without a rebuild.")
 @click.argument("items", metavar="[ITEM]...", nargs=-1)
-@where_options(
-    "Instead of ITEMs: remove all for which this SQL expression over the catalog's columns holds."
+@click.option(
+    "--where",
+    metavar="EXPR",
+    help="Instead of ITEMs: remove all for which this SQL expression over the catalog's columns "
+    "holds.",
 )
 @click.option("--dry-run", is_flag=True, help="Only show what would be removed.")
 @yes_option

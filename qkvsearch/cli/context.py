@@ -41,12 +41,6 @@ RARE = set(
 )
 # A number as users type it.
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.IGNORECASE)
-engine_option = click.option(
-    "--engine",
-    metavar="URL",
-    help="Run on Spark: spark (all cores of this machine) or spark://HOST:PORT, a cluster (needs "
-    "qkvsearch[spark]).  [default: in this process]",
-)
 
 
 class Command(click.Command):

@@ -34,8 +34,7 @@ MAX_FIELD = 24
 # Indentation of the lines below a hit.
 INDENT = 3
 OPTION = "--explain"
-# The key of Click's `meta` with the time limit of --where.
-# The same for --weights.
+# The key of Click's `meta` for --weights.
 WEIGHTS = "qkvsearch.weights"
 # In plain words, or every component of a score.
 PLAIN, FULL = LEVELS = ("plain", "full")
@@ -96,12 +95,7 @@ fields_option = question_option("fields", metavar="NAMES", default="")
 offset_option = question_option("offset", metavar="N", default=0)
 
 
-def where_options(text: str) -> Decorator:
-    """Add `--where` with this help text."""
-    return click.option("--where", metavar="EXPR", help=text)
-
-
-where_option = where_options(OPTIONS["where"].help)
+where_option = click.option("--where", metavar="EXPR", help=OPTIONS["where"].help)
 
 
 # The options that all rankings share, and the output options.

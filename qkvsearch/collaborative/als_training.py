@@ -125,7 +125,7 @@ def add_errors(
             s2 += y2[j] * x[j]
             s3 += y3[j] * x[j]
             squares[j] += y0[j] * y0[j] + y1[j] * y1[j] + y2[j] * y2[j] + y3[j] * y3[j]
-        # Padding has errors, too, which its rows of zeros are multiplied by.
+        # Padding rows get errors too, but are zero, so that they add nothing.
         e0 = sqrt_confidence(confidences, first + k) - s0
         e1 = sqrt_confidence(confidences, first + k + 1) - s1
         e2 = sqrt_confidence(confidences, first + k + 2) - s2

@@ -344,11 +344,8 @@ def _invert(matrix: np.ndarray) -> None:
         raise DataError("EASE^R cannot be solved: the confidences are too far apart")
     if not np.shares_memory(inverse, matrix):
         matrix[...] = inverse.T
-    for span in spans(len(matrix)):  # copy the upper triangle to the lower one
-        rest = slice(span.stop, None)
-        matrix[rest, span] = matrix[span, rest].T
-        square = np.triu(matrix[span, span])
-        matrix[span, span] = square + np.triu(square, 1).T
+    for row in range(1, len(matrix)):  # copy the upper triangle to the lower one
+        matrix[row, :row] = matrix[:row, row]
 
 
 def _unless_empty(scores: np.ndarray, histories: csr_matrix) -> np.ndarray:

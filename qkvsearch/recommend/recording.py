@@ -30,6 +30,7 @@ from qkvsearch.search.listing import Listing
 from qkvsearch.storage import StoredCatalog, Workspace
 from qkvsearch.storage.records import NewRecord, Origin
 from qkvsearch.storage.records.database import AlreadyRecordedError
+from qkvsearch.storage.records.record_rows import RECORD, Record
 
 # What a file alone needs is imported by `record_file`: pandas is slow to import.
 if TYPE_CHECKING:
@@ -75,26 +76,34 @@ class Recording:
         """Record interactions: all of them or, where one is wrong, none. Raises `QkvError` for an
         unknown item, or a wrong id or value.
 
-        key: of a request. As long as what came with it first is recorded, the same rows are not
-        recorded again but returned, and other rows raise `QkvError`.
+        key: of a request. What came with it first is not recorded again, but returned, as long as
+        it is recorded; other interactions with the same key raise `QkvError`.
         """
+        new_rows = list(new_rows)
+        content = "" if key is None else _request_content(key, new_rows)
+        if content and (stored := self._recorded(content)):
+            return stored
         checked = [self._row(*row) for row in new_rows]
-        rows, notes = [row for row, _ in checked], [*{note: None for _, note in checked if note}]
-        if key is None:
-            return self.write(rows, notes)
+        notes = dict.fromkeys(note for _, note in checked if note)
         try:
-            return self.write(rows, notes, content=f"key {sha256(key.encode()).hexdigest()}")
-        except AlreadyRecordedError as error:
-            columns = "SELECT user, item, rating, weight FROM recorded"
-            stored = self.workspace.records.rows(
-                f"{columns} WHERE batch = ? ORDER BY number", error.batch
+            return self.write([row for row, _ in checked], [*notes], content=content or None)
+        except AlreadyRecordedError:  # by a request at the same time
+            return self._recorded(content) or self.record(new_rows, key)
+
+    def _recorded(self, content: str) -> Listing | None:
+        """Return what is recorded with the key in `content`. Raises `QkvError` for another one."""
+        of_key = f"SELECT {RECORD} FROM recorded WHERE content LIKE ? ORDER BY number"
+        rows = self.workspace.records.rows(of_key, f"{content.partition(':')[0]}:%")
+        if not rows:
+            return None
+        records = [Record(*row) for row in rows]
+        if records[0].content != content:
+            raise QkvError(
+                f"this key came with other interactions, batch {records[0].batch}; new ones need "
+                "a new key"
             )
-            if stored != [row[:4] for row in rows]:
-                raise QkvError(
-                    f"this key came with other interactions, batch {error.batch}; new ones need a "
-                    "new key"
-                ) from None
-            return _in_batch(self.listed(rows, notes), error.batch)
+        listing = self.listed([NewRecord(*record[1:5]) for record in records])
+        return _in_batch(listing, records[0].batch)
 
     def _row(
         self, user: Any, item: Any, rating: float | None, weight: float | None
@@ -212,6 +221,12 @@ class Recording:
             time = None if row.time == NOW else readable_time(row.time)
             cells.append([row.user, id_, title, row.rating, row.weight, time])
         return _listing(RECORDED_NAMES, cells, notes, always=3)
+
+
+def _request_content(key: str, new_rows: Sequence[NewRow]) -> str:
+    """Return hashes of a key and of its request, from which neither can be read or guessed."""
+    request = json.dumps([key, new_rows], default=str)
+    return ":".join(sha256(text.encode()).hexdigest() for text in (key, request))
 
 
 def record_rows(catalog: StoredCatalog, user: Any, k: int | None, offset: int) -> Listing:

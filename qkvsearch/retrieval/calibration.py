@@ -2,7 +2,7 @@
 answers.
 
 The former are sentences in other languages and on other subjects, and words with shuffled letters;
-the latter are judged queries, or passages of a held-out column.
+the latter are queries made of its texts, or its titles.
 """
 
 from __future__ import annotations

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
 
 import numpy as np
 
@@ -108,13 +107,6 @@ def length_weights(fields: Columns, analyzer: Analyzer | None = None) -> np.ndar
 # --- weights from made queries ---
 
 
-class LearnedWeights(NamedTuple):
-    """The weight of each head, adding up to 1, and the queries they were learned from."""
-
-    heads: dict[str, float]
-    answered: list[AnsweredQueries]
-
-
 def learn_weights(
     fields: Columns,
     encoders: Mapping[str, TextEncoder],
@@ -122,9 +114,9 @@ def learn_weights(
     epochs: Mapping[str, int | None] = MappingProxyType({}),
     progress: Callable[[int, int], None] | None = None,
     analyzer: Analyzer | None = None,
-) -> LearnedWeights:
-    """Return `mixed` weights of the prior and those learned from made queries; the prior where no
-    queries can be made.
+) -> tuple[dict[str, float], list[AnsweredQueries]]:
+    """Return `mixed` weights of the prior and those learned from made queries, and these queries;
+    the prior where none can be made.
 
     fields: the text columns, each with one text for each item. encoders: of the dense heads. prior:
     a weight for each head, "lexical" included, which add up to 1. epochs: of the encoders that
@@ -149,7 +141,7 @@ def learn_weights(
         if progress is not None:
             progress(done + 1, len(prior))
     if not made:
-        return LearnedWeights(dict(prior), [])
+        return dict(prior), []
     sets = [
         np.stack([standardized(scored) for scored in of_heads])
         for of_heads in zip(*scores.values(), strict=True)
@@ -159,7 +151,7 @@ def learn_weights(
         AnsweredQueries(m.texts, keys, {name: of[i].max(axis=1) for name, of in scores.items()})
         for i, (m, keys) in enumerate(zip(made, lexical_keys, strict=True))
     ]
-    return LearnedWeights(mixed(prior, weights), answered)
+    return mixed(prior, weights), answered
 
 
 def mixed(prior: Mapping[str, float], learned: Mapping[str, float]) -> dict[str, float]:

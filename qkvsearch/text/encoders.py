@@ -70,10 +70,10 @@ class DenseHead:
     """A dense head, whose encoder is either learned or loaded.
 
     learn(columns, epochs): learn from columns of texts; None for epochs determines the best
-    number. load(choice): load
-    what is installed, or raise `QkvError`. is_weighted: whether token weights are computed from the
-    catalog. second_pass: the weight of late interaction between tokens, in standard deviations, as
-    a share of the head's weight, by `benchmarks/defaults/token_head.py`; 0 for none.
+    number. load(choice): load what is installed, or raise `QkvError`. is_weighted: whether token
+    weights are computed from the catalog. second_pass: the weight of late interaction between
+    tokens, in standard deviations, as a share of the head's weight, by
+    `benchmarks/defaults/token_head.py`; 0 for none.
     """
 
     learn: Callable[[Sequence[AnalyzedTexts], int | None], FittedEncoder] | None = None

@@ -84,6 +84,14 @@ def test_what_is_computed_is_refused_before_it_runs(tmp_path, program):
         read_table(f"{tmp_path}/t.db#items")
 
 
+def test_a_single_table_needs_no_name_beside_views(tmp_path):
+    with closing(sqlite3.connect(tmp_path / "t.db")) as database:
+        database.execute("CREATE TABLE items AS SELECT '1' AS id, 'Tent' AS title")
+        database.execute("CREATE VIEW v AS SELECT * FROM items")
+        database.commit()
+    assert cells(tmp_path / "t.db") == [["1", "Tent"]]
+
+
 def test_a_damaged_database_is_named(shop, tmp_path):
     content = bytearray(Path(shop).read_bytes())
     content[100:4000] = bytes(3900)

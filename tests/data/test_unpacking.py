@@ -48,6 +48,11 @@ def test_a_packed_table_is_read_whatever_its_name(save, suffix):
     assert report.file == "items.csv"
 
 
+def test_a_name_in_capitals_counts_too(save):
+    frame, _ = read_table(save("ITEMS.TSV.GZ", gzip.compress(b"id\ttitle, more\n1\ta, b\n")))
+    assert list(frame) == ["id", "title, more"]
+
+
 def test_two_packed_files_joined_are_one(save):
     path = save("items.csv.gz", PACKED + gzip.compress(b"3;rope\n"))
     assert len(read_table(path)[0]) == 3

@@ -258,6 +258,15 @@ def test_a_folder_is_one_log(tmp_path, engine, subfolder):
     assert_alike(here, there, n_users=10)
 
 
+def test_a_folder_with_files_beside_its_partitions_is_refused(tmp_path, engine):
+    for folder in ("log", "log/day=1"):
+        (tmp_path / folder).mkdir()
+        drawn_log(n=20).to_parquet(tmp_path / folder / "part.parquet")
+    given = {"items": write_items(tmp_path), "interactions": tmp_path / "log"}
+    with pytest.raises(DataError, match="some files are in subfolders such as day=1"):
+        qkv.build(tmp_path / "ws", **given, engine=engine)
+
+
 def table(text, **columns):
     """A log of text cells, and the columns that are named."""
     return pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False), columns

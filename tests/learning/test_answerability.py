@@ -195,7 +195,7 @@ def test_made_queries_are_used_where_heads_were_weighed_by_them():
         for name in ("title", "tag")
     ]
     encoders = {"lsa": fitted_encoder("lsa", fields)}
-    made = learn_weights(fields, encoders, WEIGHTS).answered
+    made = learn_weights(fields, encoders, WEIGHTS)[1]
     assert [len(one.texts) for one in made] == [120, 120]
     assert all(one.keys.n_items == 120 for one in made)
     assert all(set(one.best) == set(WEIGHTS) for one in made)

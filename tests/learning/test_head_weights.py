@@ -64,7 +64,7 @@ def test_heads_that_find_nothing_share_the_weight():
 
 def test_words_keep_their_weight_and_dense_heads_share_the_rest(lsa):
     for lexical in (0.1, 0.5):
-        learned = learn_weights(catalog(), lsa, {"lexical": lexical, "lsa": 1 - lexical}).heads
+        learned = learn_weights(catalog(), lsa, {"lexical": lexical, "lsa": 1 - lexical})[0]
         words = max(lexical, MIN_LEXICAL)
         assert learned == pytest.approx({"lexical": words, "lsa": 1 - words})
     learned = mixed({"lexical": 0.3, "a": 0.6, "b": 0.1}, {"lexical": 0.9, "a": 0.02, "b": 0.08})
@@ -84,7 +84,7 @@ def test_words_keep_their_weight_and_dense_heads_share_the_rest(lsa):
     ids=["short texts", "too few items", "columns that repeat each other", "no words"],
 )
 def test_a_catalog_that_cannot_be_asked_keeps_the_prior(fields):
-    assert learn_weights(fields, {}, PRIOR).heads == PRIOR
+    assert learn_weights(fields, {}, PRIOR) == (PRIOR, [])
 
 
 def test_heads_are_counted_as_they_are_done(lsa):

@@ -99,6 +99,17 @@ def test_no_file_holds_a_key_and_a_key_is_free_after_an_undo(own, films_path, as
     assert record(own, body, "key-of-someone").json()["batch"] == 2
 
 
+def test_a_key_brings_back_neither_an_item_nor_a_deleted_user(own, films_path):
+    both = {"interactions": [{"user": user, "item": "m001"} for user in ("one-new", "two-new")]}
+    assert record(own, both, "k").json()["total"] == 2
+    with Engine(films_path) as engine:  # not by this server
+        engine.forget("one-new")
+        engine.remove(["m001"])
+    (row,) = record(own, both, "k").json()["rows"]
+    assert (row["user"], row["batch"]) == ("two-new", 1)
+    assert met(own, "one-new") == []
+
+
 def test_a_client_undoes_the_batch_that_it_got(own, films_path):
     body = {"interactions": [{"user": "new", "item": item} for item in ("m001", "m003")]}
     batch = record(own, body, "k").json()["batch"]

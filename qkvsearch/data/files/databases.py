@@ -39,11 +39,13 @@ def read_sqlite(file: TableFile) -> Iterator[Piece]:
         if file.start()[18:20] == WAL and not Path(f"{file.path}-wal").exists():
             uri += "&immutable=1"  # or SQLite would leave two files beside it
         with closing(sqlite3.connect(uri, uri=True)) as database:
-            names = database.execute(
-                "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') "
+            kinds = database.execute(
+                "SELECT name, type FROM sqlite_master WHERE type IN ('table', 'view') "
                 "AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name"
-            )
-            table = pick_name(file.fragment, [name for (name,) in names], "table", file.label)
+            ).fetchall()
+            tables = [name for name, kind in kinds if kind == "table"]
+            names = tables if tables and not file.fragment else [name for name, _ in kinds]
+            table = pick_name(file.fragment, names, "table", file.label)
             _refuse_programs(database, table, file.label)
             database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_LETTER_BYTES * CELL.value)
             database.text_factory = lambda text: text.decode(errors="replace")
@@ -62,7 +64,9 @@ def read_sqlite(file: TableFile) -> Iterator[Piece]:
     except (sqlite3.Error, sqlite3.Warning, OverflowError, ValueError) as error:
         if isinstance(error, DataError):
             raise
-        raise DataError(f"{file.label}: {error}") from None
+        long = f": more than {MAX_LETTER_BYTES * CELL.value:,} bytes"
+        is_long = isinstance(error, sqlite3.DataError)
+        raise DataError(f"{file.label}: {error}{long * is_long}") from None
 
 
 def _refuse_programs(database: sqlite3.Connection, table: str, label: str) -> None:

@@ -139,7 +139,8 @@ def _unpack(file: TableFile, stack: ExitStack) -> TableFile | None:
     if start.startswith(GZIP):
         with gzip.open(file.path) as packed:
             path = _copy(_chunks(packed), file, stack)
-        return replace(file, name=file.name.removesuffix(".gz"), path=path)
+        name = file.name[:-3] if file.name.lower().endswith(".gz") else file.name
+        return replace(file, name=name, path=path)
     if start.startswith((ZIP, EMPTY_ZIP)):
         return _from_archive(file, stack)
     return None

@@ -82,7 +82,7 @@ def open_log(spark: SparkSession, path: str) -> LogFile:
 
 def _files(spark: SparkSession, uri: str, path: str) -> tuple[list[str], bool]:
     """Return the URIs of the files that Spark reads, as `_metadata` has them, sorted; and whether
-    they are in subfolders such as `day=1`.
+    they are in subfolders such as `day=1`. Raise `DataError` if only some are.
     """
     jvm: Any = spark._jvm
     root = jvm.org.apache.hadoop.fs.Path(uri)
@@ -90,14 +90,19 @@ def _files(spark: SparkSession, uri: str, path: str) -> tuple[list[str], bool]:
     if not system.exists(root):
         raise DataError(f"{path}: there is no such file")
     start, listing = len(root.toUri().getPath()), system.listFiles(root, True)
-    files, is_partitioned = [], False
+    files, n_partitioned = [], 0
     while listing.hasNext():
         file = listing.next().getPath().toUri()
         names = str(file.getPath())[start:].split("/")
         if not any(name.startswith((".", "_")) for name in names):
             files.append(str(file.toString()).replace("file:///", "file:/", 1))
-            is_partitioned |= any("=" in name for name in names[:-1])
-    return sorted(files), is_partitioned
+            n_partitioned += any("=" in name for name in names[:-1])
+    if 0 < n_partitioned < len(files):
+        raise DataError(
+            f"{path}: some files are in subfolders such as day=1, and others are not: move them, "
+            "since Spark would not read the others"
+        )
+    return sorted(files), n_partitioned > 0
 
 
 def _with_places(spark: SparkSession, table: DataFrame, files: list[str]) -> DataFrame:

@@ -39,6 +39,7 @@ def matching_in_all(
     and if all tables together take too long.
     """
     expression, parameters = _parts(where)
+    limit = TimeLimit()
     try:
         values = bound(parameters)
         # The parser takes longer to import than most questions take to answer.
@@ -47,7 +48,6 @@ def matching_in_all(
 
         plain = numbered(expression)
         used = check_types(read_tree(plain, values), values, columns, cells)
-        limit = TimeLimit()
         return [positions(db, table, used, plain, values, limit) for db, table in tables]
     except (DamagedError, DeadlineError):
         raise

@@ -85,7 +85,8 @@ Key = Annotated[
         min_length=1,
         max_length=200,
         description="A request that repeats a key and its body records nothing more, and gets the "
-        "same answer, as long as what it recorded exists. With another body the key is refused.",
+        "same answer, until what it recorded is undone or erased. With another body the key is "
+        "refused.",
     ),
 ]
 
