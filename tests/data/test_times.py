@@ -119,6 +119,12 @@ def test_seconds_and_milliseconds_in_one_column_are_the_same_times():
     assert "is in part in milliseconds" in notes
 
 
+def test_milliseconds_beside_words_are_brought_to_seconds_too():
+    times, notes = seconds("1709251200000", "1709251201000", "soon")
+    assert times[:2] == [MARCH_1, MARCH_1 + 1]
+    assert "column when is in milliseconds, and was brought to seconds" in notes
+
+
 def test_a_missing_time_is_earlier_than_1950():
     times, notes = seconds("1950-01-02", None, "1980-01-01")
     assert times[1] < times[0] < 0 < times[2]

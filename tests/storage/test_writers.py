@@ -61,6 +61,28 @@ def test_a_damaged_root_is_said_before_any_work(engine, monkeypatch):
         build(path, items=ITEMS, encoder="corpus")
 
 
+def test_a_damaged_manifest_makes_the_build_before_current_again(engine):
+    path, before = engine.workspace.path, engine.snapshot.name
+    engine.remove(["f"])
+    (engine.snapshot.segments[-1].folder / "manifest.json").write_text("{}")
+    done = qkv.repair(path)
+    assert f"and {before} is current again" in done.lost[0]
+    with qkv.open(path) as repaired:
+        assert (repaired.snapshot.name, repaired.n_items) == (before, 6)
+
+
+def test_a_lost_root_is_made_of_the_manifests_in_their_order(engine):
+    for item in "fedc":
+        engine.remove([item])
+    path, current = engine.workspace.path, engine.snapshot.name
+    (path / "root.json").unlink()
+    assert "root.json, from 3 manifests" in qkv.repair(path).rebuilt[0]
+    with qkv.open(path) as repaired:
+        builds = repaired.builds()
+        assert builds[0]["id"] == current == repaired.snapshot.name
+        assert [row["items"] for row in builds] == [2, 2, 3]  # one of them before it was merged
+
+
 def test_who_follows_is_told_of_damage_each_time(engine):
     with qkv.open(engine.workspace.path, follow=True) as follower:
         assert follower.n_items == 6
