@@ -149,7 +149,12 @@ class TestEveryHelp:
         assert [option.name for option in options if not option.help] == []
 
 
-@pytest.mark.parametrize("name", CALLS)
+def with_slow_ones(names):
+    """Tuning takes a second or two a call."""
+    return [pytest.param(n, marks=pytest.mark.slow) if n == "tune" else n for n in names]
+
+
+@pytest.mark.parametrize("name", with_slow_ones(CALLS))
 class TestEveryCall:
     def test_results_are_on_stdout_and_talk_on_stderr_but_if_quiet(self, qkv, shopkeeper, name):
         quiet, loud = qkv("-q", *CALLS[name]), qkv(*CALLS[name])
@@ -172,7 +177,7 @@ def rows_of_markdown(text):
     return [dict(zip(lines[0], line, strict=True)) for line in lines[2:]]
 
 
-@pytest.mark.parametrize("name", LISTING)
+@pytest.mark.parametrize("name", with_slow_ones(LISTING))
 class TestEveryListing:
     def test_every_format_parses_and_holds_as_many_rows(self, qkv, shopkeeper, name):
         texts = {form: qkv(*CALLS[name], "--format", form).stdout for form in FORMATS}
@@ -268,10 +273,9 @@ def test_every_command_works_through_a_pipe_without_escapes_at_80_columns(shopke
         assert [line for line in result.splitlines() if len(line) > 80] == [], name
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals to ask")
-@pytest.mark.parametrize(
-    "no_color", ["1", pytest.param(None, marks=pytest.mark.slow)], ids=["NO_COLOR", "colours"]
-)
+@pytest.mark.parametrize("no_color", ["1", None], ids=["NO_COLOR", "colours"])
 def test_every_command_respects_no_color_on_a_terminal_of_80_columns(shopkeeper, no_color):
     # The others are bold and dim at most.
     coloured = {"attend"}

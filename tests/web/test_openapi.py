@@ -44,12 +44,6 @@ def asked_by_address(app):
 schema = schemathesis.pytest.from_fixture("described")
 
 
-@schema.parametrize()
-@settings(max_examples=2, **ASKED)
-def test_every_answer_is_as_described(case):
-    case.call_and_validate(excluded_checks=LEFT_OUT)
-
-
 @pytest.mark.slow
 @schema.parametrize()
 @settings(max_examples=300, **ASKED)
