@@ -102,8 +102,7 @@ def add(file: str | None, interactions: str | None, again: bool, **of_log: Any) 
 @click.option(
     "--where",
     metavar="EXPR",
-    help="Instead of ITEMs: remove all for which this SQL expression over the catalog's columns "
-    "holds.",
+    help="Instead of ITEMs: remove all for which this SQL expression over the columns holds.",
 )
 @click.option("--dry-run", is_flag=True, help="Only show what would be removed.")
 @yes_option

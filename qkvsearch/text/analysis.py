@@ -144,7 +144,7 @@ class Analyzer:
 
     def tokens(self, text: str) -> list[Token]:
         """Return all words in order. A single CJK character is a word; a longer run is pairs."""
-        if len(text) > MAX_CACHED_TEXT or HAS_CJK(text):
+        if len(text) > MAX_CACHED_TEXT or (not text.isascii() and HAS_CJK(text)):
             return list(_recent_tokens(text, self.language))
         return list(_cached_tokens(text, self.language))
 

@@ -46,6 +46,11 @@ class TokenEncoder(TableEncoder):
         terms = self.vocabulary.terms
         return {"terms": terms, "vectors": self.vectors, "weights": self.weights}
 
+    def encode(self, text: str) -> LabelledVectors:
+        """Return the parts of `read` alone, which takes half the time."""
+        tokens = self.meaningful_tokens(text)
+        return self._parts(tokens, self._rows(tokens))
+
     def read(self, text: str) -> EncodedQuery:
         """Return one labelled vector for each known word, which add up to length 1, and the vectors
         of all known words in reading order, without those that are zero.
@@ -111,10 +116,6 @@ class TokenEncoder(TableEncoder):
             return tokens
         resolved = resolve_code(tokens, lambda term: self.vocabulary.row(term) >= 0)
         return [token for token in resolved if not NUMBER(token.term)]
-
-    def terms(self, text: str) -> list[str]:
-        """Return the terms of `meaningful_tokens`."""
-        return [token.term for token in self.meaningful_tokens(text)]
 
     def _rows(self, tokens: Sequence[Token]) -> list[int]:
         """Return the row of each token's term, −1 for unknown ones."""

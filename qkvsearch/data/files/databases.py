@@ -64,9 +64,9 @@ def read_sqlite(file: TableFile) -> Iterator[Piece]:
     except (sqlite3.Error, sqlite3.Warning, OverflowError, ValueError) as error:
         if isinstance(error, DataError):
             raise
-        long = f": more than {MAX_LETTER_BYTES * CELL.value:,} bytes"
         is_long = isinstance(error, sqlite3.DataError)
-        raise DataError(f"{file.label}: {error}{long * is_long}") from None
+        limit = f": more than {MAX_LETTER_BYTES * CELL.value:,} bytes" if is_long else ""
+        raise DataError(f"{file.label}: {error}{limit}") from None
 
 
 def _refuse_programs(database: sqlite3.Connection, table: str, label: str) -> None:
