@@ -58,7 +58,8 @@ def test_an_encoder_reads_its_own_terms(texts, language, known):
     n = len(vocabulary)
     encoder = TokenEncoder(vocabulary, np.eye(n), np.ones(n), Analyzer(language))
     counts = AnalyzedTexts.of(texts, encoder.analyzer).counts_in(vocabulary)
-    expected = counts_in(vocabulary, map(encoder.terms, texts))
+    tokens = map(encoder.meaningful_tokens, texts)
+    expected = counts_in(vocabulary, ([token.term for token in each] for each in tokens))
     assert counts.toarray().tolist() == expected.toarray().tolist()
 
 
