@@ -224,7 +224,7 @@ class Recording:
 
 
 def _request_content(key: str, new_rows: Sequence[NewRow]) -> str:
-    """Return hashes of a key and of its request, from which neither can be read or guessed."""
+    """Return a hash of a key, and one of key and request: to guess a request takes its key."""
     request = json.dumps([key, new_rows], default=str)
     return ":".join(sha256(text.encode()).hexdigest() for text in (key, request))
 

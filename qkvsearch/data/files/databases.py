@@ -32,7 +32,7 @@ MAX_LETTER_BYTES = 4
 def read_sqlite(file: TableFile) -> Iterator[Piece]:
     """Read the named table, or the only one. Raises `DataError`.
 
-    A view, or a column that is computed, is a program of whoever made the file, and is refused.
+    A view, or a column that is computed, is a program by the author of the file, and is refused.
     """
     try:
         uri = f"{file.path.absolute().as_uri()}?mode=ro"

@@ -53,11 +53,7 @@ _in_use: WeakValueDictionary[tuple[str, str], RecordsDatabase] = WeakValueDictio
 
 
 class AlreadyRecordedError(QkvError):
-    """The same content, or the same key of a request, is recorded as `batch`."""
-
-    def __init__(self, message: str, batch: int) -> None:
-        self.batch = batch
-        super().__init__(message)
+    """The same file, or the same request, is recorded already."""
 
 
 class RecordsDatabase:
@@ -407,8 +403,7 @@ def _require_new(db: sqlite3.Connection, origin: Origin) -> None:
     for batch, moment in batches:
         raise AlreadyRecordedError(
             f"{origin.file}: the same content was recorded as batch {batch} on "
-            f"{readable_time(moment)} (UTC); to record it once more: `again`",
-            batch,
+            f"{readable_time(moment)} (UTC); to record it once more: `again`"
         )
 
 
