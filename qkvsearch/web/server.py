@@ -38,6 +38,8 @@ TRUNCATED = (
     "was ended by SIGBUS: a file of the workspace was truncated while it was read; see what is "
     "damaged with qkvsearch info --verify"
 )
+HUNG = "did not answer and was killed"
+KILLED = -getattr(signal, "SIGKILL", signal.SIGTERM)  # what Windows has of it
 REPORT = """
 import sys
 fault = sys.stdin.read()
@@ -168,16 +170,12 @@ class Workers(Multiprocess):
     failed = False
 
     def keep_subprocess_alive(self) -> None:
-        running = []
-        for process in self.processes:
-            if process.exitcode is None:
-                running.append(process)
-            elif process.exitcode != STARTUP_FAILURE:
-                _log_end(process.pid, _end(process.exitcode))
+        before = [(process, process.exitcode) for process in self.processes]
         super().keep_subprocess_alive()
-        for process in running:
-            if process not in self.processes:
-                _log_end(process.pid, "did not answer and was killed")
+        for process, code in before:
+            if process not in self.processes and process.exitcode is not None:
+                is_hung = code is None and process.exitcode == KILLED
+                _log_end(process.pid, HUNG if is_hung else _end(process.exitcode))
         self.failed = any(process.exitcode == STARTUP_FAILURE for process in self.processes)
 
 

@@ -15,9 +15,10 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from uvicorn.supervisors import Multiprocess
 
 import qkvsearch
-from qkvsearch.web.server import shared_folder
+from qkvsearch.web.server import KILLED, Workers, shared_folder
 from qkvsearch.web.slow_clients import MAX_WAITING, MIN_READ_RATE, SECONDS, BoundedProtocol
 
 # `make test` starts one server; `make test-all` those that take long or several processes.
@@ -249,6 +250,35 @@ def is_running(number):
         os.kill(number, 0)
         return "zombie" not in Path(f"/proc/{number}/status").read_text()
     return False
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        (None, -signal.SIGBUS, "was ended by SIGBUS"),  # while the workers were asked
+        (None, KILLED, "did not answer and was killed"),
+        (KILLED, KILLED, f"was ended by {signal.Signals(-KILLED).name}"),
+        (3, 3, "ended with exit code 3"),
+        (None, 3, "ended with exit code 3"),
+    ],
+)
+def test_a_replaced_worker_is_reported_by_how_it_ended(
+    monkeypatch, tmp_path, caplog, before, after, said
+):
+    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path))
+    worker = SimpleNamespace(pid=71, exitcode=before)
+    workers = Workers.__new__(Workers)
+    workers.processes = [worker]
+
+    def replaced(_):
+        worker.exitcode = after
+        workers.processes = [SimpleNamespace(pid=72, exitcode=None)]
+
+    monkeypatch.setattr(Multiprocess, "keep_subprocess_alive", replaced)
+    workers.keep_subprocess_alive()
+    assert f"worker process 71 {said}" in caplog.text
+    assert len(caplog.records) == 1
+    assert not workers.failed
 
 
 @slow
