@@ -11,11 +11,11 @@ demo: .venv/installed
 test: lint
 	$(BIN)/python -m pytest -q -n auto --dist loadgroup
 
-# And what takes longer: thousands of messy files.
+# And the tests marked `slow`: a browser, faults, Milvus, tuning, thousands of messy files.
 test-all: test
 	$(BIN)/python -m pytest -q -n auto --dist loadgroup -m slow
 
-# All that is the same on a Spark cluster, of processes on this machine; of it `test-all` has a part.
+# The tests marked `cluster`: they start a Spark cluster on this machine.
 test-engines: .venv/installed-test
 	$(BIN)/python -m pytest -q -m cluster
 

@@ -43,9 +43,9 @@ class Pick:
 
 INTRODUCTION = """# Figures
 
-Written by `make bench` from `benchmarks/results/`; edit the scripts, not this page. Every script
+Written by `make bench` from `benchmarks/results/`; edit the scripts, not this page. A script
 keeps its rows there as JSON lines, with the machine, the versions and the date, and can be run
-alone: `python benchmarks --only NAME`.
+alone: `python benchmarks --only NAME`. Scripts without rows are left out.
 
 Ours and the peers are timed in one run, turn by turn; times are medians. *time / ours* is the time
 over that of the task's first row, ours by its defaults: below 1 is quicker than ours. The best

@@ -4,7 +4,7 @@ The small logs are judged by `evaluate recommend` with its defaults: a random fi
 is held out, all items are candidates, and the baselines see the same split. The cost is measured on
 MovieLens-1M, 6,040 users and 3,706 films, without texts: a whole build, with both heads and the
 weights of their fusion, beside one fit of ImplicitALS on the same log; and one `recommend` in an
-opened engine, by all heads and by the embeddings alone, as it was before there were heads. The
+opened engine, by all heads and by the embeddings alone. The
 questions are for 200 users, drawn with a seed.
 
 QKVSEARCH_DATA=data python benchmarks --only heads_of_recommend    (three minutes)

@@ -1,7 +1,7 @@
 """What a search takes: alone, beside others and other work, and among a million items.
 
 The queries are the first 200 of TED's dev queries, over 2,550 talks (titles and tags), each asked
-once by an engine that has answered five others, so that little is kept of their words yet. Threads
+once by an engine that has answered five others, so that few of their words are cached. Threads
 are compared, and searches beside a process that keeps a core busy, once all queries were asked.
 *before* is commit a7aee2e, with a workspace of its own, where QKVSEARCH_BEFORE is its Python. The
 encoder alone is sentence-transformers on the same queries. Each version is a process of its own,

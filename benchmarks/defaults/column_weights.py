@@ -1,7 +1,7 @@
 """How much each text column counts in a head's keys: alike, and by lengths, as a build has them.
 
 Descriptions of videos: an item's title is the first sentence of its description, its body all of
-it; who asks gives the video's own title, or its tags, which no item has. nDCG@10 of each dense head
+it; the queries are the video's title or its tags, which are not indexed. nDCG@10 of each dense head
 alone, beside its best weights of a grid, and the description as one text. Weights learned from
 passages taken out of the descriptions were no better. Titles and tags of TED talks, both short,
 count alike by their lengths; a grid shows what other weights would do for the dev queries.

@@ -32,7 +32,7 @@ MIN_DIFFERENCE = 0.1
 PROCESS, ITEM, CHARACTER, ROW, COLUMN, USER = 350e6, 6_600, 20, 29, 24, 932
 LEARNED_ITEM = 3_800
 MAX_SHARE = 0.8  # of the machine's memory
-FILE = click.Path(path_type=str)  # a Path would change the address of a database
+FILE = click.Path(path_type=str)  # a Path would change an address such as s3a://bucket/log
 
 
 def _parse_types(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> dict[str, str]:
@@ -234,7 +234,7 @@ def memory_advice(dataset: Dataset, available: float | None) -> str:
     if needed <= MAX_SHARE * available:
         return f"{line}."
     option = "--engine spark" if of_log > of_items else "--keys milvus:URI"
-    return f"{line}: use {option} (docs/scale.md), or expect it to be slow."
+    return f"{line}: use {option}, or expect it to be slow."
 
 
 def machine_memory() -> float | None:

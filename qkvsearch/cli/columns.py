@@ -67,7 +67,7 @@ event_options = joined(
         "--layout",
         type=click.Choice(["rows", "lists", "matrix"]),
         help="Of the log: a row for each interaction, lines of a user and items, or a matrix of "
-        "users by items.  [default: that of the build, or rows]",
+        "users by items.  [default: rows; of `record` and `add`, that of the build]",
     ),
 )
 # How text files are read.

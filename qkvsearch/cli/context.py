@@ -36,7 +36,7 @@ ENGINE = "qkvsearch.engine"
 # The names of options that few users need.
 RARE = set(
     "delimiter encoding engine envelope event_column event_weights fold_ids "
-    "ignore keys layout model next_item offset only qrels queries random_state "
+    "ignore keys layout model next_item offset only random_state "
     "rating_scale raw strict strict_user synonyms temperature wait".split()
 )
 # A number as users type it.

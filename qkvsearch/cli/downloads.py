@@ -165,7 +165,7 @@ def fetch_model(name: str, source: Path | None) -> None:
 @model.command(name="cache")
 @click.option("--clear", is_flag=True, help="Remove all encoded texts.")
 def model_cache(clear: bool) -> None:
-    """Show the encoded texts that builds with a transformer share, or remove them.
+    """Show where the cache of encoded texts is and how large it is, or clear it.
 
     `build` and `add` encode only texts that are not among them; `remove` deletes its items' texts.
     QKVSEARCH_MAX_CACHE sets the size in bytes, 0 to keep none; the oldest are removed first.

@@ -82,7 +82,7 @@ def judged_by(
 ) -> tuple[Queries, Judgements]:
     """Return queries and judgements, of files or mappings, with ids as text. Raises `DataError`."""
     if queries is None or qrels is None:
-        raise DataError("queries ask and qrels answer: give both")
+        raise DataError("both queries and qrels are needed")
     texts = queries if isinstance(queries, dict) else read_queries(queries)
     grades = qrels if isinstance(qrels, dict) else read_judgements(qrels)
     return (

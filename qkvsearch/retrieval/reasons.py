@@ -48,8 +48,8 @@ OF_ITEMS = ("popular", "popularity", "diversity", "constant", "beginning")
 AVERAGE_ITEM, OVERALL = "average item (subtracted)", "overall meaning"
 # What comes before an item of a history: whether the score without it is lower by what it adds.
 BECAUSE, TOGETHER_WITH = "because of", "together with"
-# A token that a transformer adds to a text; the label of a rank.
-ADDED, RANK = re.compile(r"\[[A-Z]+\]|<[/\w]+>"), re.compile(r"rank [\d,]+")
+# A token that a transformer adds to a text.
+ADDED = re.compile(r"\[[A-Z]+\]|<[/\w]+>")
 # A folded word that a person recognizes: at least three letters, or any CJK characters.
 ASCII_WORD = r"[^\W\d_]{3,}(?:['-][^\W\d_]+)*"
 WORD = rf"{ASCII_WORD}|[{CJK}]+"
@@ -100,8 +100,6 @@ class WordReasons:
         label, kind = str(query), KINDS.get(head, MEANING)
         if query is None or is_whole_item:  # such as an item of a history
             return kind
-        if RANK.fullmatch(label):
-            return f"{kind}: {label}"
         word = fold(label)
         if ADDED.fullmatch(label) or not any(map(str.isalnum, word)) or word in self.unlisted:
             return OVERALL
@@ -140,7 +138,7 @@ class _Lines:
         query, key = self.parts.sources[rows[0]].query, self.parts.first_keys[rows[0]]
         if query is None and key is not None:
             return f"{name}, {key}"
-        if name == OVERALL or key is None or RANK.fullmatch(str(query)):
+        if name == OVERALL or key is None:
             return name
         kinds: dict[str, float] = {}
         for row in rows.tolist():

@@ -128,7 +128,7 @@ def guess(texts: Sequence[str]) -> Language:
     sample = [text.lower() if text.isupper() else text for text in sample if LETTERS.search(text)]
     n_texts = quantity(len(sample), "text")
     if not sample:
-        return Language(ENGLISH, "no word to guess another by")
+        return Language(ENGLISH, "no letters to detect it by")
     classify = _classifier()
     votes = Counter(map(classify, sample)).most_common(2)
     code, n_votes = votes[0]

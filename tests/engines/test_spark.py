@@ -303,6 +303,7 @@ REFUSED = {
         *table("user,item\n1,2\n", fold_ids=True),
         "`fold_ids` is for one",
     ),
+    "a matrix": (*table("user,1,2\n1,0,1\n", layout="matrix"), "whose `layout` is rows"),
 }
 
 

@@ -130,18 +130,12 @@ def test_what_is_not_the_same_for_every_item_is_not_what_everything_gets():
     ]
 
 
-def test_a_persons_preferences_and_ranks_have_lines_of_their_own():
+def test_a_persons_preferences_have_one_line():
     drawn = [
         ScoreComponent("collaborative", "m1", None, 1.0),
         ScoreComponent("collaborative", "m2", None, 0.5),
-        ScoreComponent("lexical", "rank 1", "rank 1", 0.75),
-        ScoreComponent("lsa", "rank 4", "rank 4", 0.5),
     ]
-    assert reasons("x", drawn) == [
-        Reason("your taste", 1.5),
-        Reason("same word: rank 1", 0.75),
-        Reason("similar meaning: rank 4", 0.5),
-    ]
+    assert reasons("x", drawn) == [Reason("your taste", 1.5)]
 
 
 @given(st.lists(values, min_size=1, max_size=60))

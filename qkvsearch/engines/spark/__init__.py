@@ -1,7 +1,6 @@
-"""Learning and batches on Apache Spark.
+"""Learning on Apache Spark.
 
 `session` connects. `source` reads the rows of a log by the rules of docs/scale.md, `blocks` makes
 blocks of users of them, and `spark_log` is all of it as a build sees it. `als` learns from the
-blocks; `solving` is what its executors compute. `batches` recommends for all users and encodes
-texts.
+blocks; `solving` is what its executors compute.
 """

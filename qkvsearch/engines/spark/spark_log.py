@@ -168,6 +168,10 @@ def read_on_spark(
         raise DataError(
             "`fold_ids` is for one machine: write the ids in one case, or leave out `engine`"
         )
+    if columns.layout not in (None, "rows"):
+        raise DataError(
+            "`engine` reads logs whose `layout` is rows: leave out `layout` or `engine`"
+        )
     check_engine(engine)
     table = None if items is None else load(items, "items", columns)
     with spark_session(engine) as spark:
