@@ -336,7 +336,7 @@ def test_a_frame_of_no_hits_has_the_columns_of_one_with_hits(movies, explain):
         assert set(some.to_records()[0]) <= set(none.to_frame().columns)
 
 
-@pytest.mark.parametrize("fact", ["language", "columns", "encoder"])
+@pytest.mark.parametrize("fact", ["language", "columns", "encoder", "qkvsearch"])
 def test_facts_that_are_gone_are_damage(movies, fact):
     kept = {name: value for name, value in movies.snapshot.facts.items() if name != fact}
     snapshot = SimpleNamespace(facts=kept, segments=movies.snapshot.segments)

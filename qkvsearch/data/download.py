@@ -123,7 +123,7 @@ def _unpack(archive: Path, folder: Path) -> Path:
             size = sum(member.file_size for member in members)
             check_unpacked(size, archive.stat().st_size, archive.name)
             packed.extractall(folder)
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:
+    except (zipfile.BadZipFile, zlib.error, RuntimeError, UnicodeError) as error:
         raise DataError(f"{archive.name}: not a zip archive: {error}") from None
     inside = [path for path in folder.iterdir() if path.is_dir() and path.name != "__MACOSX"]
     if len(inside) != 1:

@@ -41,7 +41,7 @@ T = TypeVar("T")
 # Facts that every build has, and their types.
 FACTS = {
     "n_items": int, "columns": list, "text_columns": list, "encoder": str, "head_weights": dict,
-    "rows": list, LANGUAGE: str,
+    "rows": list, LANGUAGE: str, "qkvsearch": str,
 }  # fmt: skip
 
 
@@ -62,6 +62,7 @@ class StoredModels:
         try:
             weights = [float(weight) for weight in facts["head_weights"].values()]
             fits = all(isinstance(facts[name], kind) for name, kind in FACTS.items())
+            fits &= all(isinstance(column["name"], str) for column in facts["columns"])
             for of_head in facts.get(COLUMN_WEIGHTS, {}).values():
                 fits &= all(float(of_head[name]) >= 0 for name in facts["text_columns"])
         except MISFIT:

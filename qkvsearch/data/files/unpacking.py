@@ -168,7 +168,7 @@ def _from_archive(file: TableFile, stack: ExitStack) -> TableFile | None:
             with archive.open(name) as member:
                 path = _copy(_chunks(member), file, stack)
     except (
-        zipfile.BadZipFile, RuntimeError, zlib.error, EOFError, OSError, KeyError,
+        zipfile.BadZipFile, RuntimeError, zlib.error, EOFError, OSError, KeyError, UnicodeError,
         ElementTree.ParseError,
     ) as error:  # fmt: skip
         raise DataError(f"{file.label}: cannot be unpacked: {error}") from None

@@ -38,12 +38,12 @@ class SegmentCatalog:
         self.item_rows: np.ndarray | None = None
         self.ids_as_text = False
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({str(self.path)!r})"
-
     def item_row(self, row: int) -> int:
         """Return the item row of a row, −1 for a deleted one."""
-        return row if self.item_rows is None else int(self.item_rows.item(row))
+        try:
+            return row if self.item_rows is None else int(self.item_rows.item(row))
+        except (LookupError, TypeError) as error:  # no number of a row
+            raise self._unread(error) from None
 
     def item_rows_of(self, rows: np.ndarray) -> np.ndarray:
         """Return the item rows of rows, int64, −1 for deleted ones."""
@@ -57,8 +57,7 @@ class SegmentCatalog:
         """Replace each tuple's row number by the item row, drop deleted rows, and sort by it."""
         if self.item_rows is None:
             return rows
-        item_row = self.item_rows.item
-        items = ((item, *row[1:]) for row in rows if (item := item_row(row[0])) >= 0)
+        items = ((item, *row[1:]) for row in rows if (item := self.item_row(row[0])) >= 0)
         return items if self._is_ascending else iter(sorted(items, key=itemgetter(0)))
 
     @cached_property

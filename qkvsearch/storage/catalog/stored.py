@@ -123,6 +123,10 @@ class StoredCatalog:
     def sql_types(self) -> dict[str, str]:
         """SQL types by stored name, id and title first; ids are text if those of a segment are."""
         types = self._base.columns
+        facts = self.facts.get("columns", ())
+        names = {str(fact.get("stored") or fact["name"]) for fact in facts}
+        if not names | {"id", "title"} <= types.keys():
+            raise DamagedError(self._base.path, "its columns are not those of the build")
         return types if self._has_whole_ids else {**types, "id": "TEXT"}
 
     @property

@@ -76,8 +76,10 @@ class TokenizerFile:
 
     def check_ids(self, n: int) -> None:
         """Raise `QkvError` if a token has no row in a table of n rows."""
-        added = self.encode("").ids
-        highest = max([*self.vocabulary().values(), *added], default=-1)
+        added = self.encode("")
+        if len(added.ids) != len(added.tokens):
+            raise QkvError(f"{self.path}: damaged: a special token has no id, or several")
+        highest = max([*self.vocabulary().values(), *added.ids], default=-1)
         if highest >= n:
             raise QkvError(f"{self.path}: has a token {highest:,}, and the model only {n:,} rows")
 

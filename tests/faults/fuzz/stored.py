@@ -106,6 +106,7 @@ def changed_database(file, chance):
         return bytes(content)
     db = sqlite3.connect(":memory:")
     db.deserialize(file.read_bytes())
+    db.create_function("random", 0, lambda: chance.getrandbits(62))  # to draw the same rows again
     tables = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
     table = chance.choice(tables)
     columns = [row[1] for row in db.execute(f"PRAGMA table_info({table})")]
