@@ -1,7 +1,9 @@
 """Tables of any make into frames of text; what is wrong with a file is said of that file."""
 
 import csv
+import io
 import pickle
+import zipfile
 
 import pandas as pd
 import pytest
@@ -30,6 +32,13 @@ def cells(frame):
     header = list(frame.columns)
     rows = frame.astype(object).where(frame.notna(), None).to_numpy().tolist()
     return [header, *rows]
+
+
+def zipped(name):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr(name, "id,title\n1,a\n")
+    return packed.getvalue()
 
 
 @pytest.mark.parametrize("delimiter", [",", "\t", ";", "|"])
@@ -189,6 +198,11 @@ def test_parquet_reads_as_the_frame_does(tmp_path):
         ("t.parquet", "no such thing", "not a Parquet file"),
         ("t.csv", b"\x1f\x8b\x08\x00abc", "damaged, or cut short"),
         ("t.csv", b"PK\x03\x04abc", "cannot be unpacked"),
+        (
+            "t.zip",
+            zipped("é.csv").replace("é".encode(), b"\x83\xa9"),
+            "cannot be unpacked: 'utf-8'",
+        ),
         ("t.csv", b"\xd0\xcf\x11\xe0abc", "a workbook of an old Excel; save it as"),
         ("t.arrow", b"ARROW1\0\0", "an Arrow or Feather file; save it as Parquet or CSV"),
         ("t.pkl", pickle.dumps([{"id": 7}]), "a pickle; save it as Parquet or CSV"),

@@ -1,8 +1,11 @@
 """Look-ups in several segments are those in the one catalog that they make."""
 
+import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from random import Random
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -143,8 +146,8 @@ class History:
         return opened([SegmentCatalog(path)], RowMap.plain(len(rows)))
 
 
-def opened(catalogs, rows):
-    return StoredCatalog(catalogs, rows, {}, RecordsDatabase(catalogs[0].path.parent))
+def opened(catalogs, rows, facts=MappingProxyType({})):
+    return StoredCatalog(catalogs, rows, facts, RecordsDatabase(catalogs[0].path.parent))
 
 
 def said(ask, *given):
@@ -218,6 +221,27 @@ def test_titles_may_all_be_ids(tmp_path):
     rows = RowMap.joined(2, np.array([1]), np.array([1, 2]), np.array([1, -1]), [8, 9])
     assert not alone.is_titled_by_id()
     assert opened(catalogs, rows).is_titled_by_id()
+
+
+@pytest.mark.parametrize("facts", [{"columns": [{"name": "Year", "stored": "year"}]}, {}])
+def test_a_column_that_is_not_stored_is_damage(tmp_path, facts):
+    write_catalog(tmp_path / "0", CatalogRows.of(catalog_of([(7, "a")])), Ids([]))
+    if not facts:
+        with closing(sqlite3.connect(tmp_path / "0")) as db:
+            db.execute("ALTER TABLE items RENAME COLUMN title TO other")
+    catalog = opened([SegmentCatalog(tmp_path / "0")], RowMap.plain(1), facts)
+    for ask in (lambda: catalog.row(0), catalog.empty_counts):
+        with pytest.raises(DamagedError, match="its columns are not those of the build"):
+            ask()
+
+
+@pytest.mark.parametrize("position", [None, "x", 5])
+def test_a_position_that_is_no_row_is_damage(tmp_path, position):
+    catalog = SegmentCatalog(tmp_path / "0")
+    catalog.item_rows = np.array([1, 0])
+    for ask in (catalog.item_row, lambda row: list(catalog.by_item_row(iter([(row, "a")])))):
+        with pytest.raises(DamagedError):
+            ask(position)
 
 
 def test_text_ids_stay_text_where_only_whole_numbers_are_left(tmp_path):

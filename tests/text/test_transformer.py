@@ -314,6 +314,16 @@ def test_a_token_without_a_row_is_refused(folder, tmp_path):
             TransformerEncoder.from_folder(copy)
 
 
+@pytest.mark.parametrize("ids", [[], [2, 2]])
+def test_a_special_token_has_one_id(folder, tmp_path, ids):
+    def change(settings):
+        settings["post_processor"]["special_tokens"]["[CLS]"]["ids"] = ids
+
+    copy = retold(folder, tmp_path, change)
+    with pytest.raises(QkvError, match=r"tokenizer\.json: damaged: a special token has no id, or"):
+        TransformerEncoder.from_folder(copy)
+
+
 def test_a_tokenizer_that_fails_at_a_text_is_named(folder, tmp_path):
     def without_unknown(settings):
         settings["model"]["unk_token"] = "[GONE]"
