@@ -41,7 +41,7 @@ SEED ?= 0
 mutants: .venv/installed-test
 	$(BIN)/python benchmarks/mutants.py $(N) $(SEED)
 
-# Kills, damage, full disks, writers at once, fuzzing: half an hour or so (docs/trust.md).
+# Kills, damage, full disks, writers at once, fuzzing: an hour (docs/trust.md).
 # One part or one trial: make faults ONLY=damage:17. A hundredth of it all: SHARE=.01.
 SHARE ?= 1
 faults: .venv/installed-test
