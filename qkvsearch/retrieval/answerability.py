@@ -126,6 +126,8 @@ class Answerability:
     def strength(self, evidence: Evidence, weights: Mapping[str, float]) -> Any:
         """Return the mean of the values of the words, the lexical head and the dense heads, these
         weighed as in a search, in standard deviations from texts that cannot be answered.
+
+        Dense heads that all have no weight rank by themselves, and count the same.
         """
         noise = self.noise[evidence.letters]
         strengths: dict[str, Any] = {}
@@ -134,9 +136,13 @@ class Answerability:
             cut = np.minimum((value - mean) / deviation, MAX_STRENGTH)
             strengths[name] = np.maximum(cut, -MAX_STRENGTH)
         groups = [strengths.pop(name) for name in (WORDS, "lexical") if name in strengths]
-        total = sum(weights[name] for name in strengths)
-        if total > 0:
-            groups.append(sum(weights[name] / total * value for name, value in strengths.items()))
+        if strengths:
+            total = sum(weights[name] for name in strengths)
+            shares = {
+                name: weights[name] / total if total > 0 else 1 / len(strengths)
+                for name in strengths
+            }
+            groups.append(sum(shares[name] * value for name, value in strengths.items()))
         return sum(groups) / len(groups)
 
     def match_level(self, head: str, letters: str) -> float:

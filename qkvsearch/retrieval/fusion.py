@@ -76,8 +76,8 @@ def fuse(heads: Sequence[Scores], weights: Sequence[float]) -> Scores:
 
     Heads measure in units of their own (BM25 is open-ended, a cosine is not), so each is
     standardized over all items before the sum (Lee 1997, "Analyses of multiple evidence
-    combination", on score normalization). Weights are scaled to sum to 1. In the parts the mean
-    appears as a constant of its own, with neither query nor key.
+    combination", on score normalization). Weights, of which one at least is positive, are scaled to
+    sum to 1. In the parts the mean appears as a constant of its own, with neither query nor key.
     """
     total_weight = float(np.sum(np.asarray(weights, dtype=np.float64)))
     scaled = [_standardize(head, w / total_weight) for head, w in zip(heads, weights, strict=True)]

@@ -177,15 +177,15 @@ class TextSearch:
             for name in by_text
         }
         known = {name: head for name, head in text_heads.items() if head is not None}
+        weights = self._weights(known, query)
+        known = {name: head for name, head in known.items() if weights[name] > 0}
         if preferences is not None and PERSONAL in names and (known or not by_text):
             personal = preferences()
-            known |= {} if personal is None else {PERSONAL: personal.renamed(PERSONAL)}
+            if personal is not None:
+                known[PERSONAL] = personal.renamed(PERSONAL)
+                weights[PERSONAL] = PREFERENCES_WEIGHT
         if not known:
             return None if query.text.strip() else self._by_conditions(query)
-        weights = {
-            name: weight if name == LEXICAL else weight * query.certainty
-            for name, weight in self.models.head_weights.items()
-        } | {PERSONAL: PREFERENCES_WEIGHT}
         with_prefix = self._with_prefix(query) if is_typing else None
 
         def fuse_all(scores: Mapping[str, Scores]) -> Scores:
@@ -203,7 +203,7 @@ class TextSearch:
         if TOKENS in names:
             second = self._late_interaction(vectors)
             main = self.models.main_head
-            weight = SECOND_PASS[main] * self.models.head_weights[main]
+            weight = SECOND_PASS[main] * (self.models.head_weights[main] or weights.get(main, 0.0))
             fused = rerank(fused, second, weight, allowed.mask)
         notes = self._notes(vectors) if self.models.main_head in known else []
         raw = {name: scores[name] for name in by_text if name in scores}
@@ -292,15 +292,24 @@ class TextSearch:
         return [text_read(row[name], columns.find(name).type) for name in self.columns]
 
     def requested(self, heads: Iterable[str] | None, personal: bool) -> list[str]:
-        """Return the names of the requested heads, by default of all. "semantic" stands for all
-        dense heads; a user adds one. Raises `QkvError`.
+        """Return the names of the requested heads, by default of all that have a weight. "semantic"
+        stands for all dense heads; a user adds one. Raises `QkvError`.
         """
-        text = list(self.models.head_weights)
-        has_tokens = self.models.has_tokens and self.models.main_head in SECOND_PASS
-        available = [*text, *[TOKENS] * has_tokens, *[PERSONAL] * personal]
+        head_weights = self.models.head_weights
+        main = self.models.main_head
+        text = list(head_weights)
+        default = [name for name in text if head_weights[name] > 0]
+        available = list(text)
+        if self.models.has_tokens and main in SECOND_PASS:
+            available.append(TOKENS)
+            if head_weights[main] > 0:
+                default.append(TOKENS)
+        if personal:
+            available.append(PERSONAL)
+            default.append(PERSONAL)
         hint = f"(there are {', '.join(available)}, and semantic for {', '.join(text[1:])})"
         names: set[str] = set()
-        for name in available if heads is None else heads:
+        for name in default if heads is None else heads:
             if name == PERSONAL and not personal:
                 raise QkvError(
                     f"the {PERSONAL} head is what a user prefers: name the user (`user`)"
@@ -315,6 +324,20 @@ class TextSearch:
                 f"the {TOKENS} head only re-ranks hits of other heads: name one too {hint}"
             )
         return [name for name in available if name in names or name == PERSONAL]
+
+    def _weights(self, names: Iterable[str], query: Query) -> dict[str, float]:
+        """Return the weights of these heads of the build, for one query.
+
+        A head to which the build gave no weight takes no part beside others. Where no other of
+        these knows the query, such heads rank by themselves, all with the same weight.
+        """
+        weights = {name: self.models.head_weights[name] for name in names}
+        if not any(weights.values()):
+            weights = dict.fromkeys(weights, 1.0)
+        for name in weights:
+            if name != LEXICAL:
+                weights[name] *= query.certainty
+        return weights
 
     def _dense(self, name: str, vectors: QueryVectors) -> Scores | ApproximateQuery | None:
         """Return the scores of a dense head; None where its encoder knows no word."""
