@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pandas as pd
 
+from qkvsearch.data.catalog_columns import OWN_NAMES, TRUTH_VALUES
 from qkvsearch.data.columns import Columns, check_column
 from qkvsearch.data.columns.choice import CatalogChoice, choose_catalog_columns, users_column
 from qkvsearch.data.columns.column_types import TypedColumn, typed
@@ -231,7 +232,7 @@ def _stored_names(names: Sequence[str], choice: CatalogChoice) -> dict[str, str]
         stored[choice.title] = "title"
     if choice.id is not None:
         stored[choice.id] = "id"
-    taken = {"id", "title", "_position"}  # the last one is the workspace's own
+    taken = {*OWN_NAMES, *TRUTH_VALUES}
     for name in names:
         if name in stored:
             continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,44 @@ from qkvsearch.errors import QkvError, listed_names, suggest
 def quoted(name: str) -> str:
     """Return a column's name in SQL."""
     return '"' + name.replace('"', '""') + '"'
+
+
+# Columns that the store itself asks about, under these names. No other stored column can have one.
+OWN_NAMES = ("id", "title")
+PREFIX = "column_"
+# SQLite reads these as truth values, in quotes too, so that no column of a query can have them.
+TRUTH_VALUES = ("true", "false")
+# Names that a condition can use for a column in double quotes only.
+SQL_WORDS = frozenset(
+    "add all alter and as autoincrement between case cast check collate commit constraint create "
+    "cross current_date current_time current_timestamp default deferrable delete distinct drop "
+    "else escape except exists for foreign from glob group having if in index inner insert "
+    "intersect into is isnull join like limit not nothing notnull null on or order outer primary "
+    "raise references regexp returning rollback select set table then to transaction union unique "
+    "update using values when where with".split()
+)
+
+
+def table_name(stored: str) -> str:
+    """Return the name of a stored column in the tables of a segment.
+
+    The owner's names have a prefix there, so that none of them means anything to SQLite or to the
+    store: a column may be called `rowid`, `_position` or `key`.
+
+    >>> table_name("id"), table_name("rowid")
+    ('id', 'column_rowid')
+    """
+    return stored if stored in OWN_NAMES else PREFIX + stored
+
+
+def stored_name(name: str) -> str:
+    """Return the stored name of a column by its name in a table."""
+    return name.removeprefix(PREFIX)
+
+
+def sql_name(stored: str) -> str:
+    """Return a stored column as it is written in SQL."""
+    return quoted(table_name(stored))
 
 
 @dataclass(frozen=True)
@@ -76,8 +114,13 @@ class CatalogColumns(list[StoredColumn]):
 
     @property
     def sql_names(self) -> list[str]:
-        """The names as a condition spells them: in double quotes unless they are words."""
-        return [name if name.isidentifier() else quoted(name) for name in self.names]
+        """The names as a condition spells them, in double quotes where SQL needs these."""
+        return [_in_condition(name) for name in self.names]
+
+    def unquoted_in(self, words: Iterable[str]) -> list[str]:
+        """Return the columns among these words that a condition must quote, in their quotes."""
+        used = {word.casefold() for word in words} & SQL_WORDS
+        return [_in_condition(name) for name in self.names if name.casefold() in used]
 
     def has(self, name: str) -> bool:
         return name.strip().casefold() in self._by_name
@@ -91,3 +134,8 @@ class CatalogColumns(list[StoredColumn]):
                 f"(columns: {listed_names(self.names)})"
             )
         return column
+
+
+def _in_condition(name: str) -> str:
+    is_plain = name.isidentifier() and name.casefold() not in SQL_WORDS
+    return name if is_plain else quoted(name)

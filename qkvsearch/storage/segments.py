@@ -15,7 +15,7 @@ from qkvsearch.storage.catalog.segment import SegmentCatalog
 from qkvsearch.storage.checksums import check_file, checksum_of, compare, read_checksummed
 
 # A workspace of another format is refused.
-FORMAT_VERSION = 10
+FORMAT_VERSION = 11
 MANIFEST = "manifest.json"
 BUILDS_FOLDER = "builds"
 # The names of builds: a workspace may share its folder with other files.

@@ -95,7 +95,7 @@ def test_id_and_title_columns_besides_the_chosen_ones_get_a_number():
 def test_columns_that_differ_only_in_case_are_told_apart():
     names = "id title Genre genre GENRE_2 _position"
     made = catalog(("1", "t", "p", "q", "r", "s"), names=names)
-    assert list(made.frame) == ["id", "title", "Genre", "genre_2", "GENRE_2_2", "_position_2"]
+    assert list(made.frame) == ["id", "title", "Genre", "genre_2", "GENRE_2_2", "_position"]
     assert made.frame.iloc[0, 2:].tolist() == ["p", "q", "r", "s"]
 
 

@@ -210,7 +210,7 @@ def combined(parts):
 def test_conditions_joined_by_and_or_not_are_their_python_twins(years, condition):
     expression, holds = condition
     db = sqlite3.connect(":memory:")
-    db.execute("CREATE TABLE items (_position INTEGER PRIMARY KEY, year INTEGER)")
+    db.execute("CREATE TABLE items (_position INTEGER PRIMARY KEY, column_year INTEGER)")
     db.executemany("INSERT INTO items VALUES (?, ?)", enumerate(years))
     found = matching_positions(db, "items", YEAR, expression)
     db.close()

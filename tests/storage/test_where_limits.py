@@ -21,7 +21,8 @@ MILLION = f"replace('{LONG}', 'a', '{LONG[1:]}')"
 @pytest.fixture(scope="module")
 def positions():
     db = sqlite3.connect(":memory:")
-    db.execute("CREATE TABLE items (_position INTEGER PRIMARY KEY, name TEXT, price REAL)")
+    columns = "_position INTEGER PRIMARY KEY, column_name TEXT, column_price REAL"
+    db.execute(f"CREATE TABLE items ({columns})")
     rows = ((i, f"some words of item {i}", i) for i in range(20_000))
     db.executemany("INSERT INTO items VALUES (?, ?, ?)", rows)
     yield lambda where: matching_positions(db, "items", COLUMNS, where)
@@ -128,7 +129,8 @@ def test_a_text_is_looked_for_in_linear_time(positions):
 def test_the_time_is_that_of_all_tables_together(monkeypatch):
     with closing(sqlite3.connect(":memory:")) as db:
         for table in ("items", "others"):
-            db.execute(f"CREATE TABLE {table} (_position INTEGER PRIMARY KEY, name, price)")
+            columns = "_position INTEGER PRIMARY KEY, column_name, column_price"
+            db.execute(f"CREATE TABLE {table} ({columns})")
             rows = [(i, "x", i) for i in range(1000)]
             db.executemany(f"INSERT INTO {table} VALUES (?, ?, ?)", rows)
         looks = count()

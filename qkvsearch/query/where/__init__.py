@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Hashable, Sequence
 from typing import TypeAlias
@@ -38,23 +39,27 @@ def matching_in_all(
     unknown column, types that cannot be compared, and values that do not match the placeholders;
     and if all tables together take too long.
     """
+    # The parser takes longer to import than most questions take to answer.
+    from qkvsearch.query.where.tree import numbered, read_tree, without_quotes
+    from qkvsearch.query.where.types import check_types
+
     expression, parameters = _parts(where)
     limit = TimeLimit()
     try:
         values = bound(parameters)
-        # The parser takes longer to import than most questions take to answer.
-        from qkvsearch.query.where.tree import numbered, read_tree
-        from qkvsearch.query.where.types import check_types
-
         plain = numbered(expression)
         used = check_types(read_tree(plain, values), values, columns, cells)
         return [positions(db, table, used, plain, values, limit) for db, table in tables]
     except (DamagedError, DeadlineError):
         raise
     except QkvError as error:
+        reason = str(error)
+        words = re.findall(r"\w+", without_quotes(expression))
+        if unquoted := columns.unquoted_in(words):
+            reason += f"; a column whose name is a word of SQL is written {listed_names(unquoted)}"
         names = listed_names(columns.sql_names)
         raise QkvError(
-            f"`where` {shorten(expression, SHOWN)!r}: {error} (columns: {names})"
+            f"`where` {shorten(expression, SHOWN)!r}: {reason} (columns: {names})"
         ) from None
 
 

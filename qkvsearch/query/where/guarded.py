@@ -12,7 +12,7 @@ import numpy as np
 
 from qkvsearch._utils.deadline import check_deadline, is_past_deadline
 from qkvsearch._utils.limits import EXPRESSION_DEPTH, EXPRESSION_SECONDS, EXPRESSION_TEXT
-from qkvsearch.data.catalog_columns import StoredColumn, quoted
+from qkvsearch.data.catalog_columns import StoredColumn, quoted, sql_name, stored_name, table_name
 from qkvsearch.errors import DamagedError, QkvError
 from qkvsearch.query.where.functions import COLLATIONS, DATES, FUNCTIONS
 from qkvsearch.query.where.parameters import for_sqlite
@@ -83,23 +83,25 @@ def positions(
     reason, or `DamagedError` for a damaged file. The limits of the connection remain afterwards.
     """
     info = connection.execute("PRAGMA table_info(variants)")
-    varying = {name for _, name, *_ in info} & {column.stored for column in columns.values()}
+    stored_in_variants = {stored_name(name) for _, name, *_ in info}
+    varying = stored_in_variants & {column.stored for column in columns.values()}
     named = "".join(
         f", {_value(column, column.stored in varying)} AS {quoted(name)}"
         for name, column in columns.items()
     )
     source = f"{quoted(table)} LEFT JOIN variants USING (_position)" if varying else quoted(table)
+    own = _position_name(columns)
     # An item is listed once, though several of its variants match.
-    position = "DISTINCT _position" if varying else "_position"
+    position = f"DISTINCT {own}" if varying else own
     values = {name: for_sqlite(value) for name, value in parameters.items()}
-    readable = {column.stored for column in columns.values()}
+    readable = {table_name(column.stored) for column in columns.values()}
     raised: list[QkvError] = []
     matches: list[np.ndarray] = []
     try:
         last = connection.execute(f"SELECT max(_position) FROM {quoted(table)}").fetchone()[0] or 0
         with _guarded(connection, table, readable, limit, raised):
             for first in range(0, last + 1, ROWS):
-                rows = f"SELECT _position{named} FROM {source} "
+                rows = f"SELECT _position AS {own}{named} FROM {source} "
                 rows += f"WHERE _position BETWEEN {first} AND {first + ROWS - 1}"
                 # One text for all of them: a row each would take twice as long.
                 sql = f"SELECT {JOINED}({position}) FROM ({rows}) WHERE ({expression}\n)"
@@ -114,8 +116,17 @@ def positions(
     return np.sort(np.concatenate(matches))
 
 
+def _position_name(columns: Mapping[str, StoredColumn]) -> str:
+    """Return a name for the position of a row that no column of the expression has."""
+    taken = {name.casefold() for name in columns}
+    name = "_position"
+    while name in taken:
+        name = "_" + name
+    return name
+
+
 def _value(column: StoredColumn, varies: bool) -> str:
-    name = quoted(column.stored)
+    name = sql_name(column.stored)
     if varies:
         name = f"coalesce(variants.{name}, items.{name})"
     return f"{name} COLLATE {DATES}" if column.type == "date" else name

@@ -67,9 +67,14 @@ def numbered(expression: str) -> str:
     return re.sub(rf"{QUOTED.pattern}|\?", replaced, expression)
 
 
+def without_quotes(text: str) -> str:
+    """Return a condition with empty quotes for texts and quoted names, and without comments."""
+    return QUOTED.sub(lambda match: '""' if match[0][0] in OPENING else " ", text)
+
+
 def _check_parentheses(text: str) -> None:
     """Raise `QkvError` for parentheses that end early, a nested query, or an unknown function."""
-    bare = QUOTED.sub(lambda match: '""' if match[0][0] in OPENING else " ", text)
+    bare = without_quotes(text)
     depths = list(accumulate((char == "(") - (char == ")") for char in bare))
     if max(depths, default=0) > EXPRESSION_DEPTH.value:
         raise QkvError(TOO_DEEP)

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from qkvsearch.data.catalog_columns import CatalogColumns, StoredColumn
+from qkvsearch.data.catalog_columns import TRUTH_VALUES, CatalogColumns, StoredColumn
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.query.where.functions import LIST_SEPARATOR
 from qkvsearch.query.where.guarded import no_such_function
@@ -142,7 +142,8 @@ class _Types:
 
     def _column(self, node: exp.Expression) -> Value:
         name = node.name
-        if node.args.get("table") or name.startswith("$"):
+        is_parameter = name.startswith("$") and not node.this.quoted
+        if node.args.get("table") or is_parameter:
             raise _unknown(node)
         try:
             column = self.columns.find(name)
@@ -150,6 +151,8 @@ class _Types:
             near = suggest(name, self.columns.sql_names)
             hint = "" if near and not node.this.quoted else " (texts stand in single quotes)"
             raise QkvError(f"no such column: {name}{hint}{near}") from None
+        if name.casefold() in TRUTH_VALUES:
+            raise QkvError(f"{written(node)} is a truth value in SQL: write {column.stored}")
         self.used[name] = column
         return Value(column.type, node, column)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qkvsearch._utils.files import sync
-from qkvsearch.data.catalog_columns import quoted
+from qkvsearch.data.catalog_columns import sql_name
 from qkvsearch.data.ids import Ids
 from qkvsearch.storage.catalog.titles import title_key
 
@@ -90,7 +90,7 @@ def write_catalog(path: Path, contents: CatalogRows, users: Ids | None = None) -
 def _fill_items(db: sqlite3.Connection, contents: CatalogRows, fold: bool) -> None:
     """Create and fill the tables of items."""
     (_, id_type), *others = contents.columns
-    declared = ", ".join(f"{quoted(name)} {sql_type}" for name, sql_type in others)
+    declared = ", ".join(f"{sql_name(name)} {sql_type}" for name, sql_type in others)
     db.execute(
         f"CREATE TABLE items (_position INTEGER PRIMARY KEY, id {id_type} NOT NULL UNIQUE, "
         f"{declared})"
@@ -100,7 +100,7 @@ def _fill_items(db: sqlite3.Connection, contents: CatalogRows, fold: bool) -> No
     db.executemany(f"INSERT INTO items VALUES ({values})", numbered)
     if contents.varying:
         types = dict(others)
-        declared = ", ".join(f"{quoted(name)} {types[name]}" for name in contents.varying)
+        declared = ", ".join(f"{sql_name(name)} {types[name]}" for name in contents.varying)
         values = ", ".join("?" * (len(contents.varying) + 1))
         db.execute(f"CREATE TABLE variants (_position INTEGER, {declared})")
         db.executemany(f"INSERT INTO variants VALUES ({values})", contents.variants)

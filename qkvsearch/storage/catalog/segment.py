@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from qkvsearch.data.catalog_columns import quoted
+from qkvsearch.data.catalog_columns import sql_name, stored_name
 from qkvsearch.data.ids import Id, Ids
 from qkvsearch.errors import DamagedError, WorkspaceError
 from qkvsearch.query.where.guarded import numbers_in
@@ -104,13 +104,13 @@ class SegmentCatalog:
 
     @cached_property
     def columns(self) -> dict[str, str]:
-        """SQL types of the items' columns by name, id and title first."""
-        return self._columns_of("items")
+        """SQL types of the items' columns by stored name, id and title first."""
+        return _by_stored_name(self._columns_of("items"))
 
     @cached_property
     def variant_columns(self) -> dict[str, str]:
-        """SQL types of the columns of which items have several values, by name."""
-        return self._columns_of("variants")
+        """SQL types of the columns of which items have several values, by stored name."""
+        return _by_stored_name(self._columns_of("variants"))
 
     @property
     def whole_ids(self) -> bool:
@@ -142,7 +142,7 @@ class SegmentCatalog:
         """Yield row number and these columns of each variant, sorted; None if not varying here."""
         if not self.variant_columns:
             return iter(())
-        values = (quoted(name) if name in self.variant_columns else "NULL" for name in columns)
+        values = (sql_name(name) if name in self.variant_columns else "NULL" for name in columns)
         return self.stream(f"SELECT _position, {', '.join(values)} FROM variants ORDER BY 1, rowid")
 
     def keyed_titles(self, where: str = "1", *values: Any) -> Iterator[tuple[int, str, str]]:
@@ -166,7 +166,7 @@ class SegmentCatalog:
 
     def filled(self, rows: Sequence[int] | None = None) -> list[int]:
         """Count the cells of each column that are not blank, in all rows or in these."""
-        counts = ", ".join(f"count({quoted(name)})" for name in self.columns)
+        counts = ", ".join(f"count({sql_name(name)})" for name in self.columns)
         sql = f"SELECT {counts} FROM items"
         if rows is None:
             return list(self.select(sql)[0])
@@ -243,7 +243,11 @@ class SegmentCatalog:
         return f"SELECT {', '.join(expressions)} FROM items"
 
     def _expression(self, column: str) -> str:
-        return "CAST(id AS TEXT)" if column == "id" and self.ids_as_text else quoted(column)
+        return "CAST(id AS TEXT)" if column == "id" and self.ids_as_text else sql_name(column)
 
     def _unread(self, error: Exception) -> DamagedError:
         return DamagedError(self.path, str(error))
+
+
+def _by_stored_name(sql_types: dict[str, str]) -> dict[str, str]:
+    return {stored_name(name): sql_type for name, sql_type in sql_types.items()}

@@ -71,7 +71,7 @@ def _split(engine: Engine, text: str) -> tuple[StoredColumn, str]:
 
 
 def _clause(engine: Engine, column: StoredColumn, value: str) -> Clause:
-    name = quoted(column.name)
+    name = quoted(column.stored)  # unlike the owner's name, never that of another column
     if column.type == "list":
         return f"has({name}, ?)", [value]
     if column.type == "yes/no":
