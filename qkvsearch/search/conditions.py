@@ -12,14 +12,15 @@ import numpy as np
 
 from qkvsearch._utils.query_lock import pause
 from qkvsearch.data.catalog_columns import StoredColumn
-from qkvsearch.data.columns.facts import LIST_SEPARATOR
+from qkvsearch.data.columns.facts import CELL_WORDS, LIST_SEPARATOR
 from qkvsearch.data.ids import id_text
 from qkvsearch.index import StoredModels
 from qkvsearch.query.language import Clause
 from qkvsearch.storage import StoredCatalog
 from qkvsearch.text.analysis import HAS_CJK, MAX_CACHED_TEXT, Analyzer, fold, resolve_code
 
-YES = frozenset(["yes", "true", "1", "y"])
+YES = frozenset(map(fold, CELL_WORDS["yes"]))
+NO = frozenset(map(fold, CELL_WORDS["no"]))
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,7 @@ def _cell_test(clause: Clause, column: StoredColumn, analyzer: Analyzer) -> Call
     text = fold(clause.text)
     is_prefix = clause.kind == "prefix"
     if column.type == "yes/no":
-        return lambda cell: bool(cell) == (text in YES)
+        return lambda cell: text in (YES if cell else NO)
     if column.type == "number" and not is_prefix:
         return _number_test(clause.text)
     if column.type in ("date", "number") or column.role == "id":

@@ -125,6 +125,8 @@ class QueryReader:
             for i, token in enumerate(tokens)
         ]
         synonyms = list(islice(self.lexicon.synonyms.of_several_words(text), MAX_SYNONYM_WORDS + 1))
+        # A word after a field is a condition, however common it is: `country:IT`.
+        has_field = any(clause.field for _, clause in texts)
         is_stop_words = bool(all_tokens) and all(token.is_stop_word for token in all_tokens)
         return Query(
             typed=typed,
@@ -142,7 +144,9 @@ class QueryReader:
             completions=completions,
             last_prefix=last_prefix,
             unfinished=last if len(completions) > 1 and last in completed else "",
-            stop_words_mask=self._titled(text, all_tokens) if is_stop_words else None,
+            stop_words_mask=(
+                self._titled(text, all_tokens) if is_stop_words and not has_field else None
+            ),
         )
 
     @cached_property

@@ -326,8 +326,13 @@ def test_what_is_no_date(cells):
 
 @pytest.mark.parametrize(
     ("yes", "no"),
-    [("true", "FALSE"), ("Yes", "no"), ("y", "N"), ("ja", "nein"), ("oui", "non"), ("sí", "no")],
-)
+    [
+        ("true", "FALSE"), ("Yes", "no"), ("y", "N"), ("ja", "nein"), ("oui", "non"), ("sí", "no"),
+        ("Si", "No"), ("JA", "NEE"), ("да", "нет"), ("tak", "nie"), ("evet", "hayır"), ("ja", "nei"),
+        ("是", "否"), ("有", "无"), ("有", "没有"), ("はい", "いいえ"), ("예", "아니요"),
+        ("نعم", "لا"), ("כן", "לא"), ("हाँ", "नहीं"), ("có", "không"),
+    ],
+)  # fmt: skip
 def test_yes_and_no_in_any_language_are_1_and_0(yes, no):
     column = read(yes, no, None, "-")
     assert (column.type, values(column)) == ("yes/no", [1, 0, None, None])
@@ -336,6 +341,21 @@ def test_yes_and_no_in_any_language_are_1_and_0(yes, no):
 
 def test_one_letter_throughout_is_text():
     assert read("Y", "Y").type == "text"
+
+
+@pytest.mark.parametrize(
+    "codes",
+    [["NO", "JA", "NO"], ["no", "ja"], ["SI", "NO"], ["si", "no"], ["N", "S"], ["NO", "NO"]],
+)
+def test_codes_of_languages_and_countries_are_text(codes):
+    column = read(*codes)
+    assert (column.type, values(column)) == ("text", codes)
+    assert any("set to yes/no" in change for change in column.changed) or len({*codes}) == 1
+    assert read(*codes, told="yes/no").type == "yes/no"
+
+
+def test_codes_are_text_though_a_few_are_of_other_languages():
+    assert read(*["NO"] * 30, *["JA"] * 9, "DE").type == "text"
 
 
 def test_0_and_1_are_yes_and_no_where_told():

@@ -31,6 +31,7 @@ SAMPLE = 1000
 # Emptied cells that a note names.
 MAX_EXAMPLES = 3
 YES, NO = frozenset(CELL_WORDS["yes"]), frozenset(CELL_WORDS["no"])
+CODES = frozenset(CELL_WORDS["codes"])
 # Signs of currencies, and codes that tables use for the same currency.
 CURRENCY_SIGNS = "$€£¥₹₽₩₺₪"
 CODE_SIGNS = {"USD": "$", "US$": "$", "EUR": "€", "GBP": "£", "JPY": "¥", "CNY": "¥", "INR": "₹"}
@@ -210,14 +211,16 @@ def _fits(parsed: ParsedCells, counts: np.ndarray) -> bool:
 
 
 def _reason_against(parsed: ParsedCells, texts: pd.Series, counts: np.ndarray) -> Counter[str]:
-    """Return why a column is neither numbers nor dates though at least half of its cells are, and
-    the number of cells.
+    """Return why a column is not of a type that at least half of its cells have, and the number of
+    cells. Lists, and words other than yes and no, are ordinary text.
     """
     fitting, n_cells = int(counts[parsed.fits].sum()), int(counts.sum())
-    if parsed.type not in ("number", "date") or 2 * fitting < n_cells:
+    if parsed.type == "list" or 2 * fitting < n_cells:
         return Counter()
     if parsed.doubts:
         return Counter({f"kept as text: {parsed.doubts}": fitting})
+    if parsed.type == "yes/no":
+        return Counter()
     example = shorten(texts[~parsed.fits].iloc[0].strip())
     return Counter({f"kept as text: no {parsed.type}, such as {example!r}": n_cells - fitting})
 
@@ -228,13 +231,19 @@ def read_yes_no(texts: pd.Series) -> ParsedCells:
     >>> read_yes_no(pd.Series(["Yes", "no", "maybe"])).values.tolist()
     [1, 0, <NA>]
     """
-    words = texts.str.strip().str.casefold()
+    stripped = texts.str.strip()
+    words = stripped.str.casefold()
     values = words.map(dict.fromkeys(YES, 1) | dict.fromkeys(NO, 0)).astype("Int64")
-    answers = words[values.notna()]
     parsed = ParsedCells("yes/no", values)
+    answers = stripped[values.notna()]
+    is_number = answers.isin(["0", "1"])
+    is_code = answers.str.casefold().isin(CODES) & (answers.str.isupper() | answers.str.islower())
     if (answers.str.len() == 1).all() and values.nunique() < 2:
         parsed.doubts = "one letter throughout"
-    elif answers.isin(["0", "1"]).any():
+    elif is_code.all():
+        shown = " and ".join(answers.sort_values().unique()[:2])
+        parsed.doubts = f"codes such as {shown}, unless its type is set to yes/no"
+    elif is_number.any():
         parsed.doubts = "numbers"
     parsed.change("yes and no to 1 and 0", ~words.isin(["0", "1"]).to_numpy(bool))
     return parsed
