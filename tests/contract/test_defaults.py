@@ -131,7 +131,7 @@ CONSTANTS = [
     ("text", "MAX_TERM", 32),
     ("storage", "MAX_BASES", 2),
     ("storage", "MAX_BUILDS", 50),
-    ("storage", "FORMAT_VERSION", 10),
+    ("storage", "FORMAT_VERSION", 11),
     ("index", "MAX_SEGMENTS", 32),
     ("index", "MAX_CHANGED_SHARE", 0.2),
 ]
