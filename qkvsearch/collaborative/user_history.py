@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -91,39 +91,19 @@ class History:
         >>> past.recorded_later([Interaction(4, 5.0, 9), Interaction(7, None, 20)])
         [Interaction(position=7, rating=None, time=20, weight=None)]
         """
-        rows = {position: row for row, position in enumerate(self.positions.tolist())}
-        times = {position: int(self.times[row]) for position, row in rows.items()}
-        ratings: dict[int, float | None] = {
-            position: float(self.ratings[row])
-            for position, row in rows.items()
-            if np.isfinite(self.ratings[row])
-        }
-        weights: dict[int, float | None] = {
-            position: float(self.weights[row])
-            for position, row in rows.items()
-            if self.weights is not None and np.isfinite(self.weights[row])
-        }
-        latest: dict[int, Interaction] = {}
-        last_time = UNKNOWN_TIME
-        for position, rating, time, weight in records:
-            before = times.get(position, UNKNOWN_TIME)
-            if UNKNOWN_TIME != time <= before:
-                continue
-            if time == UNKNOWN_TIME:
-                time = latest[position].time if position in latest else before
-            else:
-                time = last_time = max(time, last_time + 1)
-            if rating is not None:
-                ratings[position] = rating
-            if weight is not None:
-                weights[position] = max((weights.get(position) or 0.0) + weight, 0.0)
-            elif weights.get(position) == 0:  # bought again after a full refund
-                weights[position] = None
-            latest.pop(position, None)  # the last interaction determines the order
-            latest[position] = Interaction(
-                position, ratings.get(position), time, weights.get(position)
-            )
-        return list(latest.values())
+        return latest_records(self._by_position(), records)
+
+    def _by_position(self) -> dict[int, Interaction]:
+        """Return the items as interactions, by their rows."""
+        weights = [None] * len(self) if self.weights is None else _numbers(self.weights)
+        cells = zip(
+            self.positions.tolist(),
+            _numbers(self.ratings),
+            self.times.tolist(),
+            weights,
+            strict=True,
+        )
+        return {position: Interaction(position, *others) for position, *others in cells}
 
     def then(self, later: Iterable[Interaction], feedback: Feedback) -> History:
         """Return the history with later interactions, which replace those with the same items."""
@@ -164,6 +144,41 @@ class History:
         age = len(self) - np.searchsorted(np.sort(self.times), self.times, side="right")
         halved = self.confidences * 2.0 ** (-age / half_life)
         return replace(self, confidences=halved, is_recent=True)
+
+
+def latest_records(
+    past: Mapping[int, Interaction], records: Iterable[Interaction]
+) -> list[Interaction]:
+    """Return the last record of each item that is new to `past`, oldest first, as
+    `History.recorded_later` describes.
+    """
+    latest: dict[int, Interaction] = {}
+    last_time = UNKNOWN_TIME
+    for position, rating, time, weight in records:
+        before = past.get(position)
+        if before is not None and UNKNOWN_TIME != time <= before.time:
+            continue
+        current = latest.get(position, before)
+        if current is None:
+            current = Interaction(position, None, UNKNOWN_TIME)
+        if time == UNKNOWN_TIME:
+            time = current.time
+        else:
+            time = last_time = max(time, last_time + 1)
+        if rating is None:
+            rating = current.rating
+        if weight is not None:
+            weight = max((current.weight or 0.0) + weight, 0.0)
+        elif current.weight != 0:  # 0: bought again after a full refund
+            weight = current.weight
+        latest.pop(position, None)  # the last interaction determines the order
+        latest[position] = Interaction(position, rating, time, weight)
+    return list(latest.values())
+
+
+def _numbers(values: np.ndarray) -> list[float | None]:
+    """Return numbers, None for NaN."""
+    return [value if value == value else None for value in values.tolist()]
 
 
 def readable_time(time: int) -> int | str | None:

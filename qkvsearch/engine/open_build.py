@@ -200,16 +200,18 @@ class OpenBuild:
         groups = groups_of(self.catalog, distinct)
         names, n_needed = head_names(heads), n_ranked(k, offset)
 
+        recommender = None if user is None else self.recommender
         unknown_notes = []
-        if user is not None and not strict_user:
+        if recommender is not None and not strict_user:
             from qkvsearch.recommend.recommend import unknown
 
-            names_nobody = unknown(self.catalog, user)
+            names_nobody = unknown(recommender.histories, user)
             unknown_notes = [f"{note}: ranked without preferences." for note in names_nobody]
 
         def preferences() -> Scores | None:
-            recommender = self.recommender
-            return None if unknown_notes else recommender.head(recommender.histories.of(user))
+            if recommender is None or unknown_notes:
+                return None
+            return recommender.head(recommender.histories.of(user))
 
         read_query = self.texts.reader.read(check_text("query", query), prefix)
         where_mask = candidates(self.catalog, self.n_items, where)
@@ -419,7 +421,8 @@ class OpenBuild:
             Neighbours(self.texts, positions).fused(item_filter), self.catalog.names, k,
             temperature, mask, where, offset, groups,
         )  # fmt: skip
-        reasoning = NeighbourReasons(self.texts, self.histories, positions)
+        hits = ranking.positions.tolist()
+        reasoning = NeighbourReasons(self.texts, self.histories, positions, hits)
         ranking = replace(ranking, reasoning=reasoning).noted([*notes, *more])
         return with_fields(ranking, self.catalog, columns)
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.callbacks import Progress
+from qkvsearch._utils.scratch import pieces_of
 from qkvsearch._utils.validation import check_id
 from qkvsearch.collaborative.confidences import Feedback
 from qkvsearch.collaborative.user_history import NOW, UNKNOWN_TIME, History, Interaction
@@ -21,12 +22,26 @@ from qkvsearch.storage import BuildContents, Snapshot, StoredCatalog
 
 if TYPE_CHECKING:
     from qkvsearch.index import StoredModels
+    from qkvsearch.index.item_users import ItemUsers
+    from qkvsearch.storage.records.build_records import RecordsView
 
 # The memory limit of batches: histories and embeddings of 2,048 users, and 200,000 rows of a
 # table of recommendations.
 BLOCK, ROWS = 2048, 200_000
 # Arrays with one number for each interaction; the others are of users and of items.
-PAIR_ARRAYS = ("items", "ratings", "times", "weights")
+NUMBERS = ("ratings", "times", "weights")
+PAIR_ARRAYS = ("items", *NUMBERS)
+
+
+class UsersOfItem(NamedTuple):
+    """Who has an item in the log: the rows of the users, ascending, and what they gave it, as in
+    `StoredLog`, with None for what the log lacks.
+    """
+
+    users: np.ndarray
+    ratings: np.ndarray | None = None
+    times: np.ndarray | None = None
+    weights: np.ndarray | None = None
 
 
 class StoredLog:
@@ -94,18 +109,26 @@ class StoredLog:
         confidences = self.feedback.confidences(positions, ratings, weights)
         return History(positions, confidences, ratings, times, weights)
 
-    def liking(self, item: int) -> np.ndarray:
-        """Return the rows of the users who like the item in this row, int64 (n,)."""
-        row = np.flatnonzero(self._item_rows == item)
-        pairs = np.flatnonzero(np.isin(self._arrays["items"], row))
-        ratings, weights = (
-            self._arrays[name][pairs] if name in self._arrays else None
-            for name in ("ratings", "weights")
-        )
-        items = np.full(len(pairs), item, dtype=np.int64)
-        likes = self.feedback.confidences(items, ratings, weights) > 0
-        users = np.searchsorted(self._arrays["indptr"], pairs[likes], side="right") - 1
-        return np.asarray(users, dtype=np.int64)
+    def users_of(self, items: Sequence[int]) -> dict[int, UsersOfItem]:
+        """Return the users of each of the items in these rows, in one pass over the log."""
+        is_asked = np.isin(self._item_rows, items)
+        stored = self._arrays["items"]
+        found = [np.zeros(0, dtype=np.int64)]
+        for rows in pieces_of(len(stored)):
+            found.append(rows.start + np.flatnonzero(is_asked[stored[rows]]))
+        pairs = np.concatenate(found)
+        item_of = self._item_rows[stored[pairs]]
+        order = np.argsort(item_of, kind="stable")
+        pairs, item_of = pairs[order], item_of[order]
+        users = np.searchsorted(self._arrays["indptr"], pairs, side="right") - 1
+        of_items = {}
+        for item in items:
+            own = slice(*np.searchsorted(item_of, [item, item + 1]))
+            numbers = {
+                name: self._arrays[name][pairs[own]] for name in NUMBERS if name in self._arrays
+            }
+            of_items[item] = UsersOfItem(users[own], **numbers)
+        return of_items
 
     @cached_property
     def _item_rows(self) -> np.ndarray:
@@ -208,11 +231,17 @@ def is_identity(rows: np.ndarray) -> bool:
 class Histories:
     """The histories of all users: those of the build in its order, then those only recorded.
 
-    A history has the interactions of the log and the new records.
+    A history has the interactions of the log and the new records. An answer makes one of these and
+    asks nothing else for records: all that it reads is of one moment.
     """
 
     models: StoredModels
     catalog: StoredCatalog
+
+    @cached_property
+    def records(self) -> RecordsView:
+        """The records of the moment in which they are first read."""
+        return self.catalog.records.view()
 
     @cached_property
     def _built(self) -> Ids:
@@ -220,7 +249,7 @@ class Histories:
 
     @cached_property
     def _recorded(self) -> dict[str, list[Interaction]]:
-        return self.catalog.records.by_user()
+        return self.records.by_user()
 
     @cached_property
     def ids(self) -> Ids:
@@ -253,15 +282,18 @@ class Histories:
         """Return the number of new records of the user in this row of `ids`."""
         return len(self._recorded.get(self.ids.texts[row], []))
 
+    def of_items(self, items: Sequence[int]) -> ItemUsers:
+        """Return who has and who likes the items in these rows, by the log and the new records. The
+        records are read now.
+        """
+        from qkvsearch.index.item_users import ItemUsers
+
+        return ItemUsers(self.models, self.catalog, self.records.by_item(items))
+
     def n_users(self, item: int) -> int:
         """Return how many users interacted with the item in this row, new records included."""
         in_log = 0 if self.models.implicit is None else int(self.models.item_counts[item])
-        recorded = (
-            self.catalog.user_position(user) for user in self.catalog.records.users_of(item)
-        )
-        return in_log + sum(
-            row is None or item not in self.models.history(row).positions for row in recorded
-        )
+        return in_log + self.of_items([item]).n_new(item)
 
     @property
     def user_counts(self) -> np.ndarray:
@@ -275,16 +307,10 @@ class Histories:
             counts[np.setdiff1d([new.position for new in interactions], in_log)] += 1
         return counts
 
-    def liking(self, item: int) -> set[int]:
-        """Return the rows of `ids` of users who like the item in this row, new records included."""
-        log = self.models.find(LogComponent())
-        rows = set() if log is None else set(log.liking(item).tolist())
-        for name in self.catalog.records.users_of(item):
-            row = self.ids.find(name)
-            rows.discard(row)
-            if item in self.at(row).liked.positions:
-                rows.add(row)
-        return rows
+    def knows(self, user: Any) -> bool:
+        """Return whether a user is in the build or in the records."""
+        is_built = self.catalog.user_position(user) is not None
+        return is_built or self.records.user(user).is_known
 
     def of(
         self, user: Any, likes: Sequence[int] = (), rated: Sequence[Interaction] = ()
@@ -296,8 +322,8 @@ class Histories:
         if user is None and not likes and not rated:
             raise QkvError("nobody to recommend to: name a user, or something they like")
         row = None if user is None else self.catalog.user_position(check_id("user", user))
-        recorded = [] if user is None else self.catalog.records.of(user)
-        if user is not None and not (recorded or self.catalog.has_user(user)):
+        recorded = [] if user is None else self.records.user(user).interactions
+        if user is not None and not self.knows(user):
             raise self.catalog.unknown_user(user)
         liked = [Interaction(item, None, NOW) for item in likes]
         return self._of_row(row, [*recorded, *rated]).then(liked, self.models.feedback)

@@ -49,10 +49,12 @@ def learn(workspace: Workspace, progress: Progress | None = None) -> Learned:
     progress = progress or silent
     with workspace.writing("learn"), closing(workspace.open()) as build:
         models = StoredModels(build)
-        n_recorded, last = build.catalog.records.unlearned()
-        n_stray = build.catalog.records.n_stray()
-        n_recorded -= n_stray
-        log = log_with_records(models)
+        # Records may be added meanwhile: what is counted, learned from and marked as learned is one
+        # view of them.
+        histories = Histories(models, build.catalog)
+        n_new, n_stray, last = histories.records.unlearned()
+        n_recorded = n_new - n_stray
+        log = log_with_records(histories)
         learned = list(FROM_INTERACTIONS)
         notes = [_STRAY.format(n_stray)] if n_stray else []
         if NextItemComponent().is_in(build):
@@ -72,10 +74,9 @@ def learn(workspace: Workspace, progress: Progress | None = None) -> Learned:
     return Learned(n_recorded, len(log.user_ids), len(log), notes)
 
 
-def log_with_records(models: StoredModels) -> Interactions:
+def log_with_records(histories: Histories) -> Interactions:
     """Return all histories, with new records. Raises `WorkspaceError` where there are none."""
-    snapshot = models.snapshot
-    histories = Histories(models, snapshot.catalog)
+    snapshot = histories.models.snapshot
     texts = histories.ids.texts
     users = [(texts[row], histories.at(row)) for row in range(len(histories))]
     users = [(user, history) for user, history in users if len(history)]

@@ -84,10 +84,10 @@ def read_history(
         (id_, *_), _ = catalog.names(both)
         raise QkvError(f"{id_text(id_)!r} is among `likes` and `ratings`: leave it out of one")
     excluded, without_notes = positions_of(catalog, without)
-    notes = [] if user is None or strict_user else unknown(catalog, user)
+    notes = [] if user is None or strict_user else unknown(histories, user)
     is_nobody = bool(notes) and not (liked or rated)
     if is_nobody:
-        is_empty = histories.models.implicit is None and not catalog.records.count()
+        is_empty = histories.models.implicit is None and not histories.records.count()
         instead = NO_INTERACTIONS if is_empty else MOST_POPULAR
         history, notes = histories.models.history(None), [f"{notes[0]}: {instead}"]
     else:
@@ -283,9 +283,9 @@ def neighbour_scores(
     return Scores(NEIGHBOURS, neighbours.scores(rows, confidences), parts)
 
 
-def unknown(catalog: StoredCatalog, user: Any) -> list[str]:
+def unknown(histories: Histories, user: Any) -> list[str]:
     """Return the beginning of a note that a user is unknown; nothing about a known one."""
-    is_known = catalog.has_user(check_id("user", user))
+    is_known = histories.knows(check_id("user", user))
     return [] if is_known else [f"No user {id_text(user)!r} here"]
 
 

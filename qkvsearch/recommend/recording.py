@@ -234,7 +234,8 @@ def record_rows(catalog: StoredCatalog, user: Any, k: int | None, offset: int) -
     build contains them. Raises `UnknownIdError`.
     """
     records, total = catalog.records.page(user, k, offset)
-    if user is not None and not total and not catalog.has_user(user):
+    # Without any record, a user can only be one of the build.
+    if user is not None and not total and catalog.user_position(user) is None:
         raise catalog.unknown_user(user)
     titled = catalog.ids_and_titles({record.item for record in records})
     rows = [
@@ -254,7 +255,8 @@ def record_rows(catalog: StoredCatalog, user: Any, k: int | None, offset: int) -
 def history_rows(histories: Histories, user: Any) -> Listing:
     """List all interactions of a user, the latest first. Raises `UnknownIdError`."""
     history, catalog = histories.of(user), histories.catalog
-    recorded = {position for position, *_ in catalog.records.of(user)}
+    records = histories.records.user(user)
+    recorded = {position for position, *_ in records.interactions}
     ids, titles = catalog.names(history.positions)
     rows = [
         [
@@ -268,7 +270,7 @@ def history_rows(histories: Histories, user: Any) -> Listing:
         ]
         for i in np.argsort(history.times, kind="stable")[::-1].tolist()
     ]
-    gone = catalog.records.strays(user)
+    gone = records.strays
     note = f"Recorded as well, of items that are not in the catalog: {', '.join(map(repr, gone))}."
     return _listing(HISTORY_NAMES, rows, [note] if gone else (), always=4)
 

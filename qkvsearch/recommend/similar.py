@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from qkvsearch.collaborative.preferences import COLLABORATIVE, NEIGHBOURS
-from qkvsearch.errors import listed_names
+from qkvsearch.errors import QkvError, listed_names
 from qkvsearch.index.interaction_log import Histories
+from qkvsearch.index.item_users import ItemUsers, Likers
 from qkvsearch.index.learned_models import PreferencesComponent
 from qkvsearch.recommend.recommend import (
     neighbour_scores,
@@ -148,13 +149,39 @@ Line = tuple[float, Callable[[], str]]
 
 
 class NeighbourReasons:
-    """A `Reasoning` by the people who like both items, and by the words that both texts have."""
+    """A `Reasoning` by the people who like both items, and by the words that both texts have.
 
-    def __init__(self, texts: TextSearch, histories: Histories, positions: Sequence[int]) -> None:
+    positions: the rows of the items of the question. hits: those of the items that are explained.
+    Reasons may be read long after the answer, one by one, and count the people of its moment: what
+    is recorded of these items is read here.
+    """
+
+    def __init__(
+        self,
+        texts: TextSearch,
+        histories: Histories,
+        positions: Sequence[int],
+        hits: Sequence[int],
+    ) -> None:
         ids, titles = texts.catalog.names(positions)
         items = ids if len(ids) > 1 else [None]
         self.items = dict(zip(items, zip(positions, titles, strict=True), strict=True))
-        self.liking = cache(histories.liking)
+        self.users: ItemUsers | None = None
+        self.failure: QkvError | None = None
+        # Without preferences no reason counts people.
+        if texts.models.implicit is not None:
+            try:
+                self.users = histories.of_items([*positions, *hits])
+            except QkvError as error:  # damaged records: the ranking needs none, its reasons do
+                self.failure = error
+        self.liking = cache(self._liking)
+
+    def _liking(self, position: int) -> Likers:
+        """Return the users who like an item. Raises `QkvError` where the records are damaged."""
+        if self.users is None:
+            assert self.failure is not None
+            raise self.failure
+        return self.users.liking(position)
 
     def __call__(self, position: int, parts: Components) -> list[Reason]:
         wholes: dict[Source, float] = {}  # what the sources add that are whole items
@@ -188,12 +215,12 @@ class NeighbourReasons:
 
     def _people(self, row: int, title: str, position: int) -> str:
         users = self.liking(row)
-        both = len(users & self.liking(position))
-        if both < MIN_SHARED * len(users):
+        both = users.number_shared(self.liking(position))
+        if both < MIN_SHARED * users.number:
             return (
                 f"people: those who like {short(title)} and this like much the same ({both:,} both)"
             )
-        return f"people: {both:,} of the {len(users):,} who like {short(title)} also like this"
+        return f"people: {both:,} of the {users.number:,} who like {short(title)} also like this"
 
 
 def _by_words(title: str, parts: Components, rows: Sequence[int]) -> list[Line]:

@@ -2,42 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from qkvsearch.collaborative.user_history import Interaction
 from qkvsearch.data.ids import id_text
-from qkvsearch.storage.records.database import RecordsDatabase
-from qkvsearch.storage.records.record_rows import MOMENT, RECORD, Record, is_user
+from qkvsearch.storage.records.database import Query, RecordsDatabase
+from qkvsearch.storage.records.record_rows import MOMENT, RECORD, Record, is_item, is_user
 
 if TYPE_CHECKING:
     from qkvsearch.storage import StoredCatalog
 
 Row = tuple[str, str, float | None, int, float | None]
+NEW_ROW = "user, item, rating, time, weight"
+# The greatest number that a record can have.
+NO_LIMIT = 2**63 - 1
+
+
+class UserRecords(NamedTuple):
+    """What is recorded of one user. is_known: whether anything is, learned or not, and whatever
+    became of the items. interactions: the new ones with items in the catalog, oldest first. strays:
+    the items of new ones that are not in the catalog.
+    """
+
+    is_known: bool
+    interactions: list[Interaction]
+    strays: list[str]
 
 
 class BuildRecords:
     """The records of a workspace with items in the catalog of a build.
 
-    "New" records are those that the build has not learned from.
+    "New" records are those that the build has not learned from. Each call reads the records as they
+    are then. An answer that reads more than once takes a `view`.
     """
 
     def __init__(self, catalog: StoredCatalog, database: RecordsDatabase) -> None:
         self.catalog, self.database = catalog, database
+
+    def view(self) -> RecordsView:
+        """Return the records of one moment, for one answer."""
+        return RecordsView(self.catalog, self.database)
 
     @property
     def learned(self) -> int:
         """The number of the last record that the build learned from."""
         return int(self.catalog.facts.get("learned_records", 0))
 
-    def unlearned(self) -> tuple[int, int]:
-        """Return how many records are new, and the last number used."""
-        last = [last for (last,) in self.database.rows("SELECT last FROM totals")]
-        return self.count(), max([self.learned, *last])
-
     def of(self, user: Any) -> list[Interaction]:
         """Return the new interactions of a user, oldest first."""
-        return [interaction for _, interaction in self._interactions(self._rows_of(user))]
+        return self.user(user).interactions
+
+    def user(self, user: Any) -> UserRecords:
+        """Return what is recorded of a user."""
+        sql = f"SELECT number, {NEW_ROW} FROM recorded WHERE {is_user(self.catalog.fold_ids)} "
+        sql += f"AND number <= {self._last} ORDER BY {MOMENT}, number"
+        (rows,) = self._read((sql, [self._text(user)]))
+        new = [cells for number, *cells in rows if number > self.learned]
+        interactions = [interaction for _, interaction in self._interactions(new)]
+        items = dict.fromkeys(item for _, item, *_ in new)
+        known = self.catalog.find_items(items)
+        return UserRecords(bool(rows), interactions, [item for item in items if item not in known])
 
     def by_user(self) -> dict[str, list[Interaction]]:
         """Return the new interactions of every user, in the order of each user's first record. Ids
@@ -46,22 +72,36 @@ class BuildRecords:
         names: dict[str, str] = {}
         interactions: dict[str, list[Interaction]] = {}
         built = self.catalog.ids("users") if self.catalog.fold_ids else None
-        for name, interaction in self._interactions(self._rows()):
+        for name, interaction in self._interactions(self._new_rows()):
             row = -1 if built is None else built.find(name)
             spelled = name if built is None or row < 0 else built.texts[row]
             spelled = names.setdefault(self._key(spelled), spelled)
             interactions.setdefault(spelled, []).append(interaction)
         return interactions
 
+    def by_item(self, positions: Sequence[int]) -> dict[int, dict[str, list[Interaction]]]:
+        """Return the new interactions with the items in these rows, by item and by user, oldest
+        first. All are read at one moment. Ids of users are spelled as recorded first.
+        """
+        ids, _ = self.catalog.names(positions)
+        sql = f"SELECT {NEW_ROW} FROM recorded WHERE {is_item(self.catalog.fold_ids)} "
+        sql += f"AND number > {self.learned} AND number <= {self._last} ORDER BY {MOMENT}, number"
+        found = self._read(*((sql, [id_text(id_)]) for id_ in ids))
+        by_item: dict[int, dict[str, list[Interaction]]] = {}
+        for position, rows in zip(positions, found, strict=True):
+            names: dict[str, str] = {}
+            by_user = by_item[position] = {}
+            for user, _, rating, time, weight in rows:
+                name = names.setdefault(self._key(user), user)
+                interaction = Interaction(position, rating, time, weight)
+                by_user.setdefault(name, []).append(interaction)
+        return by_item
+
     def count(self) -> int:
         """Count the new records, including those with items that are not in the catalog."""
-        sql = "SELECT count(*) FROM recorded WHERE number > ?"
-        return sum(n for (n,) in self.database.rows(sql, self.learned))
-
-    def n_stray(self) -> int:
-        """Count the new records with items that are not in the catalog."""
-        rows = self._rows()
-        return len(rows) - len(self._interactions(rows))
+        sql = f"SELECT count(*) FROM recorded WHERE number > {self.learned} "
+        (rows,) = self._read((f"{sql} AND number <= {self._last}", []))
+        return sum(n for (n,) in rows)
 
     @property
     def state(self) -> str:
@@ -76,20 +116,6 @@ class BuildRecords:
         """Return a user's id as it was recorded first; an id without records as it is."""
         return next(iter(self._first_spelling(user)), self._text(user))
 
-    def users_of(self, position: int) -> list[str]:
-        """Return the ids of users with new records of the item in this row, each once."""
-        (id_,), _ = self.catalog.names([position])
-        is_item = "casefold(item) = casefold(?2)" if self.catalog.fold_ids else "item = ?2"
-        sql = f"SELECT user FROM recorded WHERE number > ?1 AND {is_item} ORDER BY {MOMENT}, number"
-        rows = self.database.rows(sql, self.learned, id_text(id_))
-        return list({self._key(name): name for (name,) in reversed(rows)}.values())
-
-    def strays(self, user: Any) -> list[str]:
-        """Return the items of a user's new records that are not in the catalog."""
-        items = dict.fromkeys(item for _, item, *_ in self._rows_of(user))
-        rows = self.catalog.find_items(items)
-        return [item for item in items if item not in rows]
-
     def page(self, user: Any, k: int | None, offset: int) -> tuple[list[Record], int]:
         """Return `k` records, all for None, the latest first, after skipping `offset`; and how many
         there are in all. These are all records, new or not. user: only those of one user.
@@ -97,11 +123,21 @@ class BuildRecords:
         where, values = "", []
         if user is not None:
             where, values = f"WHERE {is_user(self.catalog.fold_ids)}", [self._text(user)]
-        sql = f"FROM recorded {where}"
-        total = sum(n for (n,) in self.database.rows(f"SELECT count(*) {sql}", *values))
-        sql = f"SELECT {RECORD} {sql} ORDER BY number DESC LIMIT {-1 if k is None else int(k)} "
-        rows = self.database.rows(f"{sql} OFFSET {int(offset)}", *values)
-        return [Record(*row) for row in rows], total
+        counting = f"SELECT count(*) FROM recorded {where}"
+        limit = -1 if k is None else int(k)
+        listing = f"SELECT {RECORD} FROM recorded {where} ORDER BY number DESC "
+        listing += f"LIMIT {limit} OFFSET {int(offset)}"
+        counts, rows = self._read((counting, values), (listing, values))
+        return [Record(*row) for row in rows], sum(n for (n,) in counts)
+
+    @property
+    def _last(self) -> int:
+        """The number of the last record that counts."""
+        return NO_LIMIT
+
+    def _read(self, *queries: Query) -> list[list[tuple[Any, ...]]]:
+        """Return the rows of queries, all of one moment."""
+        return self.database.rows_of_all(queries)
 
     def _text(self, user: Any) -> str:
         return id_text(user, whole=self.catalog.are_whole("users"))
@@ -116,15 +152,14 @@ class BuildRecords:
         rows = self.database.rows(f"{sql} ORDER BY number LIMIT 1", self._text(user))
         return [name for (name,) in rows]
 
-    def _rows_of(self, user: Any) -> list[Row]:
-        return self._rows(f"AND {is_user(self.catalog.fold_ids)}", self._text(user))
+    def _new_rows(self) -> list[Row]:
+        """Return user, item, rating, time and weight of all new records, oldest first."""
+        sql = f"SELECT {NEW_ROW} FROM recorded WHERE number > {self.learned} "
+        sql += f"AND number <= {self._last} ORDER BY {MOMENT}, number"
+        (rows,) = self._read((sql, []))
+        return rows
 
-    def _rows(self, condition: str = "", *values: Any) -> list[Row]:
-        """Return user, item, rating, time and weight of new records, oldest first."""
-        sql = f"SELECT user, item, rating, time, weight FROM recorded WHERE number > {self.learned}"
-        return self.database.rows(f"{sql} {condition} ORDER BY {MOMENT}, number", *values)
-
-    def _interactions(self, rows: Iterable[Row]) -> list[tuple[str, Interaction]]:
+    def _interactions(self, rows: Iterable[Sequence[Any]]) -> list[tuple[str, Interaction]]:
         """Return user and interaction of each row whose item is in the catalog."""
         rows = list(rows)
         positions = self.catalog.find_items({item for _, item, *_ in rows})
@@ -133,3 +168,46 @@ class BuildRecords:
             for user, item, rating, time, weight in rows
             if item in positions
         ]
+
+
+class RecordsView(BuildRecords):
+    """The records of one moment, that of the first reading, for all parts of one answer.
+
+    What is recorded later does not exist here. What was read stays, even if it is undone meanwhile.
+    """
+
+    def __init__(self, catalog: StoredCatalog, database: RecordsDatabase) -> None:
+        super().__init__(catalog, database)
+        self._until: int | None = None
+        self._users: dict[str, UserRecords] = {}
+
+    def user(self, user: Any) -> UserRecords:
+        key = self._key(user)
+        if key not in self._users:
+            self._users[key] = super().user(user)
+        return self._users[key]
+
+    def unlearned(self) -> tuple[int, int, int]:
+        """Return how many records are new, how many of these have items that are not in the
+        catalog, and the last number used.
+        """
+        rows = self._new_rows()
+        n_stray = len(rows) - len(self._interactions(rows))
+        return len(rows), n_stray, max(self.learned, self._last)
+
+    def _new_rows(self) -> list[Row]:
+        return self._all_new_rows
+
+    @cached_property
+    def _all_new_rows(self) -> list[Row]:
+        return super()._new_rows()
+
+    @property
+    def _last(self) -> int:
+        return NO_LIMIT if self._until is None else self._until
+
+    def _read(self, *queries: Query) -> list[list[tuple[Any, ...]]]:
+        last, *found = self.database.rows_of_all([("SELECT last FROM totals", []), *queries])
+        if self._until is None:
+            self._until = sum(number for (number,) in last)
+        return found

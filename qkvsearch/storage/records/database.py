@@ -13,7 +13,7 @@ import sqlite3
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,8 @@ NOTHING = {"bytes": 0, "xxh3": ""}
 ATTEMPTS, PAUSE = 20, 0.05
 # The errors of SQLite that are the fault of the file, and not of the disk or of other processes.
 DAMAGED = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+# A query in SQL, and the values of its parameters.
+Query = tuple[str, Sequence[Any]]
 _in_use: WeakValueDictionary[tuple[str, str], RecordsDatabase] = WeakValueDictionary()
 
 
@@ -79,10 +81,19 @@ class RecordsDatabase:
 
     def rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         """Return the rows of a query; none without records. Raises `DamagedError`."""
+        (rows,) = self.rows_of_all([(sql, values)])
+        return rows
+
+    def rows_of_all(self, queries: Sequence[Query]) -> list[list[tuple[Any, ...]]]:
+        """Return the rows of several queries, read at one moment: no writer comes between them.
+        Raises `DamagedError`.
+        """
         with self._mutex, self._locked(alone=False):
             try:
                 db = self._current()
-                return [] if db is None else db.execute(sql, values).fetchall()
+                if db is None:
+                    return [[] for _ in queries]
+                return [db.execute(sql, values).fetchall() for sql, values in queries]
             except sqlite3.Error as error:
                 raise self.damaged(str(error)) from None
             except OSError as error:

@@ -1,5 +1,7 @@
 """The tables of `records.db`: a row with a checksum for each record, and their totals."""
 
+from __future__ import annotations
+
 import json
 import sqlite3
 from collections.abc import Iterable, Sequence
@@ -10,17 +12,21 @@ import xxhash
 from qkvsearch.collaborative.user_history import NOW, UNKNOWN_TIME
 
 PAGE_SIZE = 4096
-# user_key: the case-folded id of the user, to find all spellings.
+# user_key, item_key: the case-folded ids, to find all spellings. Both have an index: an answer
+# reads the records of a few users or items among those of millions.
 SCHEMA = (
     "CREATE TABLE recorded (number INTEGER PRIMARY KEY, user TEXT NOT NULL, "
-    "user_key TEXT NOT NULL, item TEXT NOT NULL, rating REAL, weight REAL, "
+    "user_key TEXT NOT NULL, item TEXT NOT NULL, item_key TEXT NOT NULL, rating REAL, weight REAL, "
     "time INTEGER NOT NULL, batch INTEGER NOT NULL, recorded INTEGER NOT NULL, "
     "client TEXT NOT NULL, content TEXT, checksum INTEGER NOT NULL)",
     "CREATE INDEX recorded_user ON recorded (user_key)",
+    "CREATE INDEX recorded_item ON recorded (item_key)",
     "CREATE TABLE totals (n INTEGER NOT NULL, sum INTEGER NOT NULL, last INTEGER NOT NULL, "
     "checksum INTEGER NOT NULL)",
 )
 RECORD = "number, user, item, rating, weight, time, batch, recorded, client, content"
+# The columns of a record, and those that are made of them.
+N_CELLS = 13
 # When a record counts: at its time, or else when it was recorded.
 MOMENT = f"coalesce(nullif(time, {UNKNOWN_TIME}), recorded)"
 # Totals stay below this, in the range of SQLite's integers.
@@ -67,9 +73,15 @@ class Record(NamedTuple):
 
     def cells(self) -> tuple[Any, ...]:
         """Return the row of the table, with its checksum."""
-        number, user, *others = self
-        cells = (number, user, user.casefold(), *others)
+        number, user, item, *others = self
+        cells = (number, user, user.casefold(), item, item.casefold(), *others)
         return (*cells, row_checksum(cells))
+
+    @classmethod
+    def of_cells(cls, cells: Sequence[Any]) -> Record:
+        """Return the record of a row of the table, as `cells` makes it."""
+        number, user, _user_key, item, _item_key, *others, _checksum = cells
+        return cls(number, user, item, *others)
 
 
 class Totals(NamedTuple):
@@ -100,6 +112,11 @@ def is_user(fold: bool) -> str:
     return "user_key = casefold(?1)" + ("" if fold else " AND user = ?1")
 
 
+def is_item(fold: bool) -> str:
+    """Return the SQL condition for an item's records by the text of the id; it uses the index."""
+    return "item_key = casefold(?1)" + ("" if fold else " AND item = ?1")
+
+
 def create(db: sqlite3.Connection) -> None:
     """Create the tables, in an open transaction, if there are none yet."""
     if not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
@@ -112,7 +129,7 @@ def create(db: sqlite3.Connection) -> None:
 def insert(db: sqlite3.Connection, records: Iterable[Record]) -> None:
     """Insert records with new numbers."""
     rows, before = [record.cells() for record in records], totals(db)
-    db.executemany(f"INSERT INTO recorded VALUES ({', '.join('?' * 12)})", rows)
+    db.executemany(f"INSERT INTO recorded VALUES ({', '.join('?' * N_CELLS)})", rows)
     last = max([before.last, *(row[0] for row in rows)])
     _write_totals(db, Totals(before.n + len(rows), _added(before.sum, rows), last))
 

@@ -102,7 +102,7 @@ def _readable(database: RecordsDatabase) -> tuple[dict[int, Record], Totals | No
             with suppress(sqlite3.Error):
                 for row in db.execute(f"SELECT * FROM recorded ORDER BY number {order}"):
                     if is_whole(row):
-                        records[row[0]] = Record(*row[:2], *row[3:-1])
+                        records[row[0]] = Record.of_cells(row)
         rows = [row for row in db.execute("SELECT * FROM totals") if is_whole(row)]
         counted = Totals(*rows[0][:-1]) if len(rows) == 1 else None
     return records, counted
