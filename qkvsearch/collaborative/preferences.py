@@ -140,8 +140,16 @@ def learn_preferences(
         shares, alone = _learned_shares(trial, train[users], relevant)
     progress(1, 1)
     preferences = Preferences(embeddings(confidences), neighbours(confidences))
+    preferences = replace(preferences, shares=HeadShares(shares, {}, alone))
+    return with_scales(preferences, confidences, seed)
+
+
+def with_scales(preferences: Preferences, confidences: csr_matrix, seed: int = 0) -> Preferences:
+    """Return the preferences with the scales of the users with these confidences (n_users,
+    n_items), and the learned shares.
+    """
     scales = _scales(preferences, confidences, seed)
-    return replace(preferences, shares=HeadShares(shares, scales, alone))
+    return replace(preferences, shares=replace(preferences.shares, scales=scales))
 
 
 def _hold_out(

@@ -61,6 +61,20 @@ class Dataset:
             if column.role in LOG_TYPES
         ]
 
+    def lines(self, *, of_log: bool) -> list[str]:
+        """Return the reports on the files of interactions, or on the other files."""
+        lines = []
+        for report in self.reports:
+            is_of_log = any(column.role in LOG_TYPES for column in report.columns)
+            if is_of_log == of_log:
+                lines += report.lines()
+        return lines
+
+    @property
+    def scale_inferred(self) -> bool:
+        """Whether the scale of the ratings is what the ratings say, and nobody declared it."""
+        return any(report.scale_inferred for report in self.reports)
+
 
 def read_dataset(
     items: Source | None, interactions: Source | None, columns: Columns | None = None

@@ -335,6 +335,7 @@ def decided_scale(
     if stated is not None:
         report.notes.append(f"ratings are on a scale from {stated[0]:g} to {stated[1]:g}")
         return stated
+    report.scale_inferred = True
     scale, occur = infer_scale(ratings, counts), f"{ratings[0]:g} to {ratings[-1]:g}"
     if scale is None:
         name = str(roles.rating)

@@ -33,7 +33,8 @@ class ReadReport:
     the result. first_rows: for each reason to skip rows, the first of them. nested: for each column
     with lists or objects, the first row that has one. above: the text above the table that was left
     out. intended: how many skipped rows the options say to skip. n_lines: the rows of a text, those
-    without a cell and those with too many included.
+    without a cell and those with too many included. scale_inferred: whether the scale of the
+    ratings is what the ratings say, and nobody declared it.
 
     >>> report = ReadReport("watches.csv", read=10, merged=2, repaired=1)
     >>> report.skip("without a user", [4, 7, 8])
@@ -59,6 +60,7 @@ class ReadReport:
     encoding: str = "Windows-1252"
     files: list[ReadReport] = field(default_factory=list)
     lacking: dict[str, str] = field(default_factory=dict)
+    scale_inferred: bool = False
 
     @classmethod
     def of_files(cls, files: Sequence[ReadReport], names: Sequence[Set[str]]) -> ReadReport:

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from qkvsearch.errors import DamagedError, WorkspaceError
+from qkvsearch.index.add import revised_lines
 from qkvsearch.index.component import LANGUAGE, RECOMMEND_HEADS
 from qkvsearch.index.dense import damaged_keys
+from qkvsearch.index.interaction_log import LOG_ROWS
 from qkvsearch.search.listing import Listing
 from qkvsearch.storage import Snapshot, StoredCatalog, Workspace
 from qkvsearch.storage.remote_collections import RemoteCollection
@@ -43,7 +45,7 @@ def build_facts(snapshot: Snapshot) -> dict[str, Any]:
         "columns": _columns(facts["columns"], catalog),
         "interaction_columns": facts.get("interaction_columns", []),
         "searched_columns": facts["text_columns"],
-        "rows": facts["rows"],
+        "rows": [*facts["rows"], *facts.get(LOG_ROWS, ()), *revised_lines(facts)],
         "segments": len(snapshot.segments),
         "megabytes": round(sum(file.entry["bytes"] for file in snapshot.files) / 1e6, 1),
         "format": snapshot.segments[-1].manifest["format"],

@@ -28,6 +28,9 @@ from qkvsearch.text.pretrained.encoding_cache import forget_texts
 if TYPE_CHECKING:
     from qkvsearch.data.dataset import Source
 
+# The fact with the totals of all updates since the build.
+REVISED = "revised"
+
 
 @dataclass(frozen=True)
 class Revision:
@@ -176,7 +179,9 @@ def _with_rows(snapshot: Snapshot, new_items: Addition, revision: Revision) -> B
 
 
 def _segment(snapshot: Snapshot, revision: Revision) -> BuildContents:
-    facts = {**snapshot.facts, **_history(snapshot.facts, revision), "n_items": revision.n_items}
+    facts = dict(snapshot.facts)
+    facts[REVISED] = _totals(facts, revision)
+    facts["n_items"] = revision.n_items
     if "n_interactions" in facts:
         facts["n_interactions"] -= revision.interactions_removed
     return BuildContents(facts=facts, base=snapshot)
@@ -196,15 +201,22 @@ def _published(
     return replace(revision, notes=[*revision.notes, *merged])
 
 
-def _history(facts: Mapping[str, Any], revision: Revision) -> dict[str, Any]:
-    """Return the totals of all updates since the build, and its report with a line about them."""
-    previous = facts.get("revised", {})
+def _totals(facts: Mapping[str, Any], revision: Revision) -> dict[str, int]:
+    """Return the totals of all updates since the build."""
+    previous = facts.get(REVISED, {})
     names = ("added", "replaced", "removed", "interactions_removed")
-    total = {name: previous.get(name, 0) + getattr(revision, name) for name in names}
+    return {name: previous.get(name, 0) + getattr(revision, name) for name in names}
+
+
+def revised_lines(facts: Mapping[str, Any]) -> list[str]:
+    """Return a line about all updates since the build, none where there are no updates."""
+    total = facts.get(REVISED)
+    if total is None:
+        return []
     line = (
         f"since then: {total['added']:,} added, {total['replaced']:,} replaced, "
-        f"{total['removed']:,} removed with "
-        f"{quantity(total['interactions_removed'], 'interaction')}"
+        f"{total['removed']:,} removed"
     )
-    rows = facts["rows"][:-1] if previous else facts["rows"]
-    return {"revised": total, "rows": [*rows, line]}
+    if "interactions_removed" in total:
+        line += f" with {quantity(total['interactions_removed'], 'interaction')}"
+    return [line]

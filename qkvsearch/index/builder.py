@@ -21,6 +21,7 @@ from qkvsearch.data.synonyms import Synonyms
 from qkvsearch.errors import QkvError
 from qkvsearch.index.component import LANGUAGE
 from qkvsearch.index.dense import DenseComponent
+from qkvsearch.index.interaction_log import LOG_ROWS, SCALE_INFERRED
 from qkvsearch.index.learned_models import TUNED, NextItemComponent
 from qkvsearch.index.registry import FROM_INTERACTIONS
 from qkvsearch.index.spark_build import learn_from_spark
@@ -103,7 +104,7 @@ def build_workspace(
             for component in (*FROM_INTERACTIONS, *[NextItemComponent()] * next_item):
                 component.learn(contents, dataset.interactions, progress)
         elif dataset.interactions is not None:
-            contents.facts["rows"] += learn_from_spark(contents, dataset.interactions, progress)
+            contents.facts[LOG_ROWS] += learn_from_spark(contents, dataset.interactions, progress)
         progress("saving", 0, 1)
         workspace.publish(contents, "build")
         progress("saving", 1, 1)
@@ -144,8 +145,11 @@ def _contents(dataset: Dataset, encoder: str, why: str, spoken: Language) -> Bui
         "columns": [column.to_record() for column in dataset.catalog.columns],
         "interaction_columns": [column.to_record() for column in dataset.log_columns()],
         "interaction_options": dataset.options,
-        "rows": [line for report in dataset.reports for line in report.lines()],
+        "rows": dataset.lines(of_log=False),
     }
+    if dataset.interactions is not None:
+        facts[LOG_ROWS] = dataset.lines(of_log=True)
+        facts[SCALE_INFERRED] = dataset.scale_inferred
     if dataset.catalog.ids.fold:
         facts["fold_ids"] = True
     return BuildContents(CatalogRows.of(dataset.catalog), facts=facts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
@@ -9,16 +10,22 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from qkvsearch._utils.callbacks import Progress, silent
+from qkvsearch.collaborative.user_history import UNKNOWN_TIME
 from qkvsearch.data.ids import Id, Ids, id_text
-from qkvsearch.errors import QkvError
+from qkvsearch.data.interactions import Interactions
+from qkvsearch.errors import QkvError, quantity
 from qkvsearch.index import StoredModels
-from qkvsearch.index.interaction_log import LogComponent
-from qkvsearch.index.learned_models import PreferencesComponent
+from qkvsearch.index.add import REVISED
+from qkvsearch.index.interaction_log import LOG_ROWS
+from qkvsearch.index.learned_models import NextItemComponent
 from qkvsearch.index.merge import merged_contents
+from qkvsearch.index.registry import FROM_INTERACTIONS
 from qkvsearch.storage import BuildContents, CatalogRows, Workspace
 from qkvsearch.storage.catalog.file import CATALOG
 from qkvsearch.storage.segments import BUILDS_FOLDER, MANIFEST, Segment
 
+# An example of a rating or a weight.
+NUMBER = re.compile(r"-?\d+(\.\d+)?")
 LEARNED = (
     "Item embeddings were learned with these interactions and stay as they are until `learn` fits "
     "them again."
@@ -89,17 +96,75 @@ def _is_in_folders(workspace: Workspace, user: Id) -> bool:
 
 
 def _without(models: StoredModels, row: int, progress: Progress) -> tuple[BuildContents, int]:
-    """Return a base without the user in this row, and the number of their interactions."""
+    """Return a base without the user in this row, and the number of their interactions.
+
+    Everything that is counted is counted anew from the interactions that are left.
+    """
     contents = merged_contents(models, progress)
     log = models.log("forget from")
     remains = log.users != row
+    items = np.unique(log.items[~remains])
     users = Ids([name for i, name in enumerate(log.user_ids.texts) if i != row], log.user_ids.fold)
     others = log.take(remains)
     rows = (others.users - (others.users > row)).astype(np.int32)
     others = replace(others, users=rows, user_ids=users)
-    LogComponent().store(contents, others)
-    counts = np.bincount(others.items, minlength=len(others.item_ids)).astype(np.int32)
-    PreferencesComponent().put(contents, item_counts=counts)
+    components = [*FROM_INTERACTIONS, NextItemComponent()]
+    if len(others):
+        for component in components:
+            if component.is_in(models.snapshot):
+                component.forget(contents, others, items)
+    else:  # as in a build without interactions
+        for component in components:
+            component.drop(contents)
+        for name in ("n_users", "n_interactions"):
+            contents.facts.pop(name, None)
+        contents.users = None
+    _forget_reports(contents, others)
     contents.shared.pop(CATALOG, None)
     contents.catalog = CatalogRows.of_stored(models.snapshot.catalog)
     return contents, int((~remains).sum())
+
+
+def _forget_reports(contents: BuildContents, log: Interactions) -> None:
+    """Replace what the build reported on the rows and the cells of the file of interactions: its
+    numbers and its examples are those of a file with the user.
+    """
+    facts = contents.facts
+    n_interactions = quantity(len(log), "interaction")
+    n_users = quantity(len(log.user_ids), "user")
+    facts[LOG_ROWS] = [f"since a user was erased: {n_interactions} of {n_users}"]
+    facts["interaction_columns"] = [
+        {
+            **record,
+            "empty": _share_empty(record["role"], log),
+            "example": _example(record["role"], record["example"], log),
+            "changed": {},
+        }
+        for record in facts.get("interaction_columns", ())
+    ]
+    # Some of the interactions with removed items may have been the user's.
+    if REVISED in facts:
+        totals = facts[REVISED]
+        facts[REVISED] = {name: totals[name] for name in totals if name != "interactions_removed"}
+
+
+def _share_empty(role: str, log: Interactions) -> float:
+    """Return the share of the interactions that have no number for this role."""
+    if role == "rating" and log.ratings is not None:
+        is_empty = np.isnan(log.ratings)
+    elif role == "time" and log.times is not None:
+        is_empty = log.times == UNKNOWN_TIME
+    else:
+        return 0.0
+    return round(float(is_empty.mean()), 4) if len(log) else 0.0
+
+
+def _example(role: str, example: str, log: Interactions) -> str:
+    """Return the example of a column if an interaction that is left has it, otherwise ""."""
+    if role == "item":
+        item = log.item_ids.find(example)
+        return example if item >= 0 and (log.items == item).any() else ""
+    numbers = {"rating": log.ratings, "weight": log.weights}.get(role)
+    if numbers is None or NUMBER.fullmatch(example) is None:
+        return ""
+    return example if (numbers == np.float32(example)).any() else ""

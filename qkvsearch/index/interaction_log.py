@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from qkvsearch._utils.caching import cached_property
-from qkvsearch._utils.callbacks import Progress
+from qkvsearch._utils.callbacks import Progress, silent
 from qkvsearch._utils.scratch import pieces_of
 from qkvsearch._utils.validation import check_id
 from qkvsearch.collaborative.confidences import Feedback
@@ -31,6 +31,9 @@ BLOCK, ROWS = 2048, 200_000
 # Arrays with one number for each interaction; the others are of users and of items.
 NUMBERS = ("ratings", "times", "weights")
 PAIR_ARRAYS = ("items", *NUMBERS)
+# The facts with lines on how the log was read and learned from, and whether the scale of its
+# ratings is inferred from them.
+LOG_ROWS, SCALE_INFERRED = "log_rows", "rating_scale_inferred"
 
 
 class UsersOfItem(NamedTuple):
@@ -172,6 +175,14 @@ class LogComponent(LearnedComponent[StoredLog]):
         self.store(contents, log)
         self.put(contents, usual_weights=feedback.usual_weights)
         self.note_feedback(contents, feedback)
+
+    def forget(self, contents: BuildContents, log: Interactions, items: np.ndarray) -> None:
+        """Store the log that is left. The scale of ratings and the usual weights are what a build
+        from this log has.
+        """
+        if contents.facts.get(SCALE_INFERRED):
+            log = replace(log, scale=None)
+        self.learn(contents, log, silent)
 
     def note_feedback(self, contents: BuildContents, feedback: Feedback) -> None:
         """Store the scale and the usual weight in the facts."""

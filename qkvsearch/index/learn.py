@@ -14,7 +14,7 @@ from qkvsearch.collaborative.user_history import UNKNOWN_TIME, History
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import QkvError, WorkspaceError, quantity
 from qkvsearch.index import StoredModels
-from qkvsearch.index.interaction_log import Histories
+from qkvsearch.index.interaction_log import LOG_ROWS, Histories
 from qkvsearch.index.learned_models import TUNED, NextItemComponent, PreferencesComponent
 from qkvsearch.index.merge import merged_contents
 from qkvsearch.index.registry import FROM_INTERACTIONS
@@ -65,7 +65,7 @@ def learn(workspace: Workspace, progress: Progress | None = None) -> Learned:
                 notes.append(f"what comes next stays as it was learned before: {error}")
         contents = merged_contents(models, progress, but=learned)
         contents.facts[LEARNED] = last
-        contents.facts["rows"] = _rows(build, n_recorded)
+        contents.facts[LOG_ROWS] = _log_rows(build, n_recorded)
         for component in learned:
             component.learn(contents, log, progress)
         if contents.shared.pop(CATALOG, None):
@@ -133,6 +133,6 @@ def _joined(users: list[tuple[str, History]], name: str) -> np.ndarray:
     return np.concatenate([getattr(history, name) for _, history in users])
 
 
-def _rows(snapshot: Snapshot, n_recorded: int) -> list[str]:
+def _log_rows(snapshot: Snapshot, n_recorded: int) -> list[str]:
     line = f"learned again, with {quantity(n_recorded, 'recorded interaction')} more"
-    return [*snapshot.facts["rows"], line]
+    return [*snapshot.facts.get(LOG_ROWS, ()), line]

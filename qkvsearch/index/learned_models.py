@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from qkvsearch._utils.callbacks import Progress
 from qkvsearch._utils.scratch import counts_of
+from qkvsearch._utils.threads import one_blas_thread
 from qkvsearch.collaborative.cold_start import fit_text_map, place_cold_items
 from qkvsearch.collaborative.item_neighbours import NeighbourRegression, NeighbourWeights
 from qkvsearch.collaborative.preferences import (
@@ -17,10 +18,12 @@ from qkvsearch.collaborative.preferences import (
     Preferences,
     head_settings,
     learn_preferences,
+    with_scales,
 )
 from qkvsearch.collaborative.strength import Strength, usual_level
 from qkvsearch.collaborative.user_vectors import ImplicitFactors, RatingFactors
 from qkvsearch.data.interactions import Interactions
+from qkvsearch.data.ratings import ends_of
 from qkvsearch.errors import DamagedError, QkvError
 from qkvsearch.index.component import RECOMMEND_HEADS, ArraySpec, LearnedComponent, main_head
 from qkvsearch.index.dense import DenseComponent
@@ -140,6 +143,35 @@ class PreferencesComponent(LearnedComponent[StoredPreferences]):
         )
         contents.facts[WEAK_BELOW] = usual_level(preferences.scores, n_liking)
 
+    def forget(self, contents: BuildContents, log: Interactions, items: np.ndarray) -> None:
+        feedback = LogComponent().feedback(contents)
+        confidences = log.matrix(feedback.confidences(log.items, log.ratings, log.weights))
+        item_counts, n_liking = _counts(log), _counts(log, confidences.data > 0)
+        is_liked = n_liking > 0
+        embeddings = _rows_where(is_liked, self.pending(contents, "item_embeddings"))
+        rows = embeddings.astype(np.float64)
+        with one_blas_thread():
+            gram = rows.T @ rows
+        numbers = contents.facts[self.group] | {"n_items": max(int(is_liked.sum()), 1)}
+        contents.facts[self.group] = numbers
+        self.put(
+            contents,
+            item_embeddings=embeddings,
+            gram=gram,
+            unit_rows=_rows_where(is_liked, self.pending(contents, "unit_rows")),
+            item_counts=item_counts,
+            n_liking=n_liking,
+        )
+        factors = ImplicitFactors(item_embeddings=embeddings, gram=gram, **numbers)
+        preferences = Preferences(factors, None, HeadShares(**contents.facts[RECOMMEND_HEADS]))
+        if self.is_pending(contents, NEIGHBOUR_ARRAYS["starts"]):
+            arrays = {n: self.pending(contents, array) for n, array in NEIGHBOUR_ARRAYS.items()}
+            neighbours = NeighbourWeights(**arrays).without_unshared(items, confidences)
+            self.put_neighbours(contents, neighbours)
+            preferences = with_scales(replace(preferences, neighbours=neighbours), confidences)
+        contents.facts[RECOMMEND_HEADS] = asdict(preferences.shares)
+        contents.facts[WEAK_BELOW] = usual_level(preferences.scores, n_liking)
+
     def put_neighbours(self, contents: BuildContents, neighbours: NeighbourWeights | None) -> None:
         """Store neighbours, or remove them."""
         for name, array in NEIGHBOUR_ARRAYS.items():
@@ -218,6 +250,19 @@ class RatingsComponent(LearnedComponent[RatingFactors]):
             )
             self.store(contents, model.fit(log).factors_)
 
+    def forget(self, contents: BuildContents, log: Interactions, items: np.ndarray) -> None:
+        rated = log.rated()
+        if rated.ratings is None or not len(rated):
+            self.drop(contents)
+            return
+        scale = LogComponent().feedback(contents).scale or ends_of(rated.ratings)
+        mean = np.clip(rated.ratings.astype(np.float64), *scale).mean()
+        is_rated = _counts(rated) > 0
+        arrays = {name: self.pending(contents, name) for name in self.arrays}
+        self.put(contents, **{name: _rows_where(is_rated, arrays[name]) for name in arrays})
+        numbers = {"mean": float(mean), "lowest": float(scale[0]), "highest": float(scale[1])}
+        contents.facts[self.group] = contents.facts[self.group] | numbers
+
     def store(self, contents: BuildContents, factors: RatingFactors) -> None:
         arrays, contents.facts[self.group] = factors.state()
         self.put(contents, **arrays)
@@ -255,6 +300,10 @@ class NextItemComponent(LearnedComponent["NextItemModel"]):
         callback = partial(progress, "learning what comes next")
         self.store(contents, NextItem(random_state=0, callback=callback).fit(log).model_)
 
+    def forget(self, contents: BuildContents, log: Interactions, items: np.ndarray) -> None:
+        embeddings = _rows_where(_counts(log) > 0, self.pending(contents, "item_embeddings"))
+        self.put(contents, item_embeddings=embeddings)
+
     def store(self, contents: BuildContents, model: NextItemModel) -> None:
         arrays, contents.facts[self.group] = model.state()
         self.put(contents, **arrays)
@@ -268,6 +317,13 @@ class NextItemComponent(LearnedComponent["NextItemModel"]):
         except ValueError as error:
             file = models.snapshot.file(f"{self.group}.encoder")
             raise DamagedError(file.path, f"not the weights of an encoder: {error}") from None
+
+
+def _rows_where(is_kept: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return a copy with zeros in the rows of the items, bool (n_items,), that are not kept."""
+    kept = np.array(rows)
+    kept[~is_kept] = 0
+    return kept
 
 
 def _counts(log: Interactions, which: np.ndarray | None = None) -> np.ndarray:

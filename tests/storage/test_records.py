@@ -15,7 +15,7 @@ import pytest
 from qkvsearch.errors import DamagedError, QkvError, WorkspaceError
 from qkvsearch.storage.checksums import read_checksummed
 from qkvsearch.storage.records import NewRecord, Origin, RecordsDatabase, database
-from qkvsearch.storage.records.record_rows import RECORD, is_user
+from qkvsearch.storage.records.record_rows import RECORD, is_item, is_user
 from qkvsearch.storage.records.recovery import repair_records
 
 posix = pytest.mark.skipif(os.name != "posix", reason="a process is forked and killed")
@@ -149,12 +149,24 @@ def test_where_nothing_was_recorded_nothing_is_made_by_reading(tmp_path):
     assert fresh(tmp_path).undo() == []
 
 
-def test_a_users_records_are_found_by_an_index(path):
+@pytest.mark.parametrize(("condition", "index"), [(is_user, "user"), (is_item, "item")])
+def test_records_of_a_user_and_of_an_item_are_found_by_an_index(path, condition, index):
     for fold in (True, False):
-        plan = fresh(path).rows(
-            f"EXPLAIN QUERY PLAN SELECT * FROM recorded WHERE {is_user(fold)}", "x"
-        )
-        assert "USING INDEX recorded_user" in plan[0][-1]
+        where = f"{condition(fold)} AND number > 2 AND number <= 5"
+        plan = fresh(path).rows(f"EXPLAIN QUERY PLAN SELECT * FROM recorded WHERE {where}", "x")
+        assert f"USING INDEX recorded_{index}" in plan[0][-1]
+
+
+def test_damage_of_an_index_alone_loses_no_record(tmp_path):
+    write(tmp_path, [f"item {n}" for n in range(2000)])
+    expected, whole = rows(tmp_path), (tmp_path / "records.db").read_bytes()
+    row = whole.index(b"annitem 777")
+    places = [place for place in range(len(whole)) if whole.startswith(b"item 777", place)]
+    (in_index,) = (place for place in places if not row <= place < row + 30)
+    flip(tmp_path / "records.db", in_index + 5)
+    done = repair_records(tmp_path)
+    assert (done.kept, done.lost) == (2000, 0)
+    assert rows(tmp_path) == expected
 
 
 def test_a_reader_sees_each_change_and_keeps_nobody_waiting(path):
@@ -413,7 +425,7 @@ def test_repair_counts_what_is_lost_and_keeps_the_rest(tmp_path):
     fresh(tmp_path).undo() and write(tmp_path, [f"item {n}" for n in range(2000)])
     write(tmp_path, ["undone"]) and fresh(tmp_path).undo()
     expected, whole = rows(tmp_path), (tmp_path / "records.db").read_bytes()
-    flip(tmp_path / "records.db", whole.index(b"item 777") + 5)
+    flip(tmp_path / "records.db", whole.index(b"annitem 777") + 8)  # in the row, not in an index
     done = repair_records(tmp_path)
     assert (done.kept, done.lost) == (1999, 1)
     assert rows(tmp_path) == [row for row in expected if row[2] != "item 777"]
@@ -450,7 +462,7 @@ def test_a_journal_that_restores_damage_is_not_played_into_what_was_repaired(pat
     expected = rows(path)
     kill_in(path, "spilled", 40_000)
     journal = path / "records.db-journal"
-    flip(journal, journal.read_bytes().index("é".encode()) + 20)
+    flip(journal, journal.read_bytes().index("bobé".encode()) + 23)  # in the row, not in an index
     with pytest.raises(DamagedError):
         rows(path)
     done = repair_records(path)
