@@ -203,9 +203,7 @@ class UserRows(RowsById):
 
     def __getitem__(self, id_: Any) -> dict[str, Any]:
         n = len(self.histories.of(check_id("user", id_)))
-        # Not in `ids`: a user recorded after this view was made, or without items in the catalog.
-        stored = self.ids[int(self.ids.positions([id_])[0])] if id_ in self.ids else id_text(id_)
-        return {"id": stored, "interactions": n}
+        return {"id": self.histories.stored_id(id_), "interactions": n}
 
     def to_frame(self) -> pd.DataFrame:
         import pandas as pd

@@ -14,7 +14,7 @@ from qkvsearch._utils.scratch import pieces_of
 from qkvsearch._utils.validation import check_id
 from qkvsearch.collaborative.confidences import Feedback
 from qkvsearch.collaborative.user_history import NOW, UNKNOWN_TIME, History, Interaction
-from qkvsearch.data.ids import Ids, are_integers
+from qkvsearch.data.ids import Id, Ids, are_integers
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import QkvError
 from qkvsearch.index.component import ArraySpec, LearnedComponent
@@ -299,7 +299,7 @@ class Histories:
         """
         from qkvsearch.index.item_users import ItemUsers
 
-        return ItemUsers(self.models, self.catalog, self.records.by_item(items))
+        return ItemUsers(self.models, self.catalog, items, self.records.of_items(items))
 
     def n_users(self, item: int) -> int:
         """Return how many users interacted with the item in this row, new records included."""
@@ -321,7 +321,16 @@ class Histories:
     def knows(self, user: Any) -> bool:
         """Return whether a user is in the build or in the records."""
         is_built = self.catalog.user_position(user) is not None
-        return is_built or self.records.user(user).is_known
+        return is_built or self.records.user(user).name is not None
+
+    def stored_id(self, user: Any) -> Id:
+        """Return the id of a known user as the build or the records spell it."""
+        row = self.catalog.user_position(user)
+        if row is not None:
+            return self._built[row]
+        name = self.records.user(user).name
+        assert name is not None
+        return int(name) if self._built.integer and are_integers([name]) else name
 
     def of(
         self, user: Any, likes: Sequence[int] = (), rated: Sequence[Interaction] = ()

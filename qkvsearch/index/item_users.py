@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,6 +12,7 @@ from qkvsearch._utils.caching import cached_property
 from qkvsearch.collaborative.user_history import UNKNOWN_TIME, Interaction, latest_records
 from qkvsearch.index.interaction_log import LogComponent, UsersOfItem
 from qkvsearch.storage import StoredCatalog
+from qkvsearch.storage.records.build_records import Row
 
 if TYPE_CHECKING:
     from qkvsearch.index import StoredModels
@@ -21,7 +22,7 @@ NOBODY = UsersOfItem(np.zeros(0, dtype=np.int64))
 
 class Likers(NamedTuple):
     """The users who like an item. rows: those of the build, ascending. names: those that are only
-    recorded.
+    recorded, each in one spelling.
     """
 
     rows: np.ndarray
@@ -42,8 +43,9 @@ class Likers(NamedTuple):
 class ItemUsers:
     """Who has and who likes each of a few items, at one moment.
 
-    recorded: the new interactions by item and by user, as `BuildRecords.by_item` returns them. They
-    are copies, so that what is recorded or undone later changes no answer. The log never changes.
+    items: their rows. rows: the new records of each of them, as `BuildRecords.of_items` returns
+    them. They are copies, so that what is recorded or undone later changes no answer. The log never
+    changes.
 
     Of each user only the records of the item itself matter: no other item changes how much the user
     likes it. So the work is that of the users of these items, not of all users.
@@ -51,31 +53,17 @@ class ItemUsers:
 
     models: StoredModels
     catalog: StoredCatalog
-    recorded: Mapping[int, Mapping[str, list[Interaction]]]
+    items: Sequence[int]
+    rows: Sequence[Sequence[Row]]
 
     def liking(self, item: int) -> Likers:
         """Return the users who like one of the items."""
         in_log = self._in_log[item]
-        feedback = self.models.feedback
-        items = np.full(len(in_log.users), item, dtype=np.int64)
-        confidences = feedback.confidences(items, in_log.ratings, in_log.weights)
-        likes = confidences > 0
-
-        users, latest = [], []
-        for user, interactions in self.recorded[item].items():
-            past = self._past(item, user)
-            for interaction in latest_records({} if past is None else {item: past}, interactions):
-                users.append(user)
-                latest.append(interaction)
-        ratings = np.array([np.nan if x.rating is None else x.rating for x in latest], np.float32)
-        weights = np.array([np.nan if x.weight is None else x.weight for x in latest], np.float32)
-        new_items = np.full(len(latest), item, dtype=np.int64)
-        likes_now = feedback.confidences(new_items, ratings, weights) > 0
-
+        likes = self._are_liked(item, in_log.ratings, in_log.weights, len(in_log.users))
         added: list[int] = []
         names: list[str] = []
-        for user, likes_it in zip(users, likes_now.tolist(), strict=True):
-            row = self._rows.get(user)
+        for user, likes_it in self._recorded_likes(item).items():
+            row = self._built.get(user)
             place = None if row is None else self._place(item, row)
             if place is not None:
                 likes[place] = likes_it
@@ -86,14 +74,36 @@ class ItemUsers:
         rows = np.union1d(in_log.users[likes], np.array(added, dtype=np.int64))
         return Likers(rows, frozenset(names))
 
+    def _recorded_likes(self, item: int) -> dict[str, bool]:
+        """Return whether each user with a newer record of the item than the log has likes it."""
+        users: list[str] = []
+        ratings: list[float | None] = []
+        weights: list[float | None] = []
+        for user, interactions in self._recorded[item].items():
+            past = self._past(item, user)
+            known = {} if past is None else {item: past}
+            for latest in latest_records(known, interactions):
+                users.append(user)
+                ratings.append(latest.rating)
+                weights.append(latest.weight)
+        likes = self._are_liked(item, _array(ratings), _array(weights), len(users))
+        return dict(zip(users, likes.tolist(), strict=True))
+
+    def _are_liked(
+        self, item: int, ratings: np.ndarray | None, weights: np.ndarray | None, n: int
+    ) -> np.ndarray:
+        """Return whether an item is liked with these ratings and weights, bool (n,)."""
+        items = np.full(n, item, dtype=np.int64)
+        return self.models.feedback.confidences(items, ratings, weights) > 0
+
     def n_new(self, item: int) -> int:
         """Return how many users have one of the items by the records alone, and not by the log."""
-        recorded = self.recorded[item]
+        recorded = self._recorded[item]
         return sum(self._past(item, user) is None for user in recorded)
 
     def _past(self, item: int, user: str) -> Interaction | None:
         """Return what the log has of a recorded user and an item, None for nothing."""
-        row = self._rows.get(user)
+        row = self._built.get(user)
         place = None if row is None else self._place(item, row)
         if place is None:
             return None
@@ -112,16 +122,30 @@ class ItemUsers:
         return place if place < len(users) and users[place] == row else None
 
     @cached_property
-    def _rows(self) -> dict[str, int]:
+    def _recorded(self) -> dict[int, dict[str, list[Interaction]]]:
+        """The new interactions by item and by user, oldest first."""
+        records = self.catalog.records
+        pairs = zip(self.items, self.rows, strict=True)
+        return {item: records.by_user_of(item, rows) for item, rows in pairs}
+
+    @cached_property
+    def _built(self) -> dict[str, int]:
         """The rows of the recorded users that are in the build."""
-        return self.catalog.find_users({user for users in self.recorded.values() for user in users})
+        recorded = self._recorded.values()
+        return self.catalog.find_users({user for users in recorded for user in users})
 
     @cached_property
     def _in_log(self) -> Mapping[int, UsersOfItem]:
         """The users of the items in the log."""
         log = self.models.find(LogComponent())
-        items = list(self.recorded)
-        return dict.fromkeys(items, NOBODY) if log is None else log.users_of(items)
+        if log is None:
+            return dict.fromkeys(self.items, NOBODY)
+        return log.users_of(self.items)
+
+
+def _array(numbers: Sequence[float | None]) -> np.ndarray:
+    """Return numbers, float32 (n,), NaN for None."""
+    return np.array([np.nan if number is None else number for number in numbers], np.float32)
 
 
 def _number(values: np.ndarray | None, place: int) -> float | None:

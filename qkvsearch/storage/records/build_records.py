@@ -21,12 +21,12 @@ NO_LIMIT = 2**63 - 1
 
 
 class UserRecords(NamedTuple):
-    """What is recorded of one user. is_known: whether anything is, learned or not, and whatever
-    became of the items. interactions: the new ones with items in the catalog, oldest first. strays:
-    the items of new ones that are not in the catalog.
+    """What is recorded of one user. name: the id as it was recorded first, learned or not, and
+    whatever became of the item; None where nothing is recorded. interactions: the new ones with
+    items in the catalog, oldest first. strays: the items of new ones that are not in the catalog.
     """
 
-    is_known: bool
+    name: str | None
     interactions: list[Interaction]
     strays: list[str]
 
@@ -59,11 +59,15 @@ class BuildRecords:
         sql = f"SELECT number, {NEW_ROW} FROM recorded WHERE {is_user(self.catalog.fold_ids)} "
         sql += f"AND number <= {self._last} ORDER BY {MOMENT}, number"
         (rows,) = self._read((sql, [self._text(user)]))
-        new = [cells for number, *cells in rows if number > self.learned]
-        interactions = [interaction for _, interaction in self._interactions(new)]
-        items = dict.fromkeys(item for _, item, *_ in new)
+        name = min(rows)[1] if rows else None
+        return self._of_one(name, [cells for number, *cells in rows if number > self.learned])
+
+    def _of_one(self, name: str | None, rows: Sequence[Sequence[Any]]) -> UserRecords:
+        """Return what is recorded of a user. rows: as `_new_rows` returns them."""
+        interactions = [interaction for _, interaction in self._interactions(rows)]
+        items = dict.fromkeys(item for _, item, *_ in rows)
         known = self.catalog.find_items(items)
-        return UserRecords(bool(rows), interactions, [item for item in items if item not in known])
+        return UserRecords(name, interactions, [item for item in items if item not in known])
 
     def by_user(self) -> dict[str, list[Interaction]]:
         """Return the new interactions of every user, in the order of each user's first record. Ids
@@ -79,23 +83,24 @@ class BuildRecords:
             interactions.setdefault(spelled, []).append(interaction)
         return interactions
 
-    def by_item(self, positions: Sequence[int]) -> dict[int, dict[str, list[Interaction]]]:
-        """Return the new interactions with the items in these rows, by item and by user, oldest
-        first. All are read at one moment. Ids of users are spelled as recorded first.
+    def of_items(self, positions: Sequence[int]) -> list[list[Row]]:
+        """Return user, item, rating, time and weight of the new records of each of the items in
+        these rows, oldest first. All are read at one moment.
         """
         ids, _ = self.catalog.names(positions)
         sql = f"SELECT {NEW_ROW} FROM recorded WHERE {is_item(self.catalog.fold_ids)} "
         sql += f"AND number > {self.learned} AND number <= {self._last} ORDER BY {MOMENT}, number"
-        found = self._read(*((sql, [id_text(id_)]) for id_ in ids))
-        by_item: dict[int, dict[str, list[Interaction]]] = {}
-        for position, rows in zip(positions, found, strict=True):
-            names: dict[str, str] = {}
-            by_user = by_item[position] = {}
-            for user, _, rating, time, weight in rows:
-                name = names.setdefault(self._key(user), user)
-                interaction = Interaction(position, rating, time, weight)
-                by_user.setdefault(name, []).append(interaction)
-        return by_item
+        return self._read(*((sql, [id_text(id_)]) for id_ in ids))
+
+    def by_user_of(self, position: int, rows: Iterable[Row]) -> dict[str, list[Interaction]]:
+        """Return the interactions with the item in this row by user, of whose id all spellings are
+        the same text here. rows: as `of_items` returns them.
+        """
+        interactions: dict[str, list[Interaction]] = {}
+        for user, _, rating, time, weight in rows:
+            interaction = Interaction(position, rating, time, weight)
+            interactions.setdefault(self._key(user), []).append(interaction)
+        return interactions
 
     def count(self) -> int:
         """Count the new records, including those with items that are not in the catalog."""
@@ -184,7 +189,11 @@ class RecordsView(BuildRecords):
     def user(self, user: Any) -> UserRecords:
         key = self._key(user)
         if key not in self._users:
-            self._users[key] = super().user(user)
+            # Where all new records are read already, a user who is undone since then has them still.
+            rows = self._rows_of_all_users.get(key) if self._has_all else None
+            self._users[key] = (
+                super().user(user) if rows is None else self._of_one(rows[0][0], rows)
+            )
         return self._users[key]
 
     def unlearned(self) -> tuple[int, int, int]:
@@ -201,6 +210,17 @@ class RecordsView(BuildRecords):
     @cached_property
     def _all_new_rows(self) -> list[Row]:
         return super()._new_rows()
+
+    @property
+    def _has_all(self) -> bool:
+        return "_all_new_rows" in self.__dict__
+
+    @cached_property
+    def _rows_of_all_users(self) -> dict[str, list[Row]]:
+        rows_of_users: dict[str, list[Row]] = {}
+        for row in self._all_new_rows:
+            rows_of_users.setdefault(self._key(row[0]), []).append(row)
+        return rows_of_users
 
     @property
     def _last(self) -> int:
