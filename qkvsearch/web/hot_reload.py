@@ -2,8 +2,9 @@
 
 import logging
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from threading import Event, Thread
 
@@ -14,6 +15,9 @@ from qkvsearch.engine import Engine
 from qkvsearch.engine.open_build import OpenBuild
 from qkvsearch.errors import DamagedError, QkvError
 
+# The build that answers the request of this context; an empty list before the request asks for one,
+# and None where nobody asked for one build.
+_of_request: ContextVar[list[OpenBuild] | None] = ContextVar("build of the request", default=None)
 log = logging.getLogger("qkvsearch.web")
 # Seconds between two looks at which build is current, and after a build that could not be opened.
 INTERVAL, RETRY_INTERVAL = 0.25, 5.0
@@ -43,9 +47,34 @@ class HotReloadEngine(Engine):
             if not self._ends.is_set():
                 self._follower.start()
 
+    @contextmanager
+    def one_build(self) -> Iterator[None]:
+        """Answer all questions of a `with` block, those of one request, from one build."""
+        token = _of_request.set([])
+        try:
+            yield
+        finally:
+            _of_request.reset(token)
+
     @property
     def current_build(self) -> OpenBuild:
-        """Return the build that answers now."""
+        """Return the build that answers now, or that of the request."""
+        chosen = _of_request.get()
+        if chosen:
+            return chosen[0]
+        build = self._newest_build()
+        if chosen is not None:
+            chosen.append(build)
+        return build
+
+    def _open(self) -> None:
+        """Open the newest build. What follows a change in a request is asked of the new build."""
+        super()._open()
+        if chosen := _of_request.get():
+            chosen.clear()
+
+    def _newest_build(self) -> OpenBuild:
+        """Return the newest build that is open and warm."""
         state = self.workspace.state()
         if state not in (self._state, self._checked):
             with self._lock:

@@ -56,7 +56,7 @@ class Service:
         with deadline(limits.seconds):
             context = contextvars.copy_context()
         pool = self._slow_threads if is_slow else self._threads
-        future = pool.submit(context.run, question, self.engine)
+        future = pool.submit(context.run, self._answered, question)
         loop = asyncio.get_running_loop()
         future.add_done_callback(lambda _: _call_soon(loop, self._end))
         try:
@@ -64,6 +64,11 @@ class Service:
         except (TimeoutError, DeadlineError):
             late = f"no answer within {limits.seconds:g} seconds"
             raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, late, {"Retry-After": "5"}) from None
+
+    def _answered(self, question: Callable[[Engine], T]) -> T:
+        """Return the answer from one build, whatever is published meanwhile."""
+        with self.engine.one_build():
+            return question(self.engine)
 
     def _end(self) -> None:
         self._running -= 1

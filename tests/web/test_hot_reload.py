@@ -159,3 +159,22 @@ def test_a_catalog_of_one_long_title_is_warmed(tmp_path):
     with build(tmp_path / "ws", items=items, encoder="corpus") as engine:
         warm(engine.current_build, threading.Event())
         assert engine.n_items == 1
+
+
+def test_a_request_is_answered_from_one_build(path):
+    with HotReloadEngine(path) as engine, Engine(path) as writer:
+        with engine.one_build():
+            assert engine.n_items == 3
+            writer.add(MORE)
+            writer.compact(drop_builds=True)
+            assert engine.n_items == 3
+            assert 4 not in engine.items
+        assert engine.n_items == 4
+
+
+def test_what_a_request_changes_it_sees(path):
+    with HotReloadEngine(path) as engine, engine.one_build():
+        assert engine.n_items == 3
+        engine.add(MORE)
+        assert engine.n_items == 4
+        assert 4 in engine.items

@@ -189,12 +189,15 @@ class RecordsView(BuildRecords):
     def user(self, user: Any) -> UserRecords:
         key = self._key(user)
         if key not in self._users:
-            # Where all new records are read already, a user who is undone since then has them still.
-            rows = self._rows_of_all_users.get(key) if self._has_all else None
-            self._users[key] = (
-                super().user(user) if rows is None else self._of_one(rows[0][0], rows)
-            )
+            self._users[key] = self._read_before(key) or super().user(user)
         return self._users[key]
+
+    def _read_before(self, key: str) -> UserRecords | None:
+        """Return what is known of a user where all new records are read already, None otherwise.
+        What was undone since then is still there.
+        """
+        rows = self._rows_of_all_users.get(key) if self._has_all else None
+        return None if rows is None else self._of_one(rows[0][0], rows)
 
     def unlearned(self) -> tuple[int, int, int]:
         """Return how many records are new, how many of these have items that are not in the

@@ -43,8 +43,7 @@ def condition(
         return where
     expression = " AND ".join(expression for expression, _ in clauses)
     if where is not None:
-        build = engine.current_build  # one, though another may be published meanwhile
-        build.catalog.mask(where)  # refused as it is, before it is put in brackets
+        engine.catalog.mask(where)  # refused as it is, before it is put in brackets
         expression += f" AND (\n{where}\n)"
     return expression, [value for _, values in clauses for value in values]
 
