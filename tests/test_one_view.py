@@ -9,6 +9,7 @@ import pytest
 import qkvsearch as qkv
 from qkvsearch.engine import Engine, build
 from qkvsearch.errors import DamagedError, QkvError, UnknownIdError
+from qkvsearch.index.item_users import ItemUsers
 
 ITEMS = pd.DataFrame(
     {
@@ -229,7 +230,7 @@ def test_spellings_of_one_new_user_are_one_person(tmp_path):
         engine.record("zOE", "v2")
         engine.record("ANN", "v6")
         histories = engine.current_build.histories
-        of_items = histories.of_items([0, 1, 5])
+        of_items = ItemUsers.of(histories, [0, 1, 5])
         assert of_items.liking(0).number_shared(of_items.liking(1)) == 5
         assert of_items.liking(0).number_shared(of_items.liking(5)) == 1
         assert engine.show("V6")["users"] == 1

@@ -7,6 +7,7 @@ import pytest
 import qkvsearch
 from qkvsearch.engine import Engine
 from qkvsearch.errors import QkvError, UnknownIdError
+from qkvsearch.index.item_users import ItemUsers
 from qkvsearch.recommend.similar import MAX_BY_WORD, WEIGHTS, Neighbours
 
 
@@ -84,7 +85,7 @@ def test_people_of_now_are_counted(tmp_path, shop_items, shop_log):
         engine.record("new", 1, 5)
         engine.record("new", 2, 5)
         engine.record(102, 2, 1)  # no longer likes it
-        likers = engine.current_build.histories.of_items([0]).liking(0)
+        likers = ItemUsers.of(engine.current_build.histories, [0]).liking(0)
         assert (likers.rows.tolist(), likers.names) == ([0, 1, 2], {"new"})
         ranking = engine.similar(2, k=9)
         (i,) = (i for i, hit in enumerate(ranking) if hit.id == 1)
@@ -94,7 +95,7 @@ def test_people_of_now_are_counted(tmp_path, shop_items, shop_log):
     with Engine(path) as engine:  # rows have moved
         assert engine.items[30]["id"] == 30
         histories = engine.current_build.histories
-        assert [histories.ids[row] for row in histories.of_items([8]).liking(8).rows] == [103]
+        assert [histories.ids[row] for row in ItemUsers.of(histories, [8]).liking(8).rows] == [103]
 
 
 def test_without_a_log_only_texts_tell(tmp_path):

@@ -20,6 +20,7 @@ from qkvsearch.data.columns.facts import LIST_SEPARATOR
 from qkvsearch.data.ids import Id, Ids, id_text
 from qkvsearch.errors import QkvError, listed_names, suggest
 from qkvsearch.index.interaction_log import Histories
+from qkvsearch.index.item_users import ItemUsers
 from qkvsearch.query.where import Where
 from qkvsearch.search.candidates import candidates
 from qkvsearch.search.display import address_columns, unit_of
@@ -241,7 +242,7 @@ def item_card(histories: Histories, position: int) -> dict[str, Any]:
         values = sorted({cell for cell in cells if cell is not None})
         if len(values) > 1:
             row[f"{column.name} of variants"] = ", ".join(map(id_text, values))
-    return {**row, "users": histories.n_users(position)}
+    return {**row, "users": ItemUsers.of(histories, [position]).n_having(position)}
 
 
 # --- sorting, and columns worth counting ---

@@ -27,8 +27,8 @@ from qkvsearch.storage.segments import BUILDS_FOLDER, MANIFEST, Segment
 # An example of a rating or a weight.
 NUMBER = re.compile(r"-?\d+(\.\d+)?")
 LEARNED = (
-    "Item embeddings were learned with these interactions and stay as they are until `learn` fits "
-    "them again."
+    "All counts are without the user. Embeddings of items, and what else was learned with these "
+    "interactions, stay until `learn` fits them again."
 )
 
 
@@ -47,9 +47,9 @@ def forget_user(
 ) -> Forgotten:
     """Delete a user's interactions and records, and every previous build.
 
-    Afterwards no file of the workspace has the id. Item embeddings that were learned with these
-    interactions stay until `learn` fits them again. dry_run: change nothing. Raises
-    `UnknownIdError`.
+    Afterwards no file of the workspace has the id, and nothing that is counted counts the user.
+    What was learned with these interactions stays until `learn` fits it again. dry_run: change
+    nothing. Raises `UnknownIdError`.
     """
     progress = progress or silent
     with workspace.writing("forget"):

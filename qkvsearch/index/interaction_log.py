@@ -22,7 +22,6 @@ from qkvsearch.storage import BuildContents, Snapshot, StoredCatalog
 
 if TYPE_CHECKING:
     from qkvsearch.index import StoredModels
-    from qkvsearch.index.item_users import ItemUsers
     from qkvsearch.storage.records.build_records import RecordsView
 
 # The memory limit of batches: histories and embeddings of 2,048 users, and 200,000 rows of a
@@ -293,22 +292,9 @@ class Histories:
         """Return the number of new records of the user in this row of `ids`."""
         return len(self._recorded.get(self.ids.texts[row], []))
 
-    def of_items(self, items: Sequence[int]) -> ItemUsers:
-        """Return who has and who likes the items in these rows, by the log and the new records. The
-        records are read now.
-        """
-        from qkvsearch.index.item_users import ItemUsers
-
-        return ItemUsers(self.models, self.catalog, items, self.records.of_items(items))
-
-    def n_users(self, item: int) -> int:
-        """Return how many users interacted with the item in this row, new records included."""
-        in_log = 0 if self.models.implicit is None else int(self.models.item_counts[item])
-        return in_log + self.of_items([item]).n_new(item)
-
     @property
     def user_counts(self) -> np.ndarray:
-        """`n_users` of every item, int64 (n_items,)."""
+        """How many users interacted with each item, new records included, int64 (n_items,)."""
         counts = np.zeros(self.models.n_items, dtype=np.int64)
         if self.models.implicit is not None:
             counts += self.models.item_counts.astype(np.int64)

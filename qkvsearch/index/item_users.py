@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 
 from qkvsearch._utils.caching import cached_property
 from qkvsearch.collaborative.user_history import UNKNOWN_TIME, Interaction, latest_records
-from qkvsearch.index.interaction_log import LogComponent, UsersOfItem
+from qkvsearch.index.interaction_log import Histories, LogComponent, UsersOfItem
 from qkvsearch.storage import StoredCatalog
 from qkvsearch.storage.records.build_records import Row
 
@@ -56,6 +56,12 @@ class ItemUsers:
     items: Sequence[int]
     rows: Sequence[Sequence[Row]]
 
+    @classmethod
+    def of(cls, histories: Histories, items: Sequence[int]) -> Self:
+        """Read the records of these items."""
+        rows = histories.records.of_items(items)
+        return cls(histories.models, histories.catalog, items, rows)
+
     def liking(self, item: int) -> Likers:
         """Return the users who like one of the items."""
         in_log = self._in_log[item]
@@ -96,10 +102,11 @@ class ItemUsers:
         items = np.full(n, item, dtype=np.int64)
         return self.models.feedback.confidences(items, ratings, weights) > 0
 
-    def n_new(self, item: int) -> int:
-        """Return how many users have one of the items by the records alone, and not by the log."""
-        recorded = self._recorded[item]
-        return sum(self._past(item, user) is None for user in recorded)
+    def n_having(self, item: int) -> int:
+        """Return how many users interacted with one of the items."""
+        in_log = 0 if self.models.implicit is None else int(self.models.item_counts[item])
+        only_recorded = [user for user in self._recorded[item] if self._past(item, user) is None]
+        return in_log + len(only_recorded)
 
     def _past(self, item: int, user: str) -> Interaction | None:
         """Return what the log has of a recorded user and an item, None for nothing."""

@@ -171,7 +171,7 @@ class NeighbourReasons:
         # Without preferences no reason counts people.
         if texts.models.implicit is not None:
             try:
-                self.users = histories.of_items([*positions, *hits])
+                self.users = ItemUsers.of(histories, [*positions, *hits])
             except QkvError as error:  # damaged records: the ranking needs none, its reasons do
                 self.failure = error
         self.liking = cache(self._liking)
