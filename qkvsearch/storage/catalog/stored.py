@@ -347,10 +347,6 @@ class StoredCatalog:
 
         return BuildRecords(self, self.records_database)
 
-    def has_user(self, user: Any) -> bool:
-        """Return whether a user is in the build or in the records."""
-        return self.user_position(user) is not None or self.records.has(user)
-
     def unknown_user(self, user: Any) -> UnknownIdError:
         """Return the error for an unknown user. It names no other user."""
         return UnknownIdError(f"no user {id_text(user)!r}")
