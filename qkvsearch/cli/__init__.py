@@ -1,9 +1,11 @@
 """The command line: a group of commands that are imported when they are called."""
 
 import io
+import logging
 import os
 import sys
 import time
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -102,6 +104,10 @@ class LazyGroup(click.Group):
 def group(ctx: click.Context, workspace: Path | None, quiet: bool, verbose: bool) -> None:
     """Search your own files, and recommend from them, with the reasons for every result."""
     ctx.obj = run = CommandContext(workspace, quiet, verbose)
+    if quiet:
+        logger = logging.getLogger("qkvsearch")
+        ctx.call_on_close(partial(logger.setLevel, logger.level))
+        logger.setLevel(logging.ERROR)
     if verbose:
         began = time.perf_counter()
         ctx.call_on_close(lambda: run.message(f"Took {time.perf_counter() - began:.2f} s."))

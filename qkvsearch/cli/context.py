@@ -163,7 +163,7 @@ class CommandContext:
             return self._verified(path)
         try:
             return self._built_sample(name, path)
-        except WorkspaceError:  # the home folder of a service may be read-only
+        except (OSError, WorkspaceError):  # the home folder of a service may be read-only
             path = Path(tempfile.mkdtemp(prefix="qkvsearch-"))
             atexit.register(shutil.rmtree, path, ignore_errors=True)
             return self._built_sample(name, path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import wraps
@@ -13,7 +14,7 @@ import numpy as np
 
 from qkvsearch._utils.validation import check_id, check_whole
 from qkvsearch.engine.open_build import OpenBuild
-from qkvsearch.errors import DamagedError
+from qkvsearch.errors import DamagedError, QkvError
 from qkvsearch.search.candidates import head_names, id_list
 from qkvsearch.search.options import check
 from qkvsearch.storage import Workspace
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from qkvsearch.search.text_search import TextSearch
     from qkvsearch.storage import BuildEntry, Snapshot, StoredCatalog
 
+log = logging.getLogger("qkvsearch.engine")
 # The default limits of tuning.
 TRIALS, MINUTES = 27, 5.0
 P = ParamSpec("P")
@@ -101,13 +103,15 @@ class Engine:
     ) -> None:
         self.workspace = Workspace(path, wait=wait, notify=notify)
         self._follows, self._lock = follow, Lock()
+        # Whether a change is published that could not be opened: the next question opens it.
+        self._must_open = False
         self._open()
 
     def _open(self) -> None:
         # Read first, so that a build that is published meanwhile is noticed next time.
         state = self.workspace.state()
         self._build = OpenBuild(self.workspace)
-        self._state = state
+        self._state, self._must_open = state, False
 
     def _reopen(self) -> None:
         """Switch to the newest build; running questions keep theirs."""
@@ -117,9 +121,9 @@ class Engine:
     @property
     def current_build(self) -> OpenBuild:
         """The opened build that answers the next question."""
-        if self._follows:
+        if self._follows or self._must_open:
             with self._lock:
-                if self.workspace.state() != self._state:
+                if self._must_open or self.workspace.state() != self._state:
                     self._open()
         return self._build
 
@@ -319,9 +323,15 @@ class Engine:
     def _changed(
         self, change: Callable[Concatenate[Workspace, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Run a change, and answer from its result afterwards."""
+        """Run a change, and answer from its result afterwards. Where that cannot be opened, the
+        change is done all the same: the log says so, and the next question tries again.
+        """
         done = change(self.workspace, *args, **kwargs)
-        self._reopen()
+        try:
+            self._reopen()
+        except (OSError, QkvError) as error:
+            self._must_open = True
+            log.warning("the change is done, but its build could not be opened: %s", error)
         return done
 
     # --- measurements ---

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +29,7 @@ from qkvsearch.storage.checksums import read_checksummed, write_checksummed
 from qkvsearch.text.labelled import LabelledVectors
 from qkvsearch.text.languages import CODES, ENGLISH, languages_of, stop_words
 
+log = logging.getLogger("qkvsearch.cache")
 # Of more items a random sample is drawn, always the same one.
 MAX_DRAWN, SEED = 20_000, 0
 SAMPLE_NOTE = "{:,} of {:,} items, a random sample, always the same."
@@ -114,9 +117,7 @@ def item_map(recommender: Recommender, head: str | None) -> ItemMap:
     rows, notes = _drawn(vectors)
     keys = _normalized(np.asarray(vectors[rows], dtype=np.float32))
     path = models.snapshot.segments[-1].folder / f"map-{name}.json"
-    stored: dict[str, Any] = {}
-    with suppress(OSError, DamagedError):  # FileNotFoundError, mostly
-        stored = read_checksummed(path)
+    stored = _stored(path)
     if len(stored.get("positions", ())) != len(rows):
         texts = _texts(models, rows)
         languages = _languages(texts)
@@ -131,6 +132,17 @@ def item_map(recommender: Recommender, head: str | None) -> ItemMap:
     positions = np.array(stored["positions"], dtype=np.float32).reshape(-1, 2)
     labels = [MapLabel(*label) for label in stored["labels"]]
     return ItemMap(name, rows, positions, stored["kept"], labels, notes, keys)
+
+
+def _stored(path: Path) -> dict[str, Any]:
+    """Return a stored map; an empty one where there is none, or it is damaged."""
+    try:
+        return dict(read_checksummed(path))
+    except FileNotFoundError:
+        return {}
+    except DamagedError as error:
+        log.warning("%s was damaged (%s): the map is computed again", path, error.what)
+        return {}
 
 
 def _keys(recommender: Recommender, head: str) -> ItemKeys[Any]:

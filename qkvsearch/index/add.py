@@ -82,8 +82,8 @@ def add_items(
         changed = new_items.positions[new_items.unread]
         texts = stored_texts(build, changed[changed >= 0])
         revision = _published(workspace, contents, "add", revision, progress)
-        forget_texts(texts - set(chain(*new_items.new_fields)))
-        return revision
+        forgotten = forget_texts(texts - set(chain(*new_items.new_fields)))
+        return replace(revision, notes=[*revision.notes, *forgotten])
 
 
 def remove_items(
@@ -118,8 +118,7 @@ def remove_items(
             component.delete(contents, models, deleted)
         texts = stored_texts(build, deleted)
         revision = _published(workspace, contents, "remove", revision, progress)
-        forget_texts(texts)
-        return revision
+        return replace(revision, notes=[*revision.notes, *forget_texts(texts)])
 
 
 def stored_texts(snapshot: Snapshot, positions: np.ndarray) -> set[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Container
 from contextlib import closing
 from dataclasses import dataclass
@@ -10,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from qkvsearch._utils.callbacks import Progress, silent
-from qkvsearch.errors import WorkspaceError
 from qkvsearch.index import StoredModels
 from qkvsearch.index.component import IndexComponent
 from qkvsearch.index.registry import components_of, each_component
@@ -20,6 +20,7 @@ from qkvsearch.storage.catalog.file import CATALOG
 # Above this number of segments, or share of added and deleted rows in the base, an update merges.
 # Each segment costs a query a little time, and each deleted row some space on disk.
 MAX_SEGMENTS, MAX_CHANGED_SHARE = 32, 0.2
+log = logging.getLogger("qkvsearch.index")
 
 
 @dataclass(frozen=True)
@@ -44,17 +45,22 @@ def merge_segments(workspace: Workspace, progress: Progress | None = None) -> Me
 def merge_if_many(workspace: Workspace, command: str, progress: Progress) -> list[str]:
     """Merge if an update left too many or too large segments, and return notes. The merged build
     replaces that of the update, so that a rollback returns to the build before the update. A failed
-    merge is a note and no error, because the update itself is published.
+    merge is a note and no error, because the update itself is published; the log says why.
     """
+    try:
+        return _merge_if_due(workspace, command, progress)
+    except Exception as error:  # a deadline, a full disk, a server of keys that is gone
+        log.warning("%s: the segments could not be merged: %s", workspace.path, error)
+        return [f"{command} is done, but its segments could not be merged; the next change tries"]
+
+
+def _merge_if_due(workspace: Workspace, command: str, progress: Progress) -> list[str]:
     with closing(workspace.open()) as build:
         if not _is_due(build):
             return []
         had_whole_ids = build.base.catalog.whole_ids
-        try:
-            contents = merged_contents(StoredModels(build), progress)
-            workspace.publish(contents, command, instead_of=build.name)
-        except WorkspaceError as error:
-            return [f"{command} is done, but its segments could not be merged: {error}"]
+        contents = merged_contents(StoredModels(build), progress)
+        workspace.publish(contents, command, instead_of=build.name)
         is_text = had_whole_ids and not build.catalog.are_whole("items")
     return ["All ids are text now, because some are not whole numbers."] if is_text else []
 

@@ -1,6 +1,7 @@
 """How far a person has come: a small file among their data, and never a reason to stop."""
 
 import json
+import logging
 from contextlib import suppress
 from typing import Any
 
@@ -9,7 +10,10 @@ from qkvsearch._utils.user_files import data_folder
 from qkvsearch.errors import DataError
 from qkvsearch.lessons import COURSE_LESSONS, LESSONS
 
+log = logging.getLogger("qkvsearch.lessons")
 FILE = "lessons.json"
+# Where a damaged file is put, so that its owner can look into it.
+SET_ASIDE = "lessons-damaged.json"
 
 
 def done() -> frozenset[str]:
@@ -52,10 +56,16 @@ def following() -> str | None:
 
 
 def _kept() -> dict[str, Any]:
-    with suppress(OSError, ValueError, RuntimeError, RecursionError):
-        stored = json.loads((data_folder() / FILE).read_text(encoding="utf-8"))
-        if isinstance(stored, dict):
-            return stored
+    """Return what is stored; nothing where the file is missing or damaged, or there is no home."""
+    with suppress(OSError, RuntimeError):
+        path = data_folder() / FILE
+        content = path.read_bytes()
+        with suppress(ValueError, RecursionError):
+            stored = json.loads(content)
+            if isinstance(stored, dict):
+                return stored
+        path.replace(path.with_name(SET_ASIDE))
+        log.warning("%s was damaged and is now %s: the progress begins anew", path, SET_ASIDE)
     return {}
 
 

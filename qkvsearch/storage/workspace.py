@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import shutil
 import sqlite3
 import uuid
@@ -43,6 +44,8 @@ from qkvsearch.storage.snapshot import Snapshot, open_current
 
 if TYPE_CHECKING:
     from qkvsearch.data.ids import Ids
+
+log = logging.getLogger("qkvsearch.storage")
 
 # How many builds, of how many bases including the current one, a rollback can return to.
 MAX_BASES, MAX_BUILDS = 2, 50
@@ -172,9 +175,7 @@ class Workspace:
                 entry = self._written(folder, entry, contents)
                 builds = [build for build in root.builds if build is not instead]
                 write_root(self.path, _within_limits(Root([*builds, entry], entry.name)))
-            # The build is current now, whatever fails below; the next writer removes what is left.
-            with suppress(OSError, QkvError):
-                self._remove_leftovers()
+            self._clean()
         return entry
 
     @contextmanager
@@ -279,7 +280,9 @@ class Workspace:
             path = self.path / BUILDS_FOLDER / root.current / MANIFEST
             return dict(read_checksummed(path, root.current_build.manifest)["facts"])
         except DamagedError as error:
-            return {NOT_TAKEN_OVER: [f"{LOST_FACTS} ({error.file}: {error.what})"]}
+            # The line is stored, and shown to people who do not know where the workspace is.
+            name = Path(error.file).name
+            return {NOT_TAKEN_OVER: [f"{LOST_FACTS} ({name}: {error.what})"]}
 
     # --- previous builds ---
 
@@ -317,7 +320,7 @@ class Workspace:
             names = {root.current, *but}
             builds = [build for build in root.builds if build.name in names]
             self.replace_root(Root(builds, root.current))
-            self._remove_leftovers(even_in_use)
+            self._clean(even_in_use)
             return len(root.builds) - len(builds)
 
     def replace_root(self, root: Root) -> None:
@@ -334,6 +337,15 @@ class Workspace:
             root = read_root(self.path)
             if root is None or root.find(folder.name) is None:
                 shutil.rmtree(folder, ignore_errors=True)
+
+    def _clean(self, even_in_use: bool = False) -> None:
+        """Remove leftovers after a change. The change is done, whatever fails here: the log says
+        so, and the next writer removes what is left.
+        """
+        try:
+            self._remove_leftovers(even_in_use)
+        except (OSError, QkvError) as error:
+            log.warning("%s: what earlier builds left could not be removed: %s", self.path, error)
 
     def _remove_leftovers(self, even_in_use: bool = False) -> None:
         """Remove the folders of builds that are not listed any more, except those that readers have

@@ -53,6 +53,16 @@ def test_a_damaged_file_counts_as_none_and_is_replaced(data_home, content):
     assert progress.done() == {"masks"}
 
 
+def test_what_cannot_be_read_is_set_aside_and_the_log_says_so(data_home, caplog):
+    file_in(data_home).parent.mkdir(parents=True)
+    file_in(data_home).write_bytes(b'{"done": ["masks"')
+    assert progress.done() == frozenset()
+    assert progress.remember("embeddings")
+    assert str(file_in(data_home)) in caplog.text
+    aside = file_in(data_home).with_name(progress.SET_ASIDE)
+    assert aside.read_bytes() == b'{"done": ["masks"'
+
+
 def test_where_nothing_can_be_written_that_is_said_and_no_more(data_home):
     data_home.write_text("a file where the folder should be", encoding="utf-8")
     assert progress.remember("masks") is False

@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 import qkvsearch as qkv
-from qkvsearch.errors import QkvError
 from qkvsearch.text.pretrained import encoding_cache, transformer_encoder
 from qkvsearch.text.pretrained.transformer_encoder import TransformerEncoder
 
@@ -25,6 +24,7 @@ def file(tmp_path, monkeypatch):
     """The file of the cache, in a folder of its own."""
     monkeypatch.setattr(encoding_cache, "cache_folder", lambda: tmp_path / "cache")
     monkeypatch.setenv("QKVSEARCH_MAX_CACHE", "100_000_000")
+    encoding_cache._warned.clear()
     return encoding_cache.path()
 
 
@@ -80,11 +80,169 @@ def test_nothing_of_a_removed_or_replaced_item_stays(tiny_bert, tmp_path, file):
     assert os.listdir(file.parent) == [file.name]
 
 
-def test_removal_says_where_the_cache_cannot_be_changed(tiny_bert, tmp_path, file):
+def truncated(file):
+    file.write_bytes(file.read_bytes()[:5000])
+
+
+def no_database(file):
+    file.write_bytes(b"no database" * 500)
+
+
+def bad_schema(file):
+    _execute(file, "PRAGMA writable_schema = 1", "UPDATE sqlite_master SET sql = 'CREATE TABLE ('")
+
+
+def other_columns(file):
+    _execute(file, "DROP TABLE encoded", "CREATE TABLE encoded (text TEXT)")
+
+
+def a_view(file):
+    _execute(file, "DROP TABLE encoded", "CREATE VIEW encoded AS SELECT 1 AS text")
+
+
+def a_trigger(file):
+    keep = "CREATE TRIGGER keep BEFORE DELETE ON encoded BEGIN SELECT RAISE(IGNORE); END"
+    _execute(file, keep)
+
+
+def _execute(file, *statements):
+    db = sqlite3.connect(file)
+    for statement in statements:
+        db.execute(statement)
+    db.commit()
+    db.close()
+
+
+DAMAGES = (truncated, no_database, bad_schema, other_columns, a_view, a_trigger)
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
+def test_a_damaged_file_is_removed_and_a_note_says_so(damage, tiny_bert, file, encoded, caplog):
+    encoder = TransformerEncoder.from_folder(tiny_bert)
+    list(encoder.encode_items(TITLES, 9))
+    damage(file)
+    (note,) = encoding_cache.forget_texts(TITLES)
+    assert "damaged" in note
+    assert str(file.parent) not in note
+    assert not file.exists()
+    assert encoding_cache.forget_texts(TITLES) == []
+    list(encoder.encode_items(TITLES, 9))
+    damage(file)
+    encoded.clear()
+    list(encoder.encode_items(TITLES, 9))
+    assert sorted(encoded) == sorted(TITLES)
+    assert caplog.text.count(str(file)) == 1
+    encoded.clear()
+    list(encoder.encode_items(TITLES, 9))
+    assert encoded == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE encoded SET is_cut = 1 - is_cut",
+        "UPDATE encoded SET longest = longest + 1",
+        "UPDATE encoded SET vectors = NULL",
+        "UPDATE encoded SET vectors = 'text'",
+        "UPDATE encoded SET vectors = x''",
+    ],
+)
+def test_no_part_of_an_entry_can_change(change, tiny_bert, file, encoded, caplog):
+    encoder = TransformerEncoder.from_folder(tiny_bert)
+    ((whole, _),) = encoder.encode_items(["deep sea"], 9)
+    _execute(file, change)
+    encoded.clear()
+    for _ in range(2):
+        ((again, _),) = encoder.encode_items(["deep sea"], 9)
+        assert np.array_equal(again.embeddings, whole.embeddings)
+        assert np.array_equal(again.cut, whole.cut)
+    assert encoded == ["deep sea"]
+    assert "damaged" in caplog.text
+
+
+def test_the_entry_of_another_text_is_not_taken(tiny_bert, file):
+    encoder = TransformerEncoder.from_folder(tiny_bert)
+    ((right, _),) = encoder.encode_items(["deep sea"], 9)
+    list(encoder.encode_items(["red water"], 9))
+    _execute(
+        file,
+        "DELETE FROM encoded WHERE id = 1",
+        f"UPDATE encoded SET text = x'{encoding_cache.text_key('deep sea').hex()}'",
+    )
+    ((again, _),) = encoder.encode_items(["deep sea"], 9)
+    assert np.array_equal(again.embeddings, right.embeddings)
+
+
+def read_only(file, monkeypatch):
+    _failing(monkeypatch, sqlite3.SQLITE_READONLY)
+
+
+def locked(file, monkeypatch):
+    _failing(monkeypatch, sqlite3.SQLITE_BUSY)
+
+
+def full(file, monkeypatch):
+    _failing(monkeypatch, sqlite3.SQLITE_FULL)
+
+
+def _failing(monkeypatch, code):
+    """Let SQLite fail: the tests may run as root, whom no permissions stop."""
+
+    connect = sqlite3.connect
+
+    def fail(address, *args, **options):
+        if "encoded-" not in str(address):
+            return connect(address, *args, **options)
+        error = sqlite3.OperationalError("as the system says")
+        error.sqlite_errorcode = code
+        raise error
+
+    monkeypatch.setattr(sqlite3, "connect", fail)
+
+
+@pytest.mark.parametrize("obstacle", [read_only, locked, full])
+def test_a_file_that_cannot_be_changed_stays(obstacle, tiny_bert, tmp_path, file, monkeypatch):
     with qkv.build(tmp_path / "ws", items=ITEMS, encoder=str(tiny_bert)) as engine:
-        file.write_bytes(b"no database")
-        with pytest.raises(QkvError, match=r"model cache --clear"):
-            engine.remove("a")
+        with monkeypatch.context() as inside:
+            obstacle(file, inside)
+            notes = engine.remove("a").notes
+            assert any("model cache --clear" in note for note in notes)
+            assert str(tmp_path) not in str(notes)
+            engine.add(pd.DataFrame({"id": ["g"], "title": ["a new season"], "tags": ["water"]}))
+        assert encoding_cache.size()[0] == len({*TITLES, "sea red", "water"})
+
+
+def test_a_lock_is_waited_for_and_then_a_note(tiny_bert, file, monkeypatch):
+    list(TransformerEncoder.from_folder(tiny_bert).encode_items(TITLES, 9))
+    monkeypatch.setattr(encoding_cache, "WAIT", 0.01)
+    other = sqlite3.connect(file)
+    other.execute("BEGIN EXCLUSIVE")
+    (note,) = encoding_cache.forget_texts(TITLES)
+    assert "locked" in note
+    other.close()
+    assert encoding_cache.forget_texts(TITLES) == []
+    assert encoding_cache.size()[0] == 0
+
+
+def test_a_folder_in_place_of_the_file_or_no_home_is_no_cache(tiny_bert, file, encoded, caplog):
+    encoder = TransformerEncoder.from_folder(tiny_bert)
+    file.mkdir(parents=True)
+    for _ in range(2):
+        list(encoder.encode_items(["deep sea"], 9))
+    assert encoded == ["deep sea"] * 2
+    assert len(caplog.records) == 1  # a warning once
+    assert encoding_cache.forget_texts(["deep sea"]) == []
+    assert encoding_cache.size() == (0, 0)
+
+
+def test_a_user_without_a_home_has_no_cache(tiny_bert, monkeypatch, encoded):
+    def homeless():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(encoding_cache, "cache_folder", homeless)
+    list(TransformerEncoder.from_folder(tiny_bert).encode_items(["deep sea"], 9))
+    assert encoded == ["deep sea"]
+    assert encoding_cache.forget_texts(["deep sea"]) == []
 
 
 def test_an_interrupted_build_keeps_what_it_encoded(tiny_bert, monkeypatch, encoded):

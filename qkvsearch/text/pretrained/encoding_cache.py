@@ -6,13 +6,15 @@ vectors of its tokens: entries of removed items are deleted, and overwritten in 
 
 from __future__ import annotations
 
+import logging
 import os
 import sqlite3
+import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from hashlib import blake2b
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import xxhash
@@ -21,20 +23,39 @@ from qkvsearch._utils.limits import CACHE
 from qkvsearch._utils.user_files import cache_folder
 from qkvsearch.errors import QkvError
 
+log = logging.getLogger("qkvsearch.cache")
 # Another meaning of the entries gets another number.
-VERSION = 1
+VERSION = 2
 # Hashes in one statement, of which SQLite allows 32,766.
 AT_ONCE = 1000
 # Where the file is too large, this share of its entries is removed.
 SHARE = 0.1
+# Seconds to wait for another process that writes the file.
+WAIT = 5.0
 CHECKSUM_BYTES = 8
-TABLE = """
-CREATE TABLE IF NOT EXISTS encoded (
-    id INTEGER PRIMARY KEY, text BLOB, model BLOB, longest INTEGER, is_cut INTEGER, vectors BLOB
-);
-CREATE UNIQUE INDEX IF NOT EXISTS by_text ON encoded (text, model);
-"""
-CLEAR = "`qkvsearch model cache --clear` removes the file"
+TABLE = (
+    "CREATE TABLE encoded "
+    "(id INTEGER PRIMARY KEY, text BLOB, model BLOB, longest INTEGER, is_cut INTEGER, vectors BLOB)"
+)
+INDEX = "CREATE UNIQUE INDEX by_text ON encoded (text, model)"
+# Errors of SQLite that are no fault of the file: the disk, the permissions, other processes.
+CIRCUMSTANCES = frozenset(
+    (
+        sqlite3.SQLITE_PERM,
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_NOMEM,
+        sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_INTERRUPT,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_CANTOPEN,
+    )
+)
+WHERE = "the cache of encoded texts"
+HEALED = f"{WHERE} was damaged and was removed; texts are encoded again when they are needed"
+# The reasons for which a warning was logged: one for each kind is enough for a process.
+_warned: set[str] = set()
 
 
 class Entry(NamedTuple):
@@ -45,6 +66,14 @@ class Entry(NamedTuple):
     embedding: np.ndarray
     tokens: np.ndarray
     is_cut: bool
+
+
+class DamagedCacheError(Exception):
+    """The file, or an entry of it, is not what was written."""
+
+
+# A `RuntimeError` is that of a user without a home.
+FAILURES = (OSError, RuntimeError, sqlite3.Error, DamagedCacheError)
 
 
 def path() -> Path:
@@ -63,7 +92,7 @@ def text_key(text: str) -> bytes:
 
 class EncodingCache:
     """The entries of a model. Where the file cannot be read or written, there are none: texts are
-    encoded again.
+    encoded again, and a warning says so once. A damaged file is removed.
     """
 
     def __init__(self, model: bytes) -> None:
@@ -72,48 +101,52 @@ class EncodingCache:
     def entries(self, texts: Sequence[str], longest: int) -> dict[str, Entry]:
         """Return the entries with at least `longest` tokens, or all of a text's."""
         by_key = {text_key(text): text for text in texts}
-        keys, entries = list(by_key), {}
+        entries: dict[str, Entry] = {}
         try:
-            with _opened(create=False) as db:
-                for start in range(0, len(keys), AT_ONCE):
-                    some = keys[start : start + AT_ONCE]
-                    marks = ",".join("?" * len(some))
-                    rows = db.execute(
-                        "SELECT text, is_cut, vectors FROM encoded WHERE model = ? "
-                        f"AND longest >= ? AND text IN ({marks})",
-                        [self.model, longest, *some],
-                    )
-                    for key, is_cut, content in rows:
-                        vectors = _checked(content)
-                        if vectors is not None:
-                            embedding, tokens = vectors
-                            entries[by_key[key]] = Entry(embedding, tokens[:longest], bool(is_cut))
-        except (OSError, sqlite3.Error):
-            _remove_damaged()
+            if not _is_there():
+                return entries
+            with _opened() as db:
+                for key, n_stored, is_cut, content in self._rows(db, list(by_key), longest):
+                    vectors = _checked(content, key, self.model, n_stored, is_cut)
+                    if vectors is None:  # encoded again, and then replaced
+                        _warn(DamagedCacheError("an entry is damaged and is encoded again"))
+                        continue
+                    embedding, tokens = vectors
+                    entries[by_key[key]] = Entry(embedding, tokens[:longest], bool(is_cut))
+        except FAILURES as error:
+            _heal_or_warn(error)
         return entries
+
+    def _rows(
+        self, db: sqlite3.Connection, keys: Sequence[bytes], longest: int
+    ) -> Iterator[tuple[Any, ...]]:
+        for start in range(0, len(keys), AT_ONCE):
+            some = keys[start : start + AT_ONCE]
+            marks = ",".join("?" * len(some))
+            yield from db.execute(
+                "SELECT text, longest, is_cut, vectors FROM encoded "
+                f"WHERE model = ? AND longest >= ? AND text IN ({marks})",
+                [self.model, longest, *some],
+            )
 
     def add(self, entries: dict[str, Entry], longest: int) -> None:
         """Store entries with their first `longest` tokens, and remove the oldest ones."""
-        rows = [
-            (text_key(text), self.model, longest, entry.is_cut, _content(entry))
-            for text, entry in entries.items()
-        ]
+        rows = []
+        for text, entry in entries.items():
+            key, is_cut = text_key(text), int(entry.is_cut)
+            content = _content(entry, key, self.model, longest, is_cut)
+            rows.append((key, self.model, longest, is_cut, content))
         try:
-            with _opened(create=True) as db:
+            _create_file()
+            with _opened() as db:
                 db.executemany(
                     "INSERT OR REPLACE INTO encoded (text, model, longest, is_cut, vectors) "
                     "VALUES (?, ?, ?, ?, ?)",
                     rows,
                 )
-                while _used_bytes(db) > CACHE.value:
-                    (n,) = db.execute("SELECT count(*) FROM encoded").fetchone()
-                    db.execute(
-                        "DELETE FROM encoded WHERE id IN (SELECT id FROM encoded ORDER BY id "
-                        "LIMIT ?)",
-                        [max(1, int(n * SHARE))],
-                    )
-        except (OSError, sqlite3.Error):
-            _remove_damaged()
+                _remove_oldest(db)
+        except FAILURES as error:
+            _heal_or_warn(error)
 
 
 def is_on() -> bool:
@@ -121,52 +154,101 @@ def is_on() -> bool:
     return CACHE.value > 0
 
 
-def forget_texts(texts: Iterable[str]) -> None:
-    """Delete the entries of texts, of every model. Raises `QkvError` where that is not possible."""
-    if not path().is_file():
-        return
+def forget_texts(texts: Iterable[str]) -> list[str]:
+    """Delete the entries of texts, of every model. Return notes on what went wrong: the items are
+    changed already, so that nothing here may fail. The notes have no path.
+    """
     try:
-        with _opened(create=False) as db:
+        if not _is_there():
+            return []
+        with _opened() as db:
             db.executemany("DELETE FROM encoded WHERE text = ?", [(text_key(t),) for t in texts])
-    except (OSError, sqlite3.Error) as error:
-        raise QkvError(
-            f"{path()}: the items are changed, but what was encoded of their texts is still there: "
-            f"{error}; {CLEAR}"
-        ) from None
+    except FAILURES as error:
+        if _is_damaged(error) and _remove_file():
+            return [HEALED]
+        stays = f"what was encoded of these texts is still in {WHERE} ({_reason(error)})"
+        return [f"{stays}: `qkvsearch model cache --clear` removes it"]
+    return []
 
 
 def size() -> tuple[int, int]:
     """Return the number of encoded texts, and of bytes on disk."""
+    n = n_bytes = 0
     try:
-        with _opened(create=False) as db:
-            (n,) = db.execute("SELECT count(*) FROM encoded").fetchone()
-        return n, path().stat().st_size
-    except (OSError, sqlite3.Error):
-        return 0, path().stat().st_size if path().is_file() else 0
+        if _is_there():
+            n_bytes = path().stat().st_size
+            with _opened() as db:
+                (n,) = db.execute("SELECT count(*) FROM encoded").fetchone()
+    except FAILURES as error:
+        _warn(error)
+    return n, n_bytes
 
 
 def clear() -> None:
     """Remove all entries. Raises `QkvError`."""
     try:
-        path().unlink(missing_ok=True)
+        for file in _files():
+            file.unlink(missing_ok=True)
     except OSError as error:
         raise QkvError(f"{path()}: cannot remove: {error.strerror}") from None
 
 
-@contextmanager
-def _opened(create: bool) -> Iterator[sqlite3.Connection]:
-    """Open the file for a transaction. Only its owner may read it."""
+# --- the file ---
+
+
+def _is_there() -> bool:
+    """Return whether there is a file. Raises `OSError` where the folder may not be looked into."""
+    try:
+        return stat.S_ISREG(path().stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except RuntimeError:  # a user without a home has no caches
+        return False
+
+
+def _create_file() -> None:
+    """Create an empty file that only its owner may read. Raises `OSError`, and `RuntimeError` for a
+    user without a home.
+    """
     file = path()
-    if create and not file.is_file():
+    if not _is_there():
         file.parent.mkdir(parents=True, exist_ok=True)
         os.close(os.open(file, os.O_CREAT | os.O_RDWR, 0o600))
-    mode = "rw" if file.is_file() else "ro"
-    with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode={mode}", uri=True)) as db:
+
+
+@contextmanager
+def _opened() -> Iterator[sqlite3.Connection]:
+    """Open the file for a transaction. Raises `DamagedCacheError` for tables that are not ours."""
+    address = f"{path().absolute().as_uri()}?mode=rw"
+    with closing(sqlite3.connect(address, uri=True, timeout=WAIT)) as db:
         # Deleted content is overwritten with zeros.
         db.execute("PRAGMA secure_delete = ON")
-        db.executescript(TABLE)
         with db:
+            tables = [sql for (sql,) in db.execute("SELECT sql FROM sqlite_master ORDER BY rowid")]
+            if not tables:
+                db.execute("BEGIN IMMEDIATE")  # two processes may find it empty
+                tables = _created(db)
+            if tables != [TABLE, INDEX]:
+                raise DamagedCacheError("its tables are not those of this cache")
             yield db
+
+
+def _created(db: sqlite3.Connection) -> list[str]:
+    """Create the tables, unless another process did so meanwhile, and return their SQL."""
+    if not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+        db.execute(TABLE)
+        db.execute(INDEX)
+    return [sql for (sql,) in db.execute("SELECT sql FROM sqlite_master ORDER BY rowid")]
+
+
+def _remove_oldest(db: sqlite3.Connection) -> None:
+    """Remove the oldest entries until the rest is within the limit."""
+    oldest = "SELECT id FROM encoded ORDER BY id LIMIT ?"
+    while _used_bytes(db) > CACHE.value:
+        (n,) = db.execute("SELECT count(*) FROM encoded").fetchone()
+        if not n:
+            return
+        db.execute(f"DELETE FROM encoded WHERE id IN ({oldest})", [max(1, int(n * SHARE))])
 
 
 def _used_bytes(db: sqlite3.Connection) -> int:
@@ -175,28 +257,82 @@ def _used_bytes(db: sqlite3.Connection) -> int:
     return int((n - n_free) * page_size)
 
 
-def _remove_damaged() -> None:
-    """Remove a file that is no database, so that the next build starts a new one."""
+def _files() -> list[Path]:
+    """Return the file and the journal that SQLite writes beside it."""
+    file = path()
+    return [file, file.with_name(f"{file.name}-journal")]
+
+
+def _remove_file() -> bool:
+    """Remove the file, so that a new one is begun. Return whether that was possible."""
     try:
-        with path().open("rb") as file:
-            is_database = file.read(16) in (b"", b"SQLite format 3\0")
-        if not is_database:
-            path().unlink()
-    except OSError:
-        pass
+        clear()
+    except QkvError:
+        return False
+    return True
 
 
-def _content(entry: Entry) -> bytes:
-    """Return the checksum, the length d of the embedding, and the vectors."""
+# --- what goes wrong ---
+
+
+def _is_damaged(error: Exception) -> bool:
+    """Return whether an error is the fault of the file: then another one is begun."""
+    if isinstance(error, OSError | RuntimeError):
+        return False
+    code = getattr(error, "sqlite_errorcode", None)
+    if code is None or code == sqlite3.SQLITE_IOERR_SHORT_READ:
+        return True
+    return code & 0xFF not in CIRCUMSTANCES
+
+
+def _heal_or_warn(error: Exception) -> None:
+    """Remove a damaged file, and say so; of another error, say that texts are encoded again."""
+    if _is_damaged(error) and _remove_file():
+        log.warning("%s: %s", path(), HEALED)
+    else:
+        _warn(error)
+
+
+def _warn(error: Exception) -> None:
+    """Log a warning, once for each reason."""
+    reason = _reason(error)
+    if reason not in _warned:
+        _warned.add(reason)
+        log.warning("%s: %s", WHERE, reason)
+
+
+def _reason(error: Exception) -> str:
+    """Return what went wrong, without a path."""
+    return str(getattr(error, "strerror", None) or error)
+
+
+# --- the content of an entry ---
+
+
+def _content(entry: Entry, key: bytes, model: bytes, longest: int, is_cut: int) -> bytes:
+    """Return the checksum of the whole row, the length d of the embedding, and the vectors."""
     content = np.int32(len(entry.embedding)).tobytes()
     content += entry.embedding.astype("<f4").tobytes() + entry.tokens.astype(np.int8).tobytes()
-    return xxhash.xxh3_64_digest(content) + content
+    return _row_checksum(content, key, model, longest, is_cut) + content
 
 
-def _checked(content: bytes) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return embedding and tokens; None where the content is damaged."""
+def _row_checksum(content: bytes, key: bytes, model: bytes, longest: int, is_cut: int) -> bytes:
+    """Return the checksum of a row. It covers the key too: another text's vectors are wrong."""
+    digest = xxhash.xxh3_64(key)
+    digest.update(model)
+    digest.update(f"{longest} {is_cut}".encode())
+    digest.update(content)
+    return digest.digest()
+
+
+def _checked(
+    content: Any, key: bytes, model: bytes, longest: int, is_cut: int
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return embedding and tokens; None where any part of the row is not what was written."""
+    if not isinstance(content, bytes):
+        return None
     checksum, content = content[:CHECKSUM_BYTES], content[CHECKSUM_BYTES:]
-    if xxhash.xxh3_64_digest(content) != checksum:
+    if _row_checksum(content, key, model, longest, is_cut) != checksum:
         return None
     d = int(np.frombuffer(content, np.int32, 1)[0])
     embedding = np.frombuffer(content, "<f4", d, offset=4)

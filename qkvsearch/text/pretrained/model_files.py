@@ -100,7 +100,9 @@ class TokenizerFile:
         return int(self._tokenizer.num_special_tokens_to_add(is_pair))
 
     def _run(self, name: str, inputs: Any, **options: Any) -> Any:
-        with named(f"{self.path}: cannot cut this text into tokens"):
+        # Questions over HTTP get this message: it has no path of the machine.
+        file = f"{self.path.parent.name}/{self.path.name}"
+        with named(f"{file}: cannot cut this text into tokens"):
             return getattr(self._tokenizer, name)(inputs, **options)
 
 

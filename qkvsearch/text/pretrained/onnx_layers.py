@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import xxhash
 
 from qkvsearch._utils.files import write_file
 from qkvsearch._utils.threads import available_cores, run_in_threads
@@ -30,7 +31,9 @@ from qkvsearch.text.pretrained.fetch import GRAPH
 
 VARIABLE, AUTO, NUMPY, ONNX = "QKVSEARCH_RUNTIME", "auto", "numpy", "onnxruntime"
 # The version of the graph. A stored graph of another one is made again.
-VERSION = 1
+VERSION = 2
+# The stored file ends in a checksum: onnxruntime computes with changed weights without a word.
+CHECKSUM_BYTES = 8
 # int8 may serve a model badly, and processors without VNNI may cut sums off. Below this cosine with
 # the vectors of NumPy, NumPy is used; MiniLM has .99.
 MIN_COSINE = 0.97
@@ -90,10 +93,14 @@ class OnnxLayers:
 
 def stored_layers(folder: Path) -> OnnxLayers | None:
     """Return the layers of the graph in a model's folder; None where there is none of this version
-    and of the model's present files.
+    and of the model's present files, or it is damaged.
     """
     try:
-        session = _session((folder / GRAPH).read_bytes())
+        stored = (folder / GRAPH).read_bytes()
+        content, checksum = stored[:-CHECKSUM_BYTES], stored[-CHECKSUM_BYTES:]
+        if xxhash.xxh3_64_digest(content) != checksum:
+            return None
+        session = _session(content)
         facts = session.get_modelmeta().custom_metadata_map
         if facts["made_of"] != _state(folder):
             return None
@@ -124,8 +131,9 @@ def make_layers(
         "cosine": str(layers.cosine),
     }
     onnx.helper.set_model_props(model, facts)
+    content = model.SerializeToString()
     with suppress(DataError):
-        write_file(folder / GRAPH, model.SerializeToString())
+        write_file(folder / GRAPH, content + xxhash.xxh3_64_digest(content))
     return layers
 
 

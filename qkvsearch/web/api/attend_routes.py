@@ -1,6 +1,7 @@
 """`attend`: the attention within a text."""
 
 from functools import cache
+from http import HTTPStatus
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -15,7 +16,7 @@ from qkvsearch.text.encoders import pretrained
 from qkvsearch.text.text_encoder import TextEncoder
 from qkvsearch.web.api.request_parameters import Parameters, Text
 from qkvsearch.web.api.responses import RequestService, as_json, described_by
-from qkvsearch.web.problems import Problem
+from qkvsearch.web.problems import Problem, log
 
 router = APIRouter(tags=["attend"])
 # Weights in an answer, of seven characters each: less than a megabyte.
@@ -125,7 +126,12 @@ def _installed(name: str) -> TextEncoder:
         raise QkvError(
             f"`encoder`: no encoder {name!r}{suggest(name, INSTALLED)} (there is {available})"
         )
-    return pretrained(name)
+    try:
+        return pretrained(name)
+    except QkvError as error:  # it names files of this machine
+        log.error("%s", error)
+        missing = f"`encoder`: {name} cannot be used here; the server's log says why"
+        raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, missing) from None
 
 
 def _maps(reading: EncodedText, layer: int | None, head: int | None) -> list[dict[str, Any]]:

@@ -23,7 +23,14 @@ from qkvsearch.web.api.request_parameters import (
     Parameters,
     UserPath,
 )
-from qkvsearch.web.api.responses import RequestService, Rows, as_json, described_by, listing_fields
+from qkvsearch.web.api.responses import (
+    RequestService,
+    Rows,
+    as_change,
+    as_json,
+    described_by,
+    listing_fields,
+)
 from qkvsearch.web.problems import Problem
 
 router = APIRouter()
@@ -46,7 +53,7 @@ async def put_items(
     def add(engine: Engine) -> Response:
         id_name = engine.catalog.catalog_columns[0].name
         frame = pd.DataFrame(_by_column(engine, items, id_name), dtype=object)
-        return as_json(asdict(engine.add(frame, Columns(id=id_name))))
+        return as_change(asdict(engine.add(frame, Columns(id=id_name))), "gone")
 
     return await service.ask(add, is_slow=True)
 
@@ -76,7 +83,11 @@ def _by_column(engine: Engine, items: list[Item], id_name: str) -> list[dict[str
 )
 async def delete_item(service: RequestService, item: ItemPath) -> Response:
     """With its interactions. What was recorded stays, and counts again if the item comes back."""
-    return await service.ask(lambda engine: as_json(asdict(engine.remove([item]))), is_slow=True)
+
+    def remove(engine: Engine) -> Response:
+        return as_change(asdict(engine.remove([item])), "gone")
+
+    return await service.ask(remove, is_slow=True)
 
 
 Key = Annotated[
@@ -140,10 +151,10 @@ async def record(
     interactions = body.interactions if isinstance(body, Interactions) else [body]
     rows = [(row.user, row.item, row.rating, row.weight) for row in interactions]
 
-    def do(engine: Engine) -> Any:
-        return _fields(_recording(engine).record(rows, idempotency_key))
+    def do(engine: Engine) -> Response:
+        return as_change(_fields(_recording(engine).record(rows, idempotency_key)), "rows")
 
-    return as_json(await service.ask(do))
+    return await service.ask(do)
 
 
 @router.delete(
@@ -155,12 +166,12 @@ async def undo(
 ) -> Response:
     """Delete a batch that was recorded over HTTP. Returns its rows, without the users."""
 
-    def do(engine: Engine) -> Any:
+    def do(engine: Engine) -> Response:
         fields = _fields(_recording(engine).undo(batch))
         rows = [{name: row[name] for name in row if name != "user"} for row in fields["rows"]]
-        return {**fields, "rows": rows}
+        return as_change({**fields, "rows": rows}, "rows")
 
-    return as_json(await service.ask(do))
+    return await service.ask(do)
 
 
 def _recording(engine: Engine) -> Recording:

@@ -93,6 +93,17 @@ def as_json(value: Any) -> Response:
     return Response(content, media_type="application/json")
 
 
+def as_change(fields: dict[str, Any], rows: str) -> Response:
+    """Return the answer to a change as JSON. The change is done, so that an answer that is too long
+    is no error: it has no `rows`, and a note says so.
+    """
+    try:
+        return as_json(fields)
+    except Problem:
+        note = f"`{rows}` is left out: an answer has at most {MAX_ANSWER:,} bytes"
+        return as_json({**fields, rows: [], "notes": [*fields["notes"], note]})
+
+
 def check_size(n_bytes: int) -> None:
     """Raise `Problem` for an answer of more than `MAX_ANSWER` bytes."""
     if n_bytes > MAX_ANSWER:

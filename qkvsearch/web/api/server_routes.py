@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -64,7 +65,27 @@ def public_info(engine: Engine) -> dict[str, Any]:
     info = engine.info()
     info.pop("workspace")
     columns = info["interaction_columns"]
-    return {**info, "interaction_columns": [{**column, "example": ""} for column in columns]}
+    info["interaction_columns"] = [{**column, "example": ""} for column in columns]
+    for name in ("encoder", "keys"):
+        if name in info:
+            info[name] = without_folders(info[name])
+    return info
+
+
+def without_folders(address: str) -> str:
+    """Return the last name of a path: an encoder may be a folder, and keys may be in a file. Of the
+    address of a server, return the host and the port.
+
+    >>> without_folders("/home/ann/models/bert"), without_folders("minilm")
+    ('bert', 'minilm')
+    >>> without_folders("https://ann:secret@keys.example:19530/shop")
+    'https://keys.example:19530'
+    """
+    scheme, is_url, rest = address.partition("://")
+    if is_url:
+        host = rest.partition("/")[0].rpartition("@")[2]
+        return f"{scheme}://{host}"
+    return re.split(r"[/\\]", address.rstrip("/\\"))[-1]
 
 
 def list_builds(engine: Engine) -> dict[str, Any]:
