@@ -1,9 +1,12 @@
 """The guard of every request: limits of size and time, origin, token, safe headers, and the log."""
 
+from __future__ import annotations
+
 import asyncio
 import json
 import logging
 import time
+from collections.abc import Callable
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
@@ -14,6 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from qkvsearch.web.problems import BUG, Problem, log, problem, problem_of
 from qkvsearch.web.service import Service
 from qkvsearch.web.settings import LOOPBACK, Settings
+from qkvsearch.web.unread import UNREAD, HeldBytes, NoRoomError
 
 access = logging.getLogger("qkvsearch.access")
 MAX_TARGET = 16_384
@@ -58,46 +62,51 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        start, status, is_complete = time.perf_counter(), 0, False
+        start, is_head = time.perf_counter(), scope["method"] == "HEAD"
         self.service.metrics.begin()
+        # A HEAD is answered as a GET, and the body is left out.
+        asked = {**scope, "method": "GET"} if is_head else scope
         request_headers = Headers(scope=scope)
         body = Body(request_headers, receive, self.service.settings)
 
-        async def with_headers(message: Message) -> None:
-            nonlocal status, is_complete
-            if message["type"] == "http.response.start":
-                status = message["status"]
-                headers = MutableHeaders(raw=message["headers"])
-                for name, value in SAFE.items():
-                    headers.setdefault(name, value)
-                caching = "no-cache" if scope["path"].startswith(PAGE_FILES) else "no-store"
-                headers.setdefault("Cache-Control", caching)
-                self._allow_origin(request_headers, headers)
-                if not body.is_complete:  # nobody reads the rest of it
-                    headers["Connection"] = "close"
-                message["headers"] = headers.raw
-            else:
-                is_complete = not message.get("more_body", False)
-            await send(message)
+        def add_headers(headers: MutableHeaders) -> None:
+            for name, value in SAFE.items():
+                headers.setdefault(name, value)
+            caching = "no-cache" if scope["path"].startswith(PAGE_FILES) else "no-store"
+            headers.setdefault("Cache-Control", caching)
+            self._allow_origin(request_headers, headers)
+            if not body.is_complete:  # nobody reads the rest of it
+                headers["Connection"] = "close"
 
+        with UNREAD.holding() as held:
+            answer = Answer(send, add_headers, held, is_head)
+            try:
+                await self._answer(asked, request_headers, body, answer)
+            finally:
+                seconds = time.perf_counter() - start
+                self._log(asked, scope["method"], answer.status, seconds)
+
+    async def _answer(self, scope: Scope, headers: Headers, body: Body, answer: Answer) -> None:
+        """Answer a request by the app, or refuse it."""
         try:
-            self._check(scope, request_headers)
-            is_preflight = "access-control-request-method" in request_headers
-            if scope["method"] == "OPTIONS" and is_preflight and self._is_allowed(request_headers):
-                await Response(None, HTTPStatus.NO_CONTENT, PREFLIGHT)(scope, receive, with_headers)
+            self._check(scope, headers)
+            is_preflight = "access-control-request-method" in headers
+            if scope["method"] == "OPTIONS" and is_preflight and self._is_allowed(headers):
+                preflight = Response(None, HTTPStatus.NO_CONTENT, PREFLIGHT)
+                await preflight(scope, body.receive, answer.send)
             else:
-                self._check_token(scope["path"], request_headers)
-                await self.app(scope, body.receive, with_headers)
+                self._check_token(scope["path"], headers)
+                await self.app(scope, body.receive, answer.send)
         except Problem as refused:
-            await problem_of(refused)(scope, receive, with_headers)
+            await problem_of(refused)(scope, body.receive, answer.send)
+        except NoRoomError as full:
+            await problem_of(full.problem)(scope, body.receive, answer.send)
         except Exception as bug:
             log.error("a request failed", exc_info=bug)
-            if not status:
-                await problem(*BUG)(scope, receive, with_headers)
-            elif not is_complete:  # a part of the answer is gone already
+            if not answer.status:
+                await problem(*BUG)(scope, body.receive, answer.send)
+            elif not answer.is_complete:  # a part of the answer is gone already
                 raise
-        finally:
-            self._log(scope, status, time.perf_counter() - start)
 
     def _check(self, scope: Scope, headers: Headers) -> None:
         """Raise `Problem` for an address that is too long, and for requests of other sites' pages:
@@ -145,14 +154,14 @@ class Guard:
             detail = "this server demands its token, as the header: Authorization: Bearer TOKEN"
             raise Problem(HTTPStatus.UNAUTHORIZED, detail, challenge)
 
-    def _log(self, scope: Scope, status: int, seconds: float) -> None:
+    def _log(self, scope: Scope, method: str, status: int, seconds: float) -> None:
         """Log a line of JSON, without the query unless the settings want it."""
         route = getattr(scope.get("route"), "path", "")
         if not route:  # refused before, or unknown: any client could make up a path
             route = scope["path"] if scope["path"] in self.pages else "other"
         elif scope["path"].startswith(API) and not route.startswith(API):
             route = f"{API}{route}"  # a router's own path has no prefix
-        method = scope["method"] if scope["method"] in METHODS else "other"
+        method = method if method in METHODS else "other"
         self.service.metrics.end(route, method, status, seconds)
         if not access.isEnabledFor(logging.INFO):
             return
@@ -183,6 +192,40 @@ def _is_foreign(headers: Headers) -> bool:
         return site != "same-origin"
     origin = headers.get("origin")
     return origin is not None and origin.partition("://")[2] != headers.get("host")
+
+
+class Answer:
+    """The answer to a request, as the app sends it. status: 0 before it begins.
+
+    add_headers: adds those of every answer. held: counts its bytes. is_head: the body is left out.
+    """
+
+    def __init__(
+        self,
+        send: Send,
+        add_headers: Callable[[MutableHeaders], None],
+        held: HeldBytes,
+        is_head: bool,
+    ) -> None:
+        self._send, self._add_headers, self._held, self._is_head = send, add_headers, held, is_head
+        self.status, self.is_complete = 0, False
+
+    async def send(self, message: Message) -> None:
+        """Send the next part. Raises `NoRoomError` instead of a large answer where other clients
+        have not read theirs.
+        """
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(raw=message["headers"])
+            if not self._is_head:
+                self._held.add(int(headers.get("content-length", "0")))
+            self.status = message["status"]
+            self._add_headers(headers)
+            message["headers"] = headers.raw
+        else:
+            self.is_complete = not message.get("more_body", False)
+            if self._is_head:
+                message["body"] = b""
+        await self._send(message)
 
 
 class Body:

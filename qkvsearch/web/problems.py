@@ -94,4 +94,6 @@ def _methods(request: Request) -> str:
         if compile_path(path)[0].match(request.url.path)
         for method in operations
     ]
+    if "GET" in methods:
+        methods.append("HEAD")
     return ", ".join(methods) or "GET, HEAD"

@@ -1,12 +1,14 @@
 """HTTP connections that no client can hold the server up with: limits on time, bytes and chunks.
 
 uvicorn's own settings (`server.py`) close idle connections. It has none for clients that never
-finish a request, send it in tiny chunks, or do not read the answer.
+finish a request, send it in tiny chunks, or do not read the answer. Requests whose end a proxy may
+see elsewhere than this server are refused (request smuggling).
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 from http import HTTPStatus
 from typing import Any, ClassVar
 
@@ -14,6 +16,7 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from qkvsearch.web.problems import problem
+from qkvsearch.web.unread import UNREAD
 
 # Seconds in which a whole request must arrive, and how many connections of a process may wait for
 # the rest of one; above that number the oldest are closed.
@@ -24,25 +27,33 @@ PARSED_BYTES, MAX_HEAD = 16_384, 32_768
 MAX_CHUNKS = 1000
 # After a refusal, what the client still sends is discarded, for so many seconds and bytes.
 DISCARD_SECONDS, DISCARD_BYTES = 2.0, 10_000_000
-# Bytes a second that a client must read of an answer.
-MIN_READ_RATE = 20_000
+# Bytes a second that a client must read of an answer, and how often that is looked at, in seconds.
+MIN_READ_RATE, LOOKS_EVERY = 20_000, 1.0
+# Lines of a head that continue the line before, and those that say how long the body is.
+FOLDED = re.compile(rb"\n[ \t]")
+LENGTHS = re.compile(rb"\n(?:content-length|transfer-encoding):([^\r\n]*)", re.IGNORECASE)
 
 NOT_HTTP = "the request is not valid HTTP"
 LONG_HEAD = f"the request line and headers have at most {MAX_HEAD:,} bytes: send long texts by POST"
+AMBIGUOUS = "the request does not say in one way alone where it ends"
 MANY_CHUNKS = f"a body has at most {MAX_CHUNKS:,} chunks: send larger ones, or a Content-Length"
 
 
 class BoundedParser(h11.Connection):
-    """A parser of requests that counts chunks and keeps the error that ended it."""
+    """A parser of requests that checks heads, counts chunks and keeps the error that ended it."""
 
     n_chunks = 0
     error: h11.RemoteProtocolError | None = None
 
     def next_event(self) -> Any:
+        is_between_requests = self.their_state is h11.IDLE
+        received = self.trailing_data[0] if is_between_requests else b""
         try:
             event = super().next_event()
             if isinstance(event, h11.Request):
                 self.n_chunks = 0
+                n_rest = len(self.trailing_data[0])
+                check_head(received[: len(received) - n_rest], event)
             elif isinstance(event, h11.Data) and event.chunk_start:
                 self.n_chunks += 1
                 if self.n_chunks > MAX_CHUNKS:
@@ -51,6 +62,21 @@ class BoundedParser(h11.Connection):
             self.error = error
             raise
         return event
+
+
+def check_head(head: bytes, request: h11.Request) -> None:
+    """Raise `RemoteProtocolError` for a head that is too long, however it was split into packets,
+    and for one that another program may read as a request of another length.
+    """
+    if len(head) > MAX_HEAD:
+        code = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
+        raise h11.RemoteProtocolError(LONG_HEAD, error_status_hint=code)
+    lengths = LENGTHS.findall(head)
+    has_several = len(lengths) > 1 or any(b"," in length for length in lengths)
+    names = [name for name, _ in request.headers]
+    is_old = request.http_version < b"1.1" and b"transfer-encoding" in names
+    if has_several or is_old or FOLDED.search(head):
+        raise h11.RemoteProtocolError(AMBIGUOUS)
 
 
 class LingeringTransport:
@@ -73,6 +99,11 @@ class BoundedProtocol(H11Protocol):
     _socket_transport: Any = None
     _read_timer: asyncio.TimerHandle | None = None
     _write_timer: asyncio.TimerHandle | None = None
+    # When all of the answer must be read; how much was unread at the last look at it, and when the
+    # client last read anything.
+    _write_deadline = 0.0
+    _last_unread = 0
+    _last_read = 0.0
     # How many more bytes are discarded, once the connection is closing.
     _discard: int | None = None
 
@@ -120,7 +151,9 @@ class BoundedProtocol(H11Protocol):
         error = self.conn.error
         status = HTTPStatus.BAD_REQUEST if error is None else HTTPStatus(error.error_status_hint)
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            detail = {431: LONG_HEAD, 413: MANY_CHUNKS}.get(status, NOT_HTTP)
+            known = LONG_HEAD, MANY_CHUNKS, AMBIGUOUS
+            details = {431: LONG_HEAD, 413: MANY_CHUNKS}
+            detail = str(error) if str(error) in known else details.get(status, NOT_HTTP)
             answer = problem(status, detail, {"Connection": "close"})
             for event in (
                 h11.Response(
@@ -192,11 +225,40 @@ class BoundedProtocol(H11Protocol):
     def pause_writing(self) -> None:
         """Let a client read slowly, but not stop."""
         super().pause_writing()
-        seconds = SECONDS + self.transport.get_write_buffer_size() / MIN_READ_RATE
-        self._write_timer = self.loop.call_later(seconds, self.transport.abort)
+        self._last_unread, self._last_read = self.n_unread, self.loop.time()
+        self._write_deadline = self._last_read + SECONDS + self._last_unread / MIN_READ_RATE
+        UNREAD.readers[self] = None
+        self._look_later()
 
     def resume_writing(self) -> None:
         super().resume_writing()
+        UNREAD.readers.pop(self, None)
         if self._write_timer is not None:
             self._write_timer.cancel()
             self._write_timer = None
+
+    @property
+    def n_unread(self) -> int:
+        """The bytes of answers that the client has not read."""
+        return int(self._socket_transport.get_write_buffer_size())
+
+    @property
+    def idle_seconds(self) -> float:
+        """Seconds since the client last read anything."""
+        if self.n_unread < self._last_unread:
+            self._last_unread, self._last_read = self.n_unread, self.loop.time()
+        return self.loop.time() - self._last_read
+
+    def drop(self) -> None:
+        """Close the connection, and free what the client has not read."""
+        self._socket_transport.abort()
+
+    def _look_later(self) -> None:
+        self._write_timer = self.loop.call_later(LOOKS_EVERY, self._look)
+
+    def _look(self) -> None:
+        """Drop a client that reads nothing, or too slowly."""
+        if self.idle_seconds > SECONDS or self.loop.time() > self._write_deadline:
+            self.drop()
+        else:
+            self._look_later()

@@ -19,7 +19,13 @@ from uvicorn.supervisors import Multiprocess
 
 import qkvsearch
 from qkvsearch.web.server import KILLED, Workers, shared_folder
-from qkvsearch.web.slow_clients import MAX_WAITING, MIN_READ_RATE, SECONDS, BoundedProtocol
+from qkvsearch.web.slow_clients import (
+    LOOKS_EVERY,
+    MAX_WAITING,
+    MIN_READ_RATE,
+    SECONDS,
+    BoundedProtocol,
+)
 
 # `make test` starts one server; `make test-all` those that take long or several processes.
 slow = pytest.mark.slow
@@ -181,20 +187,39 @@ def test_bodies_that_never_end_make_room_for_others(serving, videos_path):
 
 
 def test_a_client_that_reads_no_answer_or_ends_no_request_is_hung_up_on():
-    timers = []
+    timers, dropped = [], []
+    n_unread, now = 500_000, 0.0
     connection = BoundedProtocol.__new__(BoundedProtocol)
-    connection.transport = SimpleNamespace(get_write_buffer_size=lambda: 500_000, abort="abort")
+    connection._socket_transport = SimpleNamespace(
+        get_write_buffer_size=lambda: n_unread, abort=lambda: dropped.append(now)
+    )
     connection.flow = SimpleNamespace(pause_writing=lambda: None, resume_writing=lambda: None)
 
     def call_later(seconds, action):
-        timers.append((seconds, action))
+        timers[:] = [(seconds, action)]
         return SimpleNamespace(cancel=timers.clear)
 
-    connection.loop = SimpleNamespace(call_later=call_later)
+    def wait():
+        nonlocal now
+        ((seconds, action),) = timers
+        timers.clear()
+        now += seconds
+        action()
+
+    connection.loop = SimpleNamespace(call_later=call_later, time=lambda: now)
     connection.pause_writing()
-    assert timers == [(SECONDS + 500_000 / MIN_READ_RATE, "abort")]
+    while timers:  # nothing is read
+        wait()
+    assert SECONDS < dropped.pop() <= SECONDS + 2 * LOOKS_EVERY
+    connection.pause_writing()
+    begun = now
+    while timers:  # too little is read
+        n_unread -= MIN_READ_RATE // 10
+        wait()
+    assert dropped.pop() - begun <= SECONDS + 500_000 / MIN_READ_RATE + 2 * LOOKS_EVERY
+    connection.pause_writing()
     connection.resume_writing()
-    assert timers == []
+    assert (timers, dropped) == ([], [])
     connection._waiting, connection._read_timer = {}, None
     connection._wait(3)
     assert (timers, [*connection._waiting]) == ([(3, connection._drop)], [connection])

@@ -16,6 +16,7 @@ from qkvsearch.retrieval import Ranking
 from qkvsearch.search.listing import Listing
 from qkvsearch.web.problems import MEDIA_TYPE, Problem
 from qkvsearch.web.service import Service, service_of
+from qkvsearch.web.unread import UNREAD
 
 RequestService = Annotated[Service, Depends(service_of)]
 
@@ -156,10 +157,11 @@ async def answer_batch(
     answers: list[bytes] = []
     try:
         async with asyncio.timeout(limits.seconds):
-            with deadline(limits.seconds):
+            with deadline(limits.seconds), UNREAD.holding() as held:
                 for question in questions:
                     ask = partial(json_answer, question=question)
                     answers.append(await service.ask(ask, question.is_slow))
+                    held.add(len(answers[-1]))
                     check_size(sum(map(len, answers)))
     except TimeoutError:
         late = f"no answers within {limits.seconds:g} seconds: ask fewer at once"

@@ -1,0 +1,96 @@
+"""Answers that clients have not read yet: at most so many bytes in a process.
+
+A client may ask for a large answer and read nothing of it. The limits of `slow_clients` end such a
+connection after seconds; this limit holds meanwhile, however many connections there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
+from typing import Protocol
+
+from qkvsearch.web.problems import Problem
+
+# Bytes of all answers of a process that are not read yet, and of an answer that counts: smaller
+# ones, such as errors, are always sent.
+MAX_UNREAD, MIN_COUNTED = 64_000_000, 16_384
+# Where the limit is reached, clients that have read nothing for so many seconds are dropped.
+PATIENCE = 2.0
+BUSY = "other clients have not read their answers yet: try again in a moment"
+
+
+class NoRoomError(Exception):
+    """An answer has to wait until others are read."""
+
+    def __init__(self) -> None:
+        super().__init__(BUSY)
+        self.problem = Problem(HTTPStatus.SERVICE_UNAVAILABLE, BUSY, {"Retry-After": "2"})
+
+
+class Reader(Protocol):
+    """A connection with bytes that its client has not read yet."""
+
+    @property
+    def n_unread(self) -> int:
+        """How many bytes."""
+
+    @property
+    def idle_seconds(self) -> float:
+        """Seconds since the client last read any."""
+
+    def drop(self) -> None:
+        """Close the connection at once."""
+
+
+class UnreadAnswers:
+    """The answers of this process that are not read yet."""
+
+    def __init__(self) -> None:
+        # Connections whose clients read slower than the server writes.
+        self.readers: dict[Reader, None] = {}
+        # Bytes of answers that are made and not yet handed to their connection.
+        self._n_held = 0
+
+    @property
+    def n_bytes(self) -> int:
+        """The bytes of all answers."""
+        return self._n_held + sum(reader.n_unread for reader in self.readers)
+
+    @contextmanager
+    def holding(self) -> Iterator[HeldBytes]:
+        """Count the bytes of an answer until the block ends."""
+        held = HeldBytes(self)
+        try:
+            yield held
+        finally:
+            self._n_held -= held.n_bytes
+
+    def hold(self, n_bytes: int) -> None:
+        """Count bytes as held. Raises `NoRoomError` where there would be too many, even without the
+        clients that have stopped reading.
+        """
+        idle = sorted(self.readers, key=lambda reader: reader.idle_seconds)
+        while self.n_bytes + n_bytes > MAX_UNREAD:
+            if not idle or idle[-1].idle_seconds < PATIENCE:
+                raise NoRoomError
+            idle.pop().drop()
+        self._n_held += n_bytes
+
+
+class HeldBytes:
+    """The bytes of one answer."""
+
+    def __init__(self, answers: UnreadAnswers) -> None:
+        self._answers, self.n_bytes = answers, 0
+
+    def add(self, n_bytes: int) -> None:
+        """Count more bytes, unless they are few. Raises `NoRoomError`."""
+        if n_bytes >= MIN_COUNTED:
+            self._answers.hold(n_bytes)
+            self.n_bytes += n_bytes
+
+
+# One event loop runs in a process, and it alone uses this.
+UNREAD = UnreadAnswers()
