@@ -61,6 +61,8 @@ UNPACKED_TIMES = 200
 # The memory of a table: bytes for each cell, even an empty one, and one more for each character.
 CELL_BYTES = 8
 NAME = Limit("characters of a column's name", 1_000)
+# A request names an item or a user in its address, which has at most 16 kB.
+ID = Limit("characters of an id", 1_000, "row skipped and counted")
 PACKED_FILES = Limit("files in an archive", 10_000, raised_by="QKVSEARCH_MAX_FILES")
 # A packed file in a packed file, such as `orders.csv.gz` in an archive, but no deeper.
 PACKED_LAYERS = Limit("layers of compression", 3)

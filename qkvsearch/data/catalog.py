@@ -16,7 +16,14 @@ from qkvsearch.data.columns.column_types import TypedColumn, typed
 from qkvsearch.data.columns.facts import LIST_SEPARATOR, TYPES, ColumnFacts, ColumnType, text_read
 from qkvsearch.data.columns.searched import why_unsearched
 from qkvsearch.data.files.encoded import EncodedTable
-from qkvsearch.data.ids import Ids, case_note, id_texts, one_case
+from qkvsearch.data.ids import (
+    UNUSABLE_REASON,
+    Ids,
+    case_note,
+    id_texts,
+    is_usable_id,
+    one_case,
+)
 from qkvsearch.data.report import FILE_ROWS, ReadReport
 from qkvsearch.errors import DataError, listed_names, quantity, suggest
 from qkvsearch.terminal import shorten
@@ -222,7 +229,10 @@ def _usable_rows(
     report.skip("without an id", ids.index[ids == ""])
     report.skip("with a spreadsheet error for an id", ids.index[broken])
     report.skip("that is a total", ids.index[total])
-    return (ids != "") & ~broken & ~total
+    usable = (ids != "") & ~broken & ~total
+    unusable = usable & ~ids.map(is_usable_id).astype(bool)
+    report.skip(UNUSABLE_REASON, ids.index[unusable])
+    return usable & ~unusable
 
 
 def _stored_names(names: Sequence[str], choice: CatalogChoice) -> dict[str, str]:

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from qkvsearch.errors import UnknownIdError, suggest
+from qkvsearch._utils.limits import ID
+from qkvsearch.errors import DataError, UnknownIdError, suggest
 from qkvsearch.terminal import shorten
 
 Id = int | str
@@ -21,6 +22,30 @@ WITH_POINT = re.compile(r"(0|-?[1-9][0-9]{0,18})\.0+")
 BLANK = " \t\n\r\v\f\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
     map(chr, [*range(0x2000, 0x2010), 0x2060, 0xFEFF])
 )
+# Ids that no address of a request can name: browsers and proxies take . and .. for folders, and
+# cannot send the others. What has no encoding, a lone surrogate, is one of them.
+UNUSABLE = re.compile(
+    rf"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]|\A\.{{1,2}}\Z|\A[\s\S]{{{ID.default + 1}}}"
+)
+UNUSABLE_REASON = "with a line break or a control character in an id, or an id too long"
+
+
+def is_usable_id(text: str) -> bool:
+    """Return whether a text, in the spelling of `id_text`, can be the id of an item or a user.
+
+    >>> is_usable_id("a b/ü"), is_usable_id("a\\nb"), is_usable_id(".."), is_usable_id("")
+    (True, False, False, False)
+    """
+    return text != "" and UNUSABLE.search(text) is None
+
+
+def check_new_id(kind: str, text: str) -> None:
+    """Raise `DataError` for a text that cannot be the id of an item or a user."""
+    if not is_usable_id(text):
+        raise DataError(
+            f"`{kind}` {shorten(text)!r}: an id has 1 to {ID.default:,} characters, none of them a "
+            "line break or another control character, and is not . or .."
+        )
 
 
 def id_text(value: Any, whole: bool = False) -> str:

@@ -26,7 +26,15 @@ from qkvsearch.data.columns.dates import MISSING, WITHOUT_TIME, seconds_of, seco
 from qkvsearch.data.columns.rating_cells import ANSWERS, LOG_WORDS, read_ratings
 from qkvsearch.data.columns.row_meaning import are_users, event_weights
 from qkvsearch.data.files.encoded import Coded, EncodedColumn, EncodedTable, NumberColumn, unit_of
-from qkvsearch.data.ids import BLANK, Ids, case_note, id_texts, identified
+from qkvsearch.data.ids import (
+    BLANK,
+    UNUSABLE_REASON,
+    Ids,
+    case_note,
+    id_texts,
+    identified,
+    is_usable_id,
+)
 from qkvsearch.data.interactions import MAX_HISTORY, Interactions
 from qkvsearch.data.ratings import LARGEST, Scale, infer_scale, standing_apart
 from qkvsearch.data.report import ReadReport
@@ -192,6 +200,8 @@ def _usable_rows(
     for column, what in ((users, "a user"), (items, "an item")):
         blank = np.append(column.texts.str.strip(BLANK).eq("").to_numpy(bool), True)
         skip(f"without {what}", blank.__getitem__, column.codes)
+        unusable = np.append(~column.texts.str.strip(BLANK).map(is_usable_id).to_numpy(bool), True)
+        skip(UNUSABLE_REASON, unusable.__getitem__, column.codes)
     if item_ids is not None:
         counts = counts_of(items.codes, len(items.texts))
         unknown = np.append(identified(items.texts, counts, item_ids)[0] < 0, True)

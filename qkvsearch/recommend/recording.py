@@ -21,7 +21,7 @@ from qkvsearch.collaborative.user_history import (
     Interaction,
     readable_time,
 )
-from qkvsearch.data.ids import id_text
+from qkvsearch.data.ids import check_new_id, id_text
 from qkvsearch.data.ratings import LARGEST
 from qkvsearch.errors import DataError, QkvError, UnknownIdError
 from qkvsearch.index.interaction_log import Histories
@@ -108,8 +108,7 @@ class Recording:
     def _row(
         self, user: Any, item: Any, rating: float | None, weight: float | None
     ) -> tuple[NewRecord, str]:
-        if not id_text(check_id("user", user)):
-            raise QkvError("a user needs an id")
+        check_new_id("user", id_text(check_id("user", user)))
         self._check(rating, weight)
         catalog = self.histories.catalog
         position, note = catalog.find_item(check_id("item", item))

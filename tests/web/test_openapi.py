@@ -85,4 +85,4 @@ def test_what_is_asked_for_comes_first(described):
 def test_what_an_address_allows_is_all_that_it_has(client):
     refused = client.options("/api/v1/search")
     assert refused.status_code == 405
-    assert set(refused.headers["allow"].split(", ")) == {"GET", "POST"}
+    assert set(refused.headers["allow"].split(", ")) == {"GET", "HEAD", "POST"}

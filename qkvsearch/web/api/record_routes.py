@@ -9,7 +9,9 @@ from pydantic import Discriminator, Field, FiniteFloat, StrictFloat, StrictInt, 
 from starlette.responses import Response
 
 from qkvsearch.data.columns import Columns
+from qkvsearch.data.ids import check_new_id, id_text
 from qkvsearch.engine import Engine
+from qkvsearch.errors import DataError
 from qkvsearch.index.add import Revision
 from qkvsearch.index.erase import Forgotten
 from qkvsearch.recommend.recording import Recording
@@ -63,6 +65,7 @@ def _by_column(engine: Engine, items: list[Item], id_name: str) -> list[dict[str
     without an id, and for an id or a column that is named twice.
     """
     columns = engine.catalog.catalog_columns
+    has_whole_ids = engine.catalog.are_whole("items")
     names = {column.stored.casefold(): column.name for column in columns}
     names |= {column.name.casefold(): column.name for column in columns}
     rows: dict[str, dict[str, Any]] = {}
@@ -70,11 +73,18 @@ def _by_column(engine: Engine, items: list[Item], id_name: str) -> list[dict[str
         row = {names.get(name.strip().casefold(), name): cell for name, cell in item.items()}
         if len(row) < len(item):
             raise Problem(422, f"`items`: item {number} names a column twice")
-        id_ = row.get(id_name)
-        if not isinstance(id_, str | int) or isinstance(id_, bool) or not str(id_).strip():
+        cell = row.get(id_name)
+        is_id = isinstance(cell, str | int | float) and not isinstance(cell, bool)
+        id_ = id_text(cell, whole=has_whole_ids) if is_id else ""
+        if not id_:
             raise Problem(422, f"`items`: item {number} has no id: give its `{id_name}` or `id`")
-        if rows.setdefault(str(id_).strip(), row) is not row:
-            raise Problem(422, f"`items`: the id {str(id_).strip()!r} occurs twice")
+        try:
+            check_new_id("id", id_)
+        except DataError as error:
+            raise Problem(422, f"`items`: item {number}: {error}") from None
+        row[id_name] = id_
+        if rows.setdefault(id_, row) is not row:
+            raise Problem(422, f"`items`: the id {id_!r} occurs twice")
     return list(rows.values())
 
 

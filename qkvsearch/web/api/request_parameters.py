@@ -1,11 +1,13 @@
 """Parameters that several routes share, with their limits and descriptions."""
 
+from math import isfinite
 from typing import Annotated, Any
 
 from fastapi import Path
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from qkvsearch.data.ids import id_text
 from qkvsearch.search.options import OPTIONS
 
 # Characters of a text, and of a condition; how far a listing goes.
@@ -18,8 +20,20 @@ BATCH = Field(max_length=MAX_BATCH, fail_fast=True)
 Text = Annotated[str, Field(max_length=MAX_LENGTH)]
 Name = Annotated[str, Field(max_length=MAX_LENGTH, description="An id or a title.")]
 Names = Annotated[tuple[Name, ...], NAMES]
+
+
+def _plain_number(value: Any) -> Any:
+    """Return the id that a number of JSON is, as in tables: 7.0 is 7, and 7.5 is a text."""
+    if type(value) is float and isfinite(value):
+        return int(value) if value.is_integer() else id_text(value)
+    return value
+
+
 # Where a body is JSON, an id that is a number may be sent as one.
-AnyId = Name | Annotated[int, Field(strict=True, ge=-(2**63), lt=2**63)]
+AnyId = Annotated[
+    Name | Annotated[int, Field(strict=True, ge=-(2**63), lt=2**63)],
+    BeforeValidator(_plain_number),
+]
 AnyIds = Annotated[tuple[AnyId, ...], NAMES]
 
 

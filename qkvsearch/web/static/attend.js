@@ -5,7 +5,7 @@ import { Lines } from "./attend/lines.js";
 import { MOST, WeightMap } from "./attend/map.js";
 import { byWeight, Reading } from "./attend/reading.js";
 import { cosineTable } from "./attend/tables.js";
-import { byId, el, text } from "./dom.js";
+import { byId, el, onTyped, text } from "./dom.js";
 import { announce, begin, onKey, remember, state } from "./shell.js";
 import { count, facts, say, share } from "./words.js";
 
@@ -265,7 +265,7 @@ function start() {
     if (place === 0 && !given.has("text")) take(example);
   });
   for (const id of ["text", "against", "encoder"]) {
-    byId(id).addEventListener("input", () => {
+    onTyped(byId(id), () => {
       chosen[id] = byId(id).value;
       asks();
     });

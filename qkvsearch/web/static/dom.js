@@ -32,6 +32,17 @@ function set(made, attributes) {
 /** What an element of the page's template is found by. */
 export const byId = (id) => document.getElementById(id);
 
+/** Whether a key belongs to an input method that composes a character. Safari ends the composition
+ *  before it sends the key, which then has the code 229. */
+export const isComposing = (event) => event.isComposing || event.keyCode === 229;
+
+/** Calls `typed` when the text of an input changes, but not with half-composed characters. */
+export function onTyped(input, typed) {
+  input.addEventListener("input", (event) => isComposing(event) || typed(event));
+  // Chrome composes to the last event of "input", Firefox sends another one: twice does no harm.
+  input.addEventListener("compositionend", typed);
+}
+
 /** A person's text as it may stand in a line: nothing that turns the line round, or hides in it. */
 export function text(value) {
   return String(value).replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]+/g, " ");

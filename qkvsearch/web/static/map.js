@@ -1,6 +1,6 @@
 // The page with the items in two dimensions: what is asked, what is placed, and what is said of it.
 import { ask, latest, query } from "./api.js";
-import { brief, byId, el, owned, text } from "./dom.js";
+import { brief, byId, el, onTyped, owned, text } from "./dom.js";
 import { MapCanvas } from "./map/canvas.js";
 import { Points } from "./map/points.js";
 import { drawLegend, drawNear } from "./map/side.js";
@@ -224,7 +224,7 @@ function fill() {
 function start() {
   byId("user-field").hidden = !facts.users;
   for (const [id, other] of [["query", "user"], ["user", "query"]]) {
-    byId(id).addEventListener("input", () => {
+    onTyped(byId(id), () => {
       Object.assign(chosen, { [id]: byId(id).value, [other]: "", item: "" });
       byId(other).value = "";
       asksPlace();

@@ -1,6 +1,6 @@
 // A box that suggests while one types: the ARIA pattern of a combobox with list autocomplete.
 import { latest } from "./api.js";
-import { el, owned } from "./dom.js";
+import { el, isComposing, onTyped, owned } from "./dom.js";
 import { announce } from "./shell.js";
 import { count, say } from "./words.js";
 
@@ -85,10 +85,10 @@ export function picker(input, list, { suggest, pick }) {
       close();
     },
   };
-  input.addEventListener("input", typed);
+  onTyped(input, typed);
   input.addEventListener("keydown", (event) => {
     const run = keys[event.key];
-    if (!run || event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (!run || isComposing(event) || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     event.stopPropagation();
     run();

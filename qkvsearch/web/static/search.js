@@ -1,6 +1,6 @@
 // The search page: what its address says, what it asks, and what is done with the answers.
 import { Refused, ask, latest, query } from "./api.js";
-import { byId, el, owned, text } from "./dom.js";
+import { byId, el, onTyped, owned, text } from "./dom.js";
 import { named } from "./heads.js";
 import { announce, begin, onKey, remember, state } from "./shell.js";
 import { count, facts, say } from "./words.js";
@@ -282,12 +282,12 @@ function personal(user) {
 }
 
 function listen() {
-  box.addEventListener("input", typed);
+  onTyped(box, typed);
   byId("form").addEventListener("submit", submitted);
   byId("more").addEventListener("click", more);
   for (const id of ["sort", "distinct"]) byId(id).addEventListener("change", () => go({ [id]: byId(id).value }));
   const user = byId("user");
-  user.addEventListener("input", () => user.value.trim() || personal(""));
+  onTyped(user, () => user.value.trim() || personal(""));
   user.addEventListener("change", () => personal(user.value.trim()));
 }
 

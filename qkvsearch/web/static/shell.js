@@ -1,5 +1,5 @@
 // What every page does: keys, the list of them, what a screen reader is told, state in the address.
-import { byId, el } from "./dom.js";
+import { byId, el, isComposing } from "./dom.js";
 import { say } from "./words.js";
 
 /** Tell whoever hears the page; the same words twice are told twice. */
@@ -53,7 +53,7 @@ const isTyping = (target) =>
   target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
 
 document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || isComposing(event)) return;
   if (document.querySelector("dialog[open], :popover-open")) return;
   const typing = isTyping(event.target) && !["ArrowDown", "ArrowUp", "Escape"].includes(event.key);
   if (event.target instanceof HTMLSelectElement && event.key !== "Escape") return;

@@ -98,6 +98,7 @@ const startBench = (bench, say) => {
     };
     input.addEventListener("change", apply);
     input.addEventListener("keydown", (event) => {
+      if (event.isComposing || event.keyCode === 229) return; // an input method takes the key
       if (event.key === "Enter") apply();
       if (event.key === "Escape") show();
     });
