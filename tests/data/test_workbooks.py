@@ -1,5 +1,6 @@
 """Sheets of a spreadsheet as tables."""
 
+import re
 import zipfile
 from datetime import datetime
 from pathlib import Path
@@ -118,3 +119,72 @@ def test_a_damaged_sheet_is_named(book, tmp_path):
             damaged.writestr(name, content[:50] if "sheet1" in name else content)
     with pytest.raises(DataError, match=r"damaged\.xlsx: not a spreadsheet, or damaged"):
         read_table(path)
+
+
+SHEET = (
+    '<sheetData><row r="1"><c r="A1" t="inlineStr"><is><t>id</t></is></c>'
+    '<c r="B1" t="inlineStr"><is><t>title</t></is></c></row>{}</sheetData>'
+)
+
+
+def row(number, *references):
+    cells = (f'<c r="{cell}" t="inlineStr"><is><t>{cell}</t></is></c>' for cell in references)
+    attribute = "" if number is None else f' r="{number}"'
+    return f"<row{attribute}>{''.join(cells)}</row>"
+
+
+@pytest.fixture
+def with_rows(book, tmp_path):
+    """A book whose sheet has these rows below its header."""
+
+    def saved(rows):
+        plain, changed = book(Items=ITEMS), tmp_path / "changed.xlsx"
+        with zipfile.ZipFile(plain) as whole, zipfile.ZipFile(changed, "w") as file:
+            for name in whole.namelist():
+                text = whole.read(name).decode()
+                if name.endswith("sheet1.xml"):
+                    text = re.sub("<sheetData>.*</sheetData>", SHEET.format(rows), text)
+                file.writestr(name, text)
+        return str(changed)
+
+    return saved
+
+
+@pytest.mark.parametrize(
+    ("rows", "named"),
+    [
+        (row(-3, "A2", "B2") + row(4, "A4", "B4"), "-3"),
+        (row(0, "A2", "B2"), "'0'"),
+        (row("two", "A2", "B2"), ""),
+        (row("2.5", "A2", "B2"), ""),
+        (row("", "A2", "B2"), ""),
+        (row(2, "B2", "A2"), "cell A2 comes after"),
+        (row(5, "A5", "B5") + row(3, "A3", "B3"), "row 3 comes after row 5"),
+        (row(2, "A2", "B2") + row(2, "A2", "B2"), "row 2 comes after row 2"),
+        (row(1, "A1", "B1"), "row 1 comes after row 1"),
+        (row(2, "A2", "A2"), "cell A2 comes after"),
+        (row(2, "A2", "B7"), "cell B7 is in row 2"),
+        (row(2, "A0", "B2"), "A0"),
+        (row(2, "A2", "XFE2"), ""),
+        (row(2, "A-2", "B2"), "A-"),
+        (row(2, "2", "B2"), ""),
+    ],
+)
+def test_rows_and_cells_that_would_be_left_out_are_an_error(with_rows, rows, named):
+    path = with_rows(rows)
+    with pytest.raises(DataError, match=r"changed\.xlsx") as raised:
+        read_table(path)
+    assert named in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        row(2, "A2", "B2") + row(40, "A40", "B40"),
+        row(None, "A2", "B2") + row(None, "A3", "B3"),
+    ],
+)
+def test_gaps_and_rows_without_a_number_are_read(with_rows, rows):
+    frame, report = read_table(with_rows(rows))
+    assert report.read == 2
+    assert sorted(frame.iloc[0]) == ["A2", "B2"]

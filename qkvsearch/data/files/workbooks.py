@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import datetime, time
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from qkvsearch._utils.limits import SHEET_ROWS, check_unpacked
 from qkvsearch.data.files.frames import (
@@ -24,14 +23,9 @@ from qkvsearch.data.files.frames import (
     text_of_rows,
 )
 from qkvsearch.data.files.unpacking import TableFile
+from qkvsearch.data.files.workbook_cells import check_references, count_uncomputed
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError, need, quantity
-
-# A cell with a formula that no spreadsheet program has computed: the text "" is a value.
-UNCOMPUTED = re.compile(
-    rb'<c\b(?![^<>]*\bt="str")[^<>]*>\s*<f\b(?:[^<>]*/>|[^<>]*>[^<]*</f>)\s*'
-    rb"(?:<v\s*/>|<v>\s*</v>)?\s*</c>"
-)
 
 
 def read_workbook(file: TableFile) -> Piece:
@@ -48,7 +42,10 @@ def read_workbook(file: TableFile) -> Piece:
             with closing(reader.wb) as book:
                 sheet = _pick_sheet(book, file)
                 rows = _rows(sheet, file)
-                n_uncomputed = _n_uncomputed(sheet, reader)
+                with _part(sheet, reader) as part:
+                    check_references(part, label)
+                with _part(sheet, reader) as part:
+                    n_uncomputed = count_uncomputed(part)
     except DataError:
         raise
     except Exception as error:  # a damaged file fails wherever the library first notices
@@ -127,17 +124,11 @@ def _rows(sheet: Any, file: TableFile) -> list[tuple[int, list[Any]]]:
     return rows
 
 
-def _n_uncomputed(sheet: Any, reader: Any) -> int:
-    """Count the formulas of a sheet that have no stored value."""
-    number, rest = 0, b""
+def _part(sheet: Any, reader: Any) -> IO[bytes]:
+    """Open the XML of a sheet."""
     targets = {entry.name: part.target for entry, part in reader.parser.find_sheets()}
-    with reader.archive.open(targets[sheet.title]) as part:
-        while chunk := part.read(1 << 20):
-            buffer = rest + chunk
-            end = buffer.rfind(b"<c ")
-            number += len(UNCOMPUTED.findall(buffer[:end] if end >= 0 else buffer))
-            rest = buffer[end:] if end >= 0 else b""
-    return number + len(UNCOMPUTED.findall(rest))
+    opened: IO[bytes] = reader.archive.open(targets[sheet.title])
+    return opened
 
 
 def _plain(cell: Any) -> Any:

@@ -24,7 +24,15 @@ from qkvsearch.data.columns.rating_cells import DISLIKES, LIKES
 from qkvsearch.data.columns.row_meaning import event_weights
 from qkvsearch.data.files.encoded import encoded
 from qkvsearch.data.files.frames import as_text, check_width, distinct
-from qkvsearch.data.ids import BLANK, WHOLE_NUMBER, WITH_POINT, Ids, case_note
+from qkvsearch.data.ids import (
+    BLANK,
+    UNUSABLE,
+    UNUSABLE_REASON,
+    WHOLE_NUMBER,
+    WITH_POINT,
+    Ids,
+    case_note,
+)
 from qkvsearch.data.log import check_scale, decided_scale, mismatch
 from qkvsearch.data.ratings import LARGEST, Scale
 from qkvsearch.data.report import ReadReport
@@ -342,7 +350,8 @@ class RowReader:
     def _with_items(self, rows: DataFrame, item_ids: Ids | None) -> tuple[DataFrame, Ids]:
         """Return the rows with the number of each item, null where the catalog does not have it."""
         if item_ids is None:
-            texts = rows.select("item_text").distinct().toArrow()["item_text"].drop_null()
+            items = rows.select("item_text").distinct().filter(~_is_unusable("item_text"))
+            texts = items.toArrow()["item_text"].drop_null()
             item_ids = Ids.sorted(texts.to_pylist())
             self.report.notes += filter(None, [case_note(item_ids.texts, "items")])
         item = np.arange(len(item_ids), dtype=np.int32)
@@ -357,6 +366,7 @@ class RowReader:
         reasons = {
             "without a user": F.col("user").isNull(),
             "without an item": F.col("item_text").isNull(),
+            UNUSABLE_REASON: _is_unusable("user") | _is_unusable("item_text"),
             "with an item that is not in the catalog": F.col("item").isNull(),
         }
         if self.columns.rating_scale is not None:
@@ -406,6 +416,11 @@ def _cells(cells: Column, type_: str) -> Column:
         cells = F.btrim(cells, F.lit(BLANK))
         return F.when(cells != "", cells)
     return cells
+
+
+def _is_unusable(name: str) -> Column:
+    """Return whether an id is one that `is_usable_id` refuses."""
+    return F.col(name).cast("string").rlike(UNUSABLE.pattern)
 
 
 def _tally(cells: Column) -> Column:

@@ -11,6 +11,7 @@ from qkvsearch.retrieval import Ranking
 from qkvsearch.retrieval.score_components import MAX_LISTED
 from qkvsearch.search.options import parse_ratings
 from qkvsearch.web.api.filters import Filters, by_column, condition
+from qkvsearch.web.api.json_bodies import JsonRoute
 from qkvsearch.web.api.request_parameters import (
     BATCH,
     NAMES,
@@ -35,7 +36,7 @@ from qkvsearch.web.api.responses import (
     ranking_fields,
 )
 
-router = APIRouter()
+router = APIRouter(route_class=JsonRoute)
 
 
 # --- search ---

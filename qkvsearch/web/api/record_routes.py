@@ -16,6 +16,7 @@ from qkvsearch.index.add import Revision
 from qkvsearch.index.erase import Forgotten
 from qkvsearch.recommend.recording import Recording
 from qkvsearch.search.listing import Listing
+from qkvsearch.web.api.json_bodies import JsonRoute
 from qkvsearch.web.api.request_parameters import (
     BATCH,
     NAMES,
@@ -35,7 +36,7 @@ from qkvsearch.web.api.responses import (
 )
 from qkvsearch.web.problems import Problem
 
-router = APIRouter()
+router = APIRouter(route_class=JsonRoute)
 Cell = str | bool | StrictInt | FiniteFloat | None
 Item = Annotated[dict[str, Cell | list[Cell]], LimitedSize]
 EXAMPLE = [{"id": "d9", "title": "Lemon tart"}]
