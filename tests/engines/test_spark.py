@@ -73,6 +73,7 @@ def write_named(folder):
     """Users by name, a rating in some rows, and dates with a time of day."""
     log = drawn_log(seed=5)
     log["user"] = "User" + log["user"].astype(str)
+    log.loc[12, "user"] = "User\n12"
     log["when"] = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(len(log)), "min")
     log["when"] = log["when"].astype(str)
     log["rating"] = np.where(np.arange(len(log)) % 3 > 0, log["item"] % 5 + 0.5, np.nan)

@@ -13,6 +13,7 @@ from qkvsearch.engine import Engine
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.text.encoded_text import EncodedText, compare
 from qkvsearch.text.encoders import pretrained
+from qkvsearch.text.pretrained.fetch import find
 from qkvsearch.text.text_encoder import TextEncoder
 from qkvsearch.web.api.request_parameters import Parameters, Text
 from qkvsearch.web.api.responses import RequestService, as_json, described_by
@@ -128,7 +129,10 @@ def _installed(name: str) -> TextEncoder:
         )
     try:
         return pretrained(name)
-    except QkvError as error:  # it names files of this machine
+    except QkvError as error:
+        if find(name) is None:  # the message says how to install it
+            raise
+        # Files that are damaged are named in the log alone.
         log.error("%s", error)
         missing = f"`encoder`: {name} cannot be used here; the server's log says why"
         raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, missing) from None
