@@ -42,6 +42,10 @@ class WorkspaceError(QkvError):
     """A workspace is missing, damaged, of another version, or lacks what a command needs."""
 
 
+class BusyError(WorkspaceError):
+    """Another process is writing to the workspace, and did not end in time: try again later."""
+
+
 class DamagedError(WorkspaceError):
     """A file of a workspace has changed. `file`: its path. `what`: what is wrong."""
 

@@ -122,6 +122,6 @@ def test_an_error_gives_the_turn_back():
         raise ZeroDivisionError
     with pytest.raises(ZeroDivisionError), query_lock(), released():
         raise ZeroDivisionError
-    assert not turns._is_taken
+    assert turns._current is None
     with released():  # of one that has no turn
-        assert not turns._is_taken
+        assert turns._current is None

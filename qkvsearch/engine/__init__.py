@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
 
+from qkvsearch._utils.forks import fork_lock
 from qkvsearch._utils.validation import check_id, check_whole
 from qkvsearch.engine.open_build import OpenBuild
 from qkvsearch.errors import DamagedError
@@ -100,7 +100,7 @@ class Engine:
         notify: Callable[[str], None] | None = None,
     ) -> None:
         self.workspace = Workspace(path, wait=wait, notify=notify)
-        self._follows, self._lock = follow, Lock()
+        self._follows, self._lock = follow, fork_lock()
         self._open()
 
     def _open(self) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.query_lock import pause
 from qkvsearch._utils.validation import check_id
 from qkvsearch.collaborative.preferences import COLLABORATIVE, HEADS, NEIGHBOURS
