@@ -43,7 +43,11 @@ class WorkspaceError(QkvError):
 
 
 class BusyError(WorkspaceError):
-    """Another process is writing to the workspace, and did not end in time: try again later."""
+    """Somebody else is writing to the workspace, and did not end in time: try again later."""
+
+
+class NotBuiltError(WorkspaceError):
+    """The workspace was built without what is asked for."""
 
 
 class DamagedError(WorkspaceError):

@@ -48,7 +48,7 @@ async def put_items(
         frame = pd.DataFrame(_by_column(engine, items, id_name), dtype=object)
         return as_json(asdict(engine.add(frame, Columns(id=id_name))))
 
-    return await service.ask(add, is_slow=True)
+    return await service.change(add)
 
 
 def _by_column(engine: Engine, items: list[Item], id_name: str) -> list[dict[str, Any]]:
@@ -76,7 +76,7 @@ def _by_column(engine: Engine, items: list[Item], id_name: str) -> list[dict[str
 )
 async def delete_item(service: RequestService, item: ItemPath) -> Response:
     """With its interactions. What was recorded stays, and counts again if the item comes back."""
-    return await service.ask(lambda engine: as_json(asdict(engine.remove([item]))), is_slow=True)
+    return await service.change(lambda engine: as_json(asdict(engine.remove([item]))))
 
 
 Key = Annotated[
@@ -143,7 +143,7 @@ async def record(
     def do(engine: Engine) -> Any:
         return _fields(_recording(engine).record(rows, idempotency_key))
 
-    return as_json(await service.ask(do))
+    return as_json(await service.record(do))
 
 
 @router.delete(
@@ -160,7 +160,7 @@ async def undo(
         rows = [{name: row[name] for name in row if name != "user"} for row in fields["rows"]]
         return {**fields, "rows": rows}
 
-    return as_json(await service.ask(do))
+    return as_json(await service.record(do))
 
 
 def _recording(engine: Engine) -> Recording:
@@ -180,4 +180,4 @@ def _fields(listing: Listing) -> dict[str, Any]:
 async def forget(service: RequestService, user: UserPath) -> Response:
     """Deletes their interactions and records and all previous builds. The notes say what stays."""
 
-    return as_json(await service.ask(lambda engine: asdict(engine.forget(user))))
+    return as_json(await service.change(lambda engine: asdict(engine.forget(user))))
