@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from starlette.requests import Request
 
-from qkvsearch._utils.deadline import DeadlineError, check_deadline, deadline
+from qkvsearch._utils.deadline import DeadlineError, deadline
 from qkvsearch.engine import Engine
 from qkvsearch.web.hot_reload import HotReloadEngine
 from qkvsearch.web.problems import RETRY_AFTER, Problem
@@ -95,19 +95,16 @@ class Service:
         load.begin()
         with deadline(seconds):
             context = contextvars.copy_context()
-        future = pool.submit(context.run, self._begun, task)
+        future = pool.submit(context.run, task, self.engine)
         loop = asyncio.get_running_loop()
         future.add_done_callback(lambda _: _call_soon(loop, load.end))
         try:
+            # After that time, a task that has not begun is cancelled.
             return await asyncio.wait_for(asyncio.wrap_future(future), seconds)
         except (TimeoutError, DeadlineError):
             late = f"no answer within {seconds:g} seconds{when_late}"
             headers = {"Retry-After": RETRY_AFTER}
             raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, late, headers) from None
-
-    def _begun(self, task: Callable[[Engine], T]) -> T:
-        check_deadline()  # it may have waited for a thread, and nobody waits for it any more
-        return task(self.engine)
 
 
 def _call_soon(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:

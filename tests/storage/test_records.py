@@ -205,13 +205,15 @@ def test_a_reader_that_always_meets_a_writer_says_so(path, monkeypatch):
 def spill(db):
     """Have SQLite write to the file before it commits."""
     db.execute("PRAGMA cache_size = 1")
+    old = db.execute(f"SELECT {RECORD} FROM recorded WHERE number <= 2").fetchall()
+    database.delete(db, [Record(*row) for row in old])
     new = [NewRecord("ann", f"n{number}", 4.0, None, 7) for number in range(400)]
     database.insert(db, [Record(7 + n, *row, 7, 7, "c", None) for n, row in enumerate(new)])
 
 
 def work(path, step, stop):
-    """Write 400 records, and stop at a step: with the lock, before or in the transaction, or when
-    it is committed and not yet signed.
+    """Delete 2 records and write 400, and stop at a step: with the lock, before or in the
+    transaction, or when it is committed and not yet signed.
     """
     records = fresh(path)
     with records.alone("record"):
@@ -249,19 +251,19 @@ def test_readers_answer_while_a_writer_is_suspended_at_any_step(path, step, monk
     try:
         assert os.WIFSTOPPED(os.waitpid(child, os.WUNTRACED)[1])
         assert ((path / "records.db").read_bytes() == whole) == (step in ("locked", "announced"))
-        n_expected = 406 if step == "committed" else 6
+        n_expected = 404 if step == "committed" else 6
         for records in (reader, fresh(path)):
             for _ in range(2):
                 found = records.rows(f"SELECT {RECORD} FROM recorded ORDER BY number")
-                assert found[:6] == before
                 assert len(found) == n_expected
+                assert found[:4] == (before[2:] if step == "committed" else before[:4])
             records.check()
         with pytest.raises(BusyError, match=rf"record \(process {child}.* 0.1 seconds"):
             RecordsDatabase(path, wait=0.1).append([NewRecord("eve", "z")], ME)
     finally:
         os.kill(child, signal.SIGCONT)
     assert os.waitpid(child, 0)[1] == 0
-    assert len(reader.rows("SELECT * FROM recorded")) == 406
+    assert len(reader.rows("SELECT * FROM recorded")) == 404
 
 
 @STEPS
@@ -277,11 +279,39 @@ def test_readers_of_the_same_process_do_not_wait_for_a_writer(path, step):
     try:
         assert reached.wait(timeout=60)
         shared = RecordsDatabase.of(path)
-        assert len(shared.rows("SELECT * FROM recorded")) == (406 if step == "committed" else 6)
+        assert len(shared.rows("SELECT * FROM recorded")) == (404 if step == "committed" else 6)
     finally:
         go_on.set()
         writer.join()
-    assert len(shared.rows("SELECT * FROM recorded")) == 406
+    assert len(shared.rows("SELECT * FROM recorded")) == 404
+
+
+def test_what_a_writer_gave_up_is_not_read(path, monkeypatch):
+    before, reached, go_on = rows(path), threading.Event(), threading.Event()
+    copyfile = committed.shutil.copyfile
+
+    def give_up():
+        reached.set()
+        go_on.wait(timeout=60)
+        raise WorkspaceError("the disk is full")
+
+    def write():
+        with pytest.raises(WorkspaceError, match="disk is full"):
+            work(path, "spilled", give_up)
+        fresh(path).require_sound()
+
+    def copy_and_let_go(source, target):
+        if source.name == "records.db-journal" and not go_on.is_set():
+            go_on.set()
+            writer.join(timeout=60)
+        copyfile(source, target)
+
+    monkeypatch.setattr(committed.shutil, "copyfile", copy_and_let_go)
+    writer = threading.Thread(target=write)
+    writer.start()
+    assert reached.wait(timeout=60)
+    assert rows(path) == before
+    assert go_on.is_set()
 
 
 def test_each_writer_of_a_process_has_its_own_patience_and_its_own_messages(path, monkeypatch):

@@ -126,7 +126,7 @@ class CommittedRecords(RecordsFile):
         self._is_copy = content["state"] == "writing"
         if self._is_copy:
             self._give_a_moment(version)
-            return self._copied(content)
+            return self._copied(content, version)
         if version != self.sound_version:
             self.require_entry(content)
             self.sound_version = version
@@ -160,7 +160,9 @@ class CommittedRecords(RecordsFile):
         except OSError:  # nobody can write here
             return False
 
-    def _copied(self, content: dict[str, Any]) -> sqlite3.Connection | None:
+    def _copied(
+        self, content: dict[str, Any], version: tuple[Any, ...]
+    ) -> sqlite3.Connection | None:
         """Return a copy in memory of the last committed state; None where nothing is committed.
 
         SQLite undoes in it what is not committed. It would write to the file itself, and a writer
@@ -174,9 +176,12 @@ class CommittedRecords(RecordsFile):
                 with suppress(FileNotFoundError):
                     shutil.copyfile(self.journal, copy.with_name(self.journal.name))
                 with closing(self.connect(copy)) as db:
-                    is_before = copy.stat().st_size == content["bytes"]
-                    if not is_before or checksum(copy) != content["xxh3"]:
-                        self.require_whole(db)  # it is committed, and not yet signed
+                    if not _is_entry_of(content, copy):
+                        # It is committed and not yet signed. Or the journal is gone because the
+                        # writer gave up meanwhile: then the rows were never committed.
+                        if self.version() != version:
+                            raise _ChangedError
+                        self.require_whole(db)
                     memory = sqlite3.connect(":memory:", check_same_thread=False)
                     db.backup(memory)
         except FileNotFoundError:
@@ -211,6 +216,11 @@ class CommittedRecords(RecordsFile):
         except DamagedError as error:
             raise FileNotFoundError(str(error)) from None
         return self.lock_file.open("rb")
+
+
+def _is_entry_of(content: dict[str, Any], file: Path) -> bool:
+    """Return whether a file has the size and the checksum in `content`."""
+    return file.stat().st_size == content["bytes"] and checksum(file) == content["xxh3"]
 
 
 class _ChangedError(QkvError):
