@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     import sqlite3
 
 _locks: WeakSet[threading.Lock] = WeakSet()
-_of_parents: list[sqlite3.Connection | None] = []
+# Connections that this process has of its parent, and neither uses nor closes.
+_of_parents: list[sqlite3.Connection] = []
 
 
 def fork_lock() -> threading.Lock:
@@ -42,7 +43,8 @@ class Connection:
         """The connection of this process, if there is one."""
         if self._process != os.getpid():
             # To close the parent's connection could wait for a thread that is not here.
-            _of_parents.append(self._db)
+            if self._db is not None:
+                _of_parents.append(self._db)
             self._db, self._process = None, os.getpid()
         return self._db
 

@@ -142,8 +142,7 @@ def hold_build(manifest: Path) -> IO[Any]:
     """Return the open manifest of a build. Nobody removes the build while the file is open."""
     file_status(manifest)  # opening a pipe would wait for a writer
     file = manifest.open("rb")
-    # `is_in_use` has it for a moment. A process that is suspended then delays readers no longer.
-    is_free(file, MOMENT, shared=True)
+    lock(file, shared=True)  # `is_in_use` has it for a moment
     return file
 
 

@@ -50,7 +50,7 @@ class CommittedRecords(RecordsFile):
         self._is_copy = False
         # The last version that was compared with its checksum, by a reader or a writer.
         self.sound_version: object = None
-        # The state in which a reader has waited for the writer.
+        # The version at which a reader has waited for the writer.
         self._waited_in: object = None
 
     @classmethod
@@ -76,7 +76,6 @@ class CommittedRecords(RecordsFile):
             if db is not None:
                 self.require_whole(db)
 
-        self.sound_version = None
         self._settled(check, anew=True)
 
     def _settled(self, read: Callable[[sqlite3.Connection | None], T], *, anew: bool = False) -> T:
@@ -84,13 +83,15 @@ class CommittedRecords(RecordsFile):
         with self._mutex:
             if anew:
                 self._close()
+                self.sound_version = None
             for attempt in range(ATTEMPTS):
                 with suppress(_ChangedError):
                     return self._read_once(read)
                 if attempt:  # mostly the writer has ended, and the next reading is right
                     time.sleep(PAUSE)
-            with self._without_writers():
+            with self._without_writers(), suppress(_ChangedError):
                 return self._read_once(read)
+        raise self._busy()
 
     def _read_once(self, read: Callable[[sqlite3.Connection | None], T]) -> T:
         """Read, and raise `_ChangedError` where the files have changed meanwhile: then what was
@@ -141,16 +142,16 @@ class CommittedRecords(RecordsFile):
 
     def _give_a_moment(self, version: tuple[Any, ...]) -> None:
         """Raise `_ChangedError` as soon as the writer goes on, if there is one and it does so
-        within a moment. Wait once for each writer.
+        within a moment. Wait once for each step of a writer. Rows that are committed and not yet
+        signed, in the last step, would be compared one by one.
         """
-        state = version[0]
-        if state == self._waited_in:
+        if version == self._waited_in:
             return
-        self._waited_in = state
+        self._waited_in = version
         end = time.monotonic() + GRACE
         while self._has_writer() and time.monotonic() < end:
             time.sleep(PAUSE / 10)
-            if self.version()[0] != state:
+            if self.version() != version:
                 raise _ChangedError
 
     def _has_writer(self) -> bool:
@@ -204,10 +205,13 @@ class CommittedRecords(RecordsFile):
             return
         with file:
             if not is_free(file, PATIENCE, shared=True):
-                raise BusyError(
-                    f"{self.path}: it changes faster than it can be read; try again in a moment"
-                )
+                raise self._busy()
             yield
+
+    def _busy(self) -> BusyError:
+        return BusyError(
+            f"{self.path}: it changes faster than it can be read; try again in a moment"
+        )
 
     def _opened_lock(self) -> IO[bytes]:
         """Open the file that writers lock. Raises `OSError`."""

@@ -94,12 +94,19 @@ class RecordsDatabase(RecordsFile):
             batch = max(totals(db).last, learned) + 1
             records = [
                 Record(
-                    number, _text(row.user), row.item, _number(row.rating), _number(row.weight),
-                    moment if row.time == NOW else row.time, batch, moment, origin.client,
-                    origin.content,
+                    number=number,
+                    user=_text(row.user),
+                    item=row.item,
+                    rating=_number(row.rating),
+                    weight=_number(row.weight),
+                    time=moment if row.time == NOW else row.time,
+                    batch=batch,
+                    recorded=moment,
+                    client=origin.client,
+                    content=origin.content,
                 )
                 for number, row in enumerate(rows, batch)
-            ]  # fmt: skip
+            ]
             insert(db, records)
         return records
 
