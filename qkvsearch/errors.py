@@ -42,6 +42,14 @@ class WorkspaceError(QkvError):
     """A workspace is missing, damaged, of another version, or lacks what a command needs."""
 
 
+class BusyError(WorkspaceError):
+    """Somebody else is writing to the workspace, and did not end in time: try again later."""
+
+
+class NotBuiltError(WorkspaceError):
+    """The workspace was built without what is asked for."""
+
+
 class DamagedError(WorkspaceError):
     """A file of a workspace has changed. `file`: its path. `what`: what is wrong."""
 

@@ -1,13 +1,18 @@
 """Turns: one thread at a time, first come, first served, whatever happens in one."""
 
+import ctypes
+import random
+import signal
 import threading
 import time
 
 import pytest
 
 from qkvsearch._utils import query_lock as turns
+from qkvsearch._utils import threads
 from qkvsearch._utils.deadline import DeadlineError, deadline
 from qkvsearch._utils.query_lock import pause, query_lock, released, without_query_lock
+from qkvsearch._utils.threads import one_blas_thread
 
 pytestmark = pytest.mark.skipif(not turns._HAS_GIL, reason="threads run at once here")
 
@@ -122,6 +127,110 @@ def test_an_error_gives_the_turn_back():
         raise ZeroDivisionError
     with pytest.raises(ZeroDivisionError), query_lock(), released():
         raise ZeroDivisionError
-    assert not turns._is_taken
+    assert turns._current is None
     with released():  # of one that has no turn
-        assert not turns._is_taken
+        assert turns._current is None
+
+
+# --- what is interrupted ---
+
+
+@pytest.fixture
+def soon_lost(monkeypatch):
+    monkeypatch.setattr(turns, "LOST", 0.02)
+
+
+def test_an_interrupt_while_waiting_leaves_the_queue(monkeypatch):
+    monkeypatch.setattr(turns, "LOST", 10.0)
+    order, holds, ends = [], threading.Event(), threading.Event()
+
+    def hold():
+        with query_lock():
+            holds.set()
+            ends.wait(timeout=300)
+            order.append("holder")
+
+    def later():
+        with query_lock():
+            order.append("later")
+
+    holder, last = threading.Thread(target=hold), threading.Thread(target=later)
+    holder.start()
+    assert holds.wait(timeout=300)
+    main = threading.main_thread().ident
+    timer = threading.Timer(0.1, signal.pthread_kill, [main, signal.SIGINT])
+    timer.start()
+    with pytest.raises(KeyboardInterrupt), query_lock():
+        order.append("interrupted")
+    last.start()
+    ends.set()
+    for thread in (timer, holder, last):
+        thread.join(timeout=5)
+    assert order == ["holder", "later"]
+    assert turns._current is None
+    assert not turns._waiting
+
+
+def test_a_turn_that_nobody_ends_is_lost(soon_lost):
+    turns._take(turns._Turn())  # by a thread that is interrupted before it can end it
+    found = []
+    run_all([lambda: ask_once(found)] * 3)
+    assert found == [1] * 3
+    assert turns._current is None
+
+
+def test_a_place_that_nobody_leaves_is_passed(soon_lost):
+    with query_lock():
+        turns._waiting.append(turns._Turn())
+        turns._waiting[0].comes = threading.Lock()
+        turns._waiting[0].comes.acquire()
+    found = []
+    run_all([lambda: ask_once(found)] * 3)
+    assert found == [1] * 3
+
+
+def ask_once(found):
+    with query_lock():
+        with released():
+            pass
+        pause()
+        found.append(1)
+
+
+def test_interrupts_at_random_moments_keep_nobody_waiting(soon_lost):
+    chance, ends, interrupted = random.Random(1), threading.Event(), []
+
+    def ask():
+        while not ends.is_set():
+            try:
+                while not ends.is_set():
+                    with query_lock(), one_blas_thread():
+                        with released():
+                            pass
+                        pause()
+            except KeyboardInterrupt:
+                interrupted.append(1)
+
+    asking = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in asking:
+        thread.start()
+    for _ in range(150):
+        time.sleep(chance.uniform(0, 0.004))
+        raise_in(chance.choice(asking), KeyboardInterrupt)
+    time.sleep(0.05)
+    ends.set()
+    found = []
+    run_all([lambda: ask_once(found)] * 3)
+    for thread in asking:
+        thread.join(timeout=300)
+    assert not any(thread.is_alive() for thread in asking)
+    assert len(interrupted) > 20
+    with one_blas_thread():
+        assert len(threads._callers) == 1
+    assert not threads._saved_threads
+
+
+def raise_in(thread, error):
+    """Have a thread raise an error between two of its next instructions."""
+    set_error = ctypes.pythonapi.PyThreadState_SetAsyncExc
+    set_error(ctypes.c_ulong(thread.ident), ctypes.py_object(error))

@@ -1,7 +1,8 @@
 """Caching helpers: a lock-free `cached_property` and a cache of functions of a word.
 
 Before Python 3.12, `functools.cached_property` has one lock for all instances of a class and holds
-it while a value is computed: threads that answer different queries would wait for one another.
+it while a value is computed: threads that answer different queries would wait for one another, and
+a forked child for a thread that it does not have.
 """
 
 from __future__ import annotations

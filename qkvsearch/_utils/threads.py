@@ -10,6 +10,9 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakSet
+
+from qkvsearch._utils.forks import fork_lock, in_child
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
@@ -19,8 +22,17 @@ Task = TypeVar("Task")
 # Modules that load further BLAS libraries besides NumPy's.
 BLAS_MODULES = ("scipy.special._ufuncs", "scipy.linalg._fblas", "scipy.linalg.cython_blas", "torch")
 
-_lock = threading.Lock()
-_n_callers = 0  # of `one_blas_thread` that run now, in all threads
+
+class _Caller:
+    """A call of `one_blas_thread` that runs now, in this thread."""
+
+    def __init__(self) -> None:
+        self.thread = threading.get_ident()
+
+
+_lock = fork_lock()
+# The calls of all threads. One that is interrupted before it leaves is gone with its frame.
+_callers: WeakSet[_Caller] = WeakSet()
 _saved_threads: dict[Any, int] = {}  # the previous number of threads of each BLAS library
 
 
@@ -51,7 +63,7 @@ def run_in_threads(
                 raise
 
     if n_threads is None:
-        n_threads = 1 if _n_callers else _blas_threads()
+        n_threads = 1 if len(_callers) else _blas_threads()
     n_threads = min(n_threads, len(waiting))
     if n_threads < 2:
         with one_blas_thread():
@@ -80,20 +92,37 @@ def one_blas_thread() -> Iterator[None]:
     The last bits of a product depend on the number of BLAS threads. Besides, if products are small
     or tasks run in parallel, several BLAS threads mostly wait for one another.
     """
-    global _n_callers
-    with _lock:
-        for library in _blas_libraries(tuple(name in sys.modules for name in BLAS_MODULES)):
-            if library not in _saved_threads:
-                _saved_threads[library] = library.get_num_threads()
-                _set_threads(library, 1)
-        _n_callers += 1
+    caller = _Caller()
     try:
+        with _lock:
+            _callers.add(caller)
+            for library in _blas_libraries(tuple(name in sys.modules for name in BLAS_MODULES)):
+                if library not in _saved_threads:
+                    _saved_threads[library] = library.get_num_threads()
+                    _set_threads(library, 1)
         yield
     finally:
         with _lock:
-            _n_callers -= 1
-            while _saved_threads and not _n_callers:
-                _set_threads(*_saved_threads.popitem())
+            _callers.discard(caller)
+            if not len(_callers):
+                _restore_threads()
+
+
+def _restore_threads() -> None:
+    for library, n_threads in list(_saved_threads.items()):
+        _set_threads(library, n_threads)
+        del _saved_threads[library]
+
+
+def _forget_callers() -> None:
+    """Forget the calls of threads that are not in this child. The next call restores BLAS."""
+    own = threading.get_ident()
+    for caller in list(_callers):
+        if caller.thread != own:
+            _callers.discard(caller)
+
+
+in_child(_forget_callers)
 
 
 def _set_threads(library: Any, n_threads: int) -> None:

@@ -6,12 +6,13 @@ Each step is also written in symbols, such as a_Q·b_K for a score; `symbols.py`
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from qkvsearch._utils.caching import cached_property
 from qkvsearch.attention.arguments import AttentionOptions, checked, named
 from qkvsearch.attention.array_api import Array, answer_dtype, cast
 from qkvsearch.attention.functional import attend

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Self
 
 import numpy as np
 
+from qkvsearch._utils.caching import cached_property
 from qkvsearch.attention.layers import Embedding, Encoder, LearnedPositions, load, state
 from qkvsearch.attention.layers.contributions import contributions
 from qkvsearch.attention.layers.fast_encoder import Chunk, encode_one, encode_packed

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.limits import ID
 from qkvsearch.errors import DataError, UnknownIdError, suggest
 from qkvsearch.terminal import shorten

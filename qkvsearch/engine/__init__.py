@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
 
+from qkvsearch._utils.forks import fork_lock
 from qkvsearch._utils.validation import check_id, check_whole
 from qkvsearch.engine.open_build import OpenBuild
 from qkvsearch.errors import DamagedError, QkvError
@@ -102,7 +102,7 @@ class Engine:
         notify: Callable[[str], None] | None = None,
     ) -> None:
         self.workspace = Workspace(path, wait=wait, notify=notify)
-        self._follows, self._lock = follow, Lock()
+        self._follows, self._lock = follow, fork_lock()
         # Whether a change is published that could not be opened: the next question opens it.
         self._must_open = False
         self._open()

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from qkvsearch._utils.caching import cached_property
+from qkvsearch._utils.forks import fork_lock
 from qkvsearch._utils.query_lock import query_lock
 from qkvsearch._utils.threads import one_blas_thread
 from qkvsearch._utils.validation import check_id, check_text
@@ -58,7 +58,7 @@ class OpenBuild:
     """
 
     def __init__(self, workspace: Workspace) -> None:
-        self.workspace, self._map_lock = workspace, Lock()
+        self.workspace, self._map_lock = workspace, fork_lock()
         self.snapshot: Snapshot = workspace.open()
         self.catalog = self.snapshot.catalog
         self.models = StoredModels(self.snapshot)

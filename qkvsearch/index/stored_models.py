@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from qkvsearch.errors import DamagedError, QkvError, WorkspaceError
+from qkvsearch._utils.caching import cached_property
+from qkvsearch.errors import DamagedError, NotBuiltError, QkvError
 from qkvsearch.index.component import COLUMN_WEIGHTS, LANGUAGE, MISFIT, IndexComponent, main_head
 from qkvsearch.index.dense import DenseComponent
 from qkvsearch.index.lexical import CodesComponent, LexicalComponent, WordsComponent
@@ -193,15 +193,14 @@ class StoredModels:
         return None if preferences is None else preferences.strength
 
     def require_interactions(self, purpose: str) -> None:
-        """Raise `WorkspaceError` where the build has no interactions."""
+        """Raise `NotBuiltError` where the build has no interactions."""
         if not self._log.is_in(self.snapshot):
-            raise WorkspaceError(
-                f"{self.snapshot.workspace}: there are no interactions to {purpose}; "
-                "build with `interactions`"
+            raise NotBuiltError(
+                f"this workspace has no interactions to {purpose}; build with `interactions`"
             )
 
     def log(self, purpose: str = "learn from") -> Interactions:
-        """Return the log, in the owner's ids. Raises `WorkspaceError` where there is none."""
+        """Return the log, in the owner's ids. Raises `NotBuiltError` where there is none."""
         self.require_interactions(purpose)
         return self.load(self._log).interactions()
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.query_lock import pause
 from qkvsearch._utils.validation import check_id
 from qkvsearch.collaborative.preferences import COLLABORATIVE, HEADS, NEIGHBOURS
@@ -17,7 +18,7 @@ from qkvsearch.collaborative.user_history import History
 from qkvsearch.collaborative.user_vectors import ImplicitFactors
 from qkvsearch.data.columns.facts import LIST_SEPARATOR
 from qkvsearch.data.ids import id_text
-from qkvsearch.errors import QkvError, WorkspaceError, suggest
+from qkvsearch.errors import NotBuiltError, QkvError, suggest
 from qkvsearch.index import StoredModels
 from qkvsearch.index.interaction_log import Histories
 from qkvsearch.index.learned_models import NextItemComponent, RatingsComponent
@@ -110,17 +111,17 @@ class Recommender:
 
     @property
     def factors(self) -> ImplicitFactors:
-        """The item embeddings, and the solve for a user's embedding. Raises `WorkspaceError` where
+        """The item embeddings, and the solve for a user's embedding. Raises `NotBuiltError` where
         no preferences were learned.
         """
         return self.preferences.factors
 
     @property
     def next_item(self) -> NextItemModel:
-        """The next-item model. Raises `WorkspaceError` where the build has none."""
+        """The next-item model. Raises `NotBuiltError` where the build has none."""
         model = self.models.find(NextItemComponent())
         if model is None:
-            raise WorkspaceError(
+            raise NotBuiltError(
                 "this workspace has no next-item model (`model` next-item): build with `next_item`"
             )
         return model
@@ -131,7 +132,7 @@ class Recommender:
 
     @property
     def preferences(self) -> Preferences:
-        """The heads of a recommendation. Raises `WorkspaceError` where none were learned."""
+        """The heads of a recommendation. Raises `NotBuiltError` where none were learned."""
         self.models.require_interactions("learn preferences from")
         assert self.models.preferences is not None
         return self.models.preferences

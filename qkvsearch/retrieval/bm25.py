@@ -7,13 +7,12 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from math import log1p
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from qkvsearch._utils.caching import cached_by_word
+from qkvsearch._utils.caching import cached_by_word, cached_property
 from qkvsearch.retrieval.fusion import Scores
 from qkvsearch.retrieval.score_components import Components, ScoreComponent
 from qkvsearch.text.analysis import Analyzer, Token, resolve_code

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from qkvsearch._utils.caching import cached_property
 from qkvsearch.retrieval.approximate import ApproximateQuery, Filter
 from qkvsearch.retrieval.dense_keys import ItemKeys
 from qkvsearch.retrieval.fusion import Scores

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from heapq import nsmallest
 
 import numpy as np
 
-from qkvsearch._utils.caching import cached_by_word
+from qkvsearch._utils.caching import cached_by_word, cached_property
 from qkvsearch.text.analysis import HAS_CJK, MAX_TERM, Analyzer
 from qkvsearch.text.spelling import LetterIndex
 from qkvsearch.text.vocabulary import Vocabulary

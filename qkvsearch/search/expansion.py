@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from qkvsearch._utils.caching import cached_by_word
+from qkvsearch._utils.caching import cached_by_word, cached_property
 from qkvsearch._utils.query_lock import pause
 from qkvsearch.data.synonyms import FACT
 from qkvsearch.index import StoredModels

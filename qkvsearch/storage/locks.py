@@ -1,6 +1,7 @@
 """Locks: one writer at a time in a workspace, and builds that readers have open.
 
-The operating system releases a lock when its process ends, so no lock is left behind.
+The operating system releases a lock when its process ends, so no lock is left behind. A
+forked child inherits no writer's lock, since it would keep it after the end of its parent.
 """
 
 import json
@@ -12,8 +13,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
+from weakref import WeakSet
 
-from qkvsearch.errors import DamagedError, WorkspaceError
+from qkvsearch._utils.deadline import check_deadline
+from qkvsearch._utils.forks import in_child
+from qkvsearch.errors import BusyError, DamagedError, WorkspaceError
 from qkvsearch.storage.checksums import file_status
 
 if sys.platform == "win32":
@@ -31,8 +35,11 @@ WRITER = "writer.lock"
 # In seconds: the pause between two attempts to get a lock, and the wait before a message says who
 # has it.
 PAUSE, MOMENT = 0.05, 1.0
-# The workspaces that threads of this process may write.
-_writing: set[tuple[str, int]] = set()
+# The open lock files by the workspaces and the threads of this process that may write them. A file
+# that is closed counts no more: a thread was interrupted before it could remove it.
+_writing: dict[tuple[str, int], IO[Any]] = {}
+# The files that are locked, or that a thread waits for.
+_lock_files: WeakSet[IO[Any]] = WeakSet()
 
 
 @contextmanager
@@ -45,41 +52,46 @@ def writer_lock(
     """Hold the right to change a workspace. Yields False where the thread has it already.
 
     wait: seconds to wait for another writer, None for as long as it takes. notify: called with a
-    message that names the other writer. Raises `WorkspaceError`, which names them too, after
-    `wait` seconds.
+    message that names the other writer. Raises `BusyError`, which names them too, after `wait`
+    seconds, and `WorkspaceError` where nothing can be locked.
     """
-    key = (str(workspace.resolve()), threading.get_ident())
-    if key in _writing:
+    if is_writing(workspace):
         yield False
         return
     try:
         workspace.mkdir(0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise WorkspaceError(f"{workspace}: cannot write: {error.strerror}") from None
-    with exclusive(workspace / WRITER, wait, notify) as file:
-        _writing.add(key)
+    key = _writer(workspace)
+    with exclusive(workspace / WRITER, command, wait, notify) as file:
         try:
-            _write_owner(file, command)
+            _writing[key] = file
             yield True
         finally:
-            _writing.discard(key)
-            _write_owner(file, "")
+            _writing.pop(key, None)
 
 
 def is_writing(workspace: Path) -> bool:
     """Return whether this thread has the right to change a workspace."""
-    return (str(workspace.resolve()), threading.get_ident()) in _writing
+    file = _writing.get(_writer(workspace))
+    return file is not None and not file.closed
+
+
+def _writer(workspace: Path) -> tuple[str, int]:
+    return str(workspace.resolve()), threading.get_ident()
 
 
 @contextmanager
 def exclusive(
     path: Path,
+    command: str,
     wait: float | None = None,
     notify: Callable[[str], None] | None = None,
     mode: int = 0o666,
 ) -> Iterator[IO[Any]]:
-    """Hold a file that nobody else has locked, created if it is missing. wait, notify: as in
-    `writer_lock`. mode: permissions of a new file. Raises `WorkspaceError`.
+    """Hold a file that nobody else has locked, created if it is missing. command: what those who
+    wait are told. wait, notify: as in `writer_lock`. mode: permissions of a new file. Raises
+    `WorkspaceError`, and `BusyError` for a file that others hold.
     """
     try:
         # A link is an error: it may lead anywhere.
@@ -88,34 +100,38 @@ def exclusive(
     except OSError as error:
         raise WorkspaceError(f"{path}: cannot write: {error.strerror}") from None
     with file:
+        _lock_files.add(file)
         _wait_for(file, path, wait, notify)
         try:
+            _write_owner(file, command)
             yield file
         finally:
+            _write_owner(file, "")
             take(file, system.LOCK_UN)
 
 
 def _wait_for(
     file: IO[Any], path: Path, wait: float | None, notify: Callable[[str], None] | None
 ) -> None:
-    if _is_free(file, MOMENT if wait is None else min(wait, MOMENT)):
+    if is_free(file, MOMENT if wait is None else min(wait, MOMENT)):
         return
     if notify is not None and wait != 0:
         notify(f"Waiting for {_owner(path)}.")
     if wait is None:
         if not lock(file):  # the system's queue: nobody starves
             raise WorkspaceError(f"{path}: this file system has no locks; use a local folder")
-    elif not _is_free(file, wait - MOMENT):
-        raise WorkspaceError(
+    elif not is_free(file, wait - MOMENT):
+        raise BusyError(
             f"{path.parent}: {_owner(path)} is writing here, and did not end within {wait:g} "
             "seconds (`wait`); try again later"
         )
 
 
-def _is_free(file: IO[Any], seconds: float) -> bool:
-    """Return whether the lock could be taken within that time."""
+def is_free(file: IO[Any], seconds: float, *, shared: bool = False) -> bool:
+    """Return whether the lock could be taken within that time. Raises `DeadlineError`."""
     end = time.monotonic() + seconds
-    while not lock(file, wait=False):
+    while not lock(file, shared=shared, wait=False):
+        check_deadline()
         if time.monotonic() >= end:
             return False
         time.sleep(PAUSE)
@@ -165,3 +181,18 @@ def lock(file: IO[Any], *, shared: bool = False, wait: bool = True) -> bool:
     except REFUSED:
         return False
     return True
+
+
+def _leave_to_the_parent() -> None:
+    """Forget the locks in a child, and close its copies of the locked files."""
+    _writing.clear()
+    with suppress(OSError):
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for file in list(_lock_files):
+            if not file.closed:
+                # Its number stays taken, so that to close the file later closes no other one.
+                os.dup2(nothing, file.fileno(), inheritable=False)
+        os.close(nothing)
+
+
+in_child(_leave_to_the_parent)

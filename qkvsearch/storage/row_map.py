@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
+
+from qkvsearch._utils.caching import cached_property
 
 
 @dataclass(frozen=True)

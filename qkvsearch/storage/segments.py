@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from qkvsearch._utils.caching import cached_property
 from qkvsearch.errors import DamagedError, WorkspaceError
 from qkvsearch.storage.array_files import StoredFile, read_array
 from qkvsearch.storage.catalog.file import CATALOG

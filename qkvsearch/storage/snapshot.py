@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
+from qkvsearch._utils.caching import cached_property
 from qkvsearch.errors import DamagedError, WorkspaceError
 from qkvsearch.storage.array_files import StoredFile
 from qkvsearch.storage.catalog.stored import StoredCatalog

@@ -265,9 +265,7 @@ class Workspace:
     @property
     def records(self) -> RecordsDatabase:
         """The database of recorded interactions, which all builds share."""
-        database = RecordsDatabase.of(self.path)
-        database.wait, database.notify = self.wait, self.notify
-        return database
+        return RecordsDatabase.of(self.path, self.wait, self.notify)
 
     def current_facts(self) -> dict[str, Any]:
         """Return the facts of the current build, even if other files of it are damaged; under

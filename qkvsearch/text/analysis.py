@@ -6,11 +6,12 @@ import re
 import unicodedata
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import pairwise
-from threading import Lock
 from typing import Any, NamedTuple
 
+from qkvsearch._utils.caching import cached_property
+from qkvsearch._utils.forks import fork_lock
 from qkvsearch.text.languages import (
     ELIDED_IN_ENGLISH,
     ELISIONS,
@@ -422,7 +423,7 @@ def stem(word: str, language: str = ENGLISH) -> str:
 
 
 # A stemmer is not thread-safe: it stores the word that it works on.
-_STEMMING = Lock()
+_STEMMING = fork_lock()
 
 
 @lru_cache(maxsize=8)

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from qkvsearch._utils.caching import cached_property
 from qkvsearch.text.analysis import CODED, NUMBER, Analyzer, Token, normalizer, resolve_code
 from qkvsearch.text.vocabulary import Vocabulary
 

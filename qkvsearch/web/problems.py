@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import compile_path
 
-from qkvsearch.errors import QkvError, UnknownIdError, WorkspaceError
+from qkvsearch.errors import BusyError, NotBuiltError, QkvError, UnknownIdError, WorkspaceError
 from qkvsearch.terminal import shorten
 
 log = logging.getLogger("qkvsearch.web")
@@ -23,6 +23,9 @@ BUG = (
     HTTPStatus.INTERNAL_SERVER_ERROR,
     "an internal error; whoever runs the server finds the cause in its log",
 )
+# Seconds after which somebody who found the server busy with one thing tries again.
+RETRY_AFTER = "5"
+BUSY = "somebody else is changing the workspace: try again in some seconds"
 UNAVAILABLE = (
     "the workspace cannot answer this now; whoever runs the server finds the cause in its log"
 )
@@ -59,12 +62,18 @@ async def _refused(_: Request, error: Any) -> Response:
 
 
 async def _engine_error(_: Request, error: Any) -> Response:
-    """Give the same message as Python and the command line, unless it names files."""
-    if isinstance(error, WorkspaceError) and set("/\\") & set(str(error)):
+    """Give the same message as Python and the command line. An error of the workspace is not the
+    fault of the request, and its message names files: that one is for the log.
+    """
+    if isinstance(error, UnknownIdError):
+        return problem(HTTPStatus.NOT_FOUND, str(error))
+    if isinstance(error, BusyError):
+        log.error("%s", error)
+        return problem(HTTPStatus.SERVICE_UNAVAILABLE, BUSY, {"Retry-After": RETRY_AFTER})
+    if isinstance(error, WorkspaceError) and not isinstance(error, NotBuiltError):
         log.error("%s", error)
         return problem(HTTPStatus.SERVICE_UNAVAILABLE, UNAVAILABLE)
-    is_unknown = isinstance(error, UnknownIdError)
-    return problem(HTTPStatus.NOT_FOUND if is_unknown else HTTPStatus.BAD_REQUEST, str(error))
+    return problem(HTTPStatus.BAD_REQUEST, str(error))
 
 
 async def _invalid_parameter(_: Request, error: Any) -> Response:

@@ -1,4 +1,7 @@
-"""The engine of a worker process: it answers in threads beside the event loop, within limits."""
+"""The engine of a worker process: it answers in threads beside the event loop, within limits.
+
+Changes have threads of their own, in which they wait for other writers. A search waits for none.
+"""
 
 import asyncio
 import contextvars
@@ -12,11 +15,30 @@ from starlette.requests import Request
 from qkvsearch._utils.deadline import DeadlineError, deadline
 from qkvsearch.engine import Engine
 from qkvsearch.web.hot_reload import HotReloadEngine
-from qkvsearch.web.problems import Problem
+from qkvsearch.web.problems import RETRY_AFTER, Problem
 from qkvsearch.web.prometheus import Metrics
 from qkvsearch.web.settings import BearerToken, Settings
 
 T = TypeVar("T")
+MAY_BE_DONE = "; what had begun may still be done"
+
+
+class Load:
+    """How many requests of a kind run or wait, and how many may."""
+
+    def __init__(self, limit: int) -> None:
+        self.n, self.limit = 0, limit
+
+    def begin(self) -> None:
+        """Count one more. Raises `Problem` for too many."""
+        if self.n >= self.limit:
+            busy = "too many requests at once: try again in a second"
+            raise Problem(HTTPStatus.TOO_MANY_REQUESTS, busy, {"Retry-After": "1"})
+        self.n += 1
+
+    def end(self) -> None:
+        """Count one less."""
+        self.n -= 1
 
 
 class Service:
@@ -32,7 +54,12 @@ class Service:
         self._threads = ThreadPoolExecutor(settings.threads, "answer")
         # Explanations and snippets have threads of their own, so that the others stay free.
         self._slow_threads = ThreadPoolExecutor(max(1, settings.threads // 2), "explain")
-        self._running = 0
+        self.answers = Load(settings.threads + settings.waiting)
+        # A workspace has one writer at a time, and its records have one: more threads would wait.
+        # To record is quick, and does not wait for who writes a build.
+        self._record_thread = ThreadPoolExecutor(1, "record")
+        self._change_thread = ThreadPoolExecutor(1, "change")
+        self.changes = Load(1 + settings.waiting)
         # Called when the server ends.
         self.closing: list[Callable[[], None]] = []
 
@@ -40,7 +67,7 @@ class Service:
         """Close after the last answer; what still runs in a thread ends by itself."""
         for close in self.closing:
             close()
-        for pool in (self._threads, self._slow_threads):
+        for pool in (self._threads, self._slow_threads, self._record_thread, self._change_thread):
             pool.shutdown(wait=False, cancel_futures=True)
         self.engine.close()
 
@@ -48,30 +75,41 @@ class Service:
         """Answer in a thread. Raises `Problem` where too many requests wait, or the answer takes
         too long; then the thread stops at its next step, and counts until it has.
         """
-        limits = self.settings
-        if self._running >= limits.threads + limits.waiting:
-            busy = "too many requests at once: try again in a second"
-            raise Problem(HTTPStatus.TOO_MANY_REQUESTS, busy, {"Retry-After": "1"})
-        self._running += 1
-        with deadline(limits.seconds):
-            context = contextvars.copy_context()
         pool = self._slow_threads if is_slow else self._threads
-        future = pool.submit(context.run, self._answered, question)
-        loop = asyncio.get_running_loop()
-        future.add_done_callback(lambda _: _call_soon(loop, self._end))
-        try:
-            return await asyncio.wait_for(asyncio.wrap_future(future), limits.seconds)
-        except (TimeoutError, DeadlineError):
-            late = f"no answer within {limits.seconds:g} seconds"
-            raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, late, {"Retry-After": "5"}) from None
+        return await self._run(question, pool, self.answers, "")
 
-    def _answered(self, question: Callable[[Engine], T]) -> T:
+    async def record(self, change: Callable[[Engine], T]) -> T:
+        """Change the records, in the thread of those. Raises `Problem` as `ask`, and `BusyError`
+        where another writer does not end.
+        """
+        return await self._run(change, self._record_thread, self.changes, MAY_BE_DONE)
+
+    async def change(self, change: Callable[[Engine], T]) -> T:
+        """Change the build, in the thread of those. Raises `Problem` and `BusyError`."""
+        return await self._run(change, self._change_thread, self.changes, MAY_BE_DONE)
+
+    async def _run(
+        self, task: Callable[[Engine], T], pool: ThreadPoolExecutor, load: Load, when_late: str
+    ) -> T:
+        seconds = self.settings.seconds
+        load.begin()
+        with deadline(seconds):
+            context = contextvars.copy_context()
+        future = pool.submit(context.run, self._answered, task)
+        loop = asyncio.get_running_loop()
+        future.add_done_callback(lambda _: _call_soon(loop, load.end))
+        try:
+            # After that time, a task that has not begun is cancelled.
+            return await asyncio.wait_for(asyncio.wrap_future(future), seconds)
+        except (TimeoutError, DeadlineError):
+            late = f"no answer within {seconds:g} seconds{when_late}"
+            headers = {"Retry-After": RETRY_AFTER}
+            raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, late, headers) from None
+
+    def _answered(self, task: Callable[[Engine], T]) -> T:
         """Return the answer from one build, whatever is published meanwhile."""
         with self.engine.one_build():
-            return question(self.engine)
-
-    def _end(self) -> None:
-        self._running -= 1
+            return task(self.engine)
 
 
 def _call_soon(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:

@@ -148,7 +148,7 @@ def test_items_that_are_far_down_are_named_where_no_search_reaches_them(both, mo
     mask = np.zeros(160, dtype=bool)
     mask[order[60:]] = True
     assert store.nearest("lsa", keys[5], 9, Filter(mask)).tolist() == order[60:69].tolist()
-    with pytest.raises(WorkspaceError, match="more than 30 items match by lsa"):
+    with pytest.raises(QkvError, match="more than 30 items match by lsa"):
         store.above("lsa", keys[5], -2.0)
 
 

@@ -8,13 +8,22 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import closing, nullcontext
+from contextlib import closing
 
 import pytest
 
-from qkvsearch.errors import DamagedError, QkvError, WorkspaceError
+from qkvsearch.errors import BusyError, DamagedError, QkvError, WorkspaceError
+from qkvsearch.storage import locks
 from qkvsearch.storage.checksums import read_checksummed
-from qkvsearch.storage.records import NewRecord, Origin, RecordsDatabase, database
+from qkvsearch.storage.records import (
+    NewRecord,
+    Origin,
+    Record,
+    RecordsDatabase,
+    committed,
+    database,
+    records_file,
+)
 from qkvsearch.storage.records.record_rows import RECORD, is_item, is_user
 from qkvsearch.storage.records.recovery import repair_records
 
@@ -178,32 +187,165 @@ def test_a_reader_sees_each_change_and_keeps_nobody_waiting(path):
     assert reader.rows(count) == [(6,)]
 
 
-def test_a_reader_waits_for_a_writer_at_work(path):
-    found = []
-    with fresh(path).alone("write"):
-        thread = threading.Thread(target=lambda: found.extend(items(path)))
-        thread.start()
-        thread.join(timeout=0.3)
-        assert not found
-    thread.join(timeout=300)
-    assert len(found) == 6
+@pytest.mark.parametrize("n_changes", [2, committed.ATTEMPTS])
+def test_a_reader_reads_again_while_the_files_change_but_not_for_ever(path, monkeypatch, n_changes):
+    reader, seen = fresh(path), []
 
-
-@pytest.mark.parametrize("n_changes", [2, database.ATTEMPTS])
-def test_a_reader_waits_while_the_files_change_but_not_for_ever(path, monkeypatch, n_changes):
-    reader, slept = fresh(path), []
-
-    def checked():
-        if len(slept) < n_changes:
-            os.utime(path / "records.db", (0, len(slept)))
+    def changing(_):
+        if len(seen) < n_changes:
+            os.utime(path / "records.db", (0, len(seen)))
+            seen.append(1)
             raise DamagedError(path, "is being written")
-        return RecordsDatabase._checked(reader)
 
-    monkeypatch.setattr(reader, "_checked", checked)
-    monkeypatch.setattr(database.time, "sleep", slept.append)
-    with nullcontext() if n_changes == 2 else pytest.raises(DamagedError, match="being written"):
-        assert len(reader.rows("SELECT * FROM recorded")) == 6
-    assert slept == [database.PAUSE] * min(n_changes, database.ATTEMPTS - 1)
+    monkeypatch.setattr(committed.CommittedRecords, "require_entry", lambda *a: changing(a))
+    monkeypatch.setattr(committed, "PAUSE", 0.001)
+    assert len(reader.rows("SELECT * FROM recorded")) == 6
+
+
+def test_a_reader_that_always_meets_a_writer_says_so(path, monkeypatch):
+    reader, number = fresh(path), iter(range(10**6))
+    monkeypatch.setattr(reader._committed, "version", lambda: (next(number),))
+    monkeypatch.setattr(committed, "PAUSE", 0.001)
+    monkeypatch.setattr(committed, "PATIENCE", 0.1)
+    with fresh(path).alone("write"), pytest.raises(BusyError, match="try again"):
+        reader.rows("SELECT * FROM recorded")
+
+
+# --- a writer that is at work, for as long as it takes ---
+
+
+def spill(db):
+    """Have SQLite write to the file before it commits."""
+    db.execute("PRAGMA cache_size = 1")
+    old = db.execute(f"SELECT {RECORD} FROM recorded WHERE number <= 2").fetchall()
+    database.delete(db, [Record(*row) for row in old])
+    new = [NewRecord("ann", f"n{number}", 4.0, None, 7) for number in range(400)]
+    database.insert(db, [Record(7 + n, *row, 7, 7, "c", None) for n, row in enumerate(new)])
+
+
+def work(path, step, stop):
+    """Delete 2 records and write 400, and stop at a step: with the lock, before or in the
+    transaction, or when it is committed and not yet signed.
+    """
+    records = fresh(path)
+    with records.alone("record"):
+        if step == "locked":
+            stop()
+        previous = records.require_sound()
+        records.write_state("writing", previous)
+        if step == "announced":
+            stop()
+        with closing(records.connect(records.path)) as db:
+            db.execute("BEGIN IMMEDIATE")
+            spill(db)
+            if step == "spilled":
+                stop()
+            db.execute("COMMIT")
+        if step == "committed":
+            stop()
+        records.mark_clean()
+
+
+STEPS = pytest.mark.parametrize("step", ["locked", "announced", "spilled", "committed"])
+
+
+@posix
+@STEPS
+def test_readers_answer_while_a_writer_is_suspended_at_any_step(path, step, monkeypatch):
+    monkeypatch.setattr(committed, "GRACE", 0.02)
+    before, whole = rows(path), (path / "records.db").read_bytes()
+    reader = fresh(path)
+    assert reader.rows(f"SELECT {RECORD} FROM recorded ORDER BY number") == before
+    child = os.fork()
+    if not child:
+        work(path, step, lambda: os.kill(os.getpid(), signal.SIGSTOP))
+        os._exit(0)
+    try:
+        assert os.WIFSTOPPED(os.waitpid(child, os.WUNTRACED)[1])
+        assert ((path / "records.db").read_bytes() == whole) == (step in ("locked", "announced"))
+        n_expected = 404 if step == "committed" else 6
+        for records in (reader, fresh(path)):
+            for _ in range(2):
+                found = records.rows(f"SELECT {RECORD} FROM recorded ORDER BY number")
+                assert len(found) == n_expected
+                assert found[:4] == (before[2:] if step == "committed" else before[:4])
+            records.check()
+        with pytest.raises(BusyError, match=rf"record \(process {child}.* 0.1 seconds"):
+            RecordsDatabase(path, wait=0.1).append([NewRecord("eve", "z")], ME)
+    finally:
+        os.kill(child, signal.SIGCONT)
+    assert os.waitpid(child, 0)[1] == 0
+    assert len(reader.rows("SELECT * FROM recorded")) == 404
+
+
+@STEPS
+def test_readers_of_the_same_process_do_not_wait_for_a_writer(path, step):
+    reached, go_on = threading.Event(), threading.Event()
+
+    def stop():
+        reached.set()
+        go_on.wait(timeout=60)
+
+    writer = threading.Thread(target=work, args=(path, step, stop))
+    writer.start()
+    try:
+        assert reached.wait(timeout=60)
+        shared = RecordsDatabase.of(path)
+        assert len(shared.rows("SELECT * FROM recorded")) == (404 if step == "committed" else 6)
+    finally:
+        go_on.set()
+        writer.join()
+    assert len(shared.rows("SELECT * FROM recorded")) == 404
+
+
+def test_what_a_writer_gave_up_is_not_read(path, monkeypatch):
+    before, reached, go_on = rows(path), threading.Event(), threading.Event()
+    copyfile = committed.shutil.copyfile
+
+    def give_up():
+        reached.set()
+        go_on.wait(timeout=60)
+        raise WorkspaceError("the disk is full")
+
+    def write():
+        with pytest.raises(WorkspaceError, match="disk is full"):
+            work(path, "spilled", give_up)
+        fresh(path).require_sound()
+
+    def copy_and_let_go(source, target):
+        if source.name == "records.db-journal" and not go_on.is_set():
+            go_on.set()
+            writer.join(timeout=60)
+        copyfile(source, target)
+
+    monkeypatch.setattr(committed.shutil, "copyfile", copy_and_let_go)
+    writer = threading.Thread(target=write)
+    writer.start()
+    assert reached.wait(timeout=60)
+    assert rows(path) == before
+    assert go_on.is_set()
+
+
+def test_each_writer_of_a_process_has_its_own_patience_and_its_own_messages(path, monkeypatch):
+    monkeypatch.setattr(locks, "MOMENT", 0.05)
+    said_patient, said_hasty = [], []
+    patient = RecordsDatabase.of(path, None, said_patient.append)
+    hasty = RecordsDatabase.of(path, 0.1, said_hasty.append)
+    done = []
+    with fresh(path).alone("learn"):
+        thread = threading.Thread(
+            target=lambda: done.extend(patient.append([NewRecord("eve", "z")], ME))
+        )
+        thread.start()
+        with pytest.raises(BusyError, match=r"learn \(process"):
+            hasty.append([NewRecord("eve", "y")], ME)
+        while not said_patient:
+            time.sleep(0.01)
+        assert not done
+    thread.join(timeout=60)
+    assert [record.item for record in done] == ["z"]
+    assert [len(said_patient), len(said_hasty)] == [1, 1]
+    assert "learn (process" in said_hasty[0]
 
 
 # --- damage ---
@@ -376,7 +518,7 @@ def test_a_writer_that_fails_leaves_what_was_clean(path, monkeypatch):
     assert files(path) == before
     with monkeypatch.context() as patch:
         patch.setattr(
-            database, "write_checksummed", lambda *_: (_ for _ in ()).throw(OSError(28, "full"))
+            records_file, "write_checksummed", lambda *_: (_ for _ in ()).throw(OSError(28, "full"))
         )
         with pytest.raises(WorkspaceError, match="cannot record"):
             write(path, ["g"])

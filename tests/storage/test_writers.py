@@ -14,7 +14,7 @@ from qkvsearch.errors import DamagedError, WorkspaceError
 from qkvsearch.index import add as joining
 from qkvsearch.index import builder
 from qkvsearch.storage import checksums
-from qkvsearch.storage.records import database
+from qkvsearch.storage.records import database, records_file
 
 ITEMS = pd.DataFrame(
     {"id": list("abcdef"), "title": ["red fox", "blue sea", "green tea", "sea fox", "tea", "fog"]}
@@ -202,7 +202,7 @@ def test_text_ids_that_joined_whole_numbers_are_text_before_the_merge_too(tmp_pa
 def test_what_is_on_disk_is_acknowledged_where_the_disk_is_full_at_the_signature(
     engine, monkeypatch
 ):
-    write = database.write_checksummed
+    write = records_file.write_checksummed
 
     def full(path, content, mode):
         if content["state"] == "clean":
@@ -210,7 +210,7 @@ def test_what_is_on_disk_is_acknowledged_where_the_disk_is_full_at_the_signature
         write(path, content, mode)
 
     with monkeypatch.context() as patch:
-        patch.setattr(database, "write_checksummed", full)
+        patch.setattr(records_file, "write_checksummed", full)
         engine.record("u", "f", 1)
     engine.record("u", "e", 1)
     assert len(engine.records()) == 2

@@ -250,9 +250,9 @@ def test_an_answer_that_takes_too_long_is_given_up(asking, videos_path, monkeypa
         service = client.app.state.service
         monkeypatch.setattr(service.engine, "search", lambda *_, **__: ends.wait(99), raising=False)
         is_problem(client.get("/api/v1/search?q=a"), 503)
-        assert service._running == 1  # it counts for as long as its thread works
+        assert service.answers.n == 1  # it counts for as long as its thread works
         ends.set()
-        while service._running:
+        while service.answers.n:
             client.get("/api/v1/health")
 
 

@@ -46,7 +46,7 @@ def test_a_thread_stops_at_the_deadline_of_its_request(asking, videos_path, monk
             client.get("/api/v1/search?q=bread&k=100&explain=true&anyway=true").status_code == 503
         )
         service = client.app.state.service
-        while service._running:
+        while service.answers.n:
             time.sleep(0.01)
             client.get("/api/v1/health")
     assert len(explained) < 10
@@ -60,7 +60,7 @@ def test_explanations_leave_threads_for_others(asking, videos_path, monkeypatch)
         explaining = [threading.Thread(target=client.get, args=(long,)) for _ in range(4)]
         for thread in explaining:
             thread.start()
-        while client.app.state.service._running < 4:
+        while client.app.state.service.answers.n < 4:
             time.sleep(0.01)
         assert client.get("/api/v1/search?q=bread").status_code == 200
         goes_on.set()

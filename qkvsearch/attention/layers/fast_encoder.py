@@ -8,13 +8,13 @@ products work in place, compiled if there are many sequences.
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import product
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
+from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.threads import available_cores, one_blas_thread, run_in_threads
 from qkvsearch.attention.layers.basic import ACTIVATIONS, Array, LayerNorm, Linear, gelu_in_place
 from qkvsearch.attention.layers.transformer import (

@@ -5,12 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.scratch import GrowingArray, pieces_of, scratch_array
 from qkvsearch.data.files.frames import as_text
 from qkvsearch.data.ids import are_integers

@@ -2,12 +2,12 @@
 
 import logging
 import os
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from qkvsearch._utils.forks import fork_lock
 from qkvsearch.errors import QkvError, WorkspaceError, need
 
 SCHEME, FILE = "milvus:", ".db"
@@ -25,7 +25,7 @@ TO_CONNECT = 10.0
 QUIET = {"grpc.keepalive_time_ms": 300_000, "grpc.keepalive_permit_without_calls": False}
 
 _clients: dict[tuple[int, str], Any] = {}
-_lock = threading.Lock()
+_lock = fork_lock()
 
 
 def address(keys: str) -> tuple[str, str]:

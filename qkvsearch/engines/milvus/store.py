@@ -9,7 +9,7 @@ import numpy as np
 from qkvsearch._utils.query_lock import released
 from qkvsearch.engines.milvus.collections import ROW, check
 from qkvsearch.engines.milvus.connection import connect, one_line_errors
-from qkvsearch.errors import WorkspaceError
+from qkvsearch.errors import QkvError, WorkspaceError
 from qkvsearch.retrieval.approximate import Filter
 from qkvsearch.retrieval.remote_keys import RemoteRows
 
@@ -83,7 +83,7 @@ class MilvusKeys:
             if bound <= threshold:
                 return positions[scores > threshold]
             if limit >= MAX_HITS:
-                raise WorkspaceError(
+                raise QkvError(
                     f"more than {MAX_HITS:,} items match by {head}, and Milvus finds no more at a "
                     "time: ask without facets, or for fewer items"
                 )

@@ -11,11 +11,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.threads import one_blas_thread
 from qkvsearch._utils.validation import random_generator
 from qkvsearch.collaborative.confidences import Feedback

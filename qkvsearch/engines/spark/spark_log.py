@@ -9,10 +9,10 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.callbacks import Progress
 from qkvsearch.collaborative.confidences import Feedback
 from qkvsearch.collaborative.implicit_als import AlternatingLeastSquares

@@ -4,7 +4,6 @@ import json
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
 from itertools import chain, count
 from operator import itemgetter
 from pathlib import Path
@@ -12,6 +11,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from qkvsearch._utils.caching import cached_property
+from qkvsearch._utils.forks import Connection
 from qkvsearch.data.catalog_columns import sql_name, stored_name
 from qkvsearch.data.ids import Id, Ids
 from qkvsearch.errors import DamagedError, WorkspaceError
@@ -31,7 +32,7 @@ class SegmentCatalog:
 
     def __init__(self, path: Path) -> None:
         self.path, self.uri = path, f"{path.absolute().as_uri()}?{IMMUTABLE}"
-        self._db: sqlite3.Connection | None = None
+        self._shared = Connection()
         self._is_closed = False
         # Set by `StoredCatalog`: the item row of each row, int64, −1 for a deleted one, None where
         # they are the same; and whether numbers as ids are read as text, as in other segments.
@@ -79,9 +80,10 @@ class SegmentCatalog:
     @property
     def db(self) -> sqlite3.Connection:
         """The connection that all threads share."""
-        if self._db is None:
-            self._db = self.separate()
-        return self._db
+        db = self._shared.db
+        if db is None:
+            db = self._shared.db = self.separate()
+        return db
 
     def separate(self) -> sqlite3.Connection:
         """Open another connection, which the caller closes."""
@@ -98,9 +100,7 @@ class SegmentCatalog:
     def close(self) -> None:
         """Close the shared connection; later queries raise `WorkspaceError`."""
         self._is_closed = True
-        db, self._db = self._db, None
-        if db is not None:
-            db.close()
+        self._shared.close()
 
     @cached_property
     def columns(self) -> dict[str, str]:

@@ -7,13 +7,13 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
-from functools import cached_property
 from heapq import merge
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.deadline import check_deadline
 from qkvsearch._utils.query_lock import released
 from qkvsearch.data.catalog_columns import CatalogColumns, StoredColumn

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from qkvsearch._utils.caching import cached_property
 from qkvsearch.collaborative.user_history import Interaction
 from qkvsearch.data.ids import id_text
-from qkvsearch.storage.records.database import Query, RecordsDatabase
+from qkvsearch.storage.records.committed import Query
+from qkvsearch.storage.records.database import RecordsDatabase
 from qkvsearch.storage.records.record_rows import MOMENT, RECORD, Record, is_item, is_user
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from qkvsearch.errors import DamagedError, quantity
-from qkvsearch.storage.records.database import NAME, NOTHING, RecordsDatabase
+from qkvsearch.storage.records.database import RecordsDatabase
 from qkvsearch.storage.records.record_rows import (
     Record,
     Totals,
@@ -18,6 +18,7 @@ from qkvsearch.storage.records.record_rows import (
     set_last,
     totals,
 )
+from qkvsearch.storage.records.records_file import NAME, NOTHING
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from functools import cached_property
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any
 
+from qkvsearch._utils.caching import cached_property
 from qkvsearch.errors import QkvError, need
 from qkvsearch.text.pretrained.model_files import ENCODERS, TokenizerFile, check_json_size, named
 

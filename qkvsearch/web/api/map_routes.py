@@ -127,7 +127,10 @@ async def item_map(
 ) -> Response:
     """Similar items are near each other. The first map of a build takes some seconds."""
     check_count(service, parameters.k)
-    return await service.ask(lambda engine: as_json(map_items(engine.current_build, parameters)))
+    # It would hold up searches for as long as it takes to make the first map.
+    return await service.ask(
+        lambda engine: as_json(map_items(engine.current_build, parameters)), is_slow=True
+    )
 
 
 def map_items(build: OpenBuild, parameters: MapParameters) -> dict[str, Any]:

@@ -58,7 +58,7 @@ async def put_items(
         frame = pd.DataFrame(_by_column(engine, items, id_name), dtype=object)
         return as_change(asdict(engine.add(frame, Columns(id=id_name))), "gone")
 
-    return await service.ask(add, is_slow=True)
+    return await service.change(add)
 
 
 def _by_column(engine: Engine, items: list[Item], id_name: str) -> list[dict[str, Any]]:
@@ -98,7 +98,7 @@ async def delete_item(service: RequestService, item: ItemPath) -> Response:
     def remove(engine: Engine) -> Response:
         return as_change(asdict(engine.remove([item])), "gone")
 
-    return await service.ask(remove, is_slow=True)
+    return await service.change(remove)
 
 
 Key = Annotated[
@@ -165,7 +165,7 @@ async def record(
     def do(engine: Engine) -> Response:
         return as_change(_fields(_recording(engine).record(rows, idempotency_key)), "rows")
 
-    return await service.ask(do)
+    return await service.record(do)
 
 
 @router.delete(
@@ -182,7 +182,7 @@ async def undo(
         rows = [{name: row[name] for name in row if name != "user"} for row in fields["rows"]]
         return as_change({**fields, "rows": rows}, "rows")
 
-    return await service.ask(do)
+    return await service.record(do)
 
 
 def _recording(engine: Engine) -> Recording:
@@ -202,4 +202,4 @@ def _fields(listing: Listing) -> dict[str, Any]:
 async def forget(service: RequestService, user: UserPath) -> Response:
     """Deletes their interactions and records and all previous builds. The notes say what stays."""
 
-    return as_json(await service.ask(lambda engine: asdict(engine.forget(user))))
+    return as_json(await service.change(lambda engine: asdict(engine.forget(user))))
