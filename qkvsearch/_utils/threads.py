@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from qkvsearch.imports import leaving_no_trace
+
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
@@ -109,7 +111,8 @@ def _blas_libraries(loaded: tuple[bool, ...]) -> list[Any]:
 
     loaded: whether each of BLAS_MODULES is imported, as the key of the cache.
     """
-    from threadpoolctl import ThreadpoolController
+    with leaving_no_trace():
+        from threadpoolctl import ThreadpoolController
 
     controller = ThreadpoolController()
     return [each for each in controller.lib_controllers if each.user_api == "blas"]

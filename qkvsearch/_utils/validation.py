@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from qkvsearch._utils.limits import QUERY
 from qkvsearch.errors import DataError
+from qkvsearch.imports import leaving_no_trace
 from qkvsearch.terminal import shorten
 
 # NumPy is imported where it is used: the command line reads the limits of options without it.
@@ -102,7 +103,8 @@ def check_id(name: str, value: Any) -> Any:
 
 def check_fitted(estimator: Any) -> None:
     """Raise scikit-learn's `NotFittedError` before `fit`."""
-    from sklearn.utils.validation import check_is_fitted
+    with leaving_no_trace():
+        from sklearn.utils.validation import check_is_fitted
 
     check_is_fitted(estimator)
 
@@ -115,6 +117,7 @@ def random_generator(random_state: Any) -> np.random.Generator:
         return random_state
     if isinstance(random_state, int):  # without scikit-learn, which is slow to import
         return np.random.default_rng(np.random.RandomState(random_state).randint(2**31 - 1))
-    from sklearn.utils import check_random_state
+    with leaving_no_trace():
+        from sklearn.utils import check_random_state
 
     return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))

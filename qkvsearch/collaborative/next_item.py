@@ -6,8 +6,6 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from qkvsearch._utils.callbacks import Callback
 from qkvsearch._utils.validation import (
@@ -23,6 +21,11 @@ from qkvsearch.collaborative.next_item_training import Sequences
 from qkvsearch.data.ids import row_numbers
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DataError, need
+from qkvsearch.imports import leaving_no_trace
+
+with leaving_no_trace():
+    from sklearn.base import BaseEstimator
+    from sklearn.utils.validation import check_is_fitted
 
 # The best epoch is chosen by the last items of a tenth of the users, at most 1,000.
 HELD_OUT_SHARE = 0.1

@@ -11,9 +11,12 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix
-from sklearn.preprocessing import normalize
 
 from qkvsearch._utils.threads import one_blas_thread
+from qkvsearch.imports import leaving_no_trace
+
+with leaving_no_trace():
+    from sklearn.preprocessing import normalize
 
 # Confidence intervals by the bootstrap over users.
 N_RESAMPLES = 1000

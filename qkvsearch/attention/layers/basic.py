@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from qkvsearch.attention.masks import whole_numbers
 from qkvsearch.attention.weights import named
+from qkvsearch.imports import leaving_no_trace
 
 Array = npt.NDArray[Any]
 Shape = tuple[int, ...]
@@ -114,7 +115,8 @@ def gelu(x: Array) -> Array:
     >>> gelu(np.array([-1.0, 0.0, 1.0])).round(4)
     array([-0.1587,  0.    ,  0.8413])
     """
-    from scipy.special import ndtr  # a third of a second to import, and a search may not need it
+    with leaving_no_trace():  # a third of a second to import, and a search may not need it
+        from scipy.special import ndtr
 
     return x * ndtr(x)
 

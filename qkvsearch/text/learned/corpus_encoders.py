@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
 from qkvsearch.errors import DataError
+from qkvsearch.imports import leaving_no_trace
 from qkvsearch.text.analysis import Analyzer
 from qkvsearch.text.analyzed import AnalyzedTexts
 from qkvsearch.text.languages import ENGLISH
@@ -18,6 +17,10 @@ from qkvsearch.text.learned.contrastive import ContrastiveLearning
 from qkvsearch.text.learned.svd import cooccurrence_encoder, latent_semantic_encoder
 from qkvsearch.text.text_encoder import item_keys
 from qkvsearch.text.token_encoder import TokenEncoder
+
+with leaving_no_trace():
+    from sklearn.base import BaseEstimator, TransformerMixin
+    from sklearn.utils.validation import check_is_fitted
 
 
 class LearnedEncoder(TransformerMixin, BaseEstimator):
