@@ -83,7 +83,7 @@ def _absolute_locator(locator: Any) -> Any:
     would be a folder of the current one, and numba would unpickle what lies there.
     """
 
-    class AbsoluteCacheLocator(locator):  # type: ignore[misc, valid-type]
+    class AbsoluteCacheLocator(locator):
         _cache_path: str
 
         def __init__(self, py_func: Any, py_file: str) -> None:
@@ -96,7 +96,7 @@ def _absolute_locator(locator: Any) -> Any:
 
 
 class _CacheImpl(CompileResultCacheImpl):
-    _locator_classes = tuple(
+    _locator_classes: Any = tuple(
         _absolute_locator(each) if each.__name__.endswith(IN_USER_CACHE) else each
         for each in CompileResultCacheImpl._locator_classes
     )

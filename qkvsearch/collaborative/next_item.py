@@ -16,6 +16,7 @@ from qkvsearch._utils.validation import (
     require,
 )
 from qkvsearch.attention.layers import Embedding
+from qkvsearch.collaborative.base import latest_of_each
 from qkvsearch.collaborative.next_item_model import NextItemModel
 from qkvsearch.collaborative.next_item_training import Sequences
 from qkvsearch.data.ids import row_numbers
@@ -120,11 +121,13 @@ class NextItem(BaseEstimator):
     def fold_in(self, history: Any) -> np.ndarray:
         """Return the embedding (d,) of a user with these items, given by their ids, oldest first.
 
-        item_embeddings_ @ embedding are the scores of all items; an empty history gives zeros.
+        item_embeddings_ @ embedding are the scores of all items; an empty history gives zeros. An
+        item that is named several times has its last place, as in the interactions of `fit`.
         """
         check_is_fitted(self)
         rows = row_numbers(history, self.item_ids_, len(self.item_embeddings_), "item")
-        return self.model_.fold_in(rows)
+        distinct, _ = latest_of_each(rows)
+        return self.model_.fold_in(distinct)
 
     def _check_parameters(self) -> None:
         sizes = ("n_components", "n_layers", "n_heads", "n_positions", "max_iter", "batch_size")

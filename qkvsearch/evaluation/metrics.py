@@ -13,6 +13,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from qkvsearch._utils.threads import one_blas_thread
+from qkvsearch._utils.validation import check_random_state
 from qkvsearch.imports import leaving_no_trace
 
 with leaving_no_trace():
@@ -179,6 +180,7 @@ def resampled_means(
     >>> resampled_means(np.array([[0.0], [1.0]]), n_resamples=4, random_state=1).ravel().tolist()
     [0.5, 1.0, 0.0, 1.0]
     """
+    check_random_state(random_state)
     n = len(sums)
     table = np.column_stack([sums, np.ones(n) if counts is None else counts]).astype(np.float64)
     rng = np.random.default_rng(random_state)
