@@ -104,7 +104,7 @@ def one_entry_per_pair(X: Any) -> csr_matrix:
 
 def latest_of_each(
     positions: np.ndarray, values: Any = None, lowest: float = -np.inf
-) -> tuple[np.ndarray, np.ndarray | None]:
+) -> tuple[np.ndarray, Any]:
     """Return a history of distinct items, and their values: an item that is there several times
     counts once, with its last value and in its last place, as a repeated pair of a log does. Raises
     `DataError` for values that are not finite or below the lowest one.

@@ -229,8 +229,9 @@ def row_numbers(names: Any, ids: Ids | None, count: int, kind: str) -> np.ndarra
         return ids.positions(names, kind)
     rows = np.asarray(names)
     if rows.size and rows.dtype.kind not in "iu":
+        first = rows.tolist()[0]
         raise UnknownIdError(
-            f"no {kind} {rows.tolist()[0]!r}: the model was fitted on a matrix and knows row numbers only; "
+            f"no {kind} {first!r}: the model was fitted on a matrix and knows row numbers only; "
             f"fit it on Interactions to use your own ids"
         )
     outside = (rows < 0) | (rows >= count)
