@@ -300,9 +300,8 @@ def standardize(x: Array, epsilon: float) -> tuple[Array, Array]:
     with np.errstate(over="ignore"):
         centred = x - x.mean(axis=-1, keepdims=True)
         deviation = np.sqrt(np.square(centred).mean(axis=-1, keepdims=True) + epsilon)
-    if (
-        x.dtype == np.float32 and not np.isfinite(deviation).all()
-    ):  # the squares of 1e20 are too large
+    # The squares of 1e20 are too large for float32.
+    if x.dtype == np.float32 and not np.isfinite(deviation).all():
         exact, deviation = standardize(x.astype(np.float64), epsilon)
         return exact.astype(np.float32), deviation.astype(np.float32)
     centred /= deviation
