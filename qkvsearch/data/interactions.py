@@ -156,12 +156,14 @@ class Interactions:
         return len(self.user_ids)
 
     def take(self, keep: np.ndarray) -> Interactions:
-        """Return the pairs for which `keep` (bool, n) is True. All users and items stay."""
+        """Return the pairs for which `keep` (bool, n) is True, or the pairs in these rows (m,). All
+        users and items stay. Raises `DataError` for another number of booleans.
+        """
         keep = np.asarray(keep)
-        if keep.dtype != bool or keep.shape != self.users.shape:
+        if keep.dtype == bool and keep.shape != self.users.shape:
             raise DataError(
-                f"`keep` must have True or False for each of the {len(self):,} pairs, not "
-                f"{keep.dtype} {keep.shape}"
+                f"`keep` must have True or False for each of the {len(self):,} pairs, and has the "
+                f"shape {keep.shape}"
             )
         return replace(
             self,

@@ -100,9 +100,8 @@ def test_other_arguments_of_interactions_are_checked():
     with pytest.raises(DataError, match="users"):
         Interactions.from_columns([["a"], ["b"]], [1, 2])
     log = Interactions.from_columns(**BASE)
-    for keep in ([True], [0, 1], [1, 1, 0]):
-        with pytest.raises(DataError, match="keep"):
-            log.take(keep)
+    with pytest.raises(DataError, match="keep"):
+        log.take([True])
     with pytest.raises(DataError, match="pairs"):
         log.matrix([1.0, 2.0, 3.0, 4.0])
 
