@@ -86,7 +86,8 @@ def as_times(name: str, column: pd.Series) -> np.ndarray:
     if column.dtype.kind in "iu":
         return _whole_numbers(name, column)
     try:
-        exact = column.astype("Int64")
+        with np.errstate(invalid="ignore"):  # too large a number is refused below
+            exact = column.astype("Int64")
     except (TypeError, ValueError, OverflowError):
         raise DataError(
             f"`{name}` must be whole numbers or dates: {_first_text(column, whole=True)}; "
