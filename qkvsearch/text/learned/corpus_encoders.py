@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from qkvsearch._utils.validation import check_positive, check_texts, check_whole, require
+from qkvsearch._utils.validation import check_texts, check_whole, is_finite, require
 from qkvsearch.errors import DataError
 from qkvsearch.imports import leaving_no_trace
 from qkvsearch.text.analysis import Analyzer
@@ -99,7 +99,8 @@ class CooccurrenceEncoder(LearnedEncoder):
         text, and for invalid parameters.
         """
         check_whole("n_components", self.n_components)
-        check_positive("smoothing", self.smoothing)
+        is_power = is_finite(self.smoothing) and self.smoothing >= 0
+        require(is_power, "smoothing", self.smoothing, "a finite number, 0 or above")
         read = AnalyzedTexts.of(_texts_to_learn_from(texts), Analyzer(self.language))
         self.encoder_ = cooccurrence_encoder(
             read, self.n_components, self.random_state, smoothing=self.smoothing
