@@ -6,11 +6,12 @@ its options: `--recent`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from qkvsearch.imports import leaving_no_trace
 from qkvsearch.terminal import in_one_line, shorten
 
 # Shorter words are contained in too many names.
@@ -66,14 +67,17 @@ def need(
     instead: str = "",
     name: str = "",
     error: type[QkvError] = QkvError,
+    variables: Mapping[str, str] | None = None,
 ) -> Any:
     """Import and return a library that belongs to an extra of this package.
 
     If it is missing, raise `error` with the `task`, the `name` of the library, how to install it,
-    and the alternative `instead`.
+    and the alternative `instead`. variables: what the library finds in the environment as it is
+    imported.
     """
     try:
-        return import_module(library)
+        with leaving_no_trace(variables):
+            return import_module(library)
     except ImportError:
         called = name or library.partition(".")[0]
         raise error(f"{task} needs {called}: {install(extra)}{instead}") from None

@@ -1,39 +1,112 @@
 """Functions compiled by numba. They release Python's lock (GIL): threads run in parallel."""
 
+import builtins
 import os
 import sys
-import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from types import CodeType, ModuleType
 from typing import Any
+
+# numba reads its settings from this file of the current folder, if it can import yaml: when it is
+# imported, and whenever it compiles. It unpickles code from the cache folder that the file names.
+CONFIG_MODULE, CONFIG_FILE = "numba.core.config", ".numba_config.yaml"
+# The ends of the names of numba's classes for caches in the folder that XDG_CACHE_HOME names.
+IN_USER_CACHE = ("UserWideCacheLocator", "ZipCacheLocator")
+
+
+class _ConfigLoader(SourceFileLoader):
+    """Load numba's module of settings so that it reads no file, and has no use for yaml."""
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        code = super().get_code(fullname)
+        if code is None:
+            return None
+        # It looks whether there is a file of this name, and the null device is none.
+        constants = (os.devnull if each == CONFIG_FILE else each for each in code.co_consts)
+        return code.replace(co_consts=tuple(constants))
+
+    def exec_module(self, module: ModuleType) -> None:
+        # Only this module has these built-in functions.
+        module.__dict__["__builtins__"] = vars(builtins) | {"__import__": _import_but_yaml}
+        super().exec_module(module)
+
+
+def _import_but_yaml(name: str, *args: Any, **keywords: Any) -> Any:
+    if name == "yaml":
+        raise ImportError(name)
+    return __import__(name, *args, **keywords)
+
+
+class _ConfigFinder(MetaPathFinder):
+    """Find numba's module of settings, and leave all other modules to Python."""
+
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> ModuleSpec | None:
+        if fullname != CONFIG_MODULE:
+            return None
+        spec = PathFinder.find_spec(fullname, path, target)
+        if spec is not None and isinstance(spec.loader, SourceFileLoader):
+            spec.loader = _ConfigLoader(spec.loader.name, spec.loader.path)
+        return spec
 
 
 @contextmanager
 def _ignoring_the_current_folder() -> Iterator[None]:
     """Import numba so that it takes nothing from the current folder.
 
-    It reads `.numba_config.yaml` there, if it can import yaml, and unpickles code from the cache
-    folder that this file names. An empty or relative XDG_CACHE_HOME, which the XDG specification
-    says to ignore, would be such a cache folder too.
+    Only this one module of numba is loaded in another way, so that other threads may import what
+    they like in the meantime. Where numba is imported already, its settings are those of whoever
+    imported it.
     """
-    if not os.path.isabs(os.environ.get("XDG_CACHE_HOME", os.path.abspath(os.sep))):
-        del os.environ["XDG_CACHE_HOME"]
-    warnings.filterwarnings("ignore", "A Numba config file is found")  # that it cannot read
-    loaded = sys.modules.pop("yaml", None)
-    sys.modules["yaml"] = None  # type: ignore[assignment]
+    finder = _ConfigFinder()
+    sys.meta_path.insert(0, finder)
     try:
         yield
     finally:
-        del sys.modules["yaml"]
-        if loaded is not None:
-            sys.modules["yaml"] = loaded
+        sys.meta_path.remove(finder)
 
 
 with _ignoring_the_current_folder():
     from llvmlite import ir
     from numba import njit, types
     from numba.core import cgutils
+    from numba.core.caching import CompileResultCacheImpl, FunctionCache
     from numba.extending import intrinsic
+
+
+def _absolute_locator(locator: Any) -> Any:
+    """Return a class that is like numba's locator of the user's cache, in an absolute folder.
+
+    Under an empty or relative XDG_CACHE_HOME, which the XDG specification says to ignore, numba's
+    would be a folder of the current one, and numba would unpickle what lies there.
+    """
+
+    class AbsoluteCacheLocator(locator):
+        _cache_path: str
+
+        def __init__(self, py_func: Any, py_file: str) -> None:
+            super().__init__(py_func, py_file)
+            if not os.path.isabs(self._cache_path):
+                name = os.path.basename(self._cache_path)
+                self._cache_path = os.path.join(os.path.expanduser("~/.cache/numba"), name)
+
+    return AbsoluteCacheLocator
+
+
+class _CacheImpl(CompileResultCacheImpl):
+    _locator_classes: Any = tuple(
+        _absolute_locator(each) if each.__name__.endswith(IN_USER_CACHE) else each
+        for each in CompileResultCacheImpl._locator_classes
+    )
+
+
+class _Cache(FunctionCache):
+    """The cache on disk of a compiled function: beside its source, or in the user's cache."""
+
+    _impl_class = _CacheImpl
+
 
 # All of fastmath, except that NaNs are kept.
 KEEPS_NANS = {"reassoc", "contract", "arcp", "nsz"}
@@ -55,10 +128,11 @@ def _compiled(function: Callable[..., Any], fastmath: Any) -> Callable[..., Any]
     # forceinline: otherwise code compiled just now and the same code from the cache differ in the
     # last bits of their results.
     options = {"nogil": True, "fastmath": fastmath, "error_model": "numpy", "forceinline": True}
-    try:
-        return njit(cache=True, **options)(function)
-    except RuntimeError:  # Install and home folder are read-only, as in a container: no cache.
-        return njit(**options)(function)
+    dispatcher: Any = njit(**options)(function)
+    # Without a cache where install and home folder are read-only, as in a container.
+    with suppress(RuntimeError):
+        dispatcher._cache = _Cache(function)
+    return dispatcher
 
 
 def _prefetch(_typing: Any, array: Any, row: Any, column: Any) -> Any:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
 from qkvsearch._utils.forks import fork_lock, in_child
+from qkvsearch.imports import leaving_no_trace
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
@@ -138,7 +139,8 @@ def _blas_libraries(loaded: tuple[bool, ...]) -> list[Any]:
 
     loaded: whether each of BLAS_MODULES is imported, as the key of the cache.
     """
-    from threadpoolctl import ThreadpoolController
+    with leaving_no_trace():
+        from threadpoolctl import ThreadpoolController
 
     controller = ThreadpoolController()
     return [each for each in controller.lib_controllers if each.user_api == "blas"]

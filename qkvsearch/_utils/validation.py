@@ -6,11 +6,13 @@ Each error names the parameter in backticks; the command line puts its own spell
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 from qkvsearch._utils.limits import QUERY
 from qkvsearch.errors import DataError
+from qkvsearch.imports import leaving_no_trace
 from qkvsearch.terminal import shorten
 
 # NumPy is imported where it is used: the command line reads the limits of options without it.
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 
 # The largest number of float32, and the smallest above 0 of full precision.
 FLOAT32_MAX, FLOAT32_TINY = 3.4028234663852886e38, 1.1754943508222875e-38
+# NumPy's older generator, which the seeds go through, takes no larger seed.
+LARGEST_OLD_SEED = 2**32 - 1
 # Characters of a value that a message shows.
 DISPLAYED = 60
 
@@ -88,6 +92,28 @@ def check_text(name: str, value: Any) -> str:
     return str(value)
 
 
+def check_texts(name: str, texts: Any) -> list[str]:
+    """Return texts as a list. Raises `DataError` for a single text, whose letters would be the
+    texts, for a table, and for a value that is no text, such as a missing one.
+
+    >>> check_texts("texts", ["deep sea", None])
+    Traceback (most recent call last):
+    qkvsearch.errors.DataError: `texts` must be texts, and number 1 is None: "" is an empty one
+    """
+    expected = 'a list of texts, such as ["deep sea", "red car"]'
+    n_axes = getattr(texts, "ndim", 1)
+    is_one_value = isinstance(texts, str | bytes | Mapping) or not hasattr(texts, "__iter__")
+    require(not is_one_value and n_axes == 1, name, texts, expected)
+    listed = list(texts)
+    for number, text in enumerate(listed):
+        if not isinstance(text, str):
+            raise DataError(
+                f"`{name}` must be texts, and number {number} is {displayed(text)}: "
+                '"" is an empty one'
+            )
+    return listed
+
+
 def check_id(name: str, value: Any) -> Any:
     """Return an id or a title: a text in UTF-8, or a finite number. Raises `DataError`."""
     if isinstance(value, str):
@@ -102,19 +128,45 @@ def check_id(name: str, value: Any) -> Any:
 
 def check_fitted(estimator: Any) -> None:
     """Raise scikit-learn's `NotFittedError` before `fit`."""
-    from sklearn.utils.validation import check_is_fitted
+    with leaving_no_trace():
+        from sklearn.utils.validation import check_is_fitted
 
     check_is_fitted(estimator)
 
 
 def random_generator(random_state: Any) -> np.random.Generator:
-    """Return a NumPy generator for what scikit-learn accepts as `random_state`."""
+    """Return a NumPy generator for what scikit-learn accepts as `random_state`, and for a generator
+    or a seed of any size. Raises `DataError` for anything else.
+    """
     import numpy as np
 
+    check_random_state(random_state)
     if isinstance(random_state, np.random.Generator):
         return random_state
-    if isinstance(random_state, int):  # without scikit-learn, which is slow to import
-        return np.random.default_rng(np.random.RandomState(random_state).randint(2**31 - 1))
-    from sklearn.utils import check_random_state
+    if is_whole(random_state) and random_state > LARGEST_OLD_SEED:
+        return np.random.default_rng(int(random_state))
+    if is_whole(random_state):  # without scikit-learn, which is slow to import
+        old = np.random.RandomState(int(random_state))
+    else:
+        with leaving_no_trace():
+            from sklearn.utils import check_random_state as old_generator
 
-    return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+        old = old_generator(random_state)
+    return np.random.default_rng(old.randint(2**31 - 1))
+
+
+def check_random_state(random_state: Any) -> None:
+    """Raise `DataError` unless this is a seed, a generator of NumPy, or None.
+
+    >>> check_random_state(-1)
+    Traceback (most recent call last):
+    qkvsearch.errors.DataError: `random_state` must be a whole number, 0 or above, not -1
+    """
+    import numpy as np
+
+    is_seed = is_whole(random_state) and random_state >= 0
+    is_generator = isinstance(random_state, np.random.Generator | np.random.RandomState)
+    # As in scikit-learn, None and the module are NumPy's global generator.
+    is_global = random_state is None or random_state is np.random
+    valid = is_seed or is_generator or is_global
+    require(valid, "random_state", random_state, "a whole number, 0 or above")

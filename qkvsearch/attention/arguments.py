@@ -23,7 +23,7 @@ from qkvsearch.attention.array_api import (
     working_dtype,
 )
 from qkvsearch.attention.masks import add, as_mask, check_window, hide, hide_far
-from qkvsearch.attention.scores import SCORES, Score, cap, check_widths
+from qkvsearch.attention.scores import SCORES, Score, cap, check_factor, check_widths
 from qkvsearch.attention.weights import EMPTY_ROWS, NORMALIZERS, named
 
 ALL = slice(0, None)
@@ -219,6 +219,9 @@ class AttentionOptions:
         pair = isinstance(self.window, Sequence) and len(self.window) == 2
         if self.window is not None and not pair:
             raise ValueError(f"window must be a pair (left, right), got {self.window!r}")
+        if not isinstance(self.is_causal, bool | np.bool_):
+            raise TypeError(f"is_causal must be True or False, got {self.is_causal!r}")
+        check_factor("scale", self.scale)
         check_window(*self.sides, self.causal_offset)
 
     def check_widths(self, query: Array, key: Array) -> None:

@@ -22,7 +22,7 @@ def as_arrays(*inputs: Any) -> tuple[ModuleType, list[Array]]:
     (5.0, (3,))
     """
     arrays = [x if _is_array(x) else np.asarray(x) for x in inputs]
-    libraries = {"numpy" if is_numpy(x) else type(x).__module__.split(".")[0] for x in arrays}
+    libraries = set(map(library_of, arrays))
     if len(libraries) > 1:
         raise TypeError(
             f"arrays of one library at a time, got {' and '.join(sorted(libraries))}: convert "
@@ -46,12 +46,25 @@ def is_numpy(x: Array) -> bool:
 
 
 def beside(x: Array, other: Any) -> Array:
-    """Return `other` as an array of x's library, on x's device."""
+    """Return `other` as an array of x's library, on x's device.
+
+    An array of the library stays itself, with its gradient: PyTorch before 2.13 would detach a
+    tensor from its graph in `asarray`, and even one that the caller keeps.
+    """
     if is_numpy(x):
         return np.asarray(other)
     import array_api_compat
 
-    return namespace(x).asarray(other, device=array_api_compat.device(x))
+    device = array_api_compat.device(x)
+    if library_of(other) == library_of(x):
+        on_device = array_api_compat.device(other) == device
+        return other if on_device else array_api_compat.to_device(other, device)
+    return namespace(x).asarray(other, device=device)
+
+
+def library_of(x: Any) -> str:
+    """Return the name of an array's library."""
+    return "numpy" if is_numpy(x) else type(x).__module__.split(".")[0]
 
 
 def _is_array(x: Any) -> bool:

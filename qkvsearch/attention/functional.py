@@ -5,8 +5,10 @@
 each key counts). `attention` picks the fastest way to the same result: `blockwise` where
 there are many scores, PyTorch's fused kernel for its tensors.
 
-A weight of exactly 0 takes nothing from its value, even from an infinite or NaN one. float16 and
-bfloat16 are computed in float32; the result has the inputs' dtype, float64 for whole numbers.
+A weight of exactly 0 takes nothing from its value, even from an infinite or NaN one. Nor do hidden
+tokens have an effect on gradients. A query that sees a NaN has no gradient, and passes none on.
+float16 and bfloat16 are computed in float32; the result has the inputs' dtype, float64 for whole
+numbers.
 """
 
 import math
@@ -109,9 +111,9 @@ def _with_weights(
     inputs: Inputs, options: AttentionOptions, block_size: blockwise.BlockSize
 ) -> tuple[Array, Array]:
     """Compute the output and all weights (..., Hq, L, S), whatever the block size."""
-    steps = attend(*inputs.ready(), options)
-    weights = namespace(steps.weights).broadcast_to(steps.weights, inputs.shape)
-    return cast(steps.output, inputs.dtype), cast(weights, inputs.dtype)
+    output, weights = _by_the_formula(inputs, options)
+    weights = namespace(weights).broadcast_to(weights, inputs.shape)
+    return cast(output, inputs.dtype), cast(weights, inputs.dtype)
 
 
 def _output(inputs: Inputs, options: AttentionOptions, block_size: blockwise.BlockSize) -> Array:
@@ -121,12 +123,58 @@ def _output(inputs: Inputs, options: AttentionOptions, block_size: blockwise.Blo
     if blockwise.worthwhile(inputs, block_size):
         return blockwise.attend(inputs, options, block_size)
     if not is_numpy(inputs.query):
-        return cast(attend(*inputs.ready(), options).output, inputs.dtype)
+        return cast(_by_the_formula(inputs, options)[0], inputs.dtype)
     output = np.empty((*inputs.shape[:-1], inputs.value.shape[-1]), inputs.dtype)
     for index, batch in inputs.batches(MANY_SCORES):
         batch_options = replace(options, mask=batch.mask, bias=batch.bias)
         output[index] = attend(*batch.ready(), batch_options).output
     return output
+
+
+def _by_the_formula(inputs: Inputs, options: AttentionOptions) -> tuple[Array, Array]:
+    """Compute the output and the weights by `attend`, with gradients where there are any."""
+    if _is_tensor(inputs.query) and not _are_finite(inputs):
+        return _beside_broken_tokens(inputs, options)
+    steps = attend(*inputs.ready(), options)
+    return steps.output, steps.weights
+
+
+def _beside_broken_tokens(inputs: Inputs, options: AttentionOptions) -> tuple[Array, Array]:
+    """Compute the output and the weights of tensors of which some hold infinite numbers or NaNs.
+
+    What a hidden token holds counts for nothing, but the gradient of a product of matrices has
+    0 · NaN of it. So the numbers are computed once without gradients. They tell which rows are
+    lost, since they see a NaN, and which tokens the other rows do not use. Then both are replaced
+    by zeros, and the formula gives the other rows again, with their gradients. A lost row has no
+    gradient.
+    """
+    import torch
+
+    q, k, v = inputs.ready()
+    with torch.no_grad():
+        steps = attend(q, k, v, options)
+        lost = ~torch.isfinite(steps.output).all(dim=-1, keepdim=True)
+        visible = steps.masked != -math.inf
+        is_scored = visible & ~lost
+        is_mixed = (steps.weights != 0) & ~lost
+    q = torch.where(is_scored.any(dim=-1)[..., None], q, 0)
+    k = torch.where(is_scored.any(dim=-2)[..., None], k, 0)
+    v = torch.where(is_mixed.any(dim=-2)[..., None], v, 0)
+    # A zero would be visible where a score of −∞ had hidden its key.
+    again = attend(q, k, v, replace(options, mask=visible))
+    output = torch.where(lost, steps.output, again.output)
+    return output, torch.where(lost, steps.weights, again.weights)
+
+
+def _is_tensor(x: Array) -> bool:
+    """Return whether x is PyTorch's; if that is not imported, there are no tensors either."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(x, torch.Tensor)
+
+
+def _are_finite(inputs: Inputs) -> bool:
+    xp = namespace(inputs.query)
+    return all(bool(xp.all(xp.isfinite(x))) for x in (inputs.query, inputs.key, inputs.value))
 
 
 def _fused_kernel_agrees(inputs: Inputs, options: AttentionOptions) -> bool:
@@ -135,14 +183,12 @@ def _fused_kernel_agrees(inputs: Inputs, options: AttentionOptions) -> bool:
     The kernel has no cap and no other score, gives an empty row zeros at best, and lets a NaN of a
     hidden key reach the output.
     """
-    torch = sys.modules.get("torch")  # not imported, then no tensors either
     return (
-        torch is not None
-        and isinstance(inputs.query, torch.Tensor)
+        _is_tensor(inputs.query)
         and (options.score, options.normalize, options.softcap) == ("dot", "softmax", 0)
         and options.empty_rows == "zero"
         and min(inputs.shape) > 0
-        and all(bool(torch.isfinite(x).all()) for x in (inputs.query, inputs.key, inputs.value))
+        and _are_finite(inputs)
     )
 
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from qkvsearch.attention.arguments import AttentionOptions, checked
 from qkvsearch.attention.array_api import Array, cast
 from qkvsearch.attention.functional import attend
-from qkvsearch.attention.weights import softmax
+from qkvsearch.attention.weights import mix, softmax
 
 Pull = Callable[[Array], Array]
 
@@ -129,23 +129,18 @@ def attention_vjp(
         by_weights = summed_to(gradient @ v.swapaxes(-1, -2), weights.shape)
         by_masked = np.where(visible, pull_softmax(weights, by_weights), 0)
         by_scores = by_masked * scale
-        by_key = summed_to(by_scores.swapaxes(-1, -2) @ q, k.shape)
+        # A product of matrices would take 0 · NaN of what is hidden.
+        by_key = summed_to(mix(by_scores.swapaxes(-1, -2), q), k.shape)
         by_value = summed_to(weights.swapaxes(-1, -2) @ gradient, v.shape)
         by_bias = None if options.bias is None else summed_to(by_masked, options.bias.shape)
         return AttentionGradients(
-            cast(summed_to(by_scores @ _seen(k, visible), q.shape), inputs.dtype),
+            cast(summed_to(mix(by_scores, k), q.shape), inputs.dtype),
             cast(_over_query_heads(by_key, inputs.key.shape), inputs.dtype),
             cast(_over_query_heads(by_value, inputs.value.shape), inputs.dtype),
             None if by_bias is None else cast(by_bias, inputs.dtype),
         )
 
     return cast(output, inputs.dtype), pull
-
-
-def _seen(key: Array, visible: Array) -> Array:
-    """The keys, and 0 in place of those that no query may attend to."""
-    anywhere = np.expand_dims(visible.any(axis=-2), -1)
-    return np.where(summed_to(anywhere, (*key.shape[:-1], 1)), key, 0)
 
 
 def _over_query_heads(gradient: Array, shape: tuple[int, ...]) -> Array:

@@ -85,6 +85,11 @@ def window_span(
     >>> window_span(4, 4, left=1, right=0, offset=0)
     (array([0, 0, 1, 2]), array([1, 2, 3, 4]))
     """
+    for name, length in (("L", L), ("S", S)):
+        if not isinstance(length, int | np.integer):
+            raise TypeError(f"{name} must be a whole number of tokens, got {length!r}")
+        if length < 0:
+            raise ValueError(f"{name} must be 0 or more tokens, got {length}")
     check_window(left, right, offset)
     starts = np.zeros(L, np.int64)
     stops = np.full(L, S, np.int64)

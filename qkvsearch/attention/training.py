@@ -115,7 +115,11 @@ class Adam:
             _check_step(name, weights.get(name), gradient, rows)
         for name, gradient in gradients.items():
             if name not in self._averages:
-                self._averages[name] = np.zeros_like(weights[name]), np.zeros_like(weights[name]), 0
+                # In half precision, the squares of small gradients and epsilon would be 0.
+                weight = weights[name]
+                wide = working_dtype(np, weight.dtype)
+                averages = np.zeros_like(weight, wide), np.zeros_like(weight, wide)
+                self._averages[name] = *averages, 0
             mean, square, n = self._averages[name]
             self._averages[name] = mean, square, n + 1
             if rows is None:
@@ -129,10 +133,10 @@ class Adam:
 
     def _move(self, weight: Array, gradient: Array, mean: Array, square: Array, n: int) -> None:
         """Update a weight's averages, then move it; in place, as allocating memory is slower."""
-        change = np.asarray(gradient - mean)
+        change = np.asarray(cast(gradient, mean.dtype) - mean)
         change *= 1 - self.beta_1
         mean += change
-        np.square(gradient, out=change)
+        np.square(gradient, out=change, dtype=change.dtype)
         change -= square
         change *= 1 - self.beta_2
         square += change

@@ -3,6 +3,7 @@ query's scores; a score of −∞ is a hidden key, and its weight is exactly 0."
 
 import math
 from collections.abc import Callable, Mapping
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -34,10 +35,14 @@ def softmax(
     array([[0.5, 0.5, 0. ],
            [0. , 0. , 0. ]])
     """
+    if not isinstance(temperature, Real):
+        raise TypeError(f"temperature must be a number, got {type(temperature).__name__}")
     if not 0 < temperature < math.inf:
         raise ValueError(f"temperature must be positive and finite, got {temperature}")
     xp, (rows,) = as_arrays(scores)
     rows = cast(rows, working_dtype(xp, answer_dtype(xp, rows)))
+    if not -rows.ndim <= axis < rows.ndim:
+        raise ValueError(f"there is no axis {axis} in scores of shape {tuple(rows.shape)}")
     if rows.shape[axis] == 0:  # the largest of no scores does not exist
         return _fill(rows, xp.all(rows == -math.inf, axis=axis, keepdims=True), empty_rows, axis)
     peak = xp.max(rows, axis=axis, keepdims=True)
@@ -117,8 +122,9 @@ def mix(weights: Array, value: Array) -> Array:
     for j in range(value.shape[-2]):
         if xp.any(broken[..., j, :]):
             weight, row = weights[..., :, j, None], value[..., j, None, :]
-            term = weight * xp.where(broken[..., j, None, :], row, xp.zeros_like(row))
-            output = output + xp.where(weight == 0, xp.zeros_like(term), term)
+            # 0 as a factor and not as a product, whose gradient would be 0 · ∞ all the same.
+            taken = (weight != 0) & broken[..., j, None, :]
+            output = output + weight * xp.where(taken, row, xp.zeros_like(row))
     return output
 
 

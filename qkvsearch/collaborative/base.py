@@ -6,6 +6,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
 from qkvsearch.collaborative.confidences import Feedback
+from qkvsearch.collaborative.user_vectors import check_values
 from qkvsearch.data.ids import Ids, row_numbers
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DataError
@@ -83,9 +84,35 @@ class CollaborativeModel:
 
 
 def one_entry_per_pair(X: Any) -> csr_matrix:
-    """Return a sparse matrix as float32 CSR with repeated pairs summed; X is not changed."""
-    matrix = csr_matrix(X, dtype=np.float32)
+    """Return a sparse matrix as float32 CSR with repeated pairs summed; X is not changed. Raises
+    `DataError` for a matrix that is not of real numbers, or not of two axes, or damaged.
+    """
+    if X.ndim != 2 or X.dtype.kind not in "biuf":
+        raise DataError(f"a matrix has two axes and real numbers, not {X.ndim} and {X.dtype}")
+    # Other formats are summed as they are converted: 8 bits, say, would be too few for a sum.
+    matrix = csr_matrix(X if X.format == "csr" else X.astype(np.float64, copy=False))
+    try:
+        matrix.check_format()
+    except ValueError as error:
+        raise DataError(f"the matrix is damaged: {error}") from None
     if not matrix.has_canonical_format:
-        matrix = matrix.copy()
+        matrix = matrix.astype(np.float64)
         matrix.sum_duplicates()
-    return matrix
+    with np.errstate(over="ignore"):  # an infinite number is refused with its row and column
+        return matrix.astype(np.float32, copy=False)
+
+
+def latest_of_each(
+    positions: np.ndarray, values: Any = None, lowest: float = -np.inf
+) -> tuple[np.ndarray, Any]:
+    """Return a history of distinct items, and their values: an item that is there several times
+    counts once, with its last value and in its last place, as a repeated pair of a log does. Raises
+    `DataError` for values that are not finite or below the lowest one.
+
+    >>> latest_of_each(np.array([2, 5, 2]), [1.0, 2.0, 3.0])
+    (array([5, 2]), array([2., 3.]))
+    """
+    numbers = None if values is None else check_values(values, len(positions), lowest)
+    _, from_the_end = np.unique(positions[::-1], return_index=True)
+    kept = np.sort(len(positions) - 1 - from_the_end)
+    return positions[kept], None if numbers is None else numbers[kept]

@@ -12,7 +12,7 @@ from scipy.sparse import csr_matrix
 from qkvsearch._utils.callbacks import Callback
 from qkvsearch._utils.threads import thread_pool
 from qkvsearch._utils.validation import check_fitted, check_positive, check_whole, random_generator
-from qkvsearch.collaborative.base import CollaborativeModel
+from qkvsearch.collaborative.base import CollaborativeModel, latest_of_each
 from qkvsearch.collaborative.sgd import Grid, Learned, Penalties, group_count
 from qkvsearch.collaborative.user_vectors import RatingFactors
 from qkvsearch.data.interactions import Interactions
@@ -74,10 +74,14 @@ class BiasedFactorization(CollaborativeModel):
     def fold_in(self, items: Any, ratings: Any) -> tuple[float, np.ndarray]:
         """Solve exactly for the bias and the embedding (d,) of a user who rated these items (h,).
 
-        Items are named as in `predict`. `factors_.predict` turns the two into ratings.
+        Items are named as in `predict`; one that is named several times has its last rating.
+        `factors_.predict` turns the two into ratings.
         """
         check_fitted(self)
-        bias, embedding = self.factors_.fold_in(self._item_positions(items), ratings)
+        if ratings is None:
+            raise DataError("`ratings` has one rating for each item: a user is known by them")
+        positions, numbers = latest_of_each(self._item_positions(items), ratings)
+        bias, embedding = self.factors_.fold_in(positions, numbers)
         return bias, embedding.astype(np.float32)
 
     def _values(self, interactions: Interactions) -> np.ndarray:

@@ -3,11 +3,13 @@
 A build uses the base classes, because importing scikit-learn takes longer than a small build.
 """
 
-from sklearn.base import BaseEstimator
-
 from qkvsearch.collaborative.biased_mf import BiasedFactorization
 from qkvsearch.collaborative.implicit_als import AlternatingLeastSquares
 from qkvsearch.collaborative.item_neighbours import NeighbourRegression
+from qkvsearch.imports import leaving_no_trace
+
+with leaving_no_trace():
+    from sklearn.base import BaseEstimator
 
 
 class ImplicitALS(AlternatingLeastSquares, BaseEstimator):

@@ -21,7 +21,7 @@ from qkvsearch._utils.validation import (
     require,
 )
 from qkvsearch.collaborative.als_training import LANES, solve_rows, transpose, width_of
-from qkvsearch.collaborative.base import CollaborativeModel, one_entry_per_pair
+from qkvsearch.collaborative.base import CollaborativeModel, latest_of_each, one_entry_per_pair
 from qkvsearch.collaborative.user_vectors import ImplicitFactors
 from qkvsearch.errors import DataError
 
@@ -87,13 +87,15 @@ class AlternatingLeastSquares(CollaborativeModel):
     def fold_in(self, history: Any, confidences: Any = None) -> np.ndarray:
         """Solve exactly for the embedding (d,) of a user who was not in the training data.
 
-        history: their items, given as in `predict`. A sparse matrix (n, n_items) of confidences
-        describes n users and gives (n, d).
+        history: their items, given as in `predict`. An item that is named several times counts
+        once, with its last confidence. A sparse matrix (n, n_items) of confidences describes n
+        users and gives (n, d); there, repeated entries add up.
         """
         check_fitted(self)
         if not issparse(history):
-            positions = self._item_positions(history)
-            return self.factors_.fold_in(positions, confidences).astype(np.float32)
+            rows = self._item_positions(history)
+            positions, numbers = latest_of_each(rows, confidences, lowest=0.0)
+            return self.factors_.fold_in(positions, numbers).astype(np.float32)
         if confidences is not None:
             raise DataError("a sparse history contains its confidences: pass no `confidences`")
         histories = one_entry_per_pair(history)

@@ -18,7 +18,7 @@ from qkvsearch._utils.validation import (
     is_finite,
     require,
 )
-from qkvsearch.collaborative.base import CollaborativeModel
+from qkvsearch.collaborative.base import CollaborativeModel, latest_of_each
 from qkvsearch.collaborative.user_vectors import check_values
 from qkvsearch.data.ids import row_numbers
 from qkvsearch.data.interactions import MAX_HISTORY
@@ -162,11 +162,12 @@ class NeighbourRegression(CollaborativeModel):
     def scores(self, history: Any, confidences: Any = None) -> np.ndarray:
         """Return the scores of all items, float32 (n_items,), for a history: row numbers after
         `fit(matrix)`, ids after `fit(Interactions)`; others raise `UnknownIdError`. confidences:
-        one for each item, 1 by default.
+        one for each item, 1 by default. An item that is named several times counts once, with its
+        last confidence.
         """
         check_fitted(self)
-        positions = row_numbers(history, self.item_ids_, self.weights_.n_items, "item")
-        return self.weights_.scores(positions, confidences)
+        rows = row_numbers(history, self.item_ids_, self.weights_.n_items, "item")
+        return self.weights_.scores(*latest_of_each(rows, confidences, lowest=0.0))
 
     def _solve(self, observed: csr_matrix) -> tuple[np.ndarray, np.ndarray]:
         """Return the neighbours of each item, int32 (n_items, k), −1 for none, and their weights,

@@ -6,8 +6,6 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from qkvsearch._utils.callbacks import Callback
 from qkvsearch._utils.validation import (
@@ -18,11 +16,17 @@ from qkvsearch._utils.validation import (
     require,
 )
 from qkvsearch.attention.layers import Embedding
+from qkvsearch.collaborative.base import latest_of_each
 from qkvsearch.collaborative.next_item_model import NextItemModel
 from qkvsearch.collaborative.next_item_training import Sequences
 from qkvsearch.data.ids import row_numbers
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DataError, need
+from qkvsearch.imports import leaving_no_trace
+
+with leaving_no_trace():
+    from sklearn.base import BaseEstimator
+    from sklearn.utils.validation import check_is_fitted
 
 # The best epoch is chosen by the last items of a tenth of the users, at most 1,000.
 HELD_OUT_SHARE = 0.1
@@ -117,11 +121,13 @@ class NextItem(BaseEstimator):
     def fold_in(self, history: Any) -> np.ndarray:
         """Return the embedding (d,) of a user with these items, given by their ids, oldest first.
 
-        item_embeddings_ @ embedding are the scores of all items; an empty history gives zeros.
+        item_embeddings_ @ embedding are the scores of all items; an empty history gives zeros. An
+        item that is named several times has its last place, as in the interactions of `fit`.
         """
         check_is_fitted(self)
         rows = row_numbers(history, self.item_ids_, len(self.item_embeddings_), "item")
-        return self.model_.fold_in(rows)
+        distinct, _ = latest_of_each(rows)
+        return self.model_.fold_in(distinct)
 
     def _check_parameters(self) -> None:
         sizes = ("n_components", "n_layers", "n_heads", "n_positions", "max_iter", "batch_size")

@@ -6,6 +6,8 @@ PyTorch is imported here alone, and inside functions.
 from __future__ import annotations
 
 import math
+import os
+import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -19,6 +21,7 @@ from qkvsearch.attention.layers import load, state
 from qkvsearch.collaborative.next_item_model import NextItemModel
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DataError
+from qkvsearch.imports import leaving_no_trace
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -27,6 +30,8 @@ if TYPE_CHECKING:
 
 # Windows are sorted by length within this many batches, which leaves little to pad.
 BATCHES_SORTED = 32
+# The folder of PyTorch's compiler.
+COMPILER_FOLDER = "TORCHINDUCTOR_CACHE_DIR"
 
 
 class Batch(NamedTuple):
@@ -220,9 +225,13 @@ class _Training:
             self.proposal = Proposal.of(sequences.items, len(self.keys), rng)
         self.histories = sequences.histories(held_out, n_left_out=1)
         self.targets = [history[-1] for history in sequences.histories(held_out)]
-        self.optimizer = torch.optim.AdamW(
-            self.weights.values(), lr=parameters.learning_rate, betas=BETAS
-        )
+        # The first optimizer imports PyTorch's compiler, which is not used here and makes a folder
+        # for itself, unless a folder that exists is named.
+        folder = os.environ.get(COMPILER_FOLDER) or tempfile.gettempdir()
+        with leaving_no_trace({COMPILER_FOLDER: folder}):
+            self.optimizer = torch.optim.AdamW(
+                self.weights.values(), lr=parameters.learning_rate, betas=BETAS
+            )
         self.began = time.monotonic()
         self.n_steps = 0
 

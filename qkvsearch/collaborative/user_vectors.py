@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from qkvsearch._utils.threads import one_blas_thread, run_in_threads
+from qkvsearch._utils.validation import displayed
 from qkvsearch.errors import DataError, QkvError
 
 if TYPE_CHECKING:
@@ -280,7 +281,14 @@ def check_values(values: np.ndarray | None, count: int, lowest: float = -np.inf)
     """Return one number for each item of a history. Raises `DataError` for the first bad one."""
     if values is None:
         return np.ones(count)
-    numbers = np.asarray(values, dtype=np.float64).reshape(-1)
+    try:
+        numbers = np.atleast_1d(np.asarray(values, dtype=np.float64))
+    except (TypeError, ValueError):
+        raise DataError(
+            f"the values of a history must be numbers, not {displayed(values)}"
+        ) from None
+    if numbers.ndim > 1:
+        raise DataError(f"the values of a history have one axis, not shape {numbers.shape}")
     if len(numbers) != count:
         raise DataError(f"the history has {count} items and {len(numbers)} values: give one each")
     bad = ~(np.isfinite(numbers) & (numbers >= lowest))

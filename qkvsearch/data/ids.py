@@ -246,13 +246,17 @@ def row_numbers(names: Any, ids: Ids | None, count: int, kind: str) -> np.ndarra
     >>> row_numbers("b", Ids("abc"), 3, "item").tolist()
     [1]
     """
-    names = [names] if np.ndim(names) == 0 else names
+    n_axes = names.ndim if hasattr(names, "ndim") else np.ndim(np.asarray(names, dtype=object))
+    if n_axes > 1:
+        raise DataError(f"{kind}s are named by one id or by a list of them, not by {n_axes} axes")
+    names = [names] if n_axes == 0 else names
     if ids is not None:
         return ids.positions(names, kind)
     rows = np.asarray(names)
     if rows.size and rows.dtype.kind not in "iu":
+        first = rows.tolist()[0]
         raise UnknownIdError(
-            f"no {kind} {names[0]!r}: the model was fitted on a matrix and knows row numbers only; "
+            f"no {kind} {first!r}: the model was fitted on a matrix and knows row numbers only; "
             f"fit it on Interactions to use your own ids"
         )
     outside = (rows < 0) | (rows >= count)

@@ -10,8 +10,10 @@ import numpy as np
 
 from qkvsearch._utils import scratch
 from qkvsearch._utils.scratch import GrowingArray, grouped, pieces_of
+from qkvsearch._utils.validation import is_finite, require
 from qkvsearch.data.ids import Ids, factorize
 from qkvsearch.data.ratings import Scale
+from qkvsearch.errors import DataError
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -68,25 +70,43 @@ class Interactions:
     ) -> Interactions:
         """Make interactions of columns of equal length, with the ids of the data.
 
+        times: whole numbers, or dates, which become microseconds since 1970. A missing time is
+        before all others, and a missing rating is none.
+
         A repeated pair has its latest rating, by time, then by row, and its latest time. Weights
         add up; negative ones are refunds (see `apply_refunds`), and a missing one counts as the
         median of the others. Rows without a user or an item, or with an item that is not in
         `item_ids` (default: all that occur), are left out, uncounted. fold_ids: ids that differ in
         case alone are one. report: counts repeated rows and refunds.
+
+        Raises `DataError` for columns of different lengths, for ratings and weights that are not
+        finite, and for times that are neither whole numbers nor dates.
         """
-        user_codes, user_ids = factorize(users, fold=fold_ids)
-        item_codes, item_ids = factorize(items, item_ids, fold=fold_ids)
+        # With pandas, which a search does not need.
+        from qkvsearch.data.pair_columns import as_column, as_numbers, as_times, check_lengths
+
+        given = {"users": users, "items": items}
+        optional = {"ratings": ratings, "times": times, "weights": weights}
+        given |= {name: values for name, values in optional.items() if values is not None}
+        columns = {name: as_column(name, values) for name, values in given.items()}
+        check_lengths(columns)
+        user_codes, user_ids = _codes("users", columns["users"], None, fold_ids)
+        item_codes, item_ids = _codes("items", columns["items"], item_ids, fold_ids)
+        numbers = {
+            name: as_numbers(name, columns[name])
+            for name in ("ratings", "weights")
+            if name in columns
+        }
         return cls.from_numbers(
             user_codes,
             item_codes,
             user_ids,
             item_ids,
-            ratings=None if ratings is None else np.asarray(ratings, dtype=np.float64),
-            times=None if times is None else np.asarray(times, dtype=np.int64),
-            weights=None if weights is None else np.asarray(weights, dtype=np.float64),
+            times=as_times("times", columns["times"]) if "times" in columns else None,
             times_comparable=times_comparable,
-            scale=scale,
+            scale=_checked_scale(scale),
             report=report,
+            **numbers,
         )
 
     @classmethod
@@ -136,7 +156,15 @@ class Interactions:
         return len(self.user_ids)
 
     def take(self, keep: np.ndarray) -> Interactions:
-        """Return the pairs for which `keep` (bool, n) is True. All users and items stay."""
+        """Return the pairs for which `keep` (bool, n) is True, or the pairs in these rows (m,). All
+        users and items stay. Raises `DataError` for another number of booleans.
+        """
+        keep = np.asarray(keep)
+        if keep.dtype == bool and keep.shape != self.users.shape:
+            raise DataError(
+                f"`keep` must have True or False for each of the {len(self):,} pairs, and has the "
+                f"shape {keep.shape}"
+            )
         return replace(
             self,
             users=self.users[keep],
@@ -155,15 +183,38 @@ class Interactions:
     def matrix(self, values: np.ndarray | None = None) -> csr_matrix:
         """Return users × items in compressed rows, float32, with `values` (n,), 1 by default.
 
-        Nothing is copied, so the matrix must not be written to.
+        Nothing is copied, so the matrix must not be written to. Raises `DataError` for another
+        number of values.
         """
         from scipy.sparse import csr_matrix
 
-        data = ones(len(self)) if values is None else values.astype(np.float32, copy=False)
+        data = ones(len(self)) if values is None else np.asarray(values, np.float32)
+        if data.shape != self.users.shape:
+            raise DataError(f"there are {len(self):,} pairs, and values of shape {data.shape}")
         of_rows = np.int32 if len(self) < 2**31 else np.int64
         starts = np.searchsorted(self.users, np.arange(len(self.user_ids) + 1)).astype(of_rows)
         shape = (len(self.user_ids), len(self.item_ids))
         return csr_matrix((data, self.items, starts), shape=shape)
+
+
+def _codes(name: str, column: Any, known: Ids | None, fold: bool) -> tuple[np.ndarray, Ids]:
+    """Return the row number of each id, and the ids. Raises `DataError` for what is no id."""
+    if known is not None and not isinstance(known, Ids):
+        raise DataError("`item_ids` must be `Ids`, as those of other interactions are")
+    try:
+        return factorize(column, known, fold=fold)
+    except TypeError as error:
+        raise DataError(f"`{name}` must be ids: {error}") from None
+
+
+def _checked_scale(scale: Scale) -> Scale:
+    """Return a scale. Raise `DataError` unless it is two finite numbers, the lower one first."""
+    if scale is None:
+        return None
+    ends = tuple(scale) if isinstance(scale, list | tuple) else ()
+    is_pair = len(ends) == 2 and all(map(is_finite, ends)) and ends[0] < ends[1]
+    require(is_pair, "scale", scale, "the lowest and the highest rating, such as (1, 5)")
+    return float(ends[0]), float(ends[1])
 
 
 def ones(count: int) -> np.ndarray:

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from qkvsearch.collaborative.preferences import COLLABORATIVE
 from qkvsearch.engine.export_embeddings import dense_head
 from qkvsearch.errors import DamagedError, QkvError
+from qkvsearch.imports import leaving_no_trace
 from qkvsearch.index.stored_models import StoredModels
 from qkvsearch.recommend.recommend import Recommender
 from qkvsearch.retrieval import DenseKeys, Ranking
@@ -28,6 +28,9 @@ from qkvsearch.search.text_search import TextSearch
 from qkvsearch.storage.checksums import read_checksummed, write_checksummed
 from qkvsearch.text.labelled import LabelledVectors
 from qkvsearch.text.languages import CODES, ENGLISH, languages_of, stop_words
+
+with leaving_no_trace():
+    from threadpoolctl import threadpool_limits
 
 log = logging.getLogger("qkvsearch.cache")
 # Of more items a random sample is drawn, always the same one.
@@ -217,7 +220,8 @@ def _embedded(keys: np.ndarray) -> np.ndarray:
     if n < 5 or not np.ptp(keys, axis=0).any():  # nothing to compare: a circle
         angles = np.linspace(0, 2 * np.pi, n, endpoint=False)
         return np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
-    from sklearn.manifold import TSNE
+    with leaving_no_trace():
+        from sklearn.manifold import TSNE
 
     tsne = TSNE(
         perplexity=min(PERPLEXITY, (n - 1) / 3), init="pca" if keys.shape[1] > 1 else "random",
@@ -266,7 +270,8 @@ def _labels(
     n_clusters = min(len(texts) // ITEMS_EACH, MAX_CLUSTERS)
     if n_clusters < 2:
         return []
-    from sklearn.cluster import KMeans
+    with leaving_no_trace():
+        from sklearn.cluster import KMeans
 
     common = frozenset().union(*map(stop_words, {ENGLISH, *languages}))
     words = [set(WORD.findall(text.casefold())) - common for text in texts]

@@ -1,19 +1,26 @@
 """Metrics of rankings and of predicted ratings, each with its formula, and their intervals.
 
 A ranking is a sequence of distinct ids, best first. `grades` are the relevance of ids: from 1 on an
-id is relevant, and an id without a grade is not. The metrics agree with trec_eval's.
+id is relevant, and an id without a grade is not. The metrics agree with trec_eval's. They raise
+`DataError` for a ranking that has an id twice, and unless k is a whole number, at least 1.
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix
-from sklearn.preprocessing import normalize
 
 from qkvsearch._utils.threads import one_blas_thread
+from qkvsearch._utils.validation import check_random_state, check_whole, displayed, require
+from qkvsearch.errors import DataError
+from qkvsearch.imports import leaving_no_trace
+
+with leaving_no_trace():
+    from sklearn.preprocessing import normalize
 
 # Confidence intervals by the bootstrap over users.
 N_RESAMPLES = 1000
@@ -34,9 +41,10 @@ def ndcg(ranked: Ranked, grades: Grades, k: int = 10) -> float:
     >>> round(ndcg(["b", "a"], {"a": 2, "b": 1}), 4)
     0.8597
     """
+    found = _dcg([_gain(grades.get(item, 0)) for item in _first(ranked, k)])
     ideal = sorted((_gain(grade) for grade in grades.values()), reverse=True)
     best = _dcg(ideal[:k])
-    return _dcg([_gain(grades.get(item, 0)) for item in ranked[:k]]) / best if best else 0.0
+    return found / best if best else 0.0
 
 
 def reciprocal_rank(ranked: Ranked, grades: Grades, k: int = 10) -> float:
@@ -47,7 +55,7 @@ def reciprocal_rank(ranked: Ranked, grades: Grades, k: int = 10) -> float:
     >>> reciprocal_rank(["x", "a"], {"a": 1})
     0.5
     """
-    ranks = (rank for rank, item in enumerate(ranked[:k], 1) if grades.get(item, 0) >= 1)
+    ranks = (rank for rank, item in enumerate(_first(ranked, k), 1) if grades.get(item, 0) >= 1)
     return 1 / next(ranks, math.inf)
 
 
@@ -60,7 +68,8 @@ def recall(ranked: Ranked, grades: Grades, k: int = 10) -> float:
     0.5
     """
     relevant = _relevant(grades)
-    return len(relevant.intersection(ranked[:k])) / len(relevant) if relevant else 0.0
+    found = relevant.intersection(_first(ranked, k))
+    return len(found) / len(relevant) if relevant else 0.0
 
 
 def precision(ranked: Ranked, grades: Grades, k: int = 10) -> float:
@@ -71,7 +80,7 @@ def precision(ranked: Ranked, grades: Grades, k: int = 10) -> float:
     >>> precision(["x", "a"], {"a": 1, "b": 1}, k=4)
     0.25
     """
-    return len(_relevant(grades).intersection(ranked[:k])) / k
+    return len(_relevant(grades).intersection(_first(ranked, k))) / k
 
 
 def hit(ranked: Ranked, grades: Grades, k: int = 10) -> float:
@@ -80,7 +89,7 @@ def hit(ranked: Ranked, grades: Grades, k: int = 10) -> float:
     >>> hit(["x", "a"], {"a": 1}), hit(["x", "a"], {"a": 1}, k=1)
     (1.0, 0.0)
     """
-    return float(any(grades.get(item, 0) >= 1 for item in ranked[:k]))
+    return float(any(grades.get(item, 0) >= 1 for item in _first(ranked, k)))
 
 
 def average_precision(ranked: Ranked, grades: Grades, k: int = 10) -> float:
@@ -93,7 +102,7 @@ def average_precision(ranked: Ranked, grades: Grades, k: int = 10) -> float:
     0.4167
     """
     relevant = _relevant(grades)
-    ranks = (rank for rank, item in enumerate(ranked[:k], 1) if item in relevant)
+    ranks = (rank for rank, item in enumerate(_first(ranked, k), 1) if item in relevant)
     precisions = sum(number / rank for number, rank in enumerate(ranks, 1))
     return precisions / len(relevant) if relevant else 0.0
 
@@ -118,7 +127,10 @@ def novelty(ranked: Ranked, shares: Mapping[Any, float] | Sequence[float], k: in
     >>> novelty(["a", "b"], {"a": 0.5, "b": 0.125})
     2.0
     """
-    return fmean(-math.log2(shares[item]) for item in ranked[:k]) if len(ranked) else 0.0
+    known_by = [shares[item] for item in _first(ranked, k)]
+    if not all(0 < share <= 1 for share in known_by):
+        raise DataError(f"a share is above 0 and at most 1, not {min(known_by)}")
+    return fmean(-math.log2(share) for share in known_by) if known_by else 0.0
 
 
 def diversity(rankings: Sequence[Sequence[int]], vectors: csr_matrix, k: int = 10) -> np.ndarray:
@@ -139,6 +151,17 @@ def diversity(rankings: Sequence[Sequence[int]], vectors: csr_matrix, k: int = 1
     cosines = [np.square(unit[each].sum(axis=0)).sum() - own[each].sum() for each in lists]
     n_pairs = lengths * (lengths - 1)
     return np.where(n_pairs > 0, 1 - np.array(cosines) / np.maximum(n_pairs, 1), 0)
+
+
+def _first(ranked: Ranked, k: int) -> Sequence[Any]:
+    """Return the first k ids of a ranking. Raises `DataError` if one of them is there twice."""
+    check_whole("k", k)
+    require(not isinstance(ranked, str), "ranked", ranked, "a list of ids")
+    first = list(ranked[:k])
+    twice = [item for item, count in Counter(first).items() if count > 1]
+    if twice:
+        raise DataError(f"a ranking has each id once, and this one has {displayed(twice[0])} twice")
+    return first
 
 
 def _relevant(grades: Grades) -> set[Any]:
@@ -176,8 +199,15 @@ def resampled_means(
     >>> resampled_means(np.array([[0.0], [1.0]]), n_resamples=4, random_state=1).ravel().tolist()
     [0.5, 1.0, 0.0, 1.0]
     """
+    check_random_state(random_state)
+    check_whole("n_resamples", n_resamples)
     n = len(sums)
-    table = np.column_stack([sums, np.ones(n) if counts is None else counts]).astype(np.float64)
+    if not n:
+        raise DataError("there is nobody to draw: `sums` has no rows")
+    counts = np.ones(n) if counts is None else np.asarray(counts)
+    if counts.shape != (n,):
+        raise DataError(f"`counts` has one number for each of {n:,} users, not {counts.shape}")
+    table = np.column_stack([sums, counts]).astype(np.float64)
     rng = np.random.default_rng(random_state)
     batch_size = max(1, MAX_DRAWS // n)
     totals = np.empty((n_resamples, table.shape[1]))
@@ -200,6 +230,8 @@ def interval(samples: np.ndarray) -> tuple[float, float]:
     >>> round(low), round(high)
     (25, 975)
     """
+    if not np.size(samples):
+        raise DataError("there are no `samples` to take an interval of")
     tail = (1 - CONFIDENCE) / 2
     low, high = np.quantile(samples, [tail, 1 - tail])
     return float(low), float(high)

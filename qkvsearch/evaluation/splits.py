@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from qkvsearch._utils.validation import check_random_state
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DataError, QkvError, suggest
 
@@ -48,6 +49,7 @@ def split(log: Interactions, protocol: str, random_state: int = 0) -> Split:
     if protocol not in PROTOCOLS:
         near = suggest(protocol, list(PROTOCOLS))
         raise QkvError(f"no protocol {protocol!r}{near} (there are {', '.join(PROTOCOLS)})")
+    check_random_state(random_state)
     parts = PROTOCOLS[protocol](log, np.random.default_rng(random_state))
     if not len(parts.train) or not len(parts.test):
         raise DataError(

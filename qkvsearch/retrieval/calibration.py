@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from qkvsearch.imports import leaving_no_trace
 from qkvsearch.retrieval.answerability import (
     LATIN,
     OTHER,
@@ -189,7 +190,8 @@ def logistic_curve(negative: np.ndarray, positive: np.ndarray) -> tuple[float, f
     >>> round(-intercept / slope, 2)
     1.0
     """
-    from scipy.optimize import minimize
+    with leaving_no_trace():
+        from scipy.optimize import minimize
 
     values = np.concatenate([negative, positive])
     sides = np.concatenate([-np.ones(len(negative)), np.ones(len(positive))])

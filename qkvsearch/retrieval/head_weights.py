@@ -11,6 +11,7 @@ from types import MappingProxyType
 import numpy as np
 
 from qkvsearch.attention import softmax
+from qkvsearch.imports import leaving_no_trace
 from qkvsearch.retrieval.fusion import mean_and_deviation
 from qkvsearch.retrieval.training_queries import (
     AnsweredQueries,
@@ -62,7 +63,8 @@ def conditional_logit(sets: Sequence[np.ndarray]) -> np.ndarray:
     >>> conditional_logit([np.stack([right, noise])]).argmax()
     np.int64(0)
     """
-    from scipy.optimize import minimize
+    with leaving_no_trace():
+        from scipy.optimize import minimize
 
     def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
         value, gradient = 0.0, np.zeros_like(weights)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.forks import fork_lock
+from qkvsearch._utils.validation import require
 from qkvsearch.text.languages import (
     ELIDED_IN_ENGLISH,
     ELISIONS,
@@ -144,7 +145,10 @@ class Analyzer:
     language: str = ENGLISH
 
     def tokens(self, text: str) -> list[Token]:
-        """Return all words in order. A single CJK character is a word; a longer run is pairs."""
+        """Return all words in order. A single CJK character is a word; a longer run is pairs.
+        Raises `DataError` for what is no text, as all methods do.
+        """
+        _check_text(text)
         if len(text) > MAX_CACHED_TEXT or (not text.isascii() and HAS_CJK(text)):
             return list(_recent_tokens(text, self.language))
         return list(_cached_tokens(text, self.language))
@@ -188,6 +192,7 @@ class Analyzer:
         >>> Analyzer().spans("The Cafés of Montréal", {"cafe"})
         [(4, 9)]
         """
+        _check_text(text)
         return _merged([span for span, term in self._located(text, all_keys=True) if term in terms])
 
     def token_spans(self, text: str) -> list[Span]:
@@ -196,6 +201,7 @@ class Analyzer:
         >>> Analyzer().token_spans("Über 注意力")
         [(0, 4), (5, 7), (6, 8)]
         """
+        _check_text(text)
         if text.isascii():  # folding keeps the position of each character
             runs = CODED.finditer(text.lower())
             return [(run.start() + _elided(run[0], self.language), run.end()) for run in runs]
@@ -211,6 +217,11 @@ class Analyzer:
                 if all_keys:
                     for a, b, term in _further_keys(folded[start:stop], token, self.language):
                         yield (spans[start + a][0], spans[start + b - 1][1]), term
+
+
+def _check_text(text: Any) -> None:
+    if not isinstance(text, str):
+        require(False, "text", text, "a text")
 
 
 def _drop_stop_words(tokens: Sequence[Token]) -> list[Token]:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 import numpy as np
 
 from qkvsearch._utils.callbacks import Progress
+from qkvsearch._utils.validation import check_texts, require
+from qkvsearch.text.analyzed import AnalyzedTexts
 from qkvsearch.text.labelled import NEGLIGIBLE, LabelledVectors, unit_rows
 
 if TYPE_CHECKING:
@@ -112,11 +114,19 @@ class TextEncoder(ABC):
         return self.encode(PROBE).total
 
     def encode(self, text: str) -> LabelledVectors:
-        """Return one labelled vector for each word; they add up to the embedding."""
+        """Return one labelled vector for each word; they add up to the embedding. Raises
+        `DataError` for what is no text.
+        """
+        require(isinstance(text, str), "text", text, "a text")
         return self.read(text).parts
 
     def encode_texts(self, texts: Sequence[str], progress: Progress | None = None) -> EncodedTexts:
-        """Encode texts. `progress` is called as ("encoding", texts done, number of texts)."""
+        """Encode texts. `progress` is called as ("encoding", texts done, number of texts).
+
+        Raises `DataError` for a single text, and for a value that is no text.
+        """
+        if not isinstance(texts, AnalyzedTexts):
+            texts = check_texts("texts", texts)
         embeddings = np.zeros((len(texts), self.n_components), np.float32)
         start, cut = 0, [NONE_CUT]
         for batch, _ in self.encode_with_tokens(texts, 0, progress):

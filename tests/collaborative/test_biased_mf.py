@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
@@ -61,7 +63,8 @@ def test_interactions_without_ratings_say_what_to_do():
 
 
 def test_a_rating_that_is_no_number_is_named_by_own_ids():
-    log = Interactions.from_columns(["ann", "bob"], [10, 20], ratings=[3, np.inf])
+    log = Interactions.from_columns(["ann", "bob"], [10, 20], ratings=[3, 4])
+    log = replace(log, ratings=np.float32([3, np.inf]))
     with pytest.raises(DataError, match="user 'bob', item 20: inf is no rating"):
         BiasedMF().fit(log)
 

@@ -284,3 +284,31 @@ def test_nothing_in_a_list_is_no_entry(tmp_path):
 def save(path, text):
     path.write_text(text, encoding="utf-8")
     return path
+
+
+ESCAPED = r"""id;title
+1;"Old; and more"
+2;"The \"Sea\" House"
+3;"\"Quoted\""
+4;"ends in \"quotes\""
+5;C:\plain\"file
+"""
+
+
+def test_a_quote_behind_a_backslash_is_a_quote(read):
+    expected = ["Old; and more", 'The "Sea" House', '"Quoted"', 'ends in "quotes"']
+    rows, _ = read(ESCAPED)
+    assert [row[1] for row in rows[1:5]] == expected
+
+
+def test_a_backslash_at_the_end_of_a_quoted_cell_stays(read):
+    text = 'id,title\n1,"C:\\"\n2,"D:\\dir\\"\n3,"says ""hi"" \\ there"\n'
+    rows, _ = read(text)
+    assert [row[1] for row in rows[1:]] == ["C:\\", "D:\\dir\\", 'says "hi" \\ there']
+
+
+def test_a_quote_behind_a_backslash_is_found_far_into_a_file(read):
+    rows = "".join(f'{n};"Plain title {n}"\n' for n in range(20_000))
+    text = f'id;title\n{rows}20000;"Real \\"J. P.\\" here"\n'
+    rows, _ = read(text)
+    assert rows[-1][1] == 'Real "J. P." here'

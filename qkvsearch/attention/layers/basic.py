@@ -15,8 +15,10 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from qkvsearch.attention.array_api import answer_dtype, cast, working_dtype
 from qkvsearch.attention.masks import whole_numbers
 from qkvsearch.attention.weights import named
+from qkvsearch.imports import leaving_no_trace
 
 Array = npt.NDArray[Any]
 Shape = tuple[int, ...]
@@ -107,28 +109,33 @@ def relu(x: Array) -> Array:
 
 
 def gelu(x: Array) -> Array:
-    """Compute x · Φ(x), with Φ(x) = ½ (1 + erf(x / √2)). Any shape -> the same shape.
+    """Compute x · Φ(x), with Φ(x) = ½ (1 + erf(x / √2)). Any shape -> the same shape and dtype.
 
     Hendrycks & Gimpel 2016, section 2.
 
     >>> gelu(np.array([-1.0, 0.0, 1.0])).round(4)
     array([-0.1587,  0.    ,  0.8413])
     """
-    from scipy.special import ndtr  # a third of a second to import, and a search may not need it
+    with leaving_no_trace():  # a third of a second to import, and a search may not need it
+        from scipy.special import ndtr
 
-    return x * ndtr(x)
+    dtype = answer_dtype(np, x)
+    x = cast(x, working_dtype(np, dtype))
+    return cast(x * ndtr(x), dtype)
 
 
 def gelu_tanh(x: Array) -> Array:
-    """Compute GELU with Φ approximated by a tanh. Any shape -> the same shape.
+    """Compute GELU with Φ approximated by a tanh. Any shape -> the same shape and dtype.
 
     ½ x (1 + tanh(√(2/π) (x + 0.044715 x³))).   Hendrycks & Gimpel 2016, section 2.
 
     >>> gelu_tanh(np.array([-1.0, 0.0, 1.0])).round(4)
     array([-0.1588,  0.    ,  0.8412])
     """
+    dtype = answer_dtype(np, x)
+    x = cast(x, working_dtype(np, dtype))
     inner = math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)
-    return 0.5 * x * (1 + np.tanh(inner))
+    return cast(0.5 * x * (1 + np.tanh(inner)), dtype)
 
 
 ACTIVATIONS: Mapping[str, Callable[[Array], Array]] = {
@@ -261,7 +268,8 @@ class LayerNorm:
         return cls(np.ones(d, dtype), np.zeros(d, dtype), epsilon)
 
     def __call__(self, x: Array) -> Array:
-        return self.stretch(standardize(x, self.epsilon)[0])
+        dtype = answer_dtype(np, x, self.weight)
+        return cast(self.stretch(standardize(x, self.epsilon)[0]), dtype)
 
     def stretch(self, standardized: Array) -> Array:
         """Scale and shift standardized vectors (..., d) by the weight and the bias.
@@ -281,14 +289,21 @@ class LayerNorm:
 def standardize(x: Array, epsilon: float) -> tuple[Array, Array]:
     """Bring each vector to mean 0 and variance 1, and return the deviation that it had, too.
 
-    x (..., d) -> (..., d), (..., 1). `epsilon` is added to the variance: a constant vector gives 0.
+    x (..., d) -> (..., d), (..., 1), in float32 or better, since a variance in float16 would
+    overflow. `epsilon` is added to the variance: a constant vector gives 0.
     Ba et al. 2016, section 3.
 
     >>> standardize(np.array([10.0, 30.0]), epsilon=0.0)
     (array([-1.,  1.]), array([10.]))
     """
-    centred = x - x.mean(axis=-1, keepdims=True)
-    deviation = np.sqrt(np.square(centred).mean(axis=-1, keepdims=True) + epsilon)
+    x = cast(x, working_dtype(np, answer_dtype(np, x)))
+    with np.errstate(over="ignore"):
+        centred = x - x.mean(axis=-1, keepdims=True)
+        deviation = np.sqrt(np.square(centred).mean(axis=-1, keepdims=True) + epsilon)
+    # The squares of 1e20 are too large for float32.
+    if x.dtype == np.float32 and not np.isfinite(deviation).all():
+        exact, deviation = standardize(x.astype(np.float64), epsilon)
+        return exact.astype(np.float32), deviation.astype(np.float32)
     centred /= deviation
     return centred, deviation
 

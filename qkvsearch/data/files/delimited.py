@@ -41,6 +41,8 @@ BLANK = " \t"
 # The line with which Excel names the delimiter.
 SEP = re.compile(r'"?sep=([^\r\n"])"?[,;\t|]*(?:\r\n|\r|\n)', re.IGNORECASE)
 COLUMN_NAMES = frozenset(name for names in NAMES["whole"].values() for name in names)
+# A quote behind a backslash that is not itself behind one.
+ESCAPED = re.compile(r'(?<!\\)((?:\\\\)*)\\"')
 NOTHING = "not a table: no line has anything in it"
 
 
@@ -66,6 +68,7 @@ def read_delimited(
     """
     if delimiter is not None and (not delimiter or set(delimiter) & set('"\r\n')):
         raise DataError(f"`delimiter` is a sign such as ; or |, not {delimiter!r}")
+    text = _DoubledQuotes(text, delimiter)
     if names:
         layout: Layout | None = Layout(delimiter or ",", [], len(names))
     else:
@@ -193,6 +196,45 @@ def _blanked(cell: str) -> str:
 
 
 # --- rows ---
+
+
+class _DoubledQuotes(io.TextIOBase):
+    """A text in which a quote within a quoted cell is doubled, also where a backslash stands before
+    it, as MySQL and the Book-Crossing files write it: "The \\"Sea\\" House".
+
+    Such a quote shows only where text follows it, since "C:\\" may be a whole cell. From the first
+    one on, all quotes behind a backslash are doubled. Positions stay, for both take two letters.
+    """
+
+    def __init__(self, text: io.TextIOBase, delimiter: str | None) -> None:
+        self._text, self._has_escapes = text, False
+        ends = "|".join(map(re.escape, [*(delimiter or DELIMITERS), "\r", "\n"]))
+        # A cell opens, and the first quote in it has a backslash before it and text behind it.
+        self._escape = re.compile(
+            rf'(?:^|{ends}) *"[^"\r\n]*\\"(?!"| *(?:{ends}|\Z))', re.MULTILINE
+        )
+
+    def read(self, size: int | None = -1) -> str:
+        piece = self._text.read(size)
+        while piece.endswith("\\") and (letter := self._text.read(1)):
+            piece += letter
+        return self._doubled(piece)
+
+    def readline(self, size: int = -1) -> str:  # type: ignore[override]
+        return self._doubled(self._text.readline(size))
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return self._text.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._text.tell()
+
+    def _doubled(self, piece: str) -> str:
+        if '\\"' not in piece:
+            return piece
+        self._has_escapes = self._has_escapes or self._escape.search(piece) is not None
+        # A backslash may stand for itself behind another one.
+        return ESCAPED.sub(r'\1""', piece) if self._has_escapes else piece
 
 
 def _parsed(

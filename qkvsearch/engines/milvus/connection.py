@@ -9,6 +9,7 @@ from typing import Any
 
 from qkvsearch._utils.forks import fork_lock
 from qkvsearch.errors import QkvError, WorkspaceError, need
+from qkvsearch.imports import leaving_no_trace
 
 SCHEME, FILE = "milvus:", ".db"
 REMOTE = ("http://", "https://", "tcp://", "unix:")
@@ -18,7 +19,7 @@ INDEXES = ("FLAT", "HNSW", "IVF_FLAT", "DISKANN", "AUTOINDEX")
 # A server with users needs a token, `user:password` or an API key, which is not stored. It is sent
 # only to an address that the user named, in this variable or as `keys`.
 TOKEN, TOKEN_URI = "QKVSEARCH_MILVUS_TOKEN", "QKVSEARCH_MILVUS_URI"
-NO_ENV_FILE = "PYTHON_DOTENV_DISABLED"
+NO_ENV_FILE, VERBOSITY = "PYTHON_DOTENV_DISABLED", "GRPC_VERBOSITY"
 # Seconds after which a server counts as unreachable.
 TO_CONNECT = 10.0
 # A server closes the connection of a client that sends keepalives too often, as during a build.
@@ -72,10 +73,11 @@ def connect(uri: str, *, make: bool = False, is_trusted: bool = False) -> Any:
                 "back, or build again"
             )
         need("milvus_lite", "milvus", "a file of keys", name="milvus-lite", error=WorkspaceError)
+        if make:  # Milvus Lite would make a folder that everybody on the machine may read
+            Path(uri).mkdir(mode=0o700, exist_ok=True)
     elif not uri.startswith(REMOTE):
         raise WorkspaceError(f"{uri}: the workspace has its keys there, and it is no Milvus")
     # Errors are reported once, by the exception.
-    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     pymilvus = _import_pymilvus()
     logging.getLogger("pymilvus").setLevel(logging.CRITICAL)
     logging.getLogger("milvus_lite").setLevel(logging.CRITICAL)
@@ -85,9 +87,10 @@ def connect(uri: str, *, make: bool = False, is_trusted: bool = False) -> Any:
             token = "" if is_file(uri) else os.environ.get(TOKEN, "")
             if token and not is_trusted:
                 _require_trusted(uri)
-            _clients[key] = pymilvus.MilvusClient(
-                uri, token=token, timeout=TO_CONNECT, grpc_options=QUIET
-            )
+            with leaving_no_trace(_variables()):
+                _clients[key] = pymilvus.MilvusClient(
+                    uri, token=token, timeout=TO_CONNECT, grpc_options=QUIET
+                )
         return _clients[key]
 
 
@@ -104,15 +107,16 @@ def _require_trusted(uri: str) -> None:
 
 def _import_pymilvus() -> Any:
     """Import pymilvus, which would read the variables of a `.env` file into the environment."""
-    before = os.environ.get(NO_ENV_FILE)
-    os.environ[NO_ENV_FILE] = "1"
-    try:
-        return need("pymilvus", "milvus", "keys in Milvus", error=WorkspaceError)
-    finally:
-        if before is None:
-            del os.environ[NO_ENV_FILE]
-        else:
-            os.environ[NO_ENV_FILE] = before
+    return need(
+        "pymilvus", "milvus", "keys in Milvus", error=WorkspaceError, variables=_variables()
+    )
+
+
+def _variables() -> dict[str, str]:
+    """Return what pymilvus and gRPC find in the environment as they start: no file of variables,
+    and no messages of their own, unless the user asks for some.
+    """
+    return {NO_ENV_FILE: "1", VERBOSITY: os.environ.get(VERBOSITY, "NONE")}
 
 
 @contextmanager

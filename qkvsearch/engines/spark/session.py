@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from qkvsearch import __version__
 from qkvsearch.errors import DataError, QkvError, need
+from qkvsearch.imports import leaving_no_trace
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -67,6 +68,9 @@ READING = {
 }
 
 
+OF_PANDAS_3 = "PySpark does not yet fully support pandas"
+
+
 def check_engine(engine: str) -> None:
     """Raise `QkvError` where Spark cannot be reached: address, Java, pyspark or master."""
     masters = _masters(engine)
@@ -114,12 +118,13 @@ def _listens(host: str, port: int) -> bool:
 def spark_session(engine: str) -> Iterator[SparkSession]:
     """Connect to an engine for a block; errors of Spark become one line. Raise `QkvError`."""
     check_engine(engine)
-    # pyspark warns of pandas 3 in general; the Arrow tables that are used here are tested with it.
-    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
-    from pyspark.sql import SparkSession
+    with warnings.catch_warnings(), _errors_in_one_line(engine):
+        # pyspark warns of pandas 3 in general; the Arrow tables that are used here are tested with
+        # it.
+        warnings.filterwarnings("ignore", OF_PANDAS_3, FutureWarning)
+        from pyspark.sql import SparkSession
 
-    active = SparkSession.getActiveSession()
-    with _errors_in_one_line(engine):
+        active = SparkSession.getActiveSession()
         spark = active or _started(engine)
         # Blocks decide how many tasks there are; most of Spark's 200 would be empty.
         partitions = str(2 * spark.sparkContext.defaultParallelism)
@@ -152,8 +157,8 @@ def _started(engine: str) -> SparkSession:
             builder = builder.config(name, "127.0.0.1")
     if path := os.environ.get("PYTHONPATH"):
         builder = builder.config("spark.executorEnv.PYTHONPATH", path)
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    with _stderr_to_file():
+    python = os.environ.get("PYSPARK_PYTHON", sys.executable)
+    with leaving_no_trace({"PYSPARK_PYTHON": python}), _stderr_to_file():
         return builder.getOrCreate()
 
 

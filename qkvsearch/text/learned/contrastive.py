@@ -12,7 +12,13 @@ import numpy as np
 from scipy.sparse import csr_matrix, vstack
 
 from qkvsearch._utils.threads import one_blas_thread
-from qkvsearch._utils.validation import check_positive, check_whole, is_finite, require
+from qkvsearch._utils.validation import (
+    check_positive,
+    check_random_state,
+    check_whole,
+    is_finite,
+    require,
+)
 from qkvsearch.attention.gradients import unit_vjp
 from qkvsearch.attention.layers.basic import Array
 from qkvsearch.attention.layers.state_dict import state
@@ -306,6 +312,7 @@ class ContrastiveLearning:
         )
 
     def _check_parameters(self) -> None:
+        check_random_state(self.random_state)
         check_whole("n_components", self.n_components)
         check_whole("batch_size", self.batch_size)
         check_whole("max_items", self.max_items)

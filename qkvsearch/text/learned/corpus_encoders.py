@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
+from qkvsearch._utils.validation import check_texts, check_whole, is_finite, require
 from qkvsearch.errors import DataError
+from qkvsearch.imports import leaving_no_trace
 from qkvsearch.text.analysis import Analyzer
 from qkvsearch.text.analyzed import AnalyzedTexts
 from qkvsearch.text.languages import ENGLISH
@@ -18,6 +18,10 @@ from qkvsearch.text.learned.contrastive import ContrastiveLearning
 from qkvsearch.text.learned.svd import cooccurrence_encoder, latent_semantic_encoder
 from qkvsearch.text.text_encoder import item_keys
 from qkvsearch.text.token_encoder import TokenEncoder
+
+with leaving_no_trace():
+    from sklearn.base import BaseEstimator, TransformerMixin
+    from sklearn.utils.validation import check_is_fitted
 
 
 class LearnedEncoder(TransformerMixin, BaseEstimator):
@@ -28,9 +32,12 @@ class LearnedEncoder(TransformerMixin, BaseEstimator):
     fit: Any
 
     def transform(self, texts: Iterable[str]) -> np.ndarray:
-        """Encode texts: float32 (n, d), zeros for a text without a known word."""
+        """Encode texts: float32 (n, d), zeros for a text without a known word.
+
+        Raises `DataError` for a single text, and for a value that is no text.
+        """
         check_is_fitted(self)
-        return self.encoder_.encode_many(list(texts))
+        return self.encoder_.encode_many(check_texts("texts", texts))
 
     def fit_transform(self, texts: Any, y: Any = None) -> np.ndarray:
         """Fit, and return `embeddings_`."""
@@ -55,7 +62,11 @@ class CorpusEncoder(LearnedEncoder):
     language: str = ENGLISH
 
     def fit(self, texts: Iterable[str], y: Any = None) -> CorpusEncoder:
-        read = AnalyzedTexts.of(texts, Analyzer(self.language))
+        """Learn from texts. Raises `DataError` for a single text, for none, for a value that is no
+        text, and for invalid parameters.
+        """
+        check_whole("n_components", self.n_components)
+        read = AnalyzedTexts.of(_texts_to_learn_from(texts), Analyzer(self.language))
         self.encoder_ = latent_semantic_encoder(read, self.n_components, self.random_state)
         self.embeddings_ = self.encoder_.encode_many(read)
         return self
@@ -84,7 +95,13 @@ class CooccurrenceEncoder(LearnedEncoder):
     language: str = ENGLISH
 
     def fit(self, texts: Iterable[str], y: Any = None) -> CooccurrenceEncoder:
-        read = AnalyzedTexts.of(texts, Analyzer(self.language))
+        """Learn from texts. Raises `DataError` for a single text, for none, for a value that is no
+        text, and for invalid parameters.
+        """
+        check_whole("n_components", self.n_components)
+        is_power = is_finite(self.smoothing) and self.smoothing >= 0
+        require(is_power, "smoothing", self.smoothing, "a finite number, 0 or above")
+        read = AnalyzedTexts.of(_texts_to_learn_from(texts), Analyzer(self.language))
         self.encoder_ = cooccurrence_encoder(
             read, self.n_components, self.random_state, smoothing=self.smoothing
         )
@@ -126,7 +143,8 @@ class ContrastiveEncoder(ContrastiveLearning, LearnedEncoder):
     def fit(self, fields: Columns | Sequence[str], y: Any = None) -> ContrastiveEncoder:
         """Learn from columns of texts, each with one text for each item, or from a single column.
 
-        Raises `DataError` for columns of different lengths, and for invalid parameters.
+        Raises `DataError` for columns of different lengths, for a value that is no text, where
+        there are no texts, and for invalid parameters.
         """
         columns = as_columns(fields)
         self.learn(AnalyzedTexts.of_columns(columns, Analyzer(self.language)))
@@ -134,12 +152,27 @@ class ContrastiveEncoder(ContrastiveLearning, LearnedEncoder):
         return self
 
 
-def as_columns(fields: Columns | Sequence[str]) -> list[list[str]]:
+def as_columns(fields: Columns | Sequence[str]) -> list[Sequence[str]]:
     """Return columns of equal length. Raises `DataError`."""
-    columns = [[each] if isinstance(each, str) else list(each) for each in fields]
-    if not columns or isinstance(fields[0], str):
-        return [[text for column in columns for text in column]]
+    is_one_value = isinstance(fields, str | bytes | Mapping) or not hasattr(fields, "__iter__")
+    if is_one_value or getattr(fields, "ndim", 1) != 1:
+        require(False, "fields", fields, "a list of texts, or a list of such columns")
+    given: list[Any] = list(fields)
+    # A missing text among texts is an error of the texts.
+    are_columns = bool(given) and not any(isinstance(each, str) for each in given)
+    if not are_columns:
+        return [_texts_to_learn_from(given)]
+    columns: list[Sequence[str]] = [check_texts("fields", column) for column in given]
     lengths = [len(column) for column in columns]
     if len(set(lengths)) > 1:
         raise DataError(f"every column must have one text an item, got lengths {lengths}")
+    _texts_to_learn_from(columns[0])
     return columns
+
+
+def _texts_to_learn_from(texts: Any) -> Sequence[str]:
+    """Return texts as a sequence. Raises `DataError` for none, and for what is no text."""
+    read = texts if isinstance(texts, AnalyzedTexts) else check_texts("texts", texts)
+    if not len(read):
+        raise DataError("there is nothing to learn from: there are no texts")
+    return read

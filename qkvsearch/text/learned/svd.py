@@ -6,6 +6,7 @@ import numpy as np
 from scipy.sparse import csc_matrix, csr_matrix
 
 from qkvsearch._utils.threads import available_cores, one_blas_thread, run_in_threads
+from qkvsearch._utils.validation import check_random_state
 from qkvsearch.text.analyzed import AnalyzedTexts
 from qkvsearch.text.labelled import NEGLIGIBLE, unit_rows
 from qkvsearch.text.token_encoder import TokenEncoder
@@ -142,6 +143,7 @@ def truncated_svd(
     """
     from scipy.linalg import lu, qr
 
+    check_random_state(seed)
     rng, width = np.random.default_rng(seed), min(n + OVERSAMPLES, *matrix.shape)
     basis = rng.normal(size=(matrix.shape[1], width)).astype(np.float32)
     # One BLAS thread, so that bits do not depend on their number; more are slower here, too.

@@ -30,6 +30,7 @@ from qkvsearch.text.pretrained.bert import file_facts
 from qkvsearch.text.pretrained.fetch import GRAPH
 
 VARIABLE, AUTO, NUMPY, ONNX = "QKVSEARCH_RUNTIME", "auto", "numpy", "onnxruntime"
+NO_TELEMETRY = "ORT_DISABLE_TELEMETRY"
 # The version of the graph. A stored graph of another one is made again.
 VERSION = 2
 # The stored file ends in a checksum: onnxruntime computes with changed weights without a word.
@@ -142,9 +143,20 @@ def _state(folder: Path) -> str:
     return f"{VERSION} {file_facts(folder)}"
 
 
+def _import_onnxruntime() -> Any:
+    """Import onnxruntime, which would otherwise write a device id and look up a host to report to.
+
+    The variable counts as the library is imported. Where somebody else has imported it before, no
+    further events are sent.
+    """
+    ort = need("onnxruntime", "fast", "this runtime", variables={NO_TELEMETRY: "1"})
+    ort.disable_telemetry_events()
+    return ort
+
+
 def _session(content: bytes) -> Any:
     """Return a session of one thread: texts run beside each other, each in its own thread."""
-    ort = need("onnxruntime", "fast", "this runtime")
+    ort = _import_onnxruntime()
     options = ort.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     # All lengths differ, so that plans of memory are not reused.
