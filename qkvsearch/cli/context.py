@@ -89,8 +89,16 @@ class CommandContext:
 
     def message(self, text: str) -> None:
         """Print a line to stderr, unless --quiet."""
+        self.message_table(printable(text))
+
+    def message_table(self, table: str) -> None:
+        """Print a table to stderr, unless --quiet.
+
+        A table may be styled, and its cells are escaped. To escape it once more would show the
+        styles as letters.
+        """
         if not self.quiet:
-            click.echo(printable(text), err=True)
+            click.echo(table, err=True)
 
     def notes(self, notes: Iterable[str]) -> None:
         """Print the notes of an answer, one per line."""
