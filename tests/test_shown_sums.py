@@ -1,4 +1,4 @@
-"""Numbers that are shown as the parts of a score add up to the score as it is shown, in every list."""
+"""Wherever parts of a score are shown, the shown numbers add up to the shown score."""
 
 import csv
 import io

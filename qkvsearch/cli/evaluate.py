@@ -16,6 +16,7 @@ from qkvsearch.cli.context import (
 )
 from qkvsearch.cli.hits import question_option
 from qkvsearch.cli.render import Output, output_options, to_table
+from qkvsearch.errors import quantity
 
 if TYPE_CHECKING:
     from qkvsearch.evaluation.results import Evaluation
@@ -91,7 +92,8 @@ def search(queries: Path, qrels: Path, heads: str | None, output: Output) -> Non
     with run.progress() as progress:
         result = engine.evaluate_search(*judged, heads=heads, progress=progress)
     run.notes(result.notes)
-    caption = f"{result.facts['queries']:,} judged queries"
+    n_queries = result.facts["queries"]
+    caption = f"{n_queries:,} judged {'query' if n_queries == 1 else 'queries'}"
     output.write_one(result.to_dict(), result.to_records(), lambda: _search_table(result, caption))
 
 
@@ -151,11 +153,12 @@ def _recommend_tables(result: Evaluation) -> str:
     """Return tables with a row for each system, and sentences about them."""
     names = list(result.metrics)
     facts = result.facts
-    is_sample = facts["users"] < facts["eligible_users"]
-    of_all = f" of {facts['eligible_users']:,}" if is_sample else ""
+    users = quantity(facts["users"], "user")
+    if facts["users"] < facts["eligible_users"]:
+        users = f"{facts['users']:,} of {quantity(facts['eligible_users'], 'user')}"
     sentences = [
-        f"{result.protocol}, k = {facts['k']}: {facts['users']:,}{of_all} users evaluated; "
-        f"{facts['train']:,} interactions to learn from, {facts['test']:,} held out",
+        f"{result.protocol}, k = {facts['k']}: {users} evaluated; "
+        f"{quantity(facts['train'], 'interaction')} to learn from, {facts['test']:,} held out",
         "* best; ± half of the 95% interval, bootstrapped over users",
         result.verdict(names[0]),
         result.advice(names[0]),

@@ -23,6 +23,7 @@ from qkvsearch.cli.render import (
     terminal_width,
     to_table,
 )
+from qkvsearch.errors import quantity
 from qkvsearch.search.options import OPTIONS
 from qkvsearch.terminal import printable
 
@@ -192,8 +193,9 @@ def ranking_table(rows: list[dict[str, Any]], ranking: Ranking, full: bool = Fal
         notes += [row["snippet"]] if row.get("snippet") else []
         notes += _matches_in_other_columns(row)
         below.append((notes, _reasons(row, full)))
+    candidates = quantity(ranking.n_candidates, "item")
     softmax = f"softmax(score / {ranking.temperature:.3g})"
-    caption = f"weight = {softmax} over {ranking.n_candidates:,} items" if has_weights else ""
+    caption = f"weight = {softmax} over {candidates}" if has_weights else ""
     return _with_lines(columns, cells, below, caption)
 
 

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from qkvsearch.collaborative.preferences import COLLABORATIVE
 from qkvsearch.engine.export_embeddings import dense_head
-from qkvsearch.errors import DamagedError, QkvError
+from qkvsearch.errors import DamagedError, QkvError, quantity
 from qkvsearch.index.stored_models import StoredModels
 from qkvsearch.recommend.recommend import Recommender
 from qkvsearch.retrieval import DenseKeys, Ranking
@@ -89,7 +89,7 @@ class ItemMap:
 
     def __repr__(self) -> str:
         kept = f"{self.neighbours_kept:.0%} of neighbours kept"
-        return f"<ItemMap by {self.head}: {len(self.items):,} items, {kept}>"
+        return f"<ItemMap by {self.head}: {quantity(len(self.items), 'item')}, {kept}>"
 
     def project(self, vectors: np.ndarray) -> np.ndarray:
         """Return positions, float32 (n, 2), for vectors (n, d) of the head's space, such as those

@@ -15,7 +15,7 @@ from qkvsearch._utils.threads import one_blas_thread
 from qkvsearch.attention.masks import hide
 from qkvsearch.attention.weights import softmax
 from qkvsearch.data.ids import Id
-from qkvsearch.errors import QkvError
+from qkvsearch.errors import QkvError, quantity
 from qkvsearch.retrieval.fusion import Scores
 from qkvsearch.retrieval.reasons import Reason, Reasoning, WordReasons, adding_up, signed
 from qkvsearch.retrieval.score_components import Components, ScoreComponent
@@ -263,7 +263,8 @@ def as_html(ranking: Ranking) -> str:
 
 
 def _counted(ranking: Ranking) -> str:
-    return f"Ranking: {len(ranking):,} hits of {ranking.n_candidates:,} candidates"
+    candidates = quantity(ranking.n_candidates, "candidate")
+    return f"Ranking: {quantity(len(ranking), 'hit')} of {candidates}"
 
 
 def _named(hit: Hit) -> str:
