@@ -168,9 +168,17 @@ def test_where_the_window_is_narrow_only_the_title_gives_way(monkeypatch, search
         "   learning\n"
         "2  Shallow   weak    -0.490  v3\n"
     )
-    monkeypatch.setenv("COLUMNS", "12")
-    cells = to_table([("a", "left"), ("b", "wrap")], [["one two", "three four"]])
-    assert cells.startswith("a        b\none two  ")
+
+
+def test_where_the_window_is_too_narrow_for_words_every_cell_has_a_line(monkeypatch):
+    columns = [("name", "left"), ("about", "wrap"), ("n", "right")]
+    rows = [["one two", "three four", 7], ["five", "", 8]]
+    monkeypatch.setenv("COLUMNS", "17")
+    assert to_table(columns, rows).startswith("name     about  n\none two  three")
+    monkeypatch.setenv("COLUMNS", "16")
+    assert to_table(columns, rows, "2 rows") == (
+        "name: one two\n  about: three\n    four\n  n: 7\nname: five\n  n: 8\n2 rows\n"
+    )
 
 
 def test_a_file_holds_no_colour_even_from_a_terminal(monkeypatch, tmp_path, searched):

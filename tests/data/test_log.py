@@ -50,7 +50,7 @@ def test_a_refund_without_a_purchase_is_counted_and_said():
     log, _, report = read([("a", "x", "-1"), ("a", "y", "2")])
     assert log.weights.tolist() == [0, 2]
     assert "1 refund exceeds the purchases before it" in str(report)
-    assert "1 pairs are fully refunded" in str(report)
+    assert "1 pair is fully refunded" in str(report)
 
 
 def test_a_weight_that_is_no_number_is_skipped_and_an_empty_one_is_the_usual_one():
@@ -129,7 +129,7 @@ def test_ids_that_differ_in_case_alone_are_said():
     log, _, report = read(rows)
     assert (len(log.user_ids), len(log.item_ids)) == (4, 3)
     assert "ids differ in case alone: 2 users would join others" in str(report)
-    assert "K1 and k1 differ in case alone: 1 items would join others" in str(report)
+    assert "K1 and k1 differ in case alone: 1 item would join others" in str(report)
 
 
 def test_folded_ids_are_one_in_the_most_common_spelling():
