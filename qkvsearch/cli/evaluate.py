@@ -15,7 +15,7 @@ from qkvsearch.cli.context import (
     wait_option,
 )
 from qkvsearch.cli.hits import question_option
-from qkvsearch.cli.render import Output, output_options, to_table
+from qkvsearch.cli.render import Output, output_options, terminal_width, to_table
 from qkvsearch.errors import quantity
 
 if TYPE_CHECKING:
@@ -168,7 +168,12 @@ def _recommend_tables(result: Evaluation) -> str:
         _system_table(result, names[start : start + MAX_COLUMNS])
         for start in range(0, len(names), MAX_COLUMNS)
     ]
-    return "\n".join([*tables, *(fill(line, TEXT_WIDTH) for line in sentences if line)])
+    return "\n".join([*tables, *(_filled(sentence) for sentence in sentences if sentence)])
+
+
+def _filled(sentence: str) -> str:
+    """Wrap a sentence in lines that people can read and the window has room for."""
+    return fill(sentence, min(TEXT_WIDTH, terminal_width()))
 
 
 def _system_table(result: Evaluation, names: list[str]) -> str:
@@ -274,5 +279,5 @@ def _conclusion(result: Tuning) -> str:
     if not result.settings:
         return f"{comparison}.\nNow in use: the default settings"
     back = "Back to the default ones: qkvsearch tune --reset"
-    in_use = fill(f"Now in use: {_settings_text(result.settings)}", TEXT_WIDTH)
+    in_use = _filled(f"Now in use: {_settings_text(result.settings)}")
     return f"{comparison}.\n{in_use}\n{back}"

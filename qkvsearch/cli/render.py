@@ -350,7 +350,8 @@ def as_rich_table(
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, header_style="bold", show_header=has_header)
-    least = least_widths(columns, rows)
+    if widths is None:
+        widths = _fitting_widths(columns, rows)
     for i, (name, layout) in enumerate(columns):
         table.add_column(
             Text(printable(name)),
@@ -358,14 +359,31 @@ def as_rich_table(
             no_wrap=layout != "wrap",
             overflow="fold" if layout == "wrap" else "ellipsis",
             width=None if widths is None else widths[i],
-            # Rich would make the widest column so narrow that its words break.
-            min_width=least[i] if widths is None and layout == "wrap" else None,
         )
     for row in rows:
         table.add_row(
             *(cell if isinstance(cell, Text) else Text(printable(str(cell))) for cell in row)
         )
     return table
+
+
+def _fitting_widths(
+    columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[Any]]
+) -> list[int] | None:
+    """Return the widths of columns that fit into the window; None where they cannot.
+
+    Rich would make the widest column so narrow that its words break, although others have room.
+    """
+    widths = []
+    for i, (name, _) in enumerate(columns):
+        cells = [printable(name), *(printable(str(row[i])) for row in rows)]
+        lines = [line for cell in cells for line in cell.split("\n")]
+        widths.append(max(map(cell_width, lines)))
+    flexible = [i for i, (_, layout) in enumerate(columns) if layout == "wrap"]
+    room = terminal_width() - GAP * (len(columns) - 1)
+    narrow(widths, flexible, room, least_widths(columns, rows))
+    narrow(widths, flexible, room)
+    return widths if sum(widths) <= room else None
 
 
 def rendered(parts: Iterable[RenderableType]) -> str:
@@ -460,19 +478,25 @@ def listing_table(listing: Listing, kind: str, names: Sequence[str]) -> str:
     return "\n".join([click.style(heading, bold=True), *rows, caption]) + "\n"
 
 
-def narrow(widths: list[int], flexible: list[int], room: int) -> None:
+def narrow(
+    widths: list[int], flexible: list[int], room: int, least: Sequence[int] | None = None
+) -> None:
     """Reduce the widest of the flexible columns, in place, until all columns fit.
+
+    least: how narrow each column may become, by default `MIN_CELL`.
 
     >>> widths = [6, 40, 30]
     >>> narrow(widths, [1, 2], 40)
     >>> widths
     [6, 17, 17]
     """
-    while sum(widths) > room and flexible:
-        widest = max(flexible, key=lambda i: widths[i])
-        if widths[widest] <= MIN_CELL:
+    if least is None:
+        least = [MIN_CELL] * len(widths)
+    while sum(widths) > room:
+        reducible = [i for i in flexible if widths[i] > least[i]]
+        if not reducible:
             return
-        widths[widest] -= 1
+        widths[max(reducible, key=lambda i: widths[i])] -= 1
 
 
 def _range_text(listing: Listing, kind: str) -> str:

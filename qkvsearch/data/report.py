@@ -141,8 +141,8 @@ class ReadReport:
         for each in (not self.intended and self.files) or [self]:
             if each.skipped.total() - each.intended > MAX_SKIPPED * each.read:
                 self.warnings.append(
-                    f"{each.file}: {each.skipped.total():,} of {quantity(each.read, 'row')} "
-                    f"{'was' if each.skipped.total() == 1 else 'were'} skipped: {each._reasons()}"
+                    f"{each.file}: {each.skipped.total():,} of {quantity(each.read, 'row')} were "
+                    f"skipped: {each._reasons()}"
                 )
         if strict and self.warnings:
             raise DataError(f"{'; '.join(self.warnings)} (an error, since `strict` is set)")
