@@ -234,7 +234,7 @@ def _indented(lines: Sequence[Sequence[str]]) -> RenderableType:
     grid = Table.grid(padding=(0, 1))
     grid.add_column(width=INDENT)
     if len(lines[0]) > 1:
-        grid.add_column(justify="right", no_wrap=True)
+        grid.add_column(no_wrap=True)
     for line in lines:
         grid.add_row("", *(Text(printable(text), style="dim") for text in line))
     return grid
@@ -263,8 +263,8 @@ def _matches_in_other_columns(row: dict[str, Any]) -> list[str]:
 
 
 def _reasons(row: dict[str, Any], full: bool) -> list[tuple[str, str]]:
-    """Return what a score is made of, in plain words or with `full` part by part, and the score as
-    the last line. The numbers add up to it as they are shown.
+    """Return what a score is made of, in plain words or with `full` part by part, and their
+    sum, the score, as the last line. The numbers add up to it as they are shown.
     """
     from qkvsearch.retrieval.reasons import adding_up, signed
 
@@ -279,7 +279,7 @@ def _reasons(row: dict[str, Any], full: bool) -> list[tuple[str, str]]:
     texts = [text for text, _ in addends]
     values = adding_up([value for _, value in addends], row["score"], DECIMALS)
     lines = [(signed(value, DECIMALS), text) for value, text in zip(values, texts, strict=True)]
-    return [*lines, (f"={row['score']:.{DECIMALS}f}", "score")]
+    return [*lines, (f"={row['score']:.{DECIMALS}f}", "")]
 
 
 def _item_text(entry: dict[str, Any]) -> str:

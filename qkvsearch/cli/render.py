@@ -374,13 +374,13 @@ def _fitting_widths(
 
     Rich would make the widest column so narrow that its words break, although others have room.
     """
+    room = terminal_width() - GAP * (len(columns) - 1)
     widths = []
     for i, (name, _) in enumerate(columns):
         cells = [printable(name), *(printable(str(row[i])) for row in rows)]
         lines = [line for cell in cells for line in cell.split("\n")]
-        widths.append(max(map(cell_width, lines)))
+        widths.append(min(max(map(cell_width, lines)), max(room, 1)))
     flexible = [i for i, (_, layout) in enumerate(columns) if layout == "wrap"]
-    room = terminal_width() - GAP * (len(columns) - 1)
     narrow(widths, flexible, room, least_widths(columns, rows))
     narrow(widths, flexible, room)
     return widths if sum(widths) <= room else None

@@ -71,11 +71,11 @@ def test_a_search_and_its_reasons(searched):
         "    -0.750 sea, seal: same word\n"
         "    +0.063 red: same word\n"
         "    -0.469 average item (subtracted)\n"
-        "    =0.719 score\n"
+        "    =0.719\n"
         "2  Shallow        weak    -0.490  v3\n"
-        "     +0.500 deep: same word\n"
-        "     -0.990 average item (subtracted)\n"
-        "    =-0.490 score\n"
+        "    +0.500  deep: same word\n"
+        "    -0.990  average item (subtracted)\n"
+        "    =-0.490\n"
     )
 
 
@@ -91,7 +91,7 @@ def test_a_search_and_every_part_of_it(searched):
         "    +0.125 meaning: deep ~ lake",
         "    +0.063 lexical: red",
         "    +0.031 lexical: average item (subtracted)",
-        "    =0.719 score",
+        "    =0.719",
     ]
 
 
@@ -128,7 +128,7 @@ def test_recommendations_with_ratings_a_history_and_what_is_new():
         "    -0.250 by damping\n"
         "    +0.125 together with Casablanca\n"
         "    +0.063 together with Dune\n"
-        "    =0.688 score\n"
+        "    =0.688\n"
         "2  Ran    0.500     3.0  7\n"
         "    new: no interactions yet\n"
     )
