@@ -113,6 +113,22 @@ def quantity(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+class Count(int):
+    """A number in a sentence, and the form of the words that go with it.
+
+    >>> "{n} {n:row is|rows are} empty".format(n=Count(1))
+    '1 row is empty'
+    >>> "{n} {n:row is|rows are} empty".format(n=Count(1200))
+    '1,200 rows are empty'
+    """
+
+    def __format__(self, form: str) -> str:
+        if not form:
+            return f"{int(self):,}"
+        one, several = form.split("|")
+        return one if self == 1 else several
+
+
 def listed_names(names: Sequence[str], max_names: int = 20, max_length: int = 40) -> str:
     """List names for a message: not too many, and none too long.
 

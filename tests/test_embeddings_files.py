@@ -128,7 +128,7 @@ def test_users_are_solved_as_they_are_asked(shop, small_blocks, tmp_path, form):
         history = shop.current_build.histories.of(user).liked
         solved = shop.models.implicit.fold_in(history.positions, history.confidences)
         np.testing.assert_allclose(vector, solved, atol=1e-5)
-    assert done.notes == ["1 of 7 users have only zeros: nothing is known about them."]
+    assert done.notes == ["1 of 7 users has only zeros: nothing is known about it."]
 
 
 @pytest.mark.parametrize("form", READERS)

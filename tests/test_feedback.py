@@ -209,7 +209,7 @@ def test_folding_outlives_every_change(folded):
 def test_without_folding_the_report_says_how_many_would_join(tmp_path):
     log = pd.DataFrame({"user": ["USER@X", "user@x", "b"], "item": [1, 2, 1]})
     lines = built(tmp_path, log).info()["rows"]
-    assert any("ids differ in case alone: 1 users" in line for line in lines)
+    assert any("ids differ in case alone: 1 user" in line for line in lines)
 
 
 def test_a_recorded_007_is_not_the_item_7_of_a_later_build(tmp_path):

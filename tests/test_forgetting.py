@@ -69,7 +69,7 @@ def test_no_part_of_a_long_id_stays_in_the_facts(tmp_path):
     user = "secretperson" * 20
     people = pd.concat([log_of(user), log_of(user.upper(), "zoe")])
     engine = build(tmp_path, items=ITEMS, interactions=people, encoder="corpus")
-    assert any("ids differ in case alone: 1 users" in line for line in engine.info()["rows"])
+    assert any("ids differ in case alone: 1 user" in line for line in engine.info()["rows"])
     engine.forget(user)
     engine.forget(user.upper())
     assert having(tmp_path, "secretperson") == []

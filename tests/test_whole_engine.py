@@ -74,8 +74,8 @@ def test_a_search_is_judged_from_files_and_from_dictionaries(shop, tmp_path):
     assert list(found.baselines) == ["lexical"]
     assert found.metrics["mrr@10"] == 1
     assert list(found.notes) == [
-        "1 queries without judgements left out: q3",
-        "1 items not in catalog count as missed: nowhere",
+        "1 query without judgements left out: q3",
+        "1 item not in catalog counts as missed: nowhere",
     ]
     assert "notes" not in found.to_dict()
     assert seen[-1] == ("asking lexical", 2, 2)

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from qkvsearch import __version__
-from qkvsearch.cli.context import TYPED, CommandContext, spelled
+from qkvsearch.cli.context import TYPED, CommandContext, fitting, spelled
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.terminal import in_one_line, printable
 
@@ -143,7 +143,7 @@ def _show(error: click.ClickException) -> None:
     """Show an error as Click does, with control characters escaped."""
     text = io.StringIO()
     error.show(text)
-    click.echo(printable(text.getvalue()), nl=False, err=True)
+    click.echo(fitting(printable(text.getvalue())), nl=False, err=True)
     if isinstance(error, click.NoSuchOption) and error.option_name in BEFORE_THE_COMMAND:
         click.echo(f"It comes before the command: qkvsearch {error.option_name} …", err=True)
 

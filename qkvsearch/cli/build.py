@@ -194,7 +194,7 @@ def _build(
         run.notes(report.lines())
     of_items = [column.to_record() for column in dataset.catalog.columns]
     of_log = [column.to_record() for column in dataset.log_columns()]
-    run.message(columns_text(of_items, of_log, run.verbose).rstrip())
+    run.message_table(columns_text(of_items, of_log, run.verbose).rstrip())
     size = quantity(len(dataset.catalog), "item")
     if (log := dataset.interactions) is not None:
         size += f", {quantity(log.n_users, 'user')}, {quantity(len(log), 'interaction')}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+import os
 import re
 import shutil
 import sys
@@ -88,9 +89,17 @@ class CommandContext:
     verbose: bool
 
     def message(self, text: str) -> None:
-        """Print a line to stderr, unless --quiet."""
+        """Print a line to stderr, unless --quiet; on a terminal in several lines if it is long."""
+        self.message_table(fitting(printable(text)))
+
+    def message_table(self, table: str) -> None:
+        """Print a table to stderr, unless --quiet.
+
+        A table may be styled, and its cells are escaped. To escape it once more would show the
+        styles as letters.
+        """
         if not self.quiet:
-            click.echo(printable(text), err=True)
+            click.echo(table, err=True)
 
     def notes(self, notes: Iterable[str]) -> None:
         """Print the notes of an answer, one per line."""
@@ -237,6 +246,33 @@ def _without_garbage_collection() -> Iterator[None]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+def fitting(text: str) -> str:
+    """Return a text for stderr: on a terminal its long lines are broken between words."""
+    if not sys.stderr.isatty():
+        return text
+    width = _width_of_stderr()
+    # A character takes two columns at most. Most lines are short, and Rich is a slow import.
+    if all(2 * len(line) <= width for line in text.split("\n")):
+        return text
+    from rich.text import Text
+
+    from qkvsearch.cli.lesson.wrapping import wrapped
+
+    lines = [wrapped(Text(line), width, indent=2).plain for line in text.split("\n")]
+    return "\n".join(lines)
+
+
+def _width_of_stderr() -> int:
+    """Return the columns of the terminal that stderr is; results may go elsewhere."""
+    chosen = os.environ.get("COLUMNS", "")
+    if chosen.isdecimal() and int(chosen) > 0:
+        return int(chosen)
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns or 80
+    except (OSError, ValueError):
+        return 80
 
 
 def spelled(message: str, context: click.Context, command: click.Command | None) -> str:

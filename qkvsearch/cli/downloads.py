@@ -9,7 +9,7 @@ import click
 
 from qkvsearch.cli.context import command, settings
 from qkvsearch.cli.render import Output, output_options, to_table, write_data
-from qkvsearch.errors import QkvError, install, suggest
+from qkvsearch.errors import QkvError, install, quantity, suggest
 
 DATA_FIELDS = ("name", "about", "megabytes", "terms", "address", "md5")
 MODEL_FIELDS = ("name", "about", "megabytes", "licence", "installed", "path", "origin")
@@ -179,7 +179,7 @@ def model_cache(clear: bool) -> None:
     if clear:
         encoding_cache.clear()
     n_texts, n_bytes = encoding_cache.size()
-    write_data(f"{encoding_cache.path()}: {n_texts:,} texts, {n_bytes / 1e6:.0f} MB\n")
+    write_data(f"{encoding_cache.path()}: {quantity(n_texts, 'text')}, {n_bytes / 1e6:.0f} MB\n")
 
 
 @command(short_help="Show what is installed, and which command adds the rest.")

@@ -250,5 +250,5 @@ def embeddings(path: Path, of: str, head_name: str | None) -> None:
     run.notes(done.notes)
     run.message(
         f"{path}: {done.head} embeddings of {quantity(done.rows, of.removesuffix('s'))}, "
-        f"{done.components:,} components each."
+        f"{quantity(done.components, 'component')} each."
     )

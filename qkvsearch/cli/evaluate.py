@@ -15,7 +15,8 @@ from qkvsearch.cli.context import (
     wait_option,
 )
 from qkvsearch.cli.hits import question_option
-from qkvsearch.cli.render import Output, output_options, to_table
+from qkvsearch.cli.render import Output, output_options, terminal_width, to_table
+from qkvsearch.errors import quantity
 
 if TYPE_CHECKING:
     from qkvsearch.evaluation.results import Evaluation
@@ -91,7 +92,8 @@ def search(queries: Path, qrels: Path, heads: str | None, output: Output) -> Non
     with run.progress() as progress:
         result = engine.evaluate_search(*judged, heads=heads, progress=progress)
     run.notes(result.notes)
-    caption = f"{result.facts['queries']:,} judged queries"
+    n_queries = result.facts["queries"]
+    caption = f"{n_queries:,} judged {'query' if n_queries == 1 else 'queries'}"
     output.write_one(result.to_dict(), result.to_records(), lambda: _search_table(result, caption))
 
 
@@ -151,11 +153,12 @@ def _recommend_tables(result: Evaluation) -> str:
     """Return tables with a row for each system, and sentences about them."""
     names = list(result.metrics)
     facts = result.facts
-    is_sample = facts["users"] < facts["eligible_users"]
-    of_all = f" of {facts['eligible_users']:,}" if is_sample else ""
+    users = quantity(facts["users"], "user")
+    if facts["users"] < facts["eligible_users"]:
+        users = f"{facts['users']:,} of {quantity(facts['eligible_users'], 'user')}"
     sentences = [
-        f"{result.protocol}, k = {facts['k']}: {facts['users']:,}{of_all} users evaluated; "
-        f"{facts['train']:,} interactions to learn from, {facts['test']:,} held out",
+        f"{result.protocol}, k = {facts['k']}: {users} evaluated; "
+        f"{quantity(facts['train'], 'interaction')} to learn from, {facts['test']:,} held out",
         "* best; ± half of the 95% interval, bootstrapped over users",
         result.verdict(names[0]),
         result.advice(names[0]),
@@ -165,7 +168,12 @@ def _recommend_tables(result: Evaluation) -> str:
         _system_table(result, names[start : start + MAX_COLUMNS])
         for start in range(0, len(names), MAX_COLUMNS)
     ]
-    return "\n".join([*tables, *(fill(line, TEXT_WIDTH) for line in sentences if line)])
+    return "\n".join([*tables, *(_filled(sentence) for sentence in sentences if sentence)])
+
+
+def _filled(sentence: str) -> str:
+    """Wrap a sentence in lines that people can read and the window has room for."""
+    return fill(sentence, min(TEXT_WIDTH, terminal_width()))
 
 
 def _system_table(result: Evaluation, names: list[str]) -> str:
@@ -271,5 +279,5 @@ def _conclusion(result: Tuning) -> str:
     if not result.settings:
         return f"{comparison}.\nNow in use: the default settings"
     back = "Back to the default ones: qkvsearch tune --reset"
-    in_use = fill(f"Now in use: {_settings_text(result.settings)}", TEXT_WIDTH)
+    in_use = _filled(f"Now in use: {_settings_text(result.settings)}")
     return f"{comparison}.\n{in_use}\n{back}"

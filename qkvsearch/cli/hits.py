@@ -23,14 +23,19 @@ from qkvsearch.cli.render import (
     terminal_width,
     to_table,
 )
+from qkvsearch.errors import quantity
 from qkvsearch.search.options import OPTIONS
 from qkvsearch.terminal import printable
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from qkvsearch.retrieval import Ranking
 
 # Characters that the table shows of each cell of the catalog.
 MAX_FIELD = 24
+# The decimals of a score and of its reasons.
+DECIMALS = 3
 # Indentation of the lines below a hit.
 INDENT = 3
 OPTION = "--explain"
@@ -180,7 +185,7 @@ def ranking_table(rows: list[dict[str, Any]], ranking: Ranking, full: bool = Fal
             _marked(" ".join(row["title"].split()), row.get("matches", {}).get("title", [])),
         ]
         line += [row["match"]] if is_graded else []
-        line += [f"{row['score']:.3f}"] + [f"{row['weight']:.1%}"] * has_weights
+        line += [f"{row['score']:.{DECIMALS}f}"] + [f"{row['weight']:.1%}"] * has_weights
         line += [f"{row['predicted_rating']:.1f}"] if is_rated else []
         line += [cell_text(row[name], MAX_FIELD) for name in fields]
         cells.append([*line, row["id"]])
@@ -188,8 +193,9 @@ def ranking_table(rows: list[dict[str, Any]], ranking: Ranking, full: bool = Fal
         notes += [row["snippet"]] if row.get("snippet") else []
         notes += _matches_in_other_columns(row)
         below.append((notes, _reasons(row, full)))
+    candidates = quantity(ranking.n_candidates, "item")
     softmax = f"softmax(score / {ranking.temperature:.3g})"
-    caption = f"weight = {softmax} over {ranking.n_candidates:,} items" if has_weights else ""
+    caption = f"weight = {softmax} over {candidates}" if has_weights else ""
     return _with_lines(columns, cells, below, caption)
 
 
@@ -203,8 +209,6 @@ def _with_lines(
     if not any(notes or reasons for notes, reasons in below):
         return to_table(columns, rows, caption)
     from rich.cells import cell_len
-    from rich.table import Table
-    from rich.text import Text
 
     texts = [
         [name for name, _ in columns],
@@ -217,12 +221,23 @@ def _with_lines(
     for i, (row, (notes, reasons)) in enumerate(zip(rows, below, strict=True)):
         blocks.append(as_rich_table(columns, [row], has_header=i == 0, widths=widths))
         for lines in ([[note] for note in notes], reasons):
-            grid = Table.grid(padding=(0, 1))
-            grid.add_column(width=INDENT)
-            for line in lines:
-                grid.add_row("", *(Text(printable(text), style="dim") for text in line))
-            blocks += [grid] if lines else []
+            if lines:
+                blocks.append(_indented(lines))
     return rendered([*blocks, *captioned(caption)])
+
+
+def _indented(lines: Sequence[Sequence[str]]) -> RenderableType:
+    """Return lines below a hit: one text each, or a number and a text."""
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(width=INDENT)
+    if len(lines[0]) > 1:
+        grid.add_column(no_wrap=True)
+    for line in lines:
+        grid.add_row("", *(Text(printable(text), style="dim") for text in line))
+    return grid
 
 
 def _marked(title: str, words: list[str]) -> Any:
@@ -248,19 +263,23 @@ def _matches_in_other_columns(row: dict[str, Any]) -> list[str]:
 
 
 def _reasons(row: dict[str, Any], full: bool) -> list[tuple[str, str]]:
-    """Return what a score is made of in plain words, or with `full` all parts, which add up to it:
-    without `full` there is no line of the average item, the same for all hits.
+    """Return what a score is made of, in plain words or with `full` part by part, and their
+    sum, the score, as the last line. The numbers add up to it as they are shown.
     """
-    from qkvsearch.retrieval.reasons import AVERAGE_ITEM
+    from qkvsearch.retrieval.reasons import adding_up, signed
 
     if full and row.get("because"):
         addends = [(_item_text(entry), entry["contribution"]) for entry in row["because"]]
     elif full and "parts" in row:
         addends = [(_component_text(entry), entry["value"]) for entry in row["parts"]]
     else:
-        reasons = [(reason["text"], reason["value"]) for reason in row.get("reasons", ())]
-        addends = [reason for reason in reasons if reason[0] != AVERAGE_ITEM]
-    return [(f"{value:+.3f}", text) for text, value in addends]
+        addends = [(reason["text"], reason["value"]) for reason in row.get("reasons", ())]
+    if not addends:
+        return []
+    texts = [text for text, _ in addends]
+    values = adding_up([value for _, value in addends], row["score"], DECIMALS)
+    lines = [(signed(value, DECIMALS), text) for value, text in zip(values, texts, strict=True)]
+    return [*lines, (f"={row['score']:.{DECIMALS}f}", "")]
 
 
 def _item_text(entry: dict[str, Any]) -> str:

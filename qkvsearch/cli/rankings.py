@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from textwrap import fill
@@ -32,6 +33,7 @@ from qkvsearch.cli.hits import (
 from qkvsearch.cli.render import Output, terminal_width
 from qkvsearch.errors import quantity
 from qkvsearch.search.options import OPTIONS, parse_ratings
+from qkvsearch.terminal import in_one_line
 
 if TYPE_CHECKING:
     from qkvsearch.engine import Engine
@@ -148,14 +150,20 @@ def _tables(answers: list[Answer], full: bool, is_batch: bool) -> str:
     """Return a table for each answer, with its facets below."""
     tables = []
     for id_, rows, ranking in answers:
-        heading = click.style(f"{id_}: {ranking.query}", bold=True) + "\n" if is_batch else ""
-        counts = [
-            f"{name}: {', '.join(f'{value} {n:,}' for value, n in values.items()) or 'nothing'}"
-            for name, values in ranking.facets.items()
-        ]
+        heading = ""
+        if is_batch:
+            # Escaped before it is styled: what comes after the styles would escape them as well.
+            heading = click.style(in_one_line(f"{id_}: {ranking.query}"), bold=True) + "\n"
+        counts = [_facet_line(name, values) for name, values in ranking.facets.items()]
         lines = [fill(line, terminal_width(), subsequent_indent="  ") for line in counts]
         tables.append("\n".join([heading + ranking_table(rows, ranking, full), *lines]))
     return "\n".join(tables)
+
+
+def _facet_line(column: str, counts: Mapping[str, int]) -> str:
+    """Return the values of a column with their numbers of items, in one line."""
+    values = ", ".join(f"{value} {n:,}" for value, n in counts.items())
+    return in_one_line(f"{column}: {values or 'nothing'}")
 
 
 def _rated(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> dict[str, float]:

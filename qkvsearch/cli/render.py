@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import wraps
@@ -44,6 +45,8 @@ UNESCAPED = ("csv", "markdown")
 GAP = 2
 # Characters of a cell that a table shows, at most and at least; other formats have all of it.
 MAX_CELL, MIN_CELL = 40, 4
+# A longer word, such as a path, may be broken to fit into its column.
+MAX_WORD = 20
 
 
 def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -209,14 +212,57 @@ def to_table(
 ) -> str:
     """Return a table as wide as the terminal at most. columns: headings with "left", "right" or
     "wrap"; only "wrap" columns become narrower in a narrow window.
+
+    Where the window is too narrow for the longest words of the columns, every row is a list with a
+    line for each cell.
     """
     has_header = any(name for name, _ in columns)
+    room = terminal_width() - GAP * (len(columns) - 1)
+    if has_header and sum(least_widths(columns, rows)) > room:
+        return _as_lists(columns, rows, caption)
     if not sys.stdout.isatty():
         plain = _plain_table(columns, rows, caption, has_header)
         if plain is not None:
             return plain
     table = as_rich_table(columns, rows, has_header)
     return rendered([table, *captioned(caption)])
+
+
+def least_widths(columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[Any]]) -> list[int]:
+    """Return how narrow each column may become: as its longest word for "wrap", else not at all."""
+    widths = []
+    for i, (name, layout) in enumerate(columns):
+        cells = [printable(name), *(printable(str(row[i])) for row in rows)]
+        if layout == "wrap":
+            words = [word for cell in cells for word in cell.split()]
+            longest = max(map(cell_width, words), default=0)
+            widths.append(min(longest, MAX_WORD))
+        else:
+            widths.append(max(map(cell_width, cells)))
+    return widths
+
+
+def _as_lists(
+    columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[Any]], caption: str
+) -> str:
+    """Return a line for each cell that is not empty, below the first cell of its row."""
+    from rich.text import Text
+
+    from qkvsearch.cli.lesson.wrapping import wrapped
+
+    lines = []
+    for row in rows:
+        for i, ((name, _), cell) in enumerate(zip(columns, row, strict=True)):
+            text = printable(" ".join(str(cell).split()))
+            if not text:
+                continue
+            heading = f"{printable(name)}: " if name else ""
+            indent = "" if i == 0 else "  "
+            line = Text(f"{indent}{heading}{text}", style="bold" if i == 0 else "")
+            lines.append(wrapped(line, terminal_width(), indent=4))
+    if caption:
+        lines.append(wrapped(Text(printable(caption), style="dim"), terminal_width()))
+    return rendered(lines)
 
 
 def _plain_table(
@@ -304,6 +350,8 @@ def as_rich_table(
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, header_style="bold", show_header=has_header)
+    if widths is None:
+        widths = _fitting_widths(columns, rows)
     for i, (name, layout) in enumerate(columns):
         table.add_column(
             Text(printable(name)),
@@ -319,6 +367,25 @@ def as_rich_table(
     return table
 
 
+def _fitting_widths(
+    columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[Any]]
+) -> list[int] | None:
+    """Return the widths of columns that fit into the window; None where they cannot.
+
+    Rich would make the widest column so narrow that its words break, although others have room.
+    """
+    room = terminal_width() - GAP * (len(columns) - 1)
+    widths = []
+    for i, (name, _) in enumerate(columns):
+        cells = [printable(name), *(printable(str(row[i])) for row in rows)]
+        lines = [line for cell in cells for line in cell.split("\n")]
+        widths.append(min(max(map(cell_width, lines)), max(room, 1)))
+    flexible = [i for i, (_, layout) in enumerate(columns) if layout == "wrap"]
+    narrow(widths, flexible, room, least_widths(columns, rows))
+    narrow(widths, flexible, room)
+    return widths if sum(widths) <= room else None
+
+
 def rendered(parts: Iterable[RenderableType]) -> str:
     """Render objects of Rich as text, in colour if stdout is a terminal with colours."""
     from rich.console import Console
@@ -329,7 +396,12 @@ def rendered(parts: Iterable[RenderableType]) -> str:
     )
     for part in parts:
         console.print(part)
-    return "".join(f"{line.rstrip()}\n" for line in text.getvalue().splitlines())
+    return "".join(f"{_without_padding(line)}\n" for line in text.getvalue().splitlines())
+
+
+def _without_padding(line: str) -> str:
+    """Return a line without the spaces at its end, styled or not."""
+    return re.sub(r"[ ]+((?:\x1b\[[\d;]*m)*)$", r"\1", line)
 
 
 def abreast(widths: Sequence[int], room: int) -> Iterator[slice]:
@@ -388,7 +460,11 @@ def listing_table(listing: Listing, kind: str, names: Sequence[str]) -> str:
     ]
     widths = [max(map(cell_len, cells)) for cells in zip(*lines, strict=True)]
     flexible = [i for i, layout_ in enumerate(layouts) if layout_ == "wrap"]
-    narrow(widths, flexible, terminal_width() - GAP * (len(names) - 1))
+    room = terminal_width() - GAP * (len(names) - 1)
+    narrow(widths, flexible, room)
+    if sum(widths) > room:
+        columns = list(zip(names, layouts, strict=True))
+        return _as_lists(columns, lines[1:], _range_text(listing, kind))
 
     def cell(text: str, i: int) -> str:
         if cell_len(text) > widths[i]:
@@ -402,19 +478,25 @@ def listing_table(listing: Listing, kind: str, names: Sequence[str]) -> str:
     return "\n".join([click.style(heading, bold=True), *rows, caption]) + "\n"
 
 
-def narrow(widths: list[int], flexible: list[int], room: int) -> None:
+def narrow(
+    widths: list[int], flexible: list[int], room: int, least: Sequence[int] | None = None
+) -> None:
     """Reduce the widest of the flexible columns, in place, until all columns fit.
+
+    least: how narrow each column may become, by default `MIN_CELL`.
 
     >>> widths = [6, 40, 30]
     >>> narrow(widths, [1, 2], 40)
     >>> widths
     [6, 17, 17]
     """
-    while sum(widths) > room and flexible:
-        widest = max(flexible, key=lambda i: widths[i])
-        if widths[widest] <= MIN_CELL:
+    if least is None:
+        least = [MIN_CELL] * len(widths)
+    while sum(widths) > room:
+        reducible = [i for i in flexible if widths[i] > least[i]]
+        if not reducible:
             return
-        widths[widest] -= 1
+        widths[max(reducible, key=lambda i: widths[i])] -= 1
 
 
 def _range_text(listing: Listing, kind: str) -> str:

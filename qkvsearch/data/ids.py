@@ -11,7 +11,7 @@ import numpy as np
 
 from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.limits import ID
-from qkvsearch.errors import DataError, UnknownIdError, suggest
+from qkvsearch.errors import DataError, UnknownIdError, quantity, suggest
 from qkvsearch.terminal import shorten
 
 Id = int | str
@@ -120,7 +120,8 @@ def case_note(texts: Iterable[str], kind: str) -> str:
     if not pairs:
         return ""
     names = "ids" if kind == "users" else " and ".join(map(shorten, pairs[0]))
-    return f"{names} differ in case alone: {len(pairs):,} {kind} would join others with `fold_ids`"
+    joining = quantity(len(pairs), kind.removesuffix("s"))
+    return f"{names} differ in case alone: {joining} would join others with `fold_ids`"
 
 
 def are_integers(texts: Iterable[str]) -> bool:

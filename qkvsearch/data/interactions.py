@@ -257,11 +257,18 @@ class MergeCounts:
         """Write the numbers into a report."""
         report.merged += self.merged
         matched = self.refunds - self.unmatched
-        report.note(self.missing, "{n} without a weight count as the median of the others")
-        report.note(matched, "{n} refunds took back earlier purchases")
-        report.note(self.unmatched, "{n} refunds exceed the purchases before them")
         report.note(
-            self.gone, "{n} pairs are fully refunded: not recommended again, not used as a reason"
+            self.missing, "{n} without a weight {n:counts|count} as the median of the others"
+        )
+        report.note(matched, "{n} {n:refund|refunds} took back earlier purchases")
+        report.note(
+            self.unmatched,
+            "{n} {n:refund exceeds the purchases before it|"
+            "refunds exceed the purchases before them}",
+        )
+        report.note(
+            self.gone,
+            "{n} {n:pair is|pairs are} fully refunded: not recommended again, not used as a reason",
         )
 
 

@@ -21,7 +21,7 @@ from qkvsearch.data.columns.lists import MAX_PYTHON
 from qkvsearch.data.files import frames
 from qkvsearch.data.files.encoded import EncodedTable, TableEncoder
 from qkvsearch.data.report import FILE_ROWS, ReadReport
-from qkvsearch.errors import DataError, listed_names
+from qkvsearch.errors import DataError, listed_names, quantity
 
 Rows = tuple[EncodedTable, ReadReport]
 LINES = ("\x1f", ["line"])  # the delimiter and the names of a file that is read line by line
@@ -64,8 +64,8 @@ def _rows_of_lists(table: EncodedTable, report: ReadReport, delimiter: str | Non
         raise DataError(
             f"{report.file}: no line has a user and items; `delimiter` says what is between them"
         )
-    report.note(n_alone, "{n} lines have a user and no items")
-    report.notes.append(f"{n_lines:,} lines of a user and items")
+    report.note(n_alone, "{n} {n:line has|lines have} a user and no items")
+    report.notes.append(f"{quantity(n_lines, 'line')} of a user and items")
     report.read = encoder.n_rows
     return encoder.table(), report
 
@@ -122,7 +122,8 @@ def _rows_of_matrix(table: EncodedTable, report: ReadReport, columns: Columns) -
     if len(names) < 2:
         raise DataError(f"{report.file}: a matrix has a column of users and one for each item")
     user = check_column(columns.user or names[0], names, report.file, "`user_column`")
-    report.notes.append(f"a matrix of {len(table):,} users by {len(names) - 1:,} items")
+    size = f"{quantity(len(table), 'user')} by {quantity(len(names) - 1, 'item')}"
+    report.notes.append(f"a matrix of {size}")
     item, value = ("itemid", "stars") if ignore & {"item", "rating"} else ("item", "rating")
     low, high = columns.rating_scale or (1.0, 1.0)
     encoder, n_zero, are_likes = TableEncoder(), 0, True
@@ -142,7 +143,7 @@ def _rows_of_matrix(table: EncodedTable, report: ReadReport, columns: Columns) -
         rows.insert(0, user if columns.user else "user", users[rows.index])
         rows[ignored] = np.nan  # `ignore` is checked against the names of columns
         encoder.add(rows)
-    report.note(n_zero, "{n} cells of 0 mean that there was nothing")
+    report.note(n_zero, "{n} {n:cell of 0 means|cells of 0 mean} that there was nothing")
     report.read = encoder.n_rows
     cells = encoder.table()
     if are_likes:

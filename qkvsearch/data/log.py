@@ -139,7 +139,9 @@ def interactions_from_table(
         report=report,
     )
     n_long = int((counts_of(log.users, log.n_users) > MAX_HISTORY).sum())
-    report.note(n_long, "no neighbours are learned from {n} users with over 20,000 items each")
+    report.note(
+        n_long, "no neighbours are learned from {n} {n:user|users} with over 20,000 items each"
+    )
     return log
 
 
@@ -375,7 +377,7 @@ def decided_scale(
         f"ratings are on a scale from {low:g} to {high:g} ({occur} occur; `rating_scale` decides)"
     )
     outside = int(counts[(ratings < low) | (ratings > high)].sum())
-    report.note(outside, "{n} ratings outside the scale count as its ends")
+    report.note(outside, "{n} {n:rating|ratings} outside the scale {n:counts|count} as its ends")
     return scale
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from qkvsearch.data.columns.facts import ColumnFacts
-from qkvsearch.errors import DataError, quantity
+from qkvsearch.errors import Count, DataError, quantity
 
 # The rows of the second of several files are numbered from this number on, and so forth.
 FILE_ROWS = 1 << 40
@@ -106,12 +106,12 @@ class ReadReport:
         ]
 
     def note(self, count: int, sentence: str, **values: object) -> None:
-        """Add a note on `{n}` rows, where there are any.
+        """Add a note on `{n}` rows, where there are any; `{n:row|rows}` is the form for that many.
 
         Text from a file is one of the `values`, never a part of the sentence.
         """
         if count:
-            self.notes.append(sentence.format(n=f"{count:,}", **values))
+            self.notes.append(sentence.format(n=Count(count), **values))
 
     def require_plain(self, role: str, column: str) -> None:
         """Raise `DataError` where an id is a list or an object: as text, [7] would be 7."""
@@ -143,8 +143,8 @@ class ReadReport:
         for each in (not self.intended and self.files) or [self]:
             if each.skipped.total() - each.intended > MAX_SKIPPED * each.read:
                 self.warnings.append(
-                    f"{each.file}: {each.skipped.total():,} of {each.read:,} rows were skipped: "
-                    f"{each._reasons()}"
+                    f"{each.file}: {each.skipped.total():,} of {quantity(each.read, 'row')} were "
+                    f"skipped: {each._reasons()}"
                 )
         if strict and self.warnings:
             raise DataError(f"{'; '.join(self.warnings)} (an error, since `strict` is set)")

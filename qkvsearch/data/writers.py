@@ -94,16 +94,33 @@ def one_cell(value: Any) -> Any:
 
     A dict becomes "name: value; …", a list its entries with "; " between them. A reason becomes
     "title [id] (contribution)", a component of a score "head: query ~ key (value)", and one in
-    plain words "text (value)".
+    plain words "text (value)". A list of these ends in its sum, the score.
 
     >>> one_cell({"lexical": 1.5, "lsa": -0.25})
     'lexical: 1.5; lsa: -0.25'
     >>> one_cell([{"id": 7, "title": "Heat", "contribution": 0.125}])
-    'Heat [7] (+0.125)'
+    'Heat [7] (+0.125); = 0.125'
     """
     if isinstance(value, dict):
         return "; ".join(f"{name}: {_entry(entry)}" for name, entry in value.items())
-    return "; ".join(map(_entry, value)) if isinstance(value, list) else value
+    if not isinstance(value, list):
+        return value
+    entries = list(map(_entry, value))
+    addends = [addend for addend in map(_addend, value) if addend is not None]
+    if addends:
+        entries.append(f"= {sum(addends):.6g}")
+    return "; ".join(entries)
+
+
+def _addend(entry: Any) -> float | None:
+    """Return what an entry of a cell adds to a score; None for one that is no reason."""
+    if not isinstance(entry, dict):
+        return None
+    if "contribution" in entry:
+        return float(entry["contribution"])
+    if entry.keys() >= {"text", "value"} or entry.keys() >= {"head", "query", "key", "value"}:
+        return float(entry["value"])
+    return None
 
 
 def _entry(value: Any) -> str:

@@ -17,7 +17,7 @@ from qkvsearch._utils.scratch import scratch_array
 from qkvsearch.collaborative.preferences import COLLABORATIVE
 from qkvsearch.data.ids import id_text
 from qkvsearch.data.writers import require_pyarrow
-from qkvsearch.errors import QkvError, suggest
+from qkvsearch.errors import QkvError, quantity, suggest
 from qkvsearch.index import StoredModels
 from qkvsearch.recommend.recommend import Recommender
 from qkvsearch.retrieval.remote_keys import BLOCK, RemoteRows
@@ -74,9 +74,9 @@ def export_embeddings(
     n_zeros = n - int(table.vectors.any(axis=1).sum())
     notes = []
     if n_zeros:
-        notes.append(
-            f"{n_zeros:,} of {n:,} {table.of} have only zeros: nothing is known about them."
-        )
+        has, it = ("has", "it") if n_zeros == 1 else ("have", "them")
+        of_all = f"{n_zeros:,} of {quantity(n, table.of.removesuffix('s'))}"
+        notes.append(f"{of_all} {has} only zeros: nothing is known about {it}.")
     return ExportedEmbeddings(n, d, table.head, notes)
 
 

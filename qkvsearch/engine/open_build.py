@@ -14,7 +14,7 @@ from qkvsearch._utils.forks import fork_lock
 from qkvsearch._utils.query_lock import query_lock
 from qkvsearch._utils.threads import one_blas_thread
 from qkvsearch._utils.validation import check_id, check_text
-from qkvsearch.errors import QkvError
+from qkvsearch.errors import QkvError, quantity
 from qkvsearch.index import StoredModels
 from qkvsearch.retrieval import Ranking, Scores
 from qkvsearch.retrieval.approximate import Filter
@@ -77,8 +77,8 @@ class OpenBuild:
         """The path of the workspace, the numbers of items and users, and the encoder."""
         facts = self.snapshot.facts
         return (
-            f"{self.workspace.path}: {self.n_items:,} items, "
-            f"{facts.get('n_users', 0):,} users, encoder {facts['encoder']}"
+            f"{self.workspace.path}: {quantity(self.n_items, 'item')}, "
+            f"{quantity(facts.get('n_users', 0), 'user')}, encoder {facts['encoder']}"
         )
 
     @property

@@ -15,7 +15,7 @@ import numpy as np
 
 from qkvsearch.collaborative.preferences import COLLABORATIVE
 from qkvsearch.engine.export_embeddings import dense_head
-from qkvsearch.errors import DamagedError, QkvError
+from qkvsearch.errors import DamagedError, QkvError, quantity
 from qkvsearch.imports import leaving_no_trace
 from qkvsearch.index.stored_models import StoredModels
 from qkvsearch.recommend.recommend import Recommender
@@ -95,7 +95,7 @@ class ItemMap:
 
     def __repr__(self) -> str:
         kept = f"{self.neighbours_kept:.0%} of neighbours kept"
-        return f"<ItemMap by {self.head}: {len(self.items):,} items, {kept}>"
+        return f"<ItemMap by {self.head}: {quantity(len(self.items), 'item')}, {kept}>"
 
     def project(self, vectors: np.ndarray) -> np.ndarray:
         """Return positions, float32 (n, 2), for vectors (n, d) of the head's space, such as those

@@ -18,7 +18,7 @@ from qkvsearch.data.catalog_columns import StoredColumn
 from qkvsearch.data.columns import NUMBERS, named, words_of
 from qkvsearch.data.columns.facts import LIST_SEPARATOR
 from qkvsearch.data.ids import Id, Ids, id_text
-from qkvsearch.errors import QkvError, listed_names, suggest
+from qkvsearch.errors import QkvError, listed_names, quantity, suggest
 from qkvsearch.index.interaction_log import Histories
 from qkvsearch.index.item_users import ItemUsers
 from qkvsearch.query.where import Where
@@ -84,7 +84,7 @@ class RowsById(ABC):
         """Return all rows."""
 
     def __repr__(self) -> str:
-        return f"<{len(self):,} {self.kind}>"
+        return f"<{quantity(len(self), self.kind.removesuffix('s'))}>"
 
 
 @dataclass(eq=False, repr=False)

@@ -14,6 +14,7 @@ from qkvsearch.collaborative.estimators import BiasedMF
 from qkvsearch.collaborative.preferences import HEADS
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.data.ratings import ends_of
+from qkvsearch.errors import quantity
 from qkvsearch.evaluation import metrics
 from qkvsearch.evaluation.held_out import HeldOutUsers
 from qkvsearch.evaluation.metrics import N_RESAMPLES, interval, resampled_means
@@ -141,7 +142,7 @@ def _notes(held_out: HeldOutUsers, parts: Split, left_out: Mapping[str, str]) ->
     """Return sentences about what was left out."""
     notes = []
     if parts.newcomers:
-        notes.append(f"Left out: {parts.newcomers:,} users without a history to go by.")
+        notes.append(f"Left out: {quantity(parts.newcomers, 'user')} without a history to go by.")
     if len(held_out.users) < held_out.n_eligible:
         notes.append(
             f"A sample: rankings are judged by {len(held_out.users):,} of "

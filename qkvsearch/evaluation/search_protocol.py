@@ -13,7 +13,7 @@ from qkvsearch.data.judgements import (
     check_queries,
     judged_by,
 )
-from qkvsearch.errors import DataError, listed_names
+from qkvsearch.errors import Count, DataError, listed_names
 from qkvsearch.evaluation.metrics import Grades, Ranked, ndcg, recall, reciprocal_rank
 from qkvsearch.evaluation.results import Evaluation, Metrics
 from qkvsearch.retrieval import Hit
@@ -74,13 +74,15 @@ def evaluate_search(
         ],
     }
     consequences = {
-        "queries_without_judgements": "left out", "items_not_in_catalog": "count as missed",
-    }  # fmt: skip
-    notes = [
-        f"{len(names):,} {fact.replace('_', ' ')} {consequence}: {listed_names(names, MAX_NAMES)}"
-        for fact, consequence in consequences.items()
-        if (names := facts[fact])
-    ]
+        "queries_without_judgements": "{n} {n:query|queries} without judgements left out",
+        "items_not_in_catalog": "{n} {n:item not in catalog counts|items not in catalog count} as "
+        "missed",
+    }
+    notes = []
+    for fact, consequence in consequences.items():
+        if names := facts[fact]:
+            sentence = consequence.format(n=Count(len(names)))
+            notes.append(f"{sentence}: {listed_names(names, MAX_NAMES)}")
     return Evaluation(PROTOCOL, figures.pop("qkvsearch"), figures, facts, notes=notes)
 
 

@@ -330,7 +330,8 @@ def record_file(
     rows = _usable_rows(recording, log, report)
     report.note(
         _in_log(recording, rows),
-        "{n} have no effect, because the log has the same user and item at that time or later",
+        "{n} {n:has|have} no effect, because the log has the same user and item at that time or "
+        "later",
     )
     report.conclude(columns.strict)
     notes = [f"{report}.", *report.warning_lines()]

@@ -220,7 +220,12 @@ class NeighbourReasons:
             return (
                 f"people: those who like {short(title)} and this like much the same ({both:,} both)"
             )
-        return f"people: {both:,} of the {users.number:,} who like {short(title)} also like this"
+        who_like = "likes" if users.number == 1 else "like"
+        also_like = "likes" if both == 1 else "like"
+        return (
+            f"people: {both:,} of the {users.number:,} who {who_like} {short(title)} also "
+            f"{also_like} this"
+        )
 
 
 def _by_words(title: str, parts: Components, rows: Sequence[int]) -> list[Line]:

@@ -15,9 +15,9 @@ from qkvsearch._utils.threads import one_blas_thread
 from qkvsearch.attention.masks import hide
 from qkvsearch.attention.weights import softmax
 from qkvsearch.data.ids import Id
-from qkvsearch.errors import QkvError
+from qkvsearch.errors import QkvError, quantity
 from qkvsearch.retrieval.fusion import Scores
-from qkvsearch.retrieval.reasons import Reason, Reasoning, WordReasons
+from qkvsearch.retrieval.reasons import Reason, Reasoning, WordReasons, adding_up, signed
 from qkvsearch.retrieval.score_components import Components, ScoreComponent
 from qkvsearch.retrieval.topk import best_of_groups
 from qkvsearch.terminal import html_table, in_one_line
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 Names = Callable[[np.ndarray], tuple[Sequence[Id], Sequence[str]]]
 # The hits and reasons that Python and notebooks display; `to_records` returns all.
 MAX_HITS, MAX_REASONS = 50, 3
+SCORE_DECIMALS = 4
 
 
 # The fields that every hit has, before the catalog's columns.
@@ -245,14 +246,16 @@ def as_text(ranking: Ranking) -> str:
     """Return the number of hits and a line for each."""
     lines = [_counted(ranking)]
     for hit in ranking.hits[:MAX_HITS]:
-        lines.append(f"{hit.rank:4}  {hit.score:8.4f}  {hit.match or '':6}  {_named(hit)}")
+        lines.append(
+            f"{hit.rank:4}  {hit.score:8.{SCORE_DECIMALS}f}  {hit.match or '':6}  {_named(hit)}"
+        )
     return "\n".join([*lines, *["   …"] * (len(ranking) > MAX_HITS)])
 
 
 def as_html(ranking: Ranking) -> str:
     """Return a table: rank, title, match, score and reasons."""
     rows = [
-        (hit.rank, _named(hit), hit.match or "", f"{hit.score:.4f}", _reasons(hit))
+        (hit.rank, _named(hit), hit.match or "", f"{hit.score:.{SCORE_DECIMALS}f}", _reasons(hit))
         for hit in ranking.hits[:MAX_HITS]
     ]
     names = ("#", "title", "match", "score", "reasons")
@@ -260,7 +263,8 @@ def as_html(ranking: Ranking) -> str:
 
 
 def _counted(ranking: Ranking) -> str:
-    return f"Ranking: {len(ranking):,} hits of {ranking.n_candidates:,} candidates"
+    candidates = quantity(ranking.n_candidates, "candidate")
+    return f"Ranking: {quantity(len(ranking), 'hit')} of {candidates}"
 
 
 def _named(hit: Hit) -> str:
@@ -269,12 +273,26 @@ def _named(hit: Hit) -> str:
 
 
 def _reasons(hit: Hit) -> str:
-    """Return the largest contributions of the history, matching words, or the heads."""
-    if hit.because is not None:
-        because = sorted(hit.because, key=lambda reason: -abs(reason["contribution"]))
-        values = [(reason["title"], reason["contribution"]) for reason in because]
-    elif hit.matches:
+    """Return the largest contributions of the history, matching words, or the heads.
+
+    Contributions end in their sum, the score, and those that are not named are one of them.
+    """
+    if hit.because:
+        named = [(reason["title"], reason["contribution"]) for reason in hit.because]
+    elif hit.because is None and hit.matches:
         return "; ".join(f"{column}: {', '.join(words)}" for column, words in hit.matches.items())
     else:
-        values = list((hit.heads or {}).items())
-    return ", ".join(f"{name} {value:+.3f}" for name, value in values[:MAX_REASONS])
+        named = list((hit.heads or {}).items())
+    if not named:
+        return ""
+    named.sort(key=lambda pair: -abs(pair[1]))
+    if len(named) > MAX_REASONS + 1:
+        others = named[MAX_REASONS:]
+        rest = (f"{len(others):,} others", sum(value for _, value in others))
+        named = [*named[:MAX_REASONS], rest]
+    shown = adding_up([value for _, value in named], hit.score, SCORE_DECIMALS)
+    addends = [
+        f"{name} {signed(value, SCORE_DECIMALS)}"
+        for (name, _), value in zip(named, shown, strict=True)
+    ]
+    return f"{', '.join(addends)} = {hit.score:.{SCORE_DECIMALS}f}"

@@ -31,7 +31,7 @@ def test_search_gives_one_object(qkv, shop_path, judged):
     assert found["metrics"] == {"ndcg@10": 1.0, "mrr@10": 1.0, "recall@100": 1.0}
     assert set(found["baselines"]) == {"lexical"}
     assert found["queries"] == 2
-    assert "1 queries without judgements left out: q3" in answer.stderr
+    assert "1 query without judgements left out: q3" in answer.stderr
 
 
 def test_search_takes_heads_and_is_no_baseline_of_itself(qkv, shop_path, judged):

@@ -84,7 +84,7 @@ def test_full_is_every_part_of_the_first_hit(qkv, videos_path):
 def test_the_table_has_plain_reasons_or_every_part(qkv, shop_path):
     plain = qkv("-w", shop_path, "search", "--explain", "apple", "hammer", "-k", 1).stdout
     assert "apple: " in plain
-    assert "average item" not in plain
+    assert "average item (subtracted)" in plain
     assert "lexical" not in plain
     full = qkv("-w", shop_path, "search", "apple", "hammer", "--explain", "full", "-k", 1).stdout
     assert "lexical: apple" in full

@@ -26,7 +26,7 @@ PARTS = {
     ],
     3: [
         ScoreComponent("lexical", "deep", "deep", 0.5),
-        ScoreComponent("lexical", None, None, -1e-9),
+        ScoreComponent("lexical", None, None, -0.99),
     ],
 }
 BECAUSE = [
@@ -56,7 +56,7 @@ def ranking(*hits, n_candidates=1234, temperature=0.51234, head=None):
 def searched():
     matches = {"title": ["deep"], "tags": ["sea", "red"]}
     return ranking(
-        Hit(1, "v7", "Deep \n learning", 0.5875, 0.98765, matches=matches, match="strong"),
+        Hit(1, "v7", "Deep \n learning", 0.71875, 0.98765, matches=matches, match="strong"),
         Hit(2, "v3", "Shallow", -0.49, 0.01234, match="weak"),
         head=Explained(),
     )
@@ -65,28 +65,33 @@ def searched():
 def test_a_search_and_its_reasons(searched):
     assert ranking_table(searched.explained_records(), searched) == (
         "#  title          match    score  id\n"
-        "1  Deep learning  strong   0.588  v7\n"
+        "1  Deep learning  strong   0.719  v7\n"
         "    in tags: sea, red\n"
-        "    +1.875 deep: same word +1.50, similar meaning +0.38\n"
+        "    +1.875 deep: same word +1.500, similar meaning +0.375\n"
         "    -0.750 sea, seal: same word\n"
-        "    +0.062 red: same word\n"
+        "    +0.063 red: same word\n"
+        "    -0.469 average item (subtracted)\n"
+        "    =0.719\n"
         "2  Shallow        weak    -0.490  v3\n"
-        "    +0.500 deep: same word\n"
+        "    +0.500  deep: same word\n"
+        "    -0.990  average item (subtracted)\n"
+        "    =-0.490\n"
     )
 
 
 def test_a_search_and_every_part_of_it(searched):
     table = ranking_table(searched.explained_records(), searched, full=True)
-    assert table.split("\n")[1:10] == [
-        "1  Deep learning  strong   0.588  v7",
+    assert table.split("\n")[1:11] == [
+        "1  Deep learning  strong   0.719  v7",
         "    in tags: sea, red",
         "    +1.500 lexical: deep",
         "    -0.750 lexical: sea ~ seal",
         "    -0.500 meaning: average item (subtracted)",
         "    +0.250 meaning: deep ~ learning",
         "    +0.125 meaning: deep ~ lake",
-        "    +0.062 lexical: red",
+        "    +0.063 lexical: red",
         "    +0.031 lexical: average item (subtracted)",
+        "    =0.719",
     ]
 
 
@@ -94,7 +99,7 @@ def test_reasons_are_as_wide_as_the_window_and_no_wider(monkeypatch, searched):
     monkeypatch.setenv("COLUMNS", "36")
     table = ranking_table(searched.explained_records(), searched)
     assert max(map(len, table.split("\n"))) <= 36
-    assert "    +1.875 deep: same word +1.50,\n           similar meaning +0.38\n" in table
+    assert "    +1.875 deep: same word +1.500,\n           similar meaning +0.375\n" in table
 
 
 def test_weights_are_shown_where_they_are_asked_for(searched):
@@ -102,7 +107,7 @@ def test_weights_are_shown_where_they_are_asked_for(searched):
         table = ranking_table(searched.to_records(), searched)
     assert table == (
         "#  title          match    score  weight  id\n"
-        "1  Deep learning  strong   0.588   98.8%  v7\n"
+        "1  Deep learning  strong   0.719   98.8%  v7\n"
         "2  Shallow        weak    -0.490    1.2%  v3\n"
         "weight = softmax(score / 0.512) over 1,234 items\n"
     )
@@ -110,19 +115,20 @@ def test_weights_are_shown_where_they_are_asked_for(searched):
 
 def test_recommendations_with_ratings_a_history_and_what_is_new():
     found = ranking(
-        Hit(1, 41, "Heat", 1.25, 0.75, predicted_rating=4.46, because=BECAUSE),
+        Hit(1, 41, "Heat", 0.6875, 0.75, predicted_rating=4.46, because=BECAUSE),
         Hit(2, 7, "Ran", 0.5, 0.25, predicted_rating=3.0, because=[], cold=True),
         n_candidates=2,
         temperature=1,
     )
     assert ranking_table(found.to_records(), found, full=True) == (
         "#  title  score  rating  id\n"
-        "1  Heat   1.250     4.5  41\n"
+        "1  Heat   0.688     4.5  41\n"
         "    +1.250 because of Alien\n"
         "    -0.500 because of Brazil\n"
         "    -0.250 by damping\n"
         "    +0.125 together with Casablanca\n"
-        "    +0.062 together with Dune\n"
+        "    +0.063 together with Dune\n"
+        "    =0.688\n"
         "2  Ran    0.500     3.0  7\n"
         "    new: no interactions yet\n"
     )
@@ -158,13 +164,21 @@ def test_where_the_window_is_narrow_only_the_title_gives_way(monkeypatch, search
     monkeypatch.setenv("COLUMNS", "31")
     assert ranking_table(searched.to_records(), searched) == (
         "#  title     match    score  id\n"
-        "1  Deep      strong   0.588  v7\n"
+        "1  Deep      strong   0.719  v7\n"
         "   learning\n"
         "2  Shallow   weak    -0.490  v3\n"
     )
-    monkeypatch.setenv("COLUMNS", "12")
-    cells = to_table([("a", "left"), ("b", "wrap")], [["one two", "three four"]])
-    assert cells.startswith("a        b\none two  ")
+
+
+def test_where_the_window_is_too_narrow_for_words_every_cell_has_a_line(monkeypatch):
+    columns = [("name", "left"), ("about", "wrap"), ("n", "right")]
+    rows = [["one two", "three four", 7], ["five", "", 8]]
+    monkeypatch.setenv("COLUMNS", "17")
+    assert to_table(columns, rows).startswith("name     about  n\none two  three")
+    monkeypatch.setenv("COLUMNS", "16")
+    assert to_table(columns, rows, "2 rows") == (
+        "name: one two\n  about: three\n    four\n  n: 7\nname: five\n  n: 8\n2 rows\n"
+    )
 
 
 def test_a_file_holds_no_colour_even_from_a_terminal(monkeypatch, tmp_path, searched):
@@ -174,7 +188,7 @@ def test_a_file_holds_no_colour_even_from_a_terminal(monkeypatch, tmp_path, sear
     write_ranking(searched, Output(None, tmp_path / "a.txt"))
     text = (tmp_path / "a.txt").read_text("utf-8")
     assert "\x1b" not in text
-    assert "1  Deep learning  strong   0.588  v7\n" in text
+    assert "1  Deep learning  strong   0.719  v7\n" in text
 
 
 @pytest.mark.parametrize("columns", [80, 120])

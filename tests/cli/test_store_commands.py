@@ -96,7 +96,7 @@ def test_readers_and_records_wait_for_nobody(qkv, busy):
 def answered(words, *args):
     """Exit code and stderr of a command on a terminal, on which a person types these words."""
     command = [sys.executable, "-c", "from qkvsearch.cli import main; main()", *map(str, args)]
-    return on_a_terminal(command, "stdin", "stderr", typed=words, TERM="dumb")
+    return on_a_terminal(command, "stdin", "stderr", typed=words, COLUMNS="200", TERM="dumb")
 
 
 terminal = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")

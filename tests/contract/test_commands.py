@@ -13,10 +13,11 @@ import sys
 
 import click
 import pytest
+from rich.cells import cell_len
 
 from qkvsearch.cli import group
 from qkvsearch.engine import Engine
-from tests.terminal import on_a_terminal
+from tests.terminal import Screen, on_a_terminal
 
 CONTEXT = click.Context(group, info_name="qkvsearch")
 ESCAPE = "\x1b["
@@ -273,6 +274,93 @@ def test_every_command_works_through_a_pipe_without_escapes_at_80_columns(shopke
         assert [line for line in result.splitlines() if len(line) > 80] == [], name
 
 
+# --- on a terminal ---
+
+# What the names of the calls leave out: long texts, both kinds of reasons, several answers.
+MORE_CALLS = {
+    "build of a log": ["-w", "other", "build", "--items", "items.csv", "--interactions", "log.csv"],
+    "build, planned": ["-v", "build", "--items", "items.csv", "--plan"],
+    "search, full": ["search", "red apple", "--explain", "full", "-k", "2", "--weights"],
+    "search, several": ["search", "--queries", "q.tsv", "--facets", "title"],
+    "similar, full": ["similar", "red apple", "--explain", "full", "-k", "2"],
+    "recommend, full": ["recommend", "--user", "101", "--explain", "full"],
+    "teach a lesson": ["teach", "softmax", "--no-quiz"],
+}
+# Words of letters alone: numbers and ids differ from one call to the next.
+LETTERS = re.compile(r"[^\W\d_]{2,}")
+# What progress bars are drawn with; the bars of charts are drawn with other signs.
+PROGRESS = "\u2501"
+# A style whose escape character was escaped, so that a terminal shows its letters.
+ESCAPED_STYLE = re.compile(r"u001b\[|\\x1b|\\e\[")
+TERMINALS = [
+    pytest.param(columns, environment, id=f"{columns} {' '.join(environment)}")
+    for columns in (80, 40)
+    for environment in ({}, {"NO_COLOR": "1"}, {"COLORFGBG": "0;15"})
+]
+
+
+def shown_on_a_terminal(calls, columns, **environment):
+    """What each call leaves on a terminal for both streams: lines, and the raw text."""
+    command = [sys.executable, "-c", ONE_BY_ONE, json.dumps(list(calls.values()))]
+    streams = ("stdout", "stderr")
+    code, text = on_a_terminal(
+        command, *streams, columns=columns, COLUMNS=str(columns), **environment
+    )
+    assert code == 0
+    # Both streams say which call begins.
+    parts = parts_of(text)[1::2]
+    return dict(zip(calls, parts, strict=True))
+
+
+def check_screen(name, text):
+    """Nothing is escaped twice, and nothing is left of progress bars, styles or a hidden cursor."""
+    screen = Screen.of(text)
+    lines = "\n".join(screen.lines).rstrip().split("\n")
+    assert lines[-1] == "== exit 0", (name, text[-300:])
+    assert "Traceback" not in text, name
+    assert not ESCAPED_STYLE.search(text), (name, text[:300])
+    assert screen.unknown == [], name
+    assert screen.has_cursor, name
+    assert screen.styles == [], name
+    assert not any(PROGRESS in line for line in lines), name
+    return lines[:-1]
+
+
+def words_of(lines):
+    return set(LETTERS.findall("\n".join(lines)))
+
+
+@pytest.fixture
+def logged(shopkeeper, shop_log):
+    shop_log.to_csv("log.csv", index=False)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals to ask")
+def test_a_build_on_a_colour_terminal_shows_its_tables_and_no_escapes(logged):
+    calls = {name: MORE_CALLS[name] for name in ("build of a log", "search, several")}
+    shown = shown_on_a_terminal(calls, 80)
+    build, search = (check_screen(name, text) for name, text in shown.items())
+    assert max(map(cell_len, build)) <= 80
+    assert "items  role   type    empty  example    changed" in build
+    assert "interactions  role    type    empty  example  changed" in build
+    assert "q1: red apple" in search
+    assert max(map(cell_len, search)) <= 80
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals to ask")
+@pytest.mark.parametrize(("columns", "environment"), TERMINALS)
+def test_every_command_leaves_a_tidy_terminal(logged, columns, environment):
+    calls = {name: call for name, call in (CALLS | MORE_CALLS).items() if name != "tune"}
+    for name, text in shown_on_a_terminal(calls, columns, **environment).items():
+        lines = check_screen(name, text)
+        # What `demo` prints before each command is to be copied; `model list` shows a path.
+        if name not in ("demo", "model list", "info"):
+            assert [line for line in lines if cell_len(line) > columns] == [], name
+        if "NO_COLOR" in environment:
+            assert not COLOUR.search(text), name
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals to ask")
 @pytest.mark.parametrize("no_color", ["1", None], ids=["NO_COLOR", "colours"])
@@ -287,3 +375,21 @@ def test_every_command_respects_no_color_on_a_terminal_of_80_columns(shopkeeper,
             assert bool(COLOUR.search(result)) == (not no_color), name
         plain = re.sub(r"\x1b\[[\d;]*m", "", result)
         assert [line for line in plain.splitlines() if len(line) > 80] == [], name
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals to ask")
+def test_results_fit_a_narrow_terminal_without_broken_words(logged):
+    # A heat map cuts the words above it, `demo` and `teach` show one, and `info` shows a path.
+    narrow_by_themselves = {"attend", "demo", "teach a lesson", "info", "tune", "model list"}
+    calls = {n: c for n, c in (CALLS | MORE_CALLS).items() if n not in narrow_by_themselves}
+    command = [sys.executable, "-c", ONE_BY_ONE, json.dumps(list(calls.values()))]
+    shown = {}
+    for columns in (40, 200):
+        code, text = on_a_terminal(command, "stdout", columns=columns, COLUMNS=str(columns))
+        assert code == 0
+        shown[columns] = [Screen.of(part).lines for part in parts_of(text)]
+    for name, narrow, wide in zip(calls, shown[40], shown[200], strict=True):
+        assert [line for line in narrow if cell_len(line) > 40] == [], name
+        cut = {word for line in narrow for word in re.findall(r"(\w+)…", line)}
+        assert words_of(narrow) <= words_of(wide) | cut, name

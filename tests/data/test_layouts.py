@@ -33,7 +33,7 @@ def test_lines_of_a_user_and_items(text, delimiter, tmp_path):
     path.write_text(text)
     rows, report = pairs(path, layout="lists", delimiter=delimiter)
     assert rows == [("a", "x"), ("b", "x"), ("b", "y")]
-    assert "1 lines have a user and no items" in str(report)
+    assert "1 line has a user and no items" in str(report)
     with pytest.raises(DataError, match="These may be lines of a user and items: use `layout` li"):
         pairs(path)
     with pytest.raises(DataError, match="`delimiter` says what is between"):
@@ -79,7 +79,7 @@ def test_a_matrix_of_users_by_items(tmp_path):
         rows, report = pairs(source, layout="matrix")
         assert rows == [("a", "x", 5), ("a", "y", 3), ("b", "z", 4)]
         assert report.skipped == {"with a rating that is not a number": 1}
-        assert "1 cells of 0 mean that there was nothing" in str(report)
+        assert "1 cell of 0 means that there was nothing" in str(report)
     likes = pd.DataFrame({"user": ["a", "b"], "x": [1, 0], "y": [1, 1]})
     assert pairs(likes, layout="matrix")[0] == [("a", "x"), ("a", "y"), ("b", "y")]
     assert ("b", "x", 0) in pairs(likes, layout="matrix", rating_scale=(0, 1))[0]

@@ -33,14 +33,14 @@ def test_a_pair_bought_twice_adds_up():
 def test_users_of_whom_no_neighbours_are_learned_are_counted(monkeypatch):
     monkeypatch.setattr("qkvsearch.data.log.MAX_HISTORY", 1)
     _, _, report = read([("a", "x", "1"), ("a", "y", "1"), ("b", "x", "1"), ("b", "x", "2")])
-    assert "no neighbours are learned from 1 users with over" in str(report)
+    assert "no neighbours are learned from 1 user with over" in str(report)
 
 
 def test_a_refund_takes_back_by_time_not_by_place():
     rows = [("a", "x", "-1", "30"), ("a", "x", "1", "10"), ("a", "x", "1", "40")]
     log, _, report = read(rows, ("user", "item", "quantity", "time"))
     assert (log.weights.tolist(), log.times.tolist()) == ([1], [40])
-    assert "1 refunds took back" in str(report)
+    assert "1 refund took back" in str(report)
     rows = [("a", "x", "1", "10"), ("a", "x", "1", "20"), ("a", "x", "-1", "30")]
     log, _, _ = read(rows, ("user", "item", "quantity", "time"))
     assert (log.weights.tolist(), log.times.tolist()) == ([1], [10])
@@ -49,8 +49,8 @@ def test_a_refund_takes_back_by_time_not_by_place():
 def test_a_refund_without_a_purchase_is_counted_and_said():
     log, _, report = read([("a", "x", "-1"), ("a", "y", "2")])
     assert log.weights.tolist() == [0, 2]
-    assert "1 refunds exceed the purchases before them" in str(report)
-    assert "1 pairs are fully refunded" in str(report)
+    assert "1 refund exceeds the purchases before it" in str(report)
+    assert "1 pair is fully refunded" in str(report)
 
 
 def test_a_weight_that_is_no_number_is_skipped_and_an_empty_one_is_the_usual_one():
@@ -103,7 +103,7 @@ def test_a_rating_far_from_an_inferred_scale_counts_as_its_end_and_is_counted():
     log, _, report = read(rows, ("user", "item", "rating"))
     assert log.scale == (1, 5)
     assert report.kept == 1000
-    assert "1 ratings outside the scale count as its ends" in str(report)
+    assert "1 rating outside the scale counts as its ends" in str(report)
     assert "ratings are on a scale from 1 to 5" in str(report)
 
 
@@ -129,7 +129,7 @@ def test_ids_that_differ_in_case_alone_are_said():
     log, _, report = read(rows)
     assert (len(log.user_ids), len(log.item_ids)) == (4, 3)
     assert "ids differ in case alone: 2 users would join others" in str(report)
-    assert "K1 and k1 differ in case alone: 1 items would join others" in str(report)
+    assert "K1 and k1 differ in case alone: 1 item would join others" in str(report)
 
 
 def test_folded_ids_are_one_in_the_most_common_spelling():

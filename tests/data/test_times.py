@@ -128,7 +128,7 @@ def test_milliseconds_beside_words_are_brought_to_seconds_too():
 def test_a_missing_time_is_earlier_than_1950():
     times, notes = seconds("1950-01-02", None, "1980-01-01")
     assert times[1] < times[0] < 0 < times[2]
-    assert notes == "1 rows without a time count as earlier than all others"
+    assert notes == "1 row without a time counts as earlier than all others"
 
 
 def test_unreadable_cells_are_counted_with_a_row_and_do_not_stop_the_build():

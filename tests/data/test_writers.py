@@ -59,13 +59,15 @@ def test_lists_and_dicts_become_texts_by_a_rule():
         {"id": 7, "title": "Heat", "contribution": 0.25},
         {"id": None, "title": "popularity", "contribution": -0.5},
     ]
-    assert one_cell(reasons) == "Heat [7] (+0.25); popularity (-0.5)"
+    assert one_cell(reasons) == "Heat [7] (+0.25); popularity (-0.5); = -0.25"
     parts = [
         {"head": "lsa", "query": "bank", "key": "river", "value": 1.5},
         {"head": "lexical", "query": "bank", "key": "bank", "value": 0.125},
         {"head": "lsa", "query": None, "key": None, "value": -0.5},
     ]
-    assert one_cell(parts) == "lsa: bank ~ river (+1.5); lexical: bank (+0.125); lsa (-0.5)"
+    assert (
+        one_cell(parts) == "lsa: bank ~ river (+1.5); lexical: bank (+0.125); lsa (-0.5); = 1.125"
+    )
     assert one_cell({"title": ["rain", "jacket"], "tags": ["rain"]}) == (
         "title: rain, jacket; tags: rain"
     )

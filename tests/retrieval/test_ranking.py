@@ -128,7 +128,7 @@ def test_a_ranking_shows_itself_as_lines_and_as_a_table():
     assert page.startswith("<table>")
     assert page.count("<tr>") == 3
     assert "<td>weak</td><td>2.0000</td>" in page
-    assert "h +3.000" in page
+    assert "h +3.0000 = 3.0000" in page
 
 
 def test_titles_are_escaped_in_the_table_and_harmless_in_a_terminal():
@@ -142,10 +142,11 @@ def test_titles_are_escaped_in_the_table_and_harmless_in_a_terminal():
 
 
 def test_the_reasons_of_the_table_are_the_largest():
-    ranking = rank(head_of([1.0]), names, k=1)
-    because = [{"title": f"film {x}", "contribution": x} for x in (0.1, -0.9, 0.3, 0.2)]
+    ranking = rank(head_of([0.5]), names, k=1)
+    because = [{"title": f"film {x}", "contribution": x} for x in (0.1, -0.9, 0.3, 0.8, 0.2)]
     page = ranking.annotated(because=[because])._repr_html_()
-    assert "film -0.9 -0.900, film 0.3 +0.300, film 0.2 +0.200</td>" in page
+    largest = "film -0.9 -0.9000, film 0.8 +0.8000, film 0.3 +0.3000"
+    assert f"{largest}, 2 others +0.3000 = 0.5000</td>" in page
     page = ranking.annotated(matches=[{"title": ["deep", "sea"]}])._repr_html_()
     assert "title: deep, sea" in page
 

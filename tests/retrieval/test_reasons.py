@@ -60,8 +60,8 @@ def test_a_word_is_the_same_in_every_head_however_it_is_written():
         ],
     )
     assert found == [
-        Reason("cafe, coffee: similar meaning +2.00, same word +0.50", 2.5),
-        Reason("robots: same word +1.00, similar meaning +1.00, word by word +0.25", 2.25),
+        Reason("cafe, coffee: similar meaning +2.000, same word +0.500", 2.5),
+        Reason("robots: same word +1.000, similar meaning +1.000, word by word +0.250", 2.25),
     ]
 
 

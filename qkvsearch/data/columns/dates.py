@@ -51,7 +51,9 @@ EITHER_ORDER = r"^\s*([0-9]{1,2})[/ -]([0-9]{1,2})[/ -][0-9]{2}"
 NUMBERS_WITH_DOTS = r"v?[0-9]+(?:\.[0-9]+)+"
 # Larger numbers can only be times: seconds of 2001 and later, or finer units.
 MIN_TIME = 1e9
-WITHOUT_TIME = "{n} rows without a time count as earlier than all others"
+WITHOUT_TIME = (
+    "{n} {n:row without a time counts|rows without a time count} as earlier than all others"
+)
 # The time of a row without one, before all others.
 MISSING = int(np.iinfo(np.int64).min)
 

@@ -1,6 +1,6 @@
 // The heads of a score: what they are called, their colours, and a score as a bar of them.
 import { el, text } from "./dom.js";
-import { knows, number, say, share, signed } from "./words.js";
+import { addingUp, knows, number, say, share, signed } from "./words.js";
 
 // In this order colours are given, so that a head has the same on every page.
 const known = ["lexical", "token", "collaborative", "beginning", "lsa", "contrastive", "static", "minilm", "semantic"];
@@ -34,16 +34,17 @@ export function reach(hits) {
 /** A score as a bar: what heads add to the right of a line, what they take away to the left. */
 export function bar(hit, { left, right }) {
   const found = contributions(hit);
+  const shown = addingUp(found.map(([, value]) => value), hit.score);
+  const told = new Map(found.map(([head], place) => [head, `${named(head)} ${signed(shown[place])}`]));
   const whole = left + right || 1;
   const side = (name, most, sign) => {
     const pieces = found.filter(([, value]) => value * sign > 0).map(([head, value]) => {
       const width = `${(100 * Math.abs(value)) / (most || 1)}%`;
-      return el("i", { class: colour(head), title: `${named(head)} ${signed(value)}`, style: { width } });
+      return el("i", { class: colour(head), title: told.get(head), style: { width } });
     });
     return el("span", { class: name, style: { width: `${(100 * most) / whole}%` } }, pieces);
   };
-  const parts = found.map(([head, value]) => `${named(head)} ${signed(value)}`).join(", ");
-  const said = say("barSays", { score: number(hit.score, 3), parts });
+  const said = say("barSays", { score: number(hit.score, 3), parts: [...told.values()].join(", ") });
   return el(
     "div",
     { class: "bar-of-heads", role: "img", "aria-label": said },

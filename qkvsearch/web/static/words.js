@@ -4,11 +4,18 @@ const words = JSON.parse(document.getElementById("words").textContent);
 /** What the server said about itself for this page. */
 export const facts = JSON.parse(document.getElementById("facts").textContent);
 
-/** A sentence by its name, with {names} filled in. */
+// {n} is a value, and {n:result|results} the word that goes with it: the first one if it is 1.
+const FIELD = /\{(\w+)(?::([^|}]*)\|([^}]*))?\}/g;
+
+/** A sentence by its name, with the fields filled in. */
 export function say(name, values = {}) {
   const sentence = words[name];
   if (sentence === undefined) throw new Error(`no words for ${name}`);
-  return sentence.replace(/\{(\w+)\}/g, (whole, key) => (key in values ? values[key] : whole));
+  return sentence.replace(FIELD, (whole, key, one, several) => {
+    if (!(key in values)) return whole;
+    if (one === undefined) return values[key];
+    return String(values[key]) === "1" ? one : several;
+  });
 }
 
 /** Whether there is one of this name. */
@@ -27,5 +34,34 @@ export const share = (x) => shares.format(x);
 /** A number of `digits` decimals, with a minus that is one. */
 export const number = (x, digits = 2) => x.toFixed(digits).replace("-", "−");
 
-/** With its sign: what it adds or takes away. */
-export const signed = (x, digits = 3) => (x < 0 ? number(x, digits) : `+${number(x, digits)}`);
+/** With its sign: what it adds or takes away. What rounds to zero has no minus. */
+export const signed = (x, digits = 3) => {
+  const shown = number(x, digits);
+  if (Number(x.toFixed(digits)) === 0) return `+${shown.replace("−", "")}`;
+  return x < 0 ? shown : `+${shown}`;
+};
+
+// float32's share, as the tests of the engine allow it.
+const TOLERANCE = 1e-4;
+
+/** Whether numbers are the parts of this total. */
+export function isSum(values, total) {
+  const sum = values.reduce((a, b) => a + b, 0);
+  const size = values.reduce((a, b) => a + Math.abs(b), 0);
+  return Math.abs(sum - total) <= TOLERANCE * Math.max(1, size);
+}
+
+/** The numbers rounded so that they add up to the rounded total: each is rounded down, and the units that are
+ *  then missing go to those that lost most. Numbers that do not add up to it are rounded each by itself. */
+export function addingUp(values, total, digits = 3) {
+  const unit = 10 ** digits;
+  if (!values.length || !isSum(values, total)) return values.map((value) => Math.round(value * unit) / unit);
+  const rounded = values.map((value) => Math.floor(value * unit));
+  const lost = values.map((value, place) => value * unit - rounded[place]);
+  const missing = Math.round(Number(total.toFixed(digits)) * unit) - rounded.reduce((a, b) => a + b, 0);
+  const each = Math.floor(missing / values.length);
+  const more = missing - each * values.length;
+  const places = values.map((_, place) => place).sort((a, b) => lost[b] - lost[a] || a - b);
+  for (const [order, place] of places.entries()) rounded[place] += each + (order < more ? 1 : 0);
+  return rounded.map((value) => value / unit);
+}

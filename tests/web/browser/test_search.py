@@ -231,7 +231,7 @@ def test_reasons_add_up_to_the_score_in_every_table(visit, site, by):
         for button in panel.locator(".heads button").all():
             button.click()
             whole = shown(panel.locator(".heat tfoot tr:last-child .number").inner_text())
-            cells = numbers(panel.locator(".heat tbody td.above, .heat tbody td.below"))
+            cells = numbers(panel.locator(".heat tbody td.gives, .heat tbody td.takes"))
             beside = numbers(panel.locator(".heat tfoot tr:not(.sums) .number"))
             near([*cells, *beside], whole)
             exact = page.evaluate(

@@ -159,16 +159,17 @@ drawings.heads = (figure, say) => {
   };
   // The player goes through all heads, if there are several.
   const player =
-    nLayers * nHeads > 1 &&
-    startPlayer(figure, {
-      moments: () => nLayers * nHeads,
-      show: (head) => turnTo(Math.floor(head / nHeads), head % nHeads),
-      pause: () => 1200,
-    });
+    nLayers * nHeads > 1
+      ? startPlayer(figure, {
+          moments: () => nLayers * nHeads,
+          show: (head) => turnTo(Math.floor(head / nHeads), head % nHeads),
+          pause: () => 1200,
+        })
+      : null;
   overview?.addEventListener("click", (event) => {
     const side = overview.clientWidth / nHeads;
     const [layer, head] = [event.offsetY, event.offsetX].map((at) => Math.floor(at / side));
-    player.go(Math.min(layer, nLayers - 1) * nHeads + Math.min(head, nHeads - 1));
+    player?.go(Math.min(layer, nLayers - 1) * nHeads + Math.min(head, nHeads - 1));
   });
   svg.addEventListener("pointerleave", () => show());
   drawWords();

@@ -79,7 +79,7 @@ function makeEntry(id, act) {
     score.textContent = number(hit.score, 3);
     const made = actions(id, hit.title, act);
     if (!acts.contains(document.activeElement)) acts.replaceChildren(...made.childNodes);
-    why.replaceChildren(...inShort(hit.because, scores.reason, act.leaveOut));
+    why.replaceChildren(...inShort(hit, scores.reason, act.leaveOut));
     load = async () => {
       const found = await full(hit.rank);
       if (found && String(found.id) === id) all.replaceChildren(...inFull(found, act.leaveOut));

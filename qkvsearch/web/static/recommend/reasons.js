@@ -1,11 +1,11 @@
 // What a score is made of: bars of what each item of the history adds, which add up to it.
 import { el, owned } from "../dom.js";
-import { count, number, say, signed } from "../words.js";
+import { addingUp, count, isSum, number, say, signed } from "../words.js";
 
 // Parts of a score that are of no item, by what the API calls them.
 const WHOLE = { popularity: "partDamping", diversity: "partDiversity", constant: "partConstant" };
-// float32's share, as the tests of the engine allow it.
-const SHARE = 1e-4;
+const of = (parts) => parts.map((part) => part.contribution);
+const total = (values) => values.reduce((a, b) => a + b, 0);
 
 /** What one part is called. */
 function nameOf(part) {
@@ -22,9 +22,9 @@ function bar(value, most) {
   );
 }
 
-/** A line: what, a bar, and the number; items can be left out. */
-function line(part, most, leaveOut) {
-  const value = el("span", { class: "value" }, signed(part.contribution));
+/** A line: what, a bar, and the number as it is shown; items can be left out. */
+function line(part, shown, most, leaveOut) {
+  const value = el("span", { class: "value" }, signed(shown));
   if (part.id === null) {
     return el("li", { class: "reason" }, el("span", { class: "what" }, nameOf(part)), bar(part.contribution, most), value);
   }
@@ -37,41 +37,47 @@ function line(part, most, leaveOut) {
   return el("li", { class: "reason", "data-reason": part.id }, button, bar(part.contribution, most), value);
 }
 
-/** The items that count most, and in one line what all else adds. most: what the longest bar is. */
-export function inShort(because, most, leaveOut) {
-  const items = because.filter((part) => part.id !== null);
-  const rest = because.filter((part) => part.id === null);
-  const others = rest.map((part) => `${nameOf(part)} ${signed(part.contribution)}`).join(" · ");
+/** The items that count most, in one line what all else adds, and the score that they add up to. most: what the
+ *  longest bar is. */
+export function inShort(hit, most, leaveOut) {
+  const items = hit.because.filter((part) => part.id !== null);
+  const rest = hit.because.filter((part) => part.id === null);
+  const shown = addingUp(of([...items, ...rest]), hit.score);
+  const others = rest.map((part, place) => `${nameOf(part)} ${signed(shown[items.length + place])}`);
+  const sum = hit.because.length ? [`${say("score")} = ${number(hit.score, 3)}`] : [];
   return [
-    el("ul", { class: "reasons" }, items.map((part) => line(part, most, leaveOut))),
-    el("p", { class: "quiet rest" }, others || "\u00a0"),
+    el("ul", { class: "reasons" }, items.map((part, place) => line(part, shown[place], most, leaveOut))),
+    el("p", { class: "quiet rest" }, [...others, ...sum].join(" · ") || "\u00a0"),
   ];
+}
+
+/** The reasons in words, and below them the score. */
+function inWords(hit) {
+  const reasons = hit.reasons ?? [];
+  const shown = addingUp(reasons.map((reason) => reason.value), hit.score);
+  const value = (said) => el("span", { class: "value" }, ` ${said}`);
+  const lines = reasons.map((reason, place) => el("li", {}, owned(reason.text, 400), value(signed(shown[place]))));
+  const sum = el("li", { lang: document.documentElement.lang }, say("score"), value(`= ${number(hit.score, 3)}`));
+  return el("ul", { class: "words", lang: "en" }, ...lines, lines.length ? sum : null);
 }
 
 /** All of them, in words first, and that they add up to the score. */
 export function inFull(hit, leaveOut) {
   const parts = hit.because;
-  const most = Math.max(...parts.map((part) => Math.abs(part.contribution)), 0);
-  const sum = parts.reduce((total, part) => total + part.contribution, 0);
-  const size = parts.reduce((total, part) => total + Math.abs(part.contribution), 0);
-  const same = Math.abs(sum - hit.score) <= SHARE * Math.max(1, size);
-  const values = { n: count(parts.length), sum: number(sum, 4), score: number(hit.score, 4) };
+  const most = Math.max(...of(parts).map(Math.abs), 0);
+  const sum = total(of(parts));
+  const shown = addingUp(of(parts), hit.score);
+  const values = { n: count(parts.length), sum: number(total(shown), 3), score: number(hit.score, 3) };
   return [
     el("h3", {}, say("inWords")),
-    el(
-      "ul",
-      { class: "words", lang: "en" },
-      (hit.reasons ?? []).map((reason) =>
-        el("li", {}, owned(reason.text, 400), el("span", { class: "value" }, ` ${signed(reason.value)}`)),
-      ),
-    ),
+    inWords(hit),
     el("h3", {}, say("allParts", { n: count(parts.length) })),
     el(
       "ul",
       { class: "reasons every", tabindex: "0", role: "list", "aria-label": say("allParts", { n: count(parts.length) }) },
-      parts.map((part) => line(part, most, leaveOut)),
+      parts.map((part, place) => line(part, shown[place], most, leaveOut)),
     ),
-    el("p", { class: "sum", "data-sum": sum, "data-score": hit.score }, say(same ? "addsUp" : "addsNot", values)),
+    el("p", { class: "sum", "data-sum": sum, "data-score": hit.score }, say(isSum(of(parts), hit.score) ? "addsUp" : "addsNot", values)),
   ];
 }
 

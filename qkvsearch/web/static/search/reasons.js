@@ -1,7 +1,7 @@
 // Why one hit has its score: reasons in words, what each head adds, and a table word by word.
 import { el, owned } from "../dom.js";
 import { contributions, labelled, named } from "../heads.js";
-import { count, knows, number, say, signed } from "../words.js";
+import { addingUp, count, knows, number, say, signed } from "../words.js";
 
 /** The panel. hit: of /explain, with `reasons` and `map`. */
 export function explanation(hit) {
@@ -28,8 +28,9 @@ function sum(hit, what) {
 
 function table(caption, rows, hit, values) {
   const most = Math.max(...values.map(Math.abs), 0);
+  const shown = addingUp(values, hit.score);
   const body = rows.map((label, place) =>
-    el("tr", {}, el("th", { scope: "row" }, label), adding(values[place], most), figure(values[place])),
+    el("tr", {}, el("th", { scope: "row" }, label), adding(values[place], most), figure(values[place], signed(shown[place]))),
   );
   return el("table", { class: "addends" }, el("caption", {}, caption), el("tbody", {}, body), sum(hit, say("score")));
 }
@@ -52,7 +53,7 @@ function translated(reason) {
   if (smaller) return say("r_smaller ones", { n: smaller[1] });
   const similar = /^(similar meaning to|same words as) (.*)$/.exec(reason);
   if (similar) return say(`r_${similar[1]}`, { words: similar[2] });
-  const people = /^people: ([\d,]+) of the ([\d,]+) who like (.*) also like this$/.exec(reason);
+  const people = /^people: ([\d,]+) of the ([\d,]+) who likes? (.*) also likes? this$/.exec(reason);
   if (people) return say("r_people", { n: people[1], of: people[2], title: people[3] });
   const place = reason.lastIndexOf(": ");
   if (place < 0) return reason;
@@ -101,12 +102,15 @@ function wordTable({ map, heads, score }, head) {
   const query = rest(map.query, map.cut.query);
   const whole = head ? heads[head] : score;
   const across = { scope: "row", colspan: query.length + 1 };
-  const beside = (label, value) => el("tr", {}, el("th", across, label), figure(value));
+  const beside = (label, value, shown) => el("tr", {}, el("th", across, label), figure(value, signed(shown)));
   const sums = cells.map(total);
+  // The words of the query and what is of no word add up to the score as they are shown.
+  const shown = addingUp([...sums, other, constant], whole);
+  const [inOther, inConstant] = shown.splice(sums.length);
   const foot = [
-    query.length ? sumRow(say("total"), [...sums, total(sums)]) : null,
-    other ? beside(say("otherReasons"), other) : null,
-    beside(say("constant"), constant),
+    query.length ? sumRow(say("total"), [...sums, total(sums)], [...shown, total(shown)]) : null,
+    other || inOther ? beside(say("otherReasons"), other, inOther) : null,
+    beside(say("constant"), constant, inConstant),
     el(
       "tr",
       { class: "sums" },
@@ -118,8 +122,8 @@ function wordTable({ map, heads, score }, head) {
   return el("table", { class: "heat" }, words, el("tfoot", {}, foot));
 }
 
-const sumRow = (label, values) =>
-  el("tr", { class: "sums" }, el("th", { scope: "row" }, label), values.map((value) => figure(value)));
+const sumRow = (label, values, shown) =>
+  el("tr", { class: "sums" }, el("th", { scope: "row" }, label), values.map((value, place) => figure(value, signed(shown[place]))));
 
 /** A word, or what a token that an encoder adds, such as [SEP], stands for. */
 const plain = (word) => (/^\[[A-Z]+\]$/.test(word) ? say("r_overall meaning") : owned(word, 40));
@@ -127,21 +131,24 @@ const plain = (word) => (/^\[[A-Z]+\]$/.test(word) ? say("r_overall meaning") : 
 /** The caption, the query's words, and a row for each word of the item. */
 function grid(query, keys, cells) {
   const most = Math.max(...cells.flat().map(Math.abs), 1e-9);
-  const heat = (value) =>
+  const heat = (value, shown) =>
     el(
       "td",
       {
-        class: `number ${value < 0 ? "below" : "above"}`,
+        class: `number ${value < 0 ? "takes" : "gives"}`,
         "data-value": value,
         style: { "--heat": `${Math.round((100 * Math.abs(value)) / most)}%` },
       },
-      value ? signed(value) : "",
+      value ? signed(shown) : "",
     );
   const corner = el("td", { class: "quiet" }, `${say("item")} \\ ${say("query")}`);
   const top = query.map((word) => el("th", { scope: "col" }, plain(word)));
   const rows = keys.map((word, j) => {
     const values = cells.map((row) => row[j]);
-    return el("tr", {}, el("th", { scope: "row" }, plain(word)), values.map(heat), figure(total(values)));
+    const sum = total(values);
+    const shown = addingUp(values, sum);
+    const each = values.map((value, i) => heat(value, shown[i]));
+    return el("tr", {}, el("th", { scope: "row" }, plain(word)), each, figure(sum));
   });
   return [
     el("caption", { class: "hidden-visually" }, say("mapSays")),
