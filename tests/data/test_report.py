@@ -24,12 +24,12 @@ def read(tmp_path):
 
 
 def test_a_skipped_row_is_named_as_a_spreadsheet_numbers_it(read):
-    report = read('"an\nn",1\n,2\nbob,77\n\nbob,78\ncy,3,x\ncy,3,x,y,z\n')
+    report = read('"an\nn",1\n,2\nbob,77\n\nbob,78\ncy,3,x\ncy,3,x,y,z\ndee,1\n')
     assert str(report).startswith(
-        "log.csv: 6 rows read: 1 kept, 0 duplicates combined, 5 skipped (2 with too many columns, "
-        "first row 7, 1 without a user, first row 3, 2 with an item that is not in the catalog, "
-        "first row 4)"
+        "log.csv: 7 rows read: 1 kept, 0 duplicates combined, 6 skipped (2 with too many columns, "
+        "first row 7, 1 without a user, first row 3, 1 with a line break"
     )
+    assert "first row 2, 2 with an item that is not in the catalog, first row 4)" in str(report)
     assert "1 without a user, first row 4" in str(read("a,1\nb,2,x,y,z\n,2\n"))
 
 
@@ -110,11 +110,9 @@ def test_text_of_a_file_is_never_a_template(tmp_path, text):
 
 
 def test_long_cells_are_cut_in_what_is_said_of_them(tmp_path):
-    long = "y" * 100_000
-    (tmp_path / "items.csv").write_text(f"id,title,price\n{long},a,{long}\n{long.upper()},b,1\n")
-    (tmp_path / "log.csv").write_text(
-        f"user,item,time\nu,{long},{long}\n{long},{long},2020-01-01\n"
-    )
+    long, id_ = "y" * 100_000, "y" * 1_000
+    (tmp_path / "items.csv").write_text(f"id,title,price\n{id_},a,{long}\n{id_.upper()},b,1\n")
+    (tmp_path / "log.csv").write_text(f"user,item,time\nu,{id_},{long}\n{id_},{id_},2020-01-01\n")
     reports = read_dataset(tmp_path / "items.csv", tmp_path / "log.csv").reports
     said = [text for report in reports for text in (*report.lines(), *map(repr, report.columns))]
     assert all(len(text) < 1_000 for text in said)

@@ -188,7 +188,9 @@ def test_every_token_has_its_place(text):
     tokens, places = analyzer.tokens(text), analyzer.token_spans(text)
     assert len(places) == len(tokens)
     for token, (start, end) in zip(tokens, places, strict=True):
-        assert token.text in fold(text[start:end])
+        # Initials are read without their points: "A.O" as "ao".
+        typed = fold(text[start:end])
+        assert token.text in typed or token.text == typed.replace(".", "")
 
 
 def test_titles_are_marked_where_words_match_and_nowhere_else():
