@@ -18,7 +18,8 @@ from tests.terminal import on_a_terminal
 pytestmark = pytest.mark.skipif(
     sys.platform == "win32", reason="Windows has no pseudo-terminals to ask"
 )
-# A title, an id and a user that set the window's title, clear the screen and turn the direction.
+# A title that sets the window's title, clears the screen and turns the direction. Ids and users may
+# only do the last: they have no control characters.
 STEER, CLEAR, TURN = "\x1b]gone\x07", "\x9b2J", "\u202e"
 UGLY = f"{STEER}{CLEAR}{TURN}"
 FORMATS = ("table", "json", "jsonl", "csv", "markdown")
@@ -26,19 +27,19 @@ DONE = [
     ["-w", f"new{UGLY}", "build", "--items", "items.csv", "--interactions", "log.csv"],
     ["-v", "build", "--items", "items.csv", "--interactions", "log.csv", "--plan"],
     ["add", "items.csv"],
-    ["remove", f"id1{UGLY}", "--dry-run"],
+    ["remove", f"id1{TURN}", "--dry-run"],
     ["remove", "--where", f"title = 'bread 1{UGLY}'", "--dry-run"],
-    ["record", f"ann{UGLY}", f"id1{UGLY}", "4"],
+    ["record", f"ann{TURN}", f"id1{TURN}", "4"],
     ["record", "log.csv"],
     ["record", "--undo"],
     ["similar", f"bread 1{UGLY}"],
     ["search", f"bread {UGLY}", "--explain", "--fields", f"n{TURN}ote,note"],
-    ["recommend", "--user", f"ann{UGLY}", "--explain"],
+    ["recommend", "--user", f"ann{TURN}", "--explain"],
     ["recommend", "--all-users", "-o", f"all{UGLY}.csv"],
     ["items", "--fields", f"note,n{TURN}ote"],
-    ["show", f"id1{UGLY}"],
+    ["show", f"id1{TURN}"],
     ["users"],
-    ["history", f"ann{UGLY}"],
+    ["history", f"ann{TURN}"],
     ["attend", f"bread {UGLY} crumbs"],
     ["encode", f"bread {UGLY} crumbs"],
     ["export", "embeddings", "--to", f"all{UGLY}.npz"],
@@ -47,13 +48,13 @@ DONE = [
     ["evaluate", "recommend", "--protocol", "random"],
     ["tune", "--trials", "1"],
     ["info"],
-    ["records", "--user", f"ann{UGLY}"],
+    ["records", "--user", f"ann{TURN}"],
     ["learn"],
     ["builds"],
     ["rollback"],
     ["compact", "--drop-builds"],
     ["repair"],
-    ["forget", f"bob{UGLY}", "--dry-run"],
+    ["forget", f"bob{TURN}", "--dry-run"],
     ["data", "list"],
     ["model", "list"],
     ["doctor"],
@@ -121,21 +122,21 @@ def ugly(surroundings, tmp_path, monkeypatch):
     """A workspace whose titles, ids, users, columns and cells are such, and the files of it."""
     items = pd.DataFrame(
         {
-            "id": [f"id{i}{UGLY}" for i in range(8)],
+            "id": [f"id{i}{TURN}" for i in range(8)],
             "title": [*(f"bread {i}{UGLY}" for i in range(6)), f"twin{UGLY}", f"twin{UGLY}"],
             "note": [UGLY] * 8,
             f"n{TURN}ote": [f"a{TURN}b"] * 8,
         }
     )
     log = pd.DataFrame(
-        [(f"{user}{UGLY}", f"id{i}{UGLY}", i) for user in ("ann", "bob") for i in range(1, 5)],
+        [(f"{user}{TURN}", f"id{i}{TURN}", i) for user in ("ann", "bob") for i in range(1, 5)],
         columns=["user", "item", "rating"],
     )
     items.to_csv("items.csv", index=False)
     log.to_csv("log.csv", index=False)
     (tmp_path / "queries.tsv").write_text(f"q{UGLY}\tbread\n", encoding="utf-8")
-    (tmp_path / "qrels.txt").write_text(f"q{UGLY}\tid1{UGLY}\t1\n", encoding="utf-8")
-    (tmp_path / "wrong.txt").write_text(f"r{UGLY}\tid1{UGLY}\t1\n", encoding="utf-8")
+    (tmp_path / "qrels.txt").write_text(f"q{UGLY}\tid1{TURN}\t1\n", encoding="utf-8")
+    (tmp_path / "wrong.txt").write_text(f"r{UGLY}\tid1{TURN}\t1\n", encoding="utf-8")
     qkvsearch.build("ws", items=items, interactions=log, encoder="corpus").close()
     monkeypatch.setenv("QKVSEARCH_WORKSPACE", "ws")
 
@@ -172,11 +173,11 @@ def test_nothing_raw_reaches_a_terminal(ugly):
 
 
 def test_a_question_before_a_change_names_nothing_raw(ugly):
-    command = asked([["forget", f"bob{UGLY}"]])
+    command = asked([["forget", f"bob{TURN}"]])
     code, text = on_a_terminal(command, "stdin", "stdout", "stderr", typed="n\n")
     assert code == 0
     assert raw(text) == []
-    assert r"Forget bob\u001b]gone\u0007\u009b2J\u202e?" in text
+    assert r"Forget bob\u202e?" in text
     assert "Nothing was changed." in text
 
 
