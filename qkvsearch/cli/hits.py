@@ -157,7 +157,8 @@ def no_hits_notes(ranking: Ranking, options: dict[str, Any], nothing: str) -> li
     if not options["k"]:
         return ["No hits: -k is 0."]
     position = options["offset"] + 1
-    return [f"No hits: of {ranking.n_candidates:,} candidates none from position {position:,} on."]
+    candidates = quantity(ranking.n_candidates, "candidate")
+    return [f"No hits: of {candidates} none from position {position:,} on."]
 
 
 def ranking_table(rows: list[dict[str, Any]], ranking: Ranking, full: bool = False) -> str:

@@ -18,9 +18,9 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def read_queries(path: str | Path) -> Queries:
-    """Read lines of `id<TAB>text`, without a header or quoting. The last line of an id counts.
+    """Read lines of `id<TAB>text`, without a header or quoting.
 
-    Raises `DataError` that names the file and the line.
+    Raises `DataError` that names the file and the line, also for an id with two texts.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp(), "queries.tsv")
@@ -33,7 +33,8 @@ def read_queries(path: str | Path) -> Queries:
         name, tab, text = line.partition("\t")
         if not (tab and id_text(name) and text.strip()):
             raise DataError(f"{path}, line {number}: expected id<TAB>text, found {line[:60]!r}")
-        queries[id_text(name)] = text.strip()
+        if queries.setdefault(id_text(name), text.strip()) != text.strip():
+            raise DataError(f"{path}, line {number}: query {name} has another text above: keep one")
     if not queries:
         raise DataError(f"{path}: no queries here; write one a line: id<TAB>text")
     return queries
@@ -44,8 +45,8 @@ def read_judgements(path: str | Path) -> Judgements:
     whose grade is 1.
 
     Tabs separate columns if a line has one, so that ids may have spaces; otherwise any space does.
-    Grades are whole numbers, relevant from 1 up. The last grade of a pair counts. Raises
-    `DataError` that names the file and the line.
+    Grades are whole numbers, relevant from 1 up. Raises `DataError` that names the file and the
+    line, also for a pair with two grades.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp(), "qrels.txt")
@@ -63,7 +64,12 @@ def read_judgements(path: str | Path) -> Judgements:
             )
         query, item = cells[0], cells[1] if len(cells) < 4 else cells[2]
         grade = _grade(cells[-1], f"{path}, line {number}") if len(cells) > 2 else 1
-        judgements.setdefault(query, {})[item] = grade
+        judged = judgements.setdefault(query, {})
+        if judged.setdefault(item, grade) != grade:
+            raise DataError(
+                f"{path}, line {number}: query {query} and item {item} have the grade "
+                f"{judged[item]} above, and {grade} here: keep one"
+            )
     if not judgements:
         raise DataError(f"{path}: no judgements here; write one a line: query<TAB>item<TAB>grade")
     return judgements

@@ -31,6 +31,10 @@ DISCARD_SECONDS, DISCARD_BYTES = 2.0, 10_000_000
 MIN_READ_RATE, LOOKS_EVERY = 20_000, 1.0
 # Lines of a head that continue the line before, and those that say how long the body is.
 FOLDED = re.compile(rb"\n[ \t]")
+# What no line before a chunk has: control characters, which programs read in different ways. The
+# end of a line may be in the next packet.
+NOT_IN_LINES = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n|\Z)")
+VERSIONS = (b"1.0", b"1.1")
 LENGTHS = re.compile(rb"\n(?:content-length|transfer-encoding):([^\r\n]*)", re.IGNORECASE)
 
 NOT_HTTP = "the request is not valid HTTP"
@@ -44,24 +48,41 @@ class BoundedParser(h11.Connection):
 
     n_chunks = 0
     error: h11.RemoteProtocolError | None = None
+    _has_chunks = False
 
     def next_event(self) -> Any:
-        is_between_requests = self.their_state is h11.IDLE
-        received = self.trailing_data[0] if is_between_requests else b""
+        is_checked = self.their_state is h11.IDLE or self._has_chunks
+        received = self.trailing_data[0] if is_checked else b""
         try:
             event = super().next_event()
-            if isinstance(event, h11.Request):
-                self.n_chunks = 0
+            if is_checked:
                 n_rest = len(self.trailing_data[0])
-                check_head(received[: len(received) - n_rest], event)
-            elif isinstance(event, h11.Data) and event.chunk_start:
-                self.n_chunks += 1
-                if self.n_chunks > MAX_CHUNKS:
-                    raise h11.RemoteProtocolError(MANY_CHUNKS, HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+                self._check(event, received[: len(received) - n_rest])
         except h11.RemoteProtocolError as error:
             self.error = error
             raise
         return event
+
+    def _check(self, event: Any, consumed: bytes) -> None:
+        """Raise `RemoteProtocolError` for what h11 lets pass. consumed: what the event was read
+        from, or what was read without an event so far.
+        """
+        if isinstance(event, h11.Request):
+            check_head(consumed, event)
+            self.n_chunks = 0
+            self._has_chunks = any(name == b"transfer-encoding" for name, _ in event.headers)
+            return
+        if not self._has_chunks:
+            return
+        n_data = len(event.data) if isinstance(event, h11.Data) else 0
+        if NOT_IN_LINES.search(consumed[: len(consumed) - n_data]):
+            raise h11.RemoteProtocolError(NOT_HTTP)
+        if isinstance(event, h11.Data) and event.chunk_start:
+            self.n_chunks += 1
+            if self.n_chunks > MAX_CHUNKS:
+                raise h11.RemoteProtocolError(MANY_CHUNKS, HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+        if isinstance(event, h11.EndOfMessage):
+            self._has_chunks = False
 
 
 def check_head(head: bytes, request: h11.Request) -> None:
@@ -75,7 +96,7 @@ def check_head(head: bytes, request: h11.Request) -> None:
     has_several = len(lengths) > 1 or any(b"," in length for length in lengths)
     names = [name for name, _ in request.headers]
     is_old = request.http_version < b"1.1" and b"transfer-encoding" in names
-    if has_several or is_old or FOLDED.search(head):
+    if has_several or is_old or FOLDED.search(head) or request.http_version not in VERSIONS:
         raise h11.RemoteProtocolError(AMBIGUOUS)
 
 

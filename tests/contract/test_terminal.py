@@ -34,6 +34,8 @@ DONE = [
     ["record", "--undo"],
     ["similar", f"bread 1{UGLY}"],
     ["search", f"bread {UGLY}", "--explain", "--fields", f"n{TURN}ote,note"],
+    ["search", "bread", "--facets", f"note,n{TURN}ote"],
+    ["search", "--queries", "queries.tsv"],
     ["recommend", "--user", f"ann{TURN}", "--explain"],
     ["recommend", "--all-users", "-o", f"all{UGLY}.csv"],
     ["items", "--fields", f"note,n{TURN}ote"],

@@ -28,7 +28,7 @@ QUERIES = {
     "line feeds end a line": (
         "q1\tone\u2028still one\x0cand on\n", {"q1": "one\u2028still one\x0cand on"}
     ),
-    "last wins": ("q1\told\nq1\tnew\n", {"q1": "new"}),
+    "a line twice": ("q1\tsame\nq1\tsame \n", {"q1": "same"}),
 }  # fmt: skip
 
 
@@ -45,7 +45,20 @@ def test_a_line_that_is_no_query_is_named(file, line):
         read_queries(path)
 
 
+def test_an_id_with_two_texts_is_named(file):
+    path = file("q1\tone\nq2\ttwo\nq1\tother\n")
+    with pytest.raises(DataError, match=rf"{path.name}, line 3: query q1"):
+        read_queries(path)
+
+
 # --- judgements ---
+
+
+def test_a_pair_with_two_grades_is_named(file):
+    path = file("q1\tv1\t1\nq1\tv2\t1\nq1\tv1\t2\n")
+    with pytest.raises(DataError, match=rf"{path.name}, line 3: query q1 and item v1 .*1.*2"):
+        read_judgements(path)
+
 
 EXPECTED = {"q1": {"v1": 2, "v2": 0}, "q2": {"v1": 1}}
 
@@ -58,9 +71,9 @@ EXPECTED = {"q1": {"v1": 2, "v2": 0}, "q2": {"v1": 1}}
         "q1\tv1\t2\nq1\tv2\t0\nq2\tv1\n",
         "q1 v1 2 \nq1 v2 0 \nq2 v1 1 \n",
         "\ufeffq1\tv1\t2\r\nq1\tv2\t0\r\n\r\nq2\tv1\r\n",
-        "q1\tv1\t1\nq1\tv2\t5\nq1\tv1\t2\nq1\tv2\t0\nq2\tv1\n",
+        "q1\tv1\t2\nq1\tv2\t0\nq1\tv1\t2\nq2\tv1\n",
     ],
-    ids=["TREC tabs", "TREC spaces", "tabs", "Cranfield", "mark and CR LF", "last wins"],
+    ids=["TREC tabs", "TREC spaces", "tabs", "Cranfield", "mark and CR LF", "a line twice"],
 )
 def test_every_layout_says_the_same(file, content):
     assert read_judgements(file(content)) == EXPECTED

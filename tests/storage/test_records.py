@@ -348,6 +348,22 @@ def test_each_writer_of_a_process_has_its_own_patience_and_its_own_messages(path
     assert "learn (process" in said_hasty[0]
 
 
+def test_a_writer_has_patience_with_other_programs_and_says_so(path, monkeypatch):
+    """A backup or a shell of SQLite does not know `records.lock`."""
+    monkeypatch.setattr(database, "BEFORE_A_MESSAGE", 0.05)
+    said = []
+    before = rows(path)
+    with closing(sqlite3.connect(path / "records.db", isolation_level=None)) as other:
+        other.execute("BEGIN")
+        other.execute("SELECT * FROM recorded").fetchone()
+        with pytest.raises(BusyError, match="another program"):
+            RecordsDatabase(path, 0.2, said.append).append([NewRecord("eve", "z")], ME)
+        assert len(said) == 1
+        assert rows(path) == before
+    RecordsDatabase(path, 0.2, said.append).append([NewRecord("eve", "z")], ME)
+    assert len(rows(path)) == len(before) + 1
+
+
 # --- damage ---
 
 

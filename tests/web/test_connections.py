@@ -190,6 +190,36 @@ def test_chunks_are_no_part_of_http_1_0(server):
     assert answer.count(b"HTTP/1.") == 1
 
 
+@pytest.mark.parametrize("version", [b"0.9", b"1.2", b"2.0", b"3.7", b"9.9"])
+def test_other_versions_of_http_are_refused(server, version):
+    head = b"GET /api/v1/health HTTP/" + version + b"\r\nHost: 127.0.0.1\r\n\r\n"
+    answer = exchange(server, head + SMUGGLED)
+    assert answer.split()[1] == b"400"
+    assert answer.count(b"HTTP/1.") == 1
+
+
+@pytest.mark.parametrize("sign", [b"\r", b"\x00", b"\x0b", b"\x7f", b"\x1b"])
+@pytest.mark.parametrize("place", [b"4;a=%bb\r\nbody\r\n0\r\n\r\n", b"4\r\nbody\r\n0;%bb\r\n\r\n"])
+def test_control_characters_beside_the_size_of_a_chunk_are_refused(server, sign, place):
+    head = b"POST /api/v1/search" + HOST + b"Transfer-Encoding: chunked\r\n\r\n"
+    answer = exchange(server, head + place % sign + SMUGGLED)
+    assert answer.split()[1] == b"400"
+    assert answer.count(b"HTTP/1.1") == 1
+
+
+@pytest.mark.parametrize("n_bytes", [1, 2, 7])
+def test_a_body_in_chunks_may_come_in_any_packets(server, n_bytes):
+    # The body has control characters too, which JSON allows between its tokens.
+    content = b'{"searches":\r\n\t[{"q": "item", "k": 1}]}'
+    head = b"POST /api/v1/search" + HOST + b"Content-Type: application/json\r\n"
+    head += b"Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+    pieces = [content[:9], content[9:]]
+    chunks = b"".join(b"%x;name=value\r\n%b\r\n" % (len(piece), piece) for piece in pieces)
+    sent = head + chunks + b"0\r\n\r\n"
+    packets = [sent[start : start + n_bytes] for start in range(0, len(sent), n_bytes)]
+    assert exchange(server, *packets).split()[1] == b"200"
+
+
 def test_requests_after_one_another_are_answered(server):
     body = b'{"searches": [{"q": "item", "k": 1}]}'
     post = b"POST /api/v1/search" + HOST + b"Content-Type: application/json\r\n"

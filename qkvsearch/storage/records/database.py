@@ -13,9 +13,11 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from qkvsearch._utils.deadline import check_deadline
 from qkvsearch.collaborative.user_history import NOW, readable_time
-from qkvsearch.errors import QkvError, WorkspaceError
-from qkvsearch.storage.locks import exclusive
+from qkvsearch.errors import BusyError, QkvError, WorkspaceError
+from qkvsearch.storage.locks import MOMENT as BEFORE_A_MESSAGE
+from qkvsearch.storage.locks import PAUSE, exclusive
 from qkvsearch.storage.records.committed import CommittedRecords, Query
 from qkvsearch.storage.records.record_rows import (
     MOMENT,
@@ -166,10 +168,39 @@ class RecordsDatabase(RecordsFile):
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         """Hold a transaction. Requires `alone`."""
         with self._changing() as db:
-            db.execute("BEGIN IMMEDIATE")
+            self._begin(db)
             create(db)
             yield db
             db.execute("COMMIT")
+
+    def _begin(self, db: sqlite3.Connection) -> None:
+        """Begin a transaction that is alone in the file, as in `writer_lock`.
+
+        We keep others out by `records.lock`. Other programs, such as a backup, do not know it, and
+        hold SQLite's own lock.
+        """
+        db.execute("PRAGMA busy_timeout = 0")
+        began = time.monotonic()
+        has_notified = False
+        while True:
+            try:
+                db.execute("BEGIN EXCLUSIVE")
+                return
+            except sqlite3.OperationalError as error:
+                if not _is_busy(error):
+                    raise
+            check_deadline()
+            waited = time.monotonic() - began
+            if self.wait is not None and waited >= self.wait:
+                raise BusyError(self._held_by_others)
+            if self.notify is not None and waited >= BEFORE_A_MESSAGE and not has_notified:
+                self.notify(f"Waiting: {self._held_by_others}.")
+                has_notified = True
+            time.sleep(PAUSE)
+
+    @property
+    def _held_by_others(self) -> str:
+        return f"{self.path}: another program has it open in a transaction"
 
     def _vacuum(self) -> None:
         """Rewrite the file, so that nothing deleted is left in it. Requires `alone`."""
@@ -202,6 +233,8 @@ class RecordsDatabase(RecordsFile):
             with exclusive(self.lock_file, what, self.wait, self.notify, PRIVATE):
                 yield
         except (OSError, sqlite3.Error) as error:
+            if _is_busy(error):
+                raise BusyError(self._held_by_others) from None
             raise WorkspaceError(f"{self.path}: cannot {what}: {error}") from None
 
     def mark_clean(self) -> None:
@@ -228,6 +261,12 @@ class RecordsDatabase(RecordsFile):
         """Remove the temporary files of killed writers."""
         for path in self.path.parent.glob(".records.*-*"):
             path.unlink(missing_ok=True)
+
+
+def _is_busy(error: Exception) -> bool:
+    """Return whether an error of SQLite is that another program holds its lock."""
+    code: int = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK)
+    return code & 0xFF == sqlite3.SQLITE_BUSY
 
 
 def _require_new(db: sqlite3.Connection, origin: Origin) -> None:

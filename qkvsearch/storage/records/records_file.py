@@ -22,6 +22,8 @@ READ_ONLY = "mode=ro&immutable=1"
 # Permissions of new files: only the owner may read who did what.
 PRIVATE = 0o600
 NOTHING = {"bytes": 0, "xxh3": ""}
+# Seconds for which SQLite waits for other programs that have the file open.
+OTHERS = 5.0
 # What `records.json` contains while a writer is at work.
 WRITING = b'"state": "writing"'
 # The errors of SQLite that are the fault of the file, and not of the disk or of other processes.
@@ -126,7 +128,7 @@ class RecordsFile:
         db = sqlite3.connect(
             f"{path.absolute().as_uri()}?{options}",
             uri=True,
-            timeout=60,
+            timeout=OTHERS,
             isolation_level=None,
             check_same_thread=False,
         )
