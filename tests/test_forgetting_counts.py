@@ -132,13 +132,15 @@ def test_answers_count_nobody_who_is_not_there(both):
     assert [hit.id for hit in hits[0]] == [hit.id for hit in hits[1]] == []
 
 
-def test_no_pair_of_items_is_weighed_that_nobody_has(both):
-    neighbours = both[0].models.preferences.neighbours.matrix().tocoo()
-    log = both[0].models.log()
-    likes = log.matrix(both[0].models.feedback.confidences(log.items, log.ratings, log.weights)) > 0
-    shared = (likes.astype(int).T @ likes.astype(int)).toarray()
-    assert (shared[neighbours.row, neighbours.col] > 0).all()
-    assert neighbours.nnz > 100
+def test_neighbours_are_those_of_a_log_without_the_person(both):
+    """Each weight solves an equation of who has both items: with the person in it, one could
+    compute from the remaining log what they had.
+    """
+    forgotten, without = (engine.models.preferences for engine in both)
+    assert forgotten.neighbours.matrix().nnz > 100
+    assert abs(forgotten.neighbours.matrix() - without.neighbours.matrix()).max() < 1e-6
+    for name in ("alpha0", "reg", "n_items"):
+        assert getattr(forgotten.factors, name) == getattr(without.factors, name)
 
 
 def test_no_file_has_a_number_of_the_person(tmp_path):

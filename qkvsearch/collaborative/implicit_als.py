@@ -106,6 +106,23 @@ class AlternatingLeastSquares(CollaborativeModel):
             )
         return self.factors_.fold_in_many(histories).astype(np.float32)
 
+    def strengths(self, X: csr_matrix) -> tuple[float, float]:
+        """Return α₀ and reg of a fit to a sparse matrix (n_users, n_items) of confidences, without
+        the fit. Raises `DataError` as `fit` does.
+        """
+        return self._strengths(self._read_confidences(X))
+
+    def _strengths(self, observed: csr_matrix) -> tuple[float, float]:
+        n_users = np.count_nonzero(np.diff(observed.indptr))
+        n_items = np.count_nonzero(counts_of(observed.indices, observed.shape[1]))
+        mean_confidence = float(observed.data.mean(dtype=np.float64))
+        alpha0, reg = auto_strengths(observed.nnz / n_users, mean_confidence, int(n_items))
+        if self.alpha0 != "auto":
+            alpha0 = float(self.alpha0)
+        if self.reg != "auto":
+            reg = float(self.reg)
+        return alpha0, reg
+
     def _check_parameters(self) -> None:
         for name in ("n_components", "max_iter", "cg_steps"):
             check_whole(name, getattr(self, name))
@@ -128,13 +145,7 @@ class AlternatingLeastSquares(CollaborativeModel):
             Side.start(*pairs, self.n_components, self.init_scale, rng, n_threads)
             for pairs in by_user_and_by_item(observed)
         )
-        length, confidence = observed.nnz / users.n_active, observed.data.mean(dtype=np.float64)
-        auto = auto_strengths(length, float(confidence), items.n_active)
-        parameters = (self.alpha0, self.reg)
-        self.alpha0_, self.reg_ = (
-            automatic if value == "auto" else float(value)
-            for value, automatic in zip(parameters, auto, strict=True)
-        )
+        self.alpha0_, self.reg_ = self._strengths(observed)
         d, rotation = self.n_components, np.eye(self.n_components)
         with thread_pool(n_threads) as pool:
             for iteration in range(1, self.max_iter + 1):

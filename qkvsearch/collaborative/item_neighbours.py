@@ -33,8 +33,6 @@ MAX_DENSE_ITEMS = 1 << 13
 MAX_PAIRS, MAX_ENTRIES = 1 << 22, 1 << 21
 # Items that a thread takes at a time.
 BATCH = 64
-# Items whose users are compared with those of others at a time.
-BLOCK = 256
 
 
 @dataclass(frozen=True)
@@ -95,33 +93,6 @@ class NeighbourWeights:
             targets[order].astype(np.int32),
             np.asarray(self.values[order]),
         )
-
-    def without_unshared(self, items: np.ndarray, confidences: csr_matrix) -> NeighbourWeights:
-        """Return the weights without those between two of `items` (h,) that no user of
-        `confidences` (n_users, n_items) likes both. A fit gives such a pair no weight, so it would
-        tell that somebody who is not there any more had both.
-        """
-        is_asked = np.zeros(self.n_items, dtype=bool)
-        is_asked[items] = True
-        sources = np.repeat(np.arange(self.n_items), np.diff(self.starts))
-        weights = np.flatnonzero(is_asked[sources] & is_asked[self.targets])
-        # As in a fit, users with very many items do not count.
-        is_usual = np.diff(confidences.indptr) <= MAX_HISTORY
-        likes = (confidences[is_usual][:, items] > 0).astype(np.float32).tocsc()
-        number = np.zeros(self.n_items, dtype=np.int64)
-        number[items] = np.arange(len(items))
-
-        is_kept = np.ones(len(self.targets), dtype=bool)
-        for start in range(0, len(items), BLOCK):
-            block = slice(start, start + BLOCK)
-            n_shared = (likes[:, block].T @ likes).toarray()
-            numbers = number[sources[weights]]
-            own = weights[(numbers >= start) & (numbers < start + BLOCK)]
-            shared = n_shared[number[sources[own]] - start, number[self.targets[own]]]
-            is_kept[own] = shared > 0
-        counts = np.bincount(sources[is_kept], minlength=self.n_items)
-        starts = np.concatenate([[0], np.cumsum(counts)])
-        return NeighbourWeights(starts, self.targets[is_kept], self.values[is_kept])
 
     def matrix(self) -> csr_matrix:
         """Return B (n_items, n_items): histories (n, n_items) times B are their scores."""

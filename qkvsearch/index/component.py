@@ -224,10 +224,9 @@ class LearnedComponent(IndexComponent[T]):
         """Fit the model to a log and store it; drop it where there is nothing to learn from."""
 
     @abstractmethod
-    def forget(self, contents: BuildContents, log: Interactions, items: np.ndarray) -> None:
+    def forget(self, contents: BuildContents, log: Interactions) -> None:
         """Make what `contents` have of the component independent of a user who is erased, as far as
-        that takes no learning. log: the interactions that are left, at least one. items: the rows
-        of the items that the user had.
+        that takes no learning. log: the interactions that are left, at least one.
 
         What is counted from the log is counted anew. What was learned about an item that nobody has
         any more becomes that of an item without interactions: it would tell that the user had it.

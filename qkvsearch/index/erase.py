@@ -103,7 +103,6 @@ def _without(models: StoredModels, row: int, progress: Progress) -> tuple[BuildC
     contents = merged_contents(models, progress)
     log = models.log("forget from")
     remains = log.users != row
-    items = np.unique(log.items[~remains])
     users = Ids([name for i, name in enumerate(log.user_ids.texts) if i != row], log.user_ids.fold)
     others = log.take(remains)
     rows = (others.users - (others.users > row)).astype(np.int32)
@@ -112,7 +111,7 @@ def _without(models: StoredModels, row: int, progress: Progress) -> tuple[BuildC
     if len(others):
         for component in components:
             if component.is_in(models.snapshot):
-                component.forget(contents, others, items)
+                component.forget(contents, others)
     else:  # as in a build without interactions
         for component in components:
             component.drop(contents)

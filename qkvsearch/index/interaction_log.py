@@ -175,7 +175,7 @@ class LogComponent(LearnedComponent[StoredLog]):
         self.put(contents, usual_weights=feedback.usual_weights)
         self.note_feedback(contents, feedback)
 
-    def forget(self, contents: BuildContents, log: Interactions, items: np.ndarray) -> None:
+    def forget(self, contents: BuildContents, log: Interactions) -> None:
         """Store the log that is left. The scale of ratings and the usual weights are what a build
         from this log has.
         """

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from qkvsearch._utils.callbacks import Progress
+from qkvsearch._utils.callbacks import Progress, silent
 from qkvsearch._utils.scratch import counts_of
 from qkvsearch._utils.threads import one_blas_thread
 from qkvsearch.collaborative.cold_start import fit_text_map, place_cold_items
@@ -112,8 +113,7 @@ class PreferencesComponent(LearnedComponent[StoredPreferences]):
             return fitted
 
         def neighbours(part: csr_matrix) -> NeighbourWeights:
-            callback = partial(progress, "learning neighbours")
-            return NeighbourRegression(**of_neighbours, callback=callback).fit(part).weights_
+            return _neighbours(part, of_neighbours, progress)
 
         weighing = partial(progress, "weighing the heads")
         return learn_preferences(confidences, embeddings, neighbours, progress=weighing)
@@ -143,7 +143,9 @@ class PreferencesComponent(LearnedComponent[StoredPreferences]):
         )
         contents.facts[WEAK_BELOW] = usual_level(preferences.scores, n_liking)
 
-    def forget(self, contents: BuildContents, log: Interactions, items: np.ndarray) -> None:
+    def forget(self, contents: BuildContents, log: Interactions) -> None:
+        from qkvsearch.collaborative.implicit_als import AlternatingLeastSquares
+
         feedback = LogComponent().feedback(contents)
         confidences = log.matrix(feedback.confidences(log.items, log.ratings, log.weights))
         item_counts, n_liking = _counts(log), _counts(log, confidences.data > 0)
@@ -152,7 +154,11 @@ class PreferencesComponent(LearnedComponent[StoredPreferences]):
         rows = embeddings.astype(np.float64)
         with one_blas_thread():
             gram = rows.T @ rows
+        settings, of_neighbours = head_settings(contents.facts.get(TUNED, {}).get("settings", {}))
         numbers = contents.facts[self.group] | {"n_items": max(int(is_liked.sum()), 1)}
+        if is_liked.any():
+            alpha0, reg = AlternatingLeastSquares(**settings).strengths(confidences)
+            numbers |= {"alpha0": alpha0, "reg": reg}
         contents.facts[self.group] = numbers
         self.put(
             contents,
@@ -164,9 +170,12 @@ class PreferencesComponent(LearnedComponent[StoredPreferences]):
         )
         factors = ImplicitFactors(item_embeddings=embeddings, gram=gram, **numbers)
         preferences = Preferences(factors, None, HeadShares(**contents.facts[RECOMMEND_HEADS]))
-        if self.is_pending(contents, NEIGHBOUR_ARRAYS["starts"]):
-            arrays = {n: self.pending(contents, array) for n, array in NEIGHBOUR_ARRAYS.items()}
-            neighbours = NeighbourWeights(**arrays).without_unshared(items, confidences)
+        if not is_liked.any():
+            self.put_neighbours(contents, None)
+        elif self.is_pending(contents, NEIGHBOUR_ARRAYS["starts"]):
+            # Each weight follows exactly from who has both items, so that with the interactions
+            # that are left one could compute who was there: they are learned anew.
+            neighbours = _neighbours(confidences, of_neighbours, silent)
             self.put_neighbours(contents, neighbours)
             preferences = with_scales(replace(preferences, neighbours=neighbours), confidences)
         contents.facts[RECOMMEND_HEADS] = asdict(preferences.shares)
@@ -250,7 +259,7 @@ class RatingsComponent(LearnedComponent[RatingFactors]):
             )
             self.store(contents, model.fit(log).factors_)
 
-    def forget(self, contents: BuildContents, log: Interactions, items: np.ndarray) -> None:
+    def forget(self, contents: BuildContents, log: Interactions) -> None:
         rated = log.rated()
         if rated.ratings is None or not len(rated):
             self.drop(contents)
@@ -300,7 +309,7 @@ class NextItemComponent(LearnedComponent["NextItemModel"]):
         callback = partial(progress, "learning what comes next")
         self.store(contents, NextItem(random_state=0, callback=callback).fit(log).model_)
 
-    def forget(self, contents: BuildContents, log: Interactions, items: np.ndarray) -> None:
+    def forget(self, contents: BuildContents, log: Interactions) -> None:
         embeddings = _rows_where(_counts(log) > 0, self.pending(contents, "item_embeddings"))
         self.put(contents, item_embeddings=embeddings)
 
@@ -317,6 +326,13 @@ class NextItemComponent(LearnedComponent["NextItemModel"]):
         except ValueError as error:
             file = models.snapshot.file(f"{self.group}.encoder")
             raise DamagedError(file.path, f"not the weights of an encoder: {error}") from None
+
+
+def _neighbours(
+    confidences: csr_matrix, settings: Mapping[str, Any], progress: Progress
+) -> NeighbourWeights:
+    callback = partial(progress, "learning neighbours")
+    return NeighbourRegression(**settings, callback=callback).fit(confidences).weights_
 
 
 def _rows_where(is_kept: np.ndarray, rows: np.ndarray) -> np.ndarray:

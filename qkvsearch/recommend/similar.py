@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
+from qkvsearch._utils.caching import cached_property
 from qkvsearch.collaborative.preferences import COLLABORATIVE, NEIGHBOURS
 from qkvsearch.errors import QkvError, listed_names
 from qkvsearch.index.interaction_log import Histories
@@ -152,8 +154,8 @@ class NeighbourReasons:
     """A `Reasoning` by the people who like both items, and by the words that both texts have.
 
     positions: the rows of the items of the question. hits: those of the items that are explained.
-    Reasons may be read long after the answer, one by one, and count the people of its moment: what
-    is recorded of these items is read here.
+    Most answers are never explained, so what was recorded of these items is read with the first
+    reason, of all of them at once. What is recorded after the answer does not count.
     """
 
     def __init__(
@@ -166,21 +168,17 @@ class NeighbourReasons:
         ids, titles = texts.catalog.names(positions)
         items = ids if len(ids) > 1 else [None]
         self.items = dict(zip(items, zip(positions, titles, strict=True), strict=True))
-        self.users: ItemUsers | None = None
-        self.failure: QkvError | None = None
-        # Without preferences no reason counts people.
-        if texts.models.implicit is not None:
-            try:
-                self.users = ItemUsers.of(histories, [*positions, *hits])
-            except QkvError as error:  # damaged records: the ranking needs none, its reasons do
-                self.failure = error
+        self.histories, self.explained = histories, [*positions, *hits]
+        with suppress(QkvError):  # damaged records: the ranking needs none, its reasons do
+            histories.records.fix_moment()
         self.liking = cache(self._liking)
 
+    @cached_property
+    def users(self) -> ItemUsers:
+        """The users of all these items. Raises `QkvError` where the records are damaged."""
+        return ItemUsers.of(self.histories, self.explained)
+
     def _liking(self, position: int) -> Likers:
-        """Return the users who like an item. Raises `QkvError` where the records are damaged."""
-        if self.users is None:
-            assert self.failure is not None
-            raise self.failure
         return self.users.liking(position)
 
     def __call__(self, position: int, parts: Components) -> list[Reason]:

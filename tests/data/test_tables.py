@@ -307,6 +307,23 @@ def test_a_backslash_at_the_end_of_a_quoted_cell_stays(read):
     assert [row[1] for row in rows[1:]] == ["C:\\", "D:\\dir\\", 'says "hi" \\ there']
 
 
+def test_a_backslash_at_the_end_of_a_cell_stays_beside_quotes_behind_backslashes(read):
+    lines = [
+        "id,title,x",
+        r'1,"C:\dir\",a',
+        '2,"plain",b',
+        r'3,"The \"Sea\" House",c',
+        r'4,"D:\",d',
+        r'5,"a\","b"',
+        r'6,"27\"",f',
+        r'7,"last",g',
+    ]
+    rows, _ = read("\n".join(lines) + "\n")
+    titles = ["C:\\dir\\", "plain", 'The "Sea" House', "D:\\", "a\\", '27"', "last"]
+    assert [row[1] for row in rows[1:]] == titles
+    assert [row[2] for row in rows[1:]] == list("abcdbfg")
+
+
 def test_a_quote_behind_a_backslash_is_found_far_into_a_file(read):
     rows = "".join(f'{n};"Plain title {n}"\n' for n in range(20_000))
     text = f'id;title\n{rows}20000;"Real \\"J. P.\\" here"\n'

@@ -202,39 +202,46 @@ class _DoubledQuotes(io.TextIOBase):
     """A text in which a quote within a quoted cell is doubled, also where a backslash stands before
     it, as MySQL and the Book-Crossing files write it: "The \\"Sea\\" House".
 
-    Such a quote shows only where text follows it, since "C:\\" may be a whole cell. From the first
-    one on, all quotes behind a backslash are doubled. Positions stay, for both take two letters.
+    Only a cell on one line is changed, and only if it shows such a quote with text behind it, since
+    "C:\\" may be a whole cell. After the first such cell, one whose only such quote ends it is
+    changed too. Positions stay, for both take two letters.
     """
 
     def __init__(self, text: io.TextIOBase, delimiter: str | None) -> None:
         self._text, self._has_escapes = text, False
         ends = "|".join(map(re.escape, [*(delimiter or DELIMITERS), "\r", "\n"]))
-        # A cell opens, and the first quote in it has a backslash before it and text behind it.
-        self._escape = re.compile(
-            rf'(?:^|{ends}) *"[^"\r\n]*\\"(?!"| *(?:{ends}|\Z))', re.MULTILINE
-        )
+        ends = rf"(?= *(?:{ends}|\Z))"
+        starts = rf"(?:^|(?<=[{re.escape(delimiter or DELIMITERS)}\r])) *"
+        # A cell in which every quote but the first and the last one has a backslash before it.
+        self._cell = re.compile(rf'{starts}"(?:[^"\\\r\n]|\\[^\r\n])*+"{ends}', re.MULTILINE)
+        self._unmistakable = re.compile(rf'\\"(?!"|{ends})')
 
     def read(self, size: int | None = -1) -> str:
         piece = self._text.read(size)
-        while piece.endswith("\\") and (letter := self._text.read(1)):
-            piece += letter
+        # Whole lines, so that each cell is seen whole.
+        if piece and not piece.endswith("\n"):
+            piece += self._text.readline()
         return self._doubled(piece)
 
     def readline(self, size: int = -1) -> str:  # type: ignore[override]
         return self._doubled(self._text.readline(size))
 
     def seek(self, offset: int, whence: int = 0) -> int:
+        self._has_escapes = False  # what was read as a sample is read again
         return self._text.seek(offset, whence)
 
     def tell(self) -> int:
         return self._text.tell()
 
     def _doubled(self, piece: str) -> str:
-        if '\\"' not in piece:
-            return piece
-        self._has_escapes = self._has_escapes or self._escape.search(piece) is not None
+        return self._cell.sub(self._doubled_in_cell, piece) if '\\"' in piece else piece
+
+    def _doubled_in_cell(self, match: re.Match[str]) -> str:
+        cell = match[0]
+        if self._unmistakable.search(cell) is not None:
+            self._has_escapes = True
         # A backslash may stand for itself behind another one.
-        return ESCAPED.sub(r'\1""', piece) if self._has_escapes else piece
+        return ESCAPED.sub(r'\1""', cell) if self._has_escapes else cell
 
 
 def _parsed(

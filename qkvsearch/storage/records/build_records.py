@@ -187,6 +187,10 @@ class RecordsView(BuildRecords):
         self._until: int | None = None
         self._users: dict[str, UserRecords] = {}
 
+    def fix_moment(self) -> None:
+        """Let nothing count that is recorded from now on, unless something was read before."""
+        self._read()
+
     def user(self, user: Any) -> UserRecords:
         key = self._key(user)
         if key not in self._users:
