@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from qkvsearch._utils.caching import cached_property
+from qkvsearch._utils.folding import fold
 from qkvsearch._utils.validation import check_id
 from qkvsearch.data.catalog_columns import StoredColumn
 from qkvsearch.data.columns import NUMBERS, named, words_of
@@ -28,7 +29,6 @@ from qkvsearch.search.facets import Facets
 from qkvsearch.search.facets import facets as count_values
 from qkvsearch.search.listing import Listing, item_rows, own_columns, page_of
 from qkvsearch.storage import StoredCatalog
-from qkvsearch.text.analysis import fold
 
 if TYPE_CHECKING:
     import pandas as pd

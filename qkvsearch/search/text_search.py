@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from qkvsearch._utils.caching import cached_property
+from qkvsearch._utils.folding import fold
 from qkvsearch._utils.query_lock import pause
 from qkvsearch.data.columns.facts import text_read
 from qkvsearch.errors import QkvError, suggest
@@ -38,7 +39,7 @@ from qkvsearch.search.query import Label, Query, QueryReader
 from qkvsearch.search.query_notes import query_notes
 from qkvsearch.search.snippets import cut, passages, snippet
 from qkvsearch.storage import StoredCatalog
-from qkvsearch.text.analysis import fold, matching_words
+from qkvsearch.text.analysis import matching_words
 from qkvsearch.text.encoders import LEARNED, SECOND_PASS
 from qkvsearch.text.labelled import NEGLIGIBLE, LabelledVectors
 from qkvsearch.text.text_encoder import EncodedQuery, item_pieces
