@@ -290,7 +290,7 @@ class TextSearch:
     def texts(self, position: int) -> list[str]:
         """Return the searched text of an item, column by column."""
         row, columns = self.catalog.row(position), self.catalog.catalog_columns
-        return [text_read(row[name], columns.find(name).type) for name in self.columns]
+        return [text_read(row[name], columns.stored_as(name).type) for name in self.columns]
 
     def requested(self, heads: Iterable[str] | None, personal: bool) -> list[str]:
         """Return the names of the requested heads, by default of all that have a weight. "semantic"
