@@ -96,15 +96,15 @@ def _align_columns(
             "`id_column` here, or build again from all files"
         )
     id_column = require_column("id", columns.id or _among(names, usual["id"]), names, report.file)
-    title = (
-        find_column("title", named or _among(names, usual["title"]), names, report.file)
-        or id_column
-    )
+    here = snapshot.catalog.catalog_columns
+    # Another column of the build is not the one of titles, though it may be called `title`.
+    untaken = [name for name in names if not here.has(name) or here.find(name).stored in OWN_NAMES]
+    title = named or _among(names, usual["title"])
+    title = find_column("title", title, names if title else untaken, report.file) or id_column
     folds = snapshot.facts.get("fold_ids", False)
     about = Columns(id=id_column, title=title, text=[title], fold_ids=folds, ignore=columns.ignore)
     items = item_texts(frame, about, report)
     rows = items.frame if title != id_column else items.frame.drop(columns="title")
-    here = snapshot.catalog.catalog_columns
     rows = rows.rename(columns=_stored_names(rows, items.spelled, here))
     year = here.find("year").stored if here.has("year") else None
     if year and year not in rows and "title" in rows:

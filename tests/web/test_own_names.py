@@ -1,5 +1,7 @@
 """Columns of the owner are asked for by their own names, whatever else has such a name."""
 
+import shutil
+
 import pandas as pd
 import pytest
 
@@ -126,6 +128,25 @@ def test_added_items_have_their_cells_in_the_columns_of_their_exact_names(tmp_pa
         shown = people.show("p4")
     assert (shown["title"], shown["items.title"]) == ("Emmy Noether", "Prof")
     assert (shown["Price"], shown["price"]) == (None, 5)
+
+
+def test_an_added_item_without_the_column_of_titles_does_not_take_another_column_for_it(tmp_path):
+    untitled = pd.DataFrame({"sku": ["p4"], "title": ["Prof"], "price": [5]})
+    with (
+        qkv.build(tmp_path / "ws", items=PEOPLE, columns=COLUMNS, encoder="corpus") as people,
+        pytest.raises(qkv.QkvError, match="name"),
+    ):
+        people.add(untitled)
+
+
+def test_the_server_stores_items_by_the_exact_names_of_columns(asking, path, tmp_path):
+    new = {"id": "p4", "name": "Emmy Noether", "title": "Prof", "Price": 1, "price": 5}
+    with asking(shutil.copytree(path, tmp_path / "ws")) as client:
+        answer = client.put("/api/v1/items", json=[new])
+        assert answer.status_code == 200, answer.text
+        shown = client.get("/api/v1/items/p4").json()
+    assert {**shown, "title": "Emmy Noether", "items.title": "Prof", "Price": 1} == shown
+    assert shown["price"] == 5
 
 
 def test_an_ignored_column_is_that_of_this_exact_name(tmp_path):
