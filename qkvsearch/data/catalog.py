@@ -110,6 +110,7 @@ def catalog_from_frame(
     if items.numbered:
         facts[0] = replace(facts[0], convention=ROW_NUMBERS)
     typed_frame = pd.DataFrame({name: column.cells for name, column in cells.items()})
+    report.notes.extend(_notes_on_names(items))
     if "year" not in {name.casefold() for name in cells}:
         _add_year(typed_frame, facts)
     return Catalog(order, typed_frame, searched, tuple(facts), variants)
@@ -247,11 +248,34 @@ def _stored_names(names: Sequence[str], choice: CatalogChoice) -> dict[str, str]
         if name in stored:
             continue
         new, number = name, 2
-        while new.casefold() in taken:
+        while new.casefold() in taken or (new != name and new in names):
             new, number = f"{name}_{number}", number + 1
         taken.add(new.casefold())
         stored[name] = new
     return stored
+
+
+def _notes_on_names(items: ItemTexts) -> list[str]:
+    """Return a note on each column whose name means something else as well, or in another case."""
+    own = {stored: name for stored, name in items.spelled.items() if stored not in OWN_NAMES}
+    notes = []
+    for stored, name in own.items():
+        role = name.casefold()
+        if role in OWN_NAMES:
+            of_role = items.spelled[role]
+            key = f", and is items.{name} in results" if name == role else ""
+            notes.append(
+                f"column {name} is asked for as {name}{key}; the {role} is column {of_role}"
+            )
+        elif role in TRUTH_VALUES:
+            notes.append(f"column {name} is asked for as {stored} in a condition")
+        elif stored != name:
+            others = [other for other in own.values() if other.casefold() == role]
+            notes.append(
+                f"columns {listed_names(others)} differ only in case: each is asked for by its "
+                "exact name"
+            )
+    return list(dict.fromkeys(notes))
 
 
 # --- the types of the columns ---

@@ -70,6 +70,9 @@ class StoredColumn:
 class CatalogColumns(list[StoredColumn]):
     """All columns, id and title first, which `find` finds by either name in any case.
 
+    The exact name in the owner's file goes first, then the exact stored name, then both in any
+    case: an owner's column `title` is never hidden by the column that has the titles.
+
     >>> columns = CatalogColumns.of([("id", "TEXT"), ("title", "TEXT"), ("Price", "REAL")], [
     ...     {"name": "SKU", "stored": "id", "role": "id", "type": "text"}])
     >>> columns.find("sku").stored, columns.find("price").type
@@ -78,9 +81,15 @@ class CatalogColumns(list[StoredColumn]):
 
     def __init__(self, columns: Sequence[StoredColumn]) -> None:
         super().__init__(columns)
-        self._by_name = {column.stored.casefold(): column for column in reversed(columns)}
-        for column in columns:  # a stored name goes before another column's name in the file
-            self._by_name.setdefault(column.name.casefold(), column)
+        self._by_stored = {column.stored: column for column in columns}
+        # An owner's `title` follows the column of titles, whose name is `title` where the file has
+        # none: the later one of equal names is the owner's.
+        self._exact = self._by_stored | {column.name: column for column in columns}
+        self._folded: dict[str, StoredColumn] = {}
+        for column in columns:
+            self._folded.setdefault(column.name.casefold(), column)
+        for column in columns:
+            self._folded.setdefault(column.stored.casefold(), column)
 
     @classmethod
     def of(
@@ -109,13 +118,18 @@ class CatalogColumns(list[StoredColumn]):
 
     @property
     def names(self) -> list[str]:
-        """The names in the owner's file."""
-        return [column.name for column in self]
+        """A name of each column that `find` finds it by: that in the owner's file if possible."""
+        return [self._name_of(column) for column in self]
 
     @property
     def sql_names(self) -> list[str]:
         """The names as a condition spells them, in double quotes where SQL needs these."""
-        return [_in_condition(name) for name in self.names]
+        return [self.sql_name(column) for column in self]
+
+    def sql_name(self, column: StoredColumn) -> str:
+        """Return the name of a column as a condition spells it."""
+        name = self._name_of(column)
+        return _in_condition(column.stored if name.casefold() in TRUTH_VALUES else name)
 
     def unquoted_in(self, words: Iterable[str]) -> list[str]:
         """Return the columns among these words that a condition must quote, in their quotes."""
@@ -123,17 +137,29 @@ class CatalogColumns(list[StoredColumn]):
         return [_in_condition(name) for name in self.names if name.casefold() in used]
 
     def has(self, name: str) -> bool:
-        return name.strip().casefold() in self._by_name
+        return self._found(name) is not None
+
+    def stored_as(self, stored: str) -> StoredColumn:
+        """Return a column by its stored name."""
+        return self._by_stored[stored]
 
     def find(self, name: str, parameter: str = "fields") -> StoredColumn:
         """Return a column by either name. Raises `QkvError` that lists the columns."""
-        column = self._by_name.get(name.strip().casefold())
+        column = self._found(name)
         if column is None:
             raise QkvError(
                 f"`{parameter}`: no column {name!r}{suggest(name, self.names)} "
                 f"(columns: {listed_names(self.names)})"
             )
         return column
+
+    def _found(self, name: str) -> StoredColumn | None:
+        name = name.strip()
+        return self._exact.get(name) or self._folded.get(name.casefold())
+
+    def _name_of(self, column: StoredColumn) -> str:
+        is_found = self._exact[column.name] is column
+        return column.name if is_found else column.stored
 
 
 def _in_condition(name: str) -> str:

@@ -117,8 +117,8 @@ def _rows_of_matrix(table: EncodedTable, report: ReadReport, columns: Columns) -
     An empty cell is nothing, and so is 0 unless it is on the declared scale.
     """
     ignore = {name.strip().casefold() for name in columns.ignore}
-    ignored = [name for name in table.columns if name.casefold() in ignore]
-    names = [name for name in table.columns if name not in ignored]
+    names = columns.not_ignored(table.columns)
+    ignored = [name for name in table.columns if name not in names]
     if len(names) < 2:
         raise DataError(f"{report.file}: a matrix has a column of users and one for each item")
     user = check_column(columns.user or names[0], names, report.file, "`user_column`")

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from qkvsearch._utils.folding import fold
 from qkvsearch._utils.scratch import (
     counts_of,
     filtered,
@@ -43,6 +44,8 @@ from qkvsearch.terminal import shorten
 
 # A user with a larger share of the rows, and so many times those of the median one, stands out.
 MAX_ROWS_OF_USER, MANY_TIMES = 0.01, 20
+# Users that stand for many.
+NOBODY = frozenset(map(fold, LOG_WORDS["nobody"]))
 # How many of each unit of moments make a second.
 UNITS_IN_A_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 # The text of an earlier moment is not read as a date.
@@ -89,7 +92,7 @@ class IdColumn(NamedTuple):
             "for many people: leave these rows out"
             for text, count in zip(self.texts, self.counts.tolist(), strict=True)
             if count > (limit if text.strip() == "0" else min(limit, n / 10))
-            and text.strip().casefold() in LOG_WORDS["nobody"]
+            and fold(text.strip()) in NOBODY
         ]
 
 

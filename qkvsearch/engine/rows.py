@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from qkvsearch._utils.caching import cached_property
+from qkvsearch._utils.folding import fold
 from qkvsearch._utils.validation import check_id
 from qkvsearch.data.catalog_columns import StoredColumn
 from qkvsearch.data.columns import NUMBERS, named, words_of
@@ -26,9 +27,8 @@ from qkvsearch.search.candidates import candidates
 from qkvsearch.search.display import address_columns, unit_of
 from qkvsearch.search.facets import Facets
 from qkvsearch.search.facets import facets as count_values
-from qkvsearch.search.listing import Listing, item_rows, own_columns, page_of
+from qkvsearch.search.listing import Listing, is_in_every_row, item_rows, own_columns, page_of
 from qkvsearch.storage import StoredCatalog
-from qkvsearch.text.analysis import fold
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -233,8 +233,9 @@ def item_card(histories: Histories, position: int) -> dict[str, Any]:
     numbers and dates of its variants, of which the row has the smallest.
     """
     catalog = histories.catalog
-    (row,) = item_rows(catalog, np.array([position]), own_columns(catalog, catalog.columns))
-    varying = map(catalog.catalog_columns.find, catalog.varying)
+    shown = [column for column in catalog.catalog_columns if not is_in_every_row(column)]
+    (row,) = item_rows(catalog, np.array([position]), shown)
+    varying = map(catalog.catalog_columns.stored_as, catalog.varying)
     columns = [column for column in varying if column.type in ("number", "date")]
     variants = catalog.variants([column.stored for column in columns])
     of_item = [cells for at, *cells in variants if at == position]

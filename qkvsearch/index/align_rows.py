@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from qkvsearch.data.catalog import ROW_NUMBERS, Catalog, item_texts, one_row_each, years_in
+from qkvsearch.data.catalog_columns import OWN_NAMES, CatalogColumns
 from qkvsearch.data.columns import Columns, check_column, find_column, require_column
 from qkvsearch.data.columns.column_types import TypedColumn, typed
 from qkvsearch.data.columns.facts import ColumnFacts
@@ -95,18 +96,17 @@ def _align_columns(
             "`id_column` here, or build again from all files"
         )
     id_column = require_column("id", columns.id or _among(names, usual["id"]), names, report.file)
-    title = (
-        find_column("title", named or _among(names, usual["title"]), names, report.file)
-        or id_column
-    )
+    here = snapshot.catalog.catalog_columns
+    # Another column of the build is not the one of titles, though it may be called `title`.
+    untaken = [name for name in names if not here.has(name) or here.find(name).stored in OWN_NAMES]
+    title = named or _among(names, usual["title"])
+    title = find_column("title", title, names if title else untaken, report.file) or id_column
     folds = snapshot.facts.get("fold_ids", False)
     about = Columns(id=id_column, title=title, text=[title], fold_ids=folds, ignore=columns.ignore)
     items = item_texts(frame, about, report)
     rows = items.frame if title != id_column else items.frame.drop(columns="title")
-    here = {column.name.casefold(): column.stored for column in snapshot.catalog.catalog_columns}
-    here |= {name.casefold(): name for name in snapshot.catalog.columns}
-    rows = rows.rename(columns={name: here.get(name.casefold(), name) for name in rows})
-    year = here.get("year")
+    rows = rows.rename(columns=_stored_names(rows, items.spelled, here))
+    year = here.find("year").stored if here.has("year") else None
     if year and year not in rows and "title" in rows:
         years = years_in(rows["title"])
         if years.notna().any():
@@ -116,6 +116,24 @@ def _align_columns(
     if not searched:
         report.notes.append("no text is searched here: the items came from interactions alone")
     return rows.reindex(columns=snapshot.catalog.columns)
+
+
+def _stored_names(
+    rows: pd.DataFrame, spelled: Mapping[str, str], columns: CatalogColumns
+) -> dict[str, str]:
+    """Return the stored name of each column of a file, by its name in `rows`; a column that the
+    build lacks keeps the name that the file has. spelled: those names, by the names in `rows`.
+    """
+    stored = {name: name for name in OWN_NAMES if name in rows}
+    others = [name for name in rows if name not in stored]
+    # Where a file has both `Price` and `price`, each is the column of its exact name.
+    exact = {column.name for column in columns}
+    for name in sorted(others, key=lambda name: spelled[name] not in exact):
+        own = spelled[name]
+        found = columns.find(own).stored if columns.has(own) else own
+        is_taken = found in stored.values() or found in OWN_NAMES
+        stored[name] = f"{own} (again)" if is_taken else found
+    return stored
 
 
 def _among(names: Sequence[str], usual: str) -> str | None:

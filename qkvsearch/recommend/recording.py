@@ -320,8 +320,7 @@ def record_file(
     content = content_hash(table)
     for name in columns.ignore:
         check_column(name, list(table.columns), report.file, "`ignore`")
-    ignored = {name.strip().casefold() for name in chosen.ignore}
-    names = [name for name in table.columns if name.casefold() not in ignored]
+    names = chosen.not_ignored(table.columns)
     chosen = _with_columns_of_build(chosen, facts.get("interaction_columns", ()), names)
     chosen = replace(chosen, fold_ids=bool(facts.get("fold_ids")))
     if find_column("rating", chosen.rating, names, report.file) is not None:

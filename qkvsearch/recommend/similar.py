@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from qkvsearch._utils.caching import cached_property
+from qkvsearch._utils.folding import fold
 from qkvsearch.collaborative.preferences import COLLABORATIVE, NEIGHBOURS
 from qkvsearch.errors import QkvError, listed_names
 from qkvsearch.index.interaction_log import Histories
@@ -31,7 +32,6 @@ from qkvsearch.retrieval.fusion import summed
 from qkvsearch.retrieval.reasons import are_constant, constant, few, is_word, short, terms
 from qkvsearch.retrieval.score_components import PartsOf, Source
 from qkvsearch.search.text_search import TextSearch
-from qkvsearch.text.analysis import fold
 from qkvsearch.text.labelled import LabelledVectors
 
 # How much the weight of a neighbour counts beside the cosine of embeddings. Chosen on four logs: by

@@ -72,15 +72,20 @@ class Hit(NamedTuple):
 
 # The names of fields in rows about items.
 ROW_NAMES = (*Hit._fields, "parts", "reasons", "users", "user", "query")
+# Before the name of a catalog's column that is one of these.
+OWN_PREFIX = "items."
 
 
 def own_key(name: str) -> str:
-    """Return the name of a catalog's column in a row about an item.
+    """Return the name of a catalog's column in a row about an item. No two columns have the same.
 
-    >>> own_key("Price"), own_key("score")
-    ('Price', 'items.score')
+    >>> own_key("Price"), own_key("score"), own_key("items.score")
+    ('Price', 'items.score', 'items.items.score')
     """
-    return f"items.{name}" if name in ROW_NAMES else name
+    bare = name
+    while bare.startswith(OWN_PREFIX):
+        bare = bare.removeprefix(OWN_PREFIX)
+    return OWN_PREFIX + name if bare in ROW_NAMES else name
 
 
 @dataclass(frozen=True)

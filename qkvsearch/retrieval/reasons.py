@@ -18,9 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from qkvsearch._utils.caching import cached_by_word, cached_property
+from qkvsearch._utils.folding import fold
 from qkvsearch.retrieval.score_components import Components, Source
 from qkvsearch.terminal import shorten
-from qkvsearch.text.analysis import CJK, HAS_CJK, RUNS, Analyzer, fold
+from qkvsearch.text.analysis import CJK, HAS_CJK, RUNS, Analyzer
 from qkvsearch.text.languages import stop_words
 
 # Limits chosen by eye, on both samples and on 9,742 films, with each encoder.

@@ -8,12 +8,13 @@ from functools import partial
 
 import numpy as np
 
+from qkvsearch._utils.folding import fold
 from qkvsearch.data.columns.facts import LIST_SEPARATOR
 from qkvsearch.index import StoredModels
 from qkvsearch.retrieval import Components, ScoreComponent, Scores, TermKeys
 from qkvsearch.retrieval.late_interaction import idf
 from qkvsearch.storage import StoredCatalog
-from qkvsearch.text.analysis import Token, fold
+from qkvsearch.text.analysis import Token
 from qkvsearch.text.product_codes import DIGIT, codes_in, whole_as_id, without_codes
 
 

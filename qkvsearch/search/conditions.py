@@ -10,17 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from qkvsearch._utils.folding import fold
 from qkvsearch._utils.query_lock import pause
 from qkvsearch.data.catalog_columns import StoredColumn
-from qkvsearch.data.columns.facts import CELL_WORDS, LIST_SEPARATOR
+from qkvsearch.data.columns.column_types import NO, YES
+from qkvsearch.data.columns.facts import LIST_SEPARATOR
 from qkvsearch.data.ids import id_text
 from qkvsearch.index import StoredModels
 from qkvsearch.query.language import Clause
 from qkvsearch.storage import StoredCatalog
-from qkvsearch.text.analysis import HAS_CJK, MAX_CACHED_TEXT, Analyzer, fold, resolve_code
-
-YES = frozenset(map(fold, CELL_WORDS["yes"]))
-NO = frozenset(map(fold, CELL_WORDS["no"]))
+from qkvsearch.text.analysis import HAS_CJK, MAX_CACHED_TEXT, Analyzer, resolve_code
 
 
 @dataclass(frozen=True)

@@ -40,8 +40,8 @@ def unit_of(catalog: StoredCatalog, column: StoredColumn) -> str:
     """
     if column.type != "number":
         return ""
-    facts = {fact["name"]: fact for fact in catalog.facts.get("columns", ())}
-    fact = facts.get(column.name, {})
+    facts = {fact.get("stored") or fact["name"]: fact for fact in catalog.facts.get("columns", ())}
+    fact = facts.get(column.stored, {})
     n_filled = round((1 - fact.get("empty", 0.0)) * len(catalog.rows))
     return _duration(column.name) or _currency(column.name, fact.get("changed", {}), n_filled)
 

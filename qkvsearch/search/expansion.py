@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from qkvsearch._utils.caching import cached_by_word, cached_property
+from qkvsearch._utils.folding import fold
 from qkvsearch._utils.query_lock import pause
 from qkvsearch.data.synonyms import FACT
 from qkvsearch.index import StoredModels
 from qkvsearch.retrieval.bm25 import Expansion, QueryTerm
-from qkvsearch.text.analysis import HAS_CJK, MAX_TERM, Token, fold
+from qkvsearch.text.analysis import HAS_CJK, MAX_TERM, Token
 from qkvsearch.text.related_words import (
     LINKS,
     MAX_MEAN_LENGTH,

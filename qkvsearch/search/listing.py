@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qkvsearch.data.catalog_columns import StoredColumn
+from qkvsearch.data.catalog_columns import OWN_NAMES, StoredColumn
 from qkvsearch.errors import quantity
 from qkvsearch.retrieval import Ranking
 from qkvsearch.retrieval.ranking import own_key
@@ -78,7 +78,8 @@ class Listing(Sequence[dict[str, Any]]):
 def own_columns(
     catalog: StoredCatalog, fields: str | Iterable[str], parameter: str = "fields"
 ) -> list[StoredColumn]:
-    """Return the columns with these names, each once, without id and title, which every row has.
+    """Return the columns with these names, each once, without `id` and `title` where these are the
+    names of the columns with the ids and the titles, which every row has.
 
     fields: one name, several, or a text with commas between them; the owner's names or the
     catalog's. Raises `QkvError`, which names the parameter and near matches.
@@ -92,7 +93,12 @@ def own_columns(
         for name in ([word] if columns.has(word) else str(word).split(","))
     ]
     unique = dict.fromkeys(columns.find(name, parameter) for name in names if name.strip())
-    return [column for column in unique if column.name not in ("id", "title")]
+    return [column for column in unique if not is_in_every_row(column)]
+
+
+def is_in_every_row(column: StoredColumn) -> bool:
+    """Return whether a row about an item has a column under its own name anyway."""
+    return column.stored in OWN_NAMES and column.name == column.stored
 
 
 def with_fields(

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from qkvsearch._utils.caching import cached_property
+from qkvsearch._utils.folding import fold
 from qkvsearch.index import StoredModels
 from qkvsearch.query.language import Clause, parse_query
 from qkvsearch.retrieval.answerability import WordStatistics
@@ -19,7 +20,7 @@ from qkvsearch.search.codes import QueryCodes
 from qkvsearch.search.conditions import Conditions
 from qkvsearch.search.expansion import COMPLETED, MAX_CORRECTED, Change, Lexicon, Span, with_changes
 from qkvsearch.storage import StoredCatalog
-from qkvsearch.text.analysis import Analyzer, Token, fold, resolve_code
+from qkvsearch.text.analysis import Analyzer, Token, resolve_code
 from qkvsearch.text.languages import ABOUT, KINDS
 
 # The words of a query that are looked up in other ways than as they are, and the words of synonyms

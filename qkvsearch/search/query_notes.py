@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
+from qkvsearch._utils.folding import fold
 from qkvsearch._utils.query_lock import pause
 from qkvsearch.query.language import MAX_OPERATORS
 from qkvsearch.search.expansion import MAX_EXPANSION, with_changes
 from qkvsearch.search.query import MAX_SYNONYM_WORDS, Query, QueryReader
-from qkvsearch.text.analysis import HAS_CJK, fold
+from qkvsearch.text.analysis import HAS_CJK
 
 NO_TEXTS = (
     "These items have no texts to search: they came from interactions alone. Build with a file of "

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from qkvsearch._utils.caching import cached_property
+from qkvsearch._utils.folding import fold
 from qkvsearch._utils.query_lock import pause
 from qkvsearch.data.columns.facts import text_read
 from qkvsearch.errors import QkvError, suggest
@@ -38,7 +39,7 @@ from qkvsearch.search.query import Label, Query, QueryReader
 from qkvsearch.search.query_notes import query_notes
 from qkvsearch.search.snippets import cut, passages, snippet
 from qkvsearch.storage import StoredCatalog
-from qkvsearch.text.analysis import fold, matching_words
+from qkvsearch.text.analysis import matching_words
 from qkvsearch.text.encoders import LEARNED, SECOND_PASS
 from qkvsearch.text.labelled import NEGLIGIBLE, LabelledVectors
 from qkvsearch.text.text_encoder import EncodedQuery, item_pieces
@@ -289,7 +290,7 @@ class TextSearch:
     def texts(self, position: int) -> list[str]:
         """Return the searched text of an item, column by column."""
         row, columns = self.catalog.row(position), self.catalog.catalog_columns
-        return [text_read(row[name], columns.find(name).type) for name in self.columns]
+        return [text_read(row[name], columns.stored_as(name).type) for name in self.columns]
 
     def requested(self, heads: Iterable[str] | None, personal: bool) -> list[str]:
         """Return the names of the requested heads, by default of all that have a weight. "semantic"

@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from qkvsearch._utils.caching import cached_property
+from qkvsearch._utils.folding import ACCENTS, fold
 from qkvsearch._utils.forks import fork_lock
 from qkvsearch._utils.validation import require
 from qkvsearch.text.languages import (
@@ -96,11 +97,6 @@ IS_CJK, HAS_CJK = _CJK.match, _CJK.search
 # --- tokens and terms ---
 
 NUMBER = re.compile(r"\d+(?:\.\d+)*").fullmatch
-# Letters that Unicode does not decompose, and how they are typed without them.
-PLAIN_LETTERS = {"œ": "oe", "æ": "ae", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th"}
-PLAIN_LETTERS |= {"ħ": "h", "ŧ": "t", "ı": "i"}
-UNDECOMPOSED = re.compile(f"[{''.join(PLAIN_LETTERS)}]")
-ACCENTS = re.compile("[\u0300-\u036f]")
 MAX_TERM = 32
 # The vowels and finals of Korean syllables that are written letter by letter.
 JAMO = re.compile("[\u1160-\u11ff]")
@@ -287,21 +283,6 @@ def _merged(spans: list[Span]) -> list[Span]:
         else:
             merged.append((start, end))
     return merged
-
-
-def fold(text: str) -> str:
-    """Return lower case without accents and ligatures, in one Unicode form, with one kind of
-    apostrophe.
-
-    >>> fold("Beyoncé’s ＤＪ"), fold("L’Œuvre"), fold("Straße in Łódź")
-    ("beyonce's dj", "l'oeuvre", 'strasse in lodz')
-    """
-    if text.isascii():
-        return text.lower()
-    # Decompose first: "𝐀" has no lower case, but the "A" that it represents has.
-    plain = unicodedata.normalize("NFKD", text.replace("’", "'")).casefold()
-    plain = UNDECOMPOSED.sub(lambda match: PLAIN_LETTERS[match[0]], plain)
-    return unicodedata.normalize("NFC", ACCENTS.sub("", unicodedata.normalize("NFKD", plain)))
 
 
 def lower(text: str) -> str:

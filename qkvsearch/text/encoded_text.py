@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from qkvsearch._utils.folding import fold
 from qkvsearch._utils.limits import ATTENDED
 from qkvsearch.attention import attention, look_ahead_mask
 from qkvsearch.errors import QkvError, suggest
-from qkvsearch.text.analysis import fold
 from qkvsearch.text.labelled import PADDING, LabelledVectors
 from qkvsearch.text.languages import stop_words
 from qkvsearch.text.pretrained.subwords import sum_rows

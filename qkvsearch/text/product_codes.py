@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from qkvsearch._utils.folding import fold
 from qkvsearch.data.columns.searched import CODE, are_codes, entries_of, holds_codes
-from qkvsearch.text.analysis import Token, fold
+from qkvsearch.text.analysis import Token
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,7 +16,8 @@ from itertools import takewhile
 
 import numpy as np
 
-from qkvsearch.text.analysis import fold, stem
+from qkvsearch._utils.folding import fold
+from qkvsearch.text.analysis import stem
 from qkvsearch.text.languages import fact
 from qkvsearch.text.vocabulary import Vocabulary
 

@@ -10,7 +10,8 @@ from math import log10
 
 import numpy as np
 
-from qkvsearch.text.analysis import Analyzer, fold
+from qkvsearch._utils.folding import fold
+from qkvsearch.text.analysis import Analyzer
 from qkvsearch.text.languages import CODES, ENGLISH
 
 # The lengths from which a word may have one error, and two.

@@ -116,6 +116,19 @@ def test_numbers_are_numbers_where_every_cell_is_one_that_can_be_stored(cells, e
     assert made.frame["n"].dtype.kind == kind
 
 
+def test_the_report_says_how_to_ask_for_columns_whose_names_mean_something_else():
+    report = ReadReport("items.csv", read=2)
+    rows = [("p1", "Ada", "Dr", "7", "5", "1", "yes"), ("p2", "Alan", "Mr", "8", "4", "2", "no")]
+    catalog(
+        *rows, names="sku name title ID Price price true", report=report, id="sku", title="name"
+    )
+    notes = "\n".join(report.notes)
+    assert "title is asked for as title, and is items.title in results" in notes
+    assert "ID is asked for as ID; the id is column sku" in notes
+    assert "Price, price" in notes
+    assert "true_2" in notes
+
+
 def test_titles_stay_text_though_they_look_like_numbers():
     assert column(catalog(("1", "300"), ("2", "1984")), "title") == ["300", "1984"]
 

@@ -330,7 +330,10 @@ def test_what_is_no_date(cells):
         ("true", "FALSE"), ("Yes", "no"), ("y", "N"), ("ja", "nein"), ("oui", "non"), ("sí", "no"),
         ("Si", "No"), ("JA", "NEE"), ("да", "нет"), ("tak", "nie"), ("evet", "hayır"),
         ("是", "否"), ("有", "无"), ("有", "没有"), ("はい", "いいえ"), ("예", "아니요"),
-        ("نعم", "لا"), ("כן", "לא"), ("हाँ", "नहीं"), ("có", "không"),
+        ("نعم", "لا"), ("כן", "לא"), ("हाँ", "नहीं"), ("có", "không"), ("EVET", "HAYIR"),
+        ("ΝΑΙ", "ΟΧΙ"), ("Sim", "Na\u0303o"), ("Si\u0301", "No"), ("بله", "خير"), ("हां", "नहीं"),
+        ("有り", "無し"), ("ある", "ない"), ("있음", "없음"), ("Já", "Não"), ("Taip", "Ne"),
+        ("Jā", "Nē"), ("ＹＥＳ", "ＮＯ"), ("Da", "Nu"),
     ],
 )  # fmt: skip
 def test_yes_and_no_in_any_language_are_1_and_0(yes, no):
@@ -345,17 +348,36 @@ def test_one_letter_throughout_is_text():
 
 @pytest.mark.parametrize(
     "codes",
-    [["NO", "JA", "NO"], ["no", "ja"], ["SI", "NO"], ["si", "no"], ["N", "S"], ["NO", "NO"]],
-)
+    [
+        ["NO", "JA", "NO"], ["no", "ja"], ["SI", "NO"], ["si", "no"], ["N", "S"], ["NO", "NO"],
+        ["CO", "NO"], ["No", "Da", "Si"], ["Ja", "No"], ["N", "O", "S"], ["N", "O", "S", "Y"],
+        ["No", "Y", "O", "N"],
+    ],
+)  # fmt: skip
 def test_codes_of_languages_and_countries_are_text(codes):
     column = read(*codes)
     assert (column.type, values(column)) == ("text", codes)
-    assert any("set to yes/no" in change for change in column.changed) or len({*codes}) == 1
+    assert any("the type to yes/no" in change for change in column.changed)
     assert read(*codes, told="yes/no").type == "yes/no"
 
 
 def test_codes_are_text_though_a_few_are_of_other_languages():
     assert read(*["NO"] * 30, *["JA"] * 9, "DE").type == "text"
+
+
+@pytest.mark.parametrize(
+    ("answer", "other"), [("Ja", "auf Anfrage"), ("yes", "sold out"), ("Nein", "вряд ли")]
+)
+def test_few_other_words_beside_one_answer_are_kept(answer, other):
+    column = read(*[answer] * 97, *[other] * 3)
+    assert (column.type, values(column)[-1]) == ("text", other)
+    assert any(other in change for change in column.changed)
+    assert values(read(*[answer] * 97, other, told="yes/no"))[-1] is None
+
+
+def test_few_other_words_beside_both_answers_are_emptied():
+    column = read(*["Ja"] * 60, *["Nein"] * 37, *["auf Anfrage"] * 3)
+    assert (column.type, int(column.unfit.sum())) == ("yes/no", 3)
 
 
 def test_0_and_1_are_yes_and_no_where_told():

@@ -1,10 +1,12 @@
 """The scale of ratings: what the numbers of a column mean, case by case."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from qkvsearch.data.columns.rating_cells import read_ratings
 from qkvsearch.data.ratings import ends_of, infer_scale, standing_apart
 
 N = 10_000
@@ -114,3 +116,12 @@ def test_which_ratings_stand_apart(ratings, apart):
     assert sorted(standing_apart(np.array(ratings, float), shares)) == apart
     typo = [*ratings, 1e6]  # is too rare to hide them, and no reason to stop
     assert sorted(standing_apart(np.array(typo, float), np.append(shares * 200, 1))) == apart
+
+
+@pytest.mark.parametrize(
+    ("like", "dislike"),
+    [("EVET", "HAYIR"), ("ΝΑΙ", "ΟΧΙ"), ("Sim", "Na\u0303o"), ("有り", "無し"), ("Taip", "Ne")],
+)
+def test_answers_in_any_case_and_unicode_form_are_likes_and_dislikes(like, dislike):
+    cells = read_ratings(pd.Series([like, dislike]), np.array([97, 3]), "rating", "log.csv")
+    assert cells.values.tolist() == [1.0, 0.0]

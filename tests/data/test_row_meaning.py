@@ -127,6 +127,7 @@ DOUBTS = {
     "satisfied": (["very satisfied", "neutral", "dissatisfied"], "`rating_column` satisfied"),
     "thumbs": (["so", "otherwise"], "what a row is"),
     "disliked": (["yes", "no"], "`event_column` disliked with `event_weights` no=1,yes=-1, or"),
+    "dislikes": (["EVET", "HAYIR"], "with `event_weights` evet=-1,hayir=1, or"),
     "hidden": ([1, ""], "Leave its rows out, or use"),
     "is_returned": ([0, 0, 0, 1], "which rows were taken back. Use `event_column` is_returned"),
 }

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from qkvsearch.text.analysis import MAX_TERM, Analyzer, fold, word_spans
+from qkvsearch._utils.folding import fold
+from qkvsearch.text.analysis import MAX_TERM, Analyzer, word_spans
 
 analyzer = Analyzer()
 words_and_oddities = st.text() | st.lists(

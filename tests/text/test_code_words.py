@@ -4,7 +4,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from qkvsearch.text.analysis import Analyzer, fold, matching_words, resolve_code, word_spans
+from qkvsearch._utils.folding import fold
+from qkvsearch.text.analysis import Analyzer, matching_words, resolve_code, word_spans
 
 analyzer = Analyzer()
 signs = st.lists(

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from qkvsearch._utils.folding import fold
 from qkvsearch.errors import QkvError
-from qkvsearch.text.analysis import Analyzer, fold, stem
+from qkvsearch.text.analysis import Analyzer, stem
 from qkvsearch.text.languages import CODES, STOP_WORDS, chosen, guess, named, stop_words
 
 

@@ -107,9 +107,14 @@ class Columns:
     layout: str | None = None
 
     def not_ignored(self, names: Iterable[str]) -> list[str]:
-        """Return those columns of a file that are read; case does not matter."""
-        ignored = {name.strip().casefold() for name in self.ignore}
-        return [name for name in names if name.casefold() not in ignored]
+        """Return those columns of a file that are read. Case does not matter where no column has
+        the exact name.
+        """
+        names = list(names)
+        stripped = {name.strip() for name in self.ignore}
+        exact = stripped.intersection(names)
+        in_any_case = {name.casefold() for name in stripped - exact}
+        return [name for name in names if name not in exact and name.casefold() not in in_any_case]
 
     def options_of_log(self) -> dict[str, Any]:
         """Return what a build stores, because it holds for files that are recorded as well."""

@@ -9,6 +9,7 @@ from itertools import islice
 import numpy as np
 import pandas as pd
 
+from qkvsearch._utils.folding import fold
 from qkvsearch.data.columns.dates import read_dates
 from qkvsearch.data.columns.facts import (
     CELL_WORDS,
@@ -30,8 +31,12 @@ INFERRED: list[ColumnType] = ["number", "date", "yes/no", "list"]
 SAMPLE = 1000
 # Emptied cells that a note names.
 MAX_EXAMPLES = 3
-YES, NO = frozenset(CELL_WORDS["yes"]), frozenset(CELL_WORDS["no"])
+# Answers as `fold` spells them, so that cells and queries have them in any case and Unicode form.
+YES = frozenset(map(fold, CELL_WORDS["yes"]))
+NO = frozenset(map(fold, CELL_WORDS["no"]))
 CODES = frozenset(CELL_WORDS["codes"])
+# The codes that are yes and no in one language.
+CODE_PAIRS = [frozenset(pair) for pair in CELL_WORDS["code_pairs"]]
 # Signs of currencies, and codes that tables use for the same currency.
 CURRENCY_SIGNS = "$€£¥₹₽₩₺₪"
 CODE_SIGNS = {"USD": "$", "US$": "$", "EUR": "€", "GBP": "£", "JPY": "¥", "CNY": "¥", "INR": "₹"}
@@ -186,7 +191,7 @@ def _read(
     if type_ == "date":
         return read_dates(texts, convention)
     if type_ == "yes/no":
-        return read_yes_no(texts)
+        return read_yes_no(texts, counts)
     return (
         read_requested_lists(texts, counts, convention) if requested else read_lists(texts, counts)
     )
@@ -225,25 +230,64 @@ def _reason_against(parsed: ParsedCells, texts: pd.Series, counts: np.ndarray) -
     return Counter({f"kept as text: no {parsed.type}, such as {example!r}": n_cells - fitting})
 
 
-def read_yes_no(texts: pd.Series) -> ParsedCells:
-    """Parse the distinct cells `texts` as 1 and 0, with doubts where they may mean something else.
+def read_yes_no(texts: pd.Series, counts: np.ndarray) -> ParsedCells:
+    """Parse the distinct cells `texts`, of which there are `counts` (m,) each, as 1 and 0. Doubts
+    say where they may mean something else.
 
-    >>> read_yes_no(pd.Series(["Yes", "no", "maybe"])).values.tolist()
+    >>> read_yes_no(pd.Series(["Yes", "no", "maybe"]), np.ones(3)).values.tolist()
     [1, 0, <NA>]
     """
     stripped = texts.str.strip()
-    words = stripped.str.casefold()
+    words = stripped.map(fold)
     values = words.map(dict.fromkeys(YES, 1) | dict.fromkeys(NO, 0)).astype("Int64")
     parsed = ParsedCells("yes/no", values)
-    answers = stripped[values.notna()]
-    is_number = answers.isin(["0", "1"])
-    is_code = answers.str.casefold().isin(CODES) & (answers.str.isupper() | answers.str.islower())
-    if (answers.str.len() == 1).all() and values.nunique() < 2:
-        parsed.doubts = "one letter throughout"
-    elif is_code.all():
-        shown = " and ".join(answers.sort_values().unique()[:2])
-        parsed.doubts = f"codes such as {shown}, unless its type is set to yes/no"
-    elif is_number.any():
-        parsed.doubts = "numbers"
+    parsed.doubts = _doubts_about_answers(stripped, parsed, counts)
     parsed.change("yes and no to 1 and 0", ~words.isin(["0", "1"]).to_numpy(bool))
     return parsed
+
+
+def _doubts_about_answers(stripped: pd.Series, parsed: ParsedCells, counts: np.ndarray) -> str:
+    """Return why words that are yes or no may be no answers; "" where nothing speaks for that."""
+    answers = stripped[parsed.fits]
+    if answers.empty:
+        return ""
+    has_both = parsed.values.nunique() == 2
+    if (answers.str.len() == 1).all() and not has_both:
+        return "one letter throughout"
+    if _may_be_codes(answers):
+        shown = " and ".join(answers.sort_values().unique()[:2])
+        return f"{shown} may be codes; set the type to yes/no if they are answers"
+    if answers.isin(["0", "1"]).any():
+        return "numbers"
+    # One answer and a few other words: one of these may be the other answer, which must not be
+    # emptied. With many other words the column is text anyway.
+    others = stripped[~parsed.fits]
+    n_others = counts[~parsed.fits].sum()
+    if not has_both and 0 < n_others <= MAX_UNFIT * counts.sum():
+        answer, other = shorten(answers.iloc[0]), shorten(others.iloc[0])
+        return f"beside {answer!r} there is {other!r}; set the type to yes/no to empty such cells"
+    return ""
+
+
+def _may_be_codes(answers: pd.Series) -> bool:
+    """Return whether yes and no may be codes: of languages, countries or points of the compass.
+
+    >>> _may_be_codes(pd.Series(["SI", "NO"])), _may_be_codes(pd.Series(["Si", "No"]))
+    (True, False)
+    >>> _may_be_codes(pd.Series(["Si", "No", "Da"])), _may_be_codes(pd.Series(list("NOSY")))
+    (True, True)
+    """
+    words = answers.str.casefold()
+    spelled = frozenset(words)
+    if words.str.fullmatch("[a-z]{1,2}").all():
+        # Several letters for yes, or for no, are no answers of one language.
+        letters = {word for word in spelled if len(word) == 1}
+        n_yes = len(letters & YES)
+        if n_yes > 1 or len(letters) - n_yes > 1:
+            return True
+    if not words.isin(CODES).all():
+        return False
+    if (answers.str.isupper() | answers.str.islower()).all():
+        return True
+    # Capitalized words are answers where they are those of one language.
+    return not any(spelled <= pair for pair in CODE_PAIRS)

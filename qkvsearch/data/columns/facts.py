@@ -19,8 +19,9 @@ TYPES: tuple[ColumnType, ...] = get_args(ColumnType)
 LIST_SEPARATOR = "|"
 MAX_EXAMPLE = 80
 # Words of cells: yes and no; those of them that are also codes of languages, countries or points of
-# the compass; what programs and people write for an empty cell, without case and brackets around
-# it; codes of currencies, and regular expressions of their names.
+# the compass, and the pairs of these that are yes and no in one language; what programs and people
+# write for an empty cell, without case and brackets around it; codes of currencies, and regular
+# expressions of their names.
 CELL_WORDS = json.loads(Path(__file__).with_name("cell_words.json").read_text(encoding="utf-8"))
 CURRENCY_SYMBOLS = "$¢£¤¥₠-⃀﷼฿֏؋₿"
 

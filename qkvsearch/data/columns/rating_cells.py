@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from qkvsearch._utils.folding import fold
 from qkvsearch.data.columns.column_types import NO, YES
 from qkvsearch.data.columns.facts import are_missing
 from qkvsearch.errors import DataError
@@ -20,7 +21,8 @@ from qkvsearch.errors import DataError
 # nobody: users that stand for many. rated: words of names of ratings, beside those of `names.json`;
 # not_feedback: of numbers that are none.
 LOG_WORDS = json.loads(Path(__file__).with_name("log_words.json").read_text(encoding="utf-8"))
-LIKES, DISLIKES = YES | {*LOG_WORDS["likes"]}, NO | {*LOG_WORDS["dislikes"]}
+LIKES = YES | frozenset(map(fold, LOG_WORDS["likes"]))
+DISLIKES = NO | frozenset(map(fold, LOG_WORDS["dislikes"]))
 # 4/5, 7 out of 10, 3,5 von 5 Sternen, 4 stars; ★★★½☆.
 STAR_WORDS = (
     r"-?(?:stars?|sterne?n?|étoiles?|estrell?as?|stell[ae]|gwiazd\w*|звезд\w*|つ?星|颗?星|⭐|★)"
@@ -50,10 +52,12 @@ def read_ratings(texts: pd.Series, counts: np.ndarray, name: str, file: str) -> 
     >>> read_ratings(pd.Series(["5/5", "2/5"]), np.ones(2), "rating", "log.csv")[:2]
     (array([5., 2.]), (1.0, 5.0))
     """
-    words = texts.str.strip().str.casefold()
+    words = texts.str.strip().str.normalize("NFC").str.casefold()
+    answers = texts.str.strip().map(fold)
     missing = are_missing(texts) & ~(words.eq("-") & words.eq("+").any()).to_numpy(bool)
     half = counts[~missing].sum() / 2
-    likes, dislikes = words.isin(LIKES).to_numpy(bool), words.isin(DISLIKES).to_numpy(bool)
+    likes = answers.isin(LIKES).to_numpy(bool)
+    dislikes = answers.isin(DISLIKES).to_numpy(bool)
     numeric = words.str.fullmatch(r"[\d.,]+").to_numpy(bool)
     n_worded = counts[(likes | dislikes) & ~missing & ~numeric].sum()
     if n_worded > half or (n_worded and (likes | dislikes | missing).all()):

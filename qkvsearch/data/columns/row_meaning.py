@@ -10,6 +10,7 @@ from shlex import quote
 import numpy as np
 import pandas as pd
 
+from qkvsearch._utils.folding import fold
 from qkvsearch._utils.scratch import counts_of, filtered
 from qkvsearch._utils.validation import is_number, require
 from qkvsearch.data.columns import EMAIL, NAMES, Columns, folded, named, words_of
@@ -154,28 +155,31 @@ def _doubt(table: EncodedTable, name: str, roles: Mapping[str, str], has_meaning
     n_empty = len(table) - int(counts.sum())
     are_few = len(texts) <= min(MAX_VALUES, counts.sum() / 2)
     cells = texts.str.strip().str.casefold()[~are_missing(texts)]
+    answers = cells.map(fold)
     numbers = _numbers(cells)
     column, ids = quote(name), [roles["item"]]
     by_event = f"Use `event_column` {column} with `event_weights`, or"
     by_rating = f"Use `rating_column` {column}, or"
-    is_answer = cells.isin(LIKES | DISLIKES)
+    is_answer = answers.isin(LIKES | DISLIKES)
     are_answers = numbers.isna().any() and is_answer.all()
     is_answer &= ~cells.str.fullmatch("[ -~]{1,2}")  # NO may be Norway, and F a size
     is_disliking = bool(DISLIKING & words)
     if is_disliking:
-        signs = ",".join(f"{text}={1 if text in NO else -1}" for text in sorted(cells)[:MAX_VALUES])
+        signs = ",".join(
+            f"{text}={1 if fold(text) in NO else -1}" for text in sorted(cells)[:MAX_VALUES]
+        )
         by_event = f"Use `event_column` {column} with `event_weights` {quote(signs)}, or"
         by_rating = by_event = "Leave its rows out, or use" if n_empty else by_event
     if len(texts) + bool(n_empty) < 2:  # all the same: only refunds and dislikes say something
-        is_dislike = cells.isin(DISLIKES) & ~(cells.isin(NO) & (not TELLING & words))
-        is_refund = cells.isin(YES) & (takes_back or is_disliking)
+        is_dislike = answers.isin(DISLIKES) & ~(answers.isin(NO) & (not TELLING & words))
+        is_refund = answers.isin(YES) & (takes_back or is_disliking)
         is_refund |= cells.map(named_as_taking_back)
         if not (is_dislike | is_refund).any():
             return ""
     elif not (is_asked or are_few or are_answers):
         return ""
     if takes_back:
-        if (cells.isin(NO) | numbers.eq(0)).all():
+        if (answers.isin(NO) | numbers.eq(0)).all():
             return ""
         what, use = "which rows were taken back", "Leave these rows out, or use"
         if are_few and not n_empty and (numbers.isna().all() or len(texts) == 2):

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from qkvsearch._utils.folding import fold
 from qkvsearch.attention.gradients import attention_vjp
 from qkvsearch.errors import QkvError
-from qkvsearch.text.analysis import CJK, RUNS, fold
+from qkvsearch.text.analysis import CJK, RUNS
 
 MAX_WORDS = 12
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from qkvsearch._utils.folding import fold
 from qkvsearch.attention import attention
 from qkvsearch.attention.gradients import attention_vjp
 from qkvsearch.attention.layers.basic import gaussian, kaiming_normal, xavier_normal
@@ -17,7 +18,6 @@ from qkvsearch.errors import QkvError
 from qkvsearch.lessons.drawings import AttendedText
 from qkvsearch.lessons.drawings.attention_lines import LEVELS
 from qkvsearch.lessons.parts import Given
-from qkvsearch.text.analysis import fold
 from qkvsearch.text.encoded_text import EncodedText, Focus, cosine, focus, is_word
 from qkvsearch.text.encoders import pretrained
 from qkvsearch.text.languages import stop_words

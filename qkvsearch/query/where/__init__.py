@@ -40,7 +40,13 @@ def matching_in_all(
     and if all tables together take too long.
     """
     # The parser takes longer to import than most questions take to answer.
-    from qkvsearch.query.where.tree import numbered, read_tree, without_quotes
+    from qkvsearch.query.where.tree import (
+        differ_in_case,
+        numbered,
+        read_tree,
+        told_apart,
+        without_quotes,
+    )
     from qkvsearch.query.where.types import check_types
 
     expression, parameters = _parts(where)
@@ -48,7 +54,10 @@ def matching_in_all(
     try:
         values = bound(parameters)
         plain = numbered(expression)
-        used = check_types(read_tree(plain, values), values, columns, cells)
+        tree = read_tree(plain, values)
+        used = check_types(tree, values, columns, cells)
+        if differ_in_case(used):
+            plain, used = told_apart(plain, tree, used)
         return [positions(db, table, used, plain, values, limit) for db, table in tables]
     except (DamagedError, DeadlineError):
         raise

@@ -12,6 +12,7 @@ from sqlglot import exp, parse
 from sqlglot.errors import SqlglotError
 
 from qkvsearch._utils.limits import EXPRESSION, EXPRESSION_DEPTH
+from qkvsearch.data.catalog_columns import StoredColumn, sql_name, table_name
 from qkvsearch.errors import QkvError
 from qkvsearch.query.where.guarded import PURE_FUNCTIONS, TOO_DEEP, no_such_function
 
@@ -25,6 +26,8 @@ CALLED = re.compile(r"(\w+|\")\s*\(")
 KEYWORDS = frozenset(
     "and between case cast collate else escape from glob in is like not or then when".split()
 )
+# Before a condition where the parser reads it.
+BEFORE = "SELECT 1 WHERE ("
 EXAMPLE = "write one condition, such as price < 80 AND name LIKE '%tent%'"
 
 # The parser warns of functions that it would write in another way; nothing is written here.
@@ -39,7 +42,7 @@ def read_tree(text: str, parameters: Mapping[str, Any]) -> exp.Expression:
         raise QkvError(f"it has {len(text):,} characters, and {EXPRESSION.value:,} are the most")
     _check_parentheses(text)
     try:
-        statements = parse(f"SELECT 1 WHERE ({text}\n)", dialect="sqlite")
+        statements = parse(f"{BEFORE}{text}\n)", dialect="sqlite")
     except RecursionError:
         raise QkvError(TOO_DEEP) from None
     except SqlglotError as error:
@@ -48,6 +51,27 @@ def read_tree(text: str, parameters: Mapping[str, Any]) -> exp.Expression:
     _check_depth(tree)
     _check_placeholders(tree, parameters)
     return tree
+
+
+def differ_in_case(used: Mapping[str, StoredColumn]) -> bool:
+    """Return whether two columns of a condition have names that differ only in case."""
+    columns: dict[str, StoredColumn] = {}
+    return any(columns.setdefault(n.casefold(), column) != column for n, column in used.items())
+
+
+def told_apart(
+    text: str, tree: exp.Expression, used: Mapping[str, StoredColumn]
+) -> tuple[str, dict[str, StoredColumn]]:
+    """Return a condition and its columns under the names in the tables, which differ in more than
+    case: SQLite would read `Price` and `price` as the same column.
+    """
+    replaced = text
+    identifiers = [column.this for column in tree.find_all(exp.Column)]
+    # The last first, so that the places of the others remain.
+    for identifier in sorted(identifiers, key=lambda node: -int(node.meta["start"])):
+        start, end = (int(identifier.meta[key]) - len(BEFORE) for key in ("start", "end"))
+        replaced = replaced[:start] + sql_name(used[identifier.name].stored) + replaced[end + 1 :]
+    return replaced, {table_name(column.stored): column for column in used.values()}
 
 
 def numbered(expression: str) -> str:

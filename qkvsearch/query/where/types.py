@@ -152,7 +152,9 @@ class _Types:
             hint = "" if near and not node.this.quoted else " (texts stand in single quotes)"
             raise QkvError(f"no such column: {name}{hint}{near}") from None
         if name.casefold() in TRUTH_VALUES:
-            raise QkvError(f"{written(node)} is a truth value in SQL: write {column.stored}")
+            raise QkvError(
+                f"{written(node)} is a truth value in SQL: write {self.columns.sql_name(column)}"
+            )
         self.used[name] = column
         return Value(column.type, node, column)
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.deadline import check_deadline
+from qkvsearch._utils.folding import fold
 from qkvsearch._utils.query_lock import released
 from qkvsearch.data.catalog_columns import CatalogColumns, StoredColumn
 from qkvsearch.data.ids import Id, Ids, id_text
@@ -29,7 +30,6 @@ from qkvsearch.storage.catalog.titles import (
 )
 from qkvsearch.storage.records import RecordsDatabase
 from qkvsearch.storage.row_map import RowMap
-from qkvsearch.text.analysis import fold
 
 if TYPE_CHECKING:
     from qkvsearch.query.where import Where

@@ -139,7 +139,7 @@ def count_values(engine: Engine, parameters: FacetsParameters) -> dict[str, Any]
     counts: dict[str, dict[str, int]] = {}
     for column in columns:
         check_deadline()
-        where = condition(engine, parameters.filter, parameters.where, column.name)
+        where = condition(engine, parameters.filter, parameters.where, column)
         counts |= items.facets([column.name], where=where)
     return {
         "columns": [

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from qkvsearch.data.catalog_columns import StoredColumn, quoted
+from qkvsearch.data.catalog_columns import StoredColumn
 from qkvsearch.engine import Engine
 from qkvsearch.query.where import Where
 from qkvsearch.search.facets import is_whole
@@ -27,14 +27,14 @@ Clause = tuple[str, list[Any]]
 
 
 def condition(
-    engine: Engine, filters: Sequence[str], where: str | None, without: str | None = None
+    engine: Engine, filters: Sequence[str], where: str | None, without: StoredColumn | None = None
 ) -> Where | None:
     """Return the condition of filters and `where` together, None for none. without: a column whose
     filters are left out. Raises `Problem` and `QkvError`.
     """
     clauses: list[Clause] = []
     for column, values in by_column(engine, filters).items():
-        if column.name != without:
+        if column != without:
             alternatives = [_clause(engine, column, value) for value in values]
             either = " OR ".join(expression for expression, _ in alternatives)
             bound = [value for _, those in alternatives for value in those]
@@ -70,7 +70,7 @@ def _split(engine: Engine, text: str) -> tuple[StoredColumn, str]:
 
 
 def _clause(engine: Engine, column: StoredColumn, value: str) -> Clause:
-    name = quoted(column.stored)  # unlike the owner's name, never that of another column
+    name = engine.catalog.catalog_columns.sql_name(column)
     if column.type == "list":
         return f"has({name}, ?)", [value]
     if column.type == "yes/no":

@@ -109,7 +109,7 @@ def answer_search(engine: Engine, question: SearchParameters) -> dict[str, Any]:
     results = ranking.envelope(ranking_fields(ranking, question.explain)["hits"])
     for column in by_column(engine, question.filter):
         if column.name in results["facets"]:
-            others = condition(engine, question.filter, question.where, column.name)
+            others = condition(engine, question.filter, question.where, column)
             again = {"where": others, "facets": [column.name], "k": 0, "offset": 0}
             results["facets"] |= rank_for_query(engine, question, **again).facets
     return results

@@ -67,11 +67,12 @@ def _by_column(engine: Engine, items: list[Item], id_name: str) -> list[dict[str
     """
     columns = engine.catalog.catalog_columns
     has_whole_ids = engine.catalog.are_whole("items")
-    names = {column.stored.casefold(): column.name for column in columns}
-    names |= {column.name.casefold(): column.name for column in columns}
     rows: dict[str, dict[str, Any]] = {}
     for number, item in enumerate(items, 1):
-        row = {names.get(name.strip().casefold(), name): cell for name, cell in item.items()}
+        row = {
+            columns.find(name).name if columns.has(name) else name: cell
+            for name, cell in item.items()
+        }
         if len(row) < len(item):
             raise Problem(422, f"`items`: item {number} names a column twice")
         cell = row.get(id_name)
