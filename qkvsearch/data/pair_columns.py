@@ -14,8 +14,6 @@ import pandas as pd
 from qkvsearch._utils.validation import FLOAT32_MAX, displayed
 from qkvsearch.errors import DataError
 
-# The time of a row without one, before all others.
-NO_TIME = int(np.iinfo(np.int64).min)
 DATES = ("date", "datetime", "datetime64")
 
 
@@ -69,7 +67,7 @@ def as_numbers(name: str, column: pd.Series) -> np.ndarray:
 
 def as_times(name: str, column: pd.Series) -> np.ndarray:
     """Return times as int64: whole numbers as they are, dates as microseconds since 1970 in UTC,
-    `NO_TIME` where a time is missing. Raises `DataError` for anything else.
+    `UNKNOWN_TIME` where a time is missing. Raises `DataError` for anything else.
 
     >>> as_times("times", pd.Series([3.0, None]))[0]
     np.int64(3)
@@ -99,7 +97,7 @@ def as_times(name: str, column: pd.Series) -> np.ndarray:
 def _whole_numbers(name: str, column: pd.Series) -> np.ndarray:
     if len(column) and column.max() is not pd.NA and column.max() > np.iinfo(np.int64).max:
         raise DataError(f"`{name}` must be whole numbers of 64 bits, and one is {column.max()}")
-    return column.to_numpy(dtype=np.int64, na_value=NO_TIME)
+    return column.to_numpy(dtype=np.int64, na_value=UNKNOWN_TIME)
 
 
 def _first_text(column: pd.Series, whole: bool = False) -> str:
