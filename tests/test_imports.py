@@ -9,6 +9,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
 import qkvsearch
 from qkvsearch._utils.validation import check_fitted
@@ -68,7 +69,7 @@ def test_a_filter_is_removed_that_a_library_adds_while_another_thread_catches_wa
 
 
 def test_calls_of_other_threads_lose_no_filter():
-    model = qkvsearch.ItemNeighbours(2).fit(np.eye(3))
+    model = qkvsearch.ItemNeighbours(2).fit(csr_matrix(np.eye(3)))
     has_ended = threading.Event()
 
     def work():

@@ -6,12 +6,14 @@ Every error is a `DataError` that names the column.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import date
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from qkvsearch._utils.validation import FLOAT32_MAX, displayed
+from qkvsearch.data.times import UNKNOWN_TIME
 from qkvsearch.errors import DataError
 
 DATES = ("date", "datetime", "datetime64")
@@ -108,6 +110,11 @@ def _first_text(column: pd.Series, whole: bool = False) -> str:
     is_wrong = numbers.isna() & column.notna()
     if whole:
         is_wrong |= (numbers % 1 != 0) & column.notna()
+        # A date is only wrong among numbers: another value is named first.
+        is_date = column.map(lambda value: isinstance(value, date | np.datetime64))
+        is_neither = is_wrong & ~is_date.astype(bool)
+        if is_neither.any():
+            is_wrong = is_neither
     rows = np.flatnonzero(is_wrong.to_numpy(dtype=bool, na_value=False))
     if not len(rows):
         return f"they are {column.dtype}"
