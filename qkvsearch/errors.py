@@ -72,11 +72,11 @@ def need(
     """Import and return a library that belongs to an extra of this package.
 
     If it is missing, raise `error` with the `task`, the `name` of the library, how to install it,
-    and the alternative `instead`. variables: what the library finds in the environment as it is
-    imported.
+    and the alternative `instead`. variables: environment variables to set during
+    the import.
     """
     try:
-        with leaving_no_trace(variables):
+        with leaving_no_trace(library, variables=variables):
             return import_module(library)
     except ImportError:
         called = name or library.partition(".")[0]

@@ -76,20 +76,38 @@ print(json.dumps(changed(before)))"""
     assert list(tmp_path.iterdir()) == []
 
 
-def test_other_threads_may_import_yaml_while_numba_is_imported():
-    # Each import is one that another thread might make.
+def test_other_threads_may_import_yaml_while_numba_is_imported(tmp_path):
+    # The audit hook of the first thread has the second one import yaml as numba is half imported.
     code = """
-import os, sys
-found = []
+import importlib, os, sys, threading
+found, imported = [], []
+def import_yaml():
+    sys.modules.pop("yaml", None)
+    try:
+        imported.append(importlib.import_module("yaml").__name__)
+    except ImportError as error:
+        imported.append(str(error))
+def in_another_thread():
+    thread = threading.Thread(target=import_yaml)
+    thread.start()
+    thread.join()
 def watch(event, arguments):
-    if event == "import":
+    if event == "import" and threading.current_thread() is threading.main_thread():
+        if arguments[0] == "numba.core.config":
+            in_another_thread()
         found.append("yaml" in sys.modules and sys.modules["yaml"] is None)
         found.append(os.environ.get("XDG_CACHE_HOME") != "relative")
 sys.addaudithook(watch)
 import qkvsearch._utils.compiled
 from numba.core import config
-print(len(found) > 100, any(found), config._HAVE_YAML, config._config_fname == os.devnull)"""
-    assert run(code, XDG_CACHE_HOME="relative").split() == ["True", "False", "False", "True"]
+print(len(found) > 100, any(found), config._HAVE_YAML, config._config_fname == os.devnull)
+print(*imported)"""
+    folder = tmp_path / "yaml"
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    settings, imported = run(code, XDG_CACHE_HOME="relative", PYTHONPATH=str(tmp_path)).splitlines()
+    assert settings.split() == ["True", "False", "False", "True"]
+    assert imported == "yaml"
 
 
 def test_a_relative_cache_folder_gets_no_compiled_code(tmp_path):

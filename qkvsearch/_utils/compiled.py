@@ -18,13 +18,13 @@ IN_USER_CACHE = ("UserWideCacheLocator", "ZipCacheLocator")
 
 
 class _ConfigLoader(SourceFileLoader):
-    """Load numba's module of settings so that it reads no file, and has no use for yaml."""
+    """Load numba's settings without a config file and without yaml."""
 
     def get_code(self, fullname: str) -> CodeType | None:
         code = super().get_code(fullname)
         if code is None:
             return None
-        # It looks whether there is a file of this name, and the null device is none.
+        # numba looks for a regular file of this name. The null device is not one.
         constants = (os.devnull if each == CONFIG_FILE else each for each in code.co_consts)
         return code.replace(co_consts=tuple(constants))
 

@@ -139,7 +139,7 @@ def _blas_libraries(loaded: tuple[bool, ...]) -> list[Any]:
 
     loaded: whether each of BLAS_MODULES is imported, as the key of the cache.
     """
-    with leaving_no_trace():
+    with leaving_no_trace("threadpoolctl"):
         from threadpoolctl import ThreadpoolController
 
     controller = ThreadpoolController()

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 FLOAT32_MAX, FLOAT32_TINY = 3.4028234663852886e38, 1.1754943508222875e-38
 # NumPy's older generator, which the seeds go through, takes no larger seed.
 LARGEST_OLD_SEED = 2**32 - 1
+SEEDS = "a seed (a whole number, 0 or above), a generator of NumPy, or None"
 # Characters of a value that a message shows.
 DISPLAYED = 60
 
@@ -128,7 +129,7 @@ def check_id(name: str, value: Any) -> Any:
 
 def check_fitted(estimator: Any) -> None:
     """Raise scikit-learn's `NotFittedError` before `fit`."""
-    with leaving_no_trace():
+    with leaving_no_trace("sklearn.utils.validation"):
         from sklearn.utils.validation import check_is_fitted
 
     check_is_fitted(estimator)
@@ -141,18 +142,40 @@ def random_generator(random_state: Any) -> np.random.Generator:
     import numpy as np
 
     check_random_state(random_state)
+    if is_whole(random_state):
+        return np.random.default_rng(int(random_state))
     if isinstance(random_state, np.random.Generator):
         return random_state
-    if is_whole(random_state) and random_state > LARGEST_OLD_SEED:
-        return np.random.default_rng(int(random_state))
-    if is_whole(random_state):  # without scikit-learn, which is slow to import
-        old = np.random.RandomState(int(random_state))
-    else:
-        with leaving_no_trace():
-            from sklearn.utils import check_random_state as old_generator
+    with leaving_no_trace("sklearn.utils"):
+        from sklearn.utils import check_random_state as old_generator
 
-        old = old_generator(random_state)
-    return np.random.default_rng(old.randint(2**31 - 1))
+    return np.random.default_rng(old_generator(random_state).randint(2**31 - 1))
+
+
+def model_generator(random_state: Any) -> np.random.Generator:
+    """Return the generator that a collaborative model starts from: `random_generator`, but a seed
+    of 32 bits seeds NumPy's older generator, whose first number seeds the new one.
+
+    The models of stored builds and the figures of the documentation were learned with these seeds.
+    """
+    import numpy as np
+
+    check_random_state(random_state)
+    if is_whole(random_state) and random_state <= LARGEST_OLD_SEED:
+        old = np.random.RandomState(int(random_state))
+        return np.random.default_rng(old.randint(2**31 - 1))
+    return random_generator(random_state)
+
+
+def random_seed(random_state: Any) -> int:
+    """Return a seed as it is, and draw one for anything else that `random_generator` takes.
+
+    Several steps that start from one seed each need it, and a report names it.
+    """
+    check_random_state(random_state)
+    if is_whole(random_state):
+        return int(random_state)
+    return int(random_generator(random_state).integers(2**31))
 
 
 def check_random_state(random_state: Any) -> None:
@@ -160,7 +183,8 @@ def check_random_state(random_state: Any) -> None:
 
     >>> check_random_state(-1)
     Traceback (most recent call last):
-    qkvsearch.errors.DataError: `random_state` must be a whole number, 0 or above, not -1
+    qkvsearch.errors.DataError: `random_state` must be a seed (a whole number, 0 or above), \
+a generator of NumPy, or None, not -1
     """
     import numpy as np
 
@@ -169,4 +193,4 @@ def check_random_state(random_state: Any) -> None:
     # As in scikit-learn, None and the module are NumPy's global generator.
     is_global = random_state is None or random_state is np.random
     valid = is_seed or is_generator or is_global
-    require(valid, "random_state", random_state, "a whole number, 0 or above")
+    require(valid, "random_state", random_state, SEEDS)

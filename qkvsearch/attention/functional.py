@@ -6,7 +6,8 @@ each key counts). `attention` picks the fastest way to the same result: `blockwi
 there are many scores, PyTorch's fused kernel for its tensors.
 
 A weight of exactly 0 takes nothing from its value, even from an infinite or NaN one. Nor do hidden
-tokens have an effect on gradients. A query that sees a NaN has no gradient, and passes none on.
+tokens have an effect on gradients. A query that sees a NaN gets no gradient and adds none to
+keys and values.
 float16 and bfloat16 are computed in float32; the result has the inputs' dtype, float64 for whole
 numbers.
 """
@@ -111,19 +112,23 @@ def _with_weights(
     inputs: Inputs, options: AttentionOptions, block_size: blockwise.BlockSize
 ) -> tuple[Array, Array]:
     """Compute the output and all weights (..., Hq, L, S), whatever the block size."""
-    output, weights = _by_the_formula(inputs, options)
+    is_finite_tensor = _is_tensor(inputs.query) and _are_finite(inputs)
+    output, weights = _by_the_formula(inputs, options, is_finite_tensor)
     weights = namespace(weights).broadcast_to(weights, inputs.shape)
     return cast(output, inputs.dtype), cast(weights, inputs.dtype)
 
 
 def _output(inputs: Inputs, options: AttentionOptions, block_size: blockwise.BlockSize) -> Array:
     """Compute the output by the fastest path that gives the formula's numbers."""
-    if _fused_kernel_agrees(inputs, options):
+    # Looked up once, since it reads all inputs.
+    is_finite_tensor = _is_tensor(inputs.query) and _are_finite(inputs)
+    if is_finite_tensor and _fused_kernel_agrees(inputs, options):
         return _fused(inputs, options)
     if blockwise.worthwhile(inputs, block_size):
         return blockwise.attend(inputs, options, block_size)
     if not is_numpy(inputs.query):
-        return cast(_by_the_formula(inputs, options)[0], inputs.dtype)
+        output, _ = _by_the_formula(inputs, options, is_finite_tensor)
+        return cast(output, inputs.dtype)
     output = np.empty((*inputs.shape[:-1], inputs.value.shape[-1]), inputs.dtype)
     for index, batch in inputs.batches(MANY_SCORES):
         batch_options = replace(options, mask=batch.mask, bias=batch.bias)
@@ -131,9 +136,11 @@ def _output(inputs: Inputs, options: AttentionOptions, block_size: blockwise.Blo
     return output
 
 
-def _by_the_formula(inputs: Inputs, options: AttentionOptions) -> tuple[Array, Array]:
+def _by_the_formula(
+    inputs: Inputs, options: AttentionOptions, is_finite_tensor: bool
+) -> tuple[Array, Array]:
     """Compute the output and the weights by `attend`, with gradients where there are any."""
-    if _is_tensor(inputs.query) and not _are_finite(inputs):
+    if _is_tensor(inputs.query) and not is_finite_tensor:
         return _beside_broken_tokens(inputs, options)
     steps = attend(*inputs.ready(), options)
     return steps.output, steps.weights
@@ -143,10 +150,10 @@ def _beside_broken_tokens(inputs: Inputs, options: AttentionOptions) -> tuple[Ar
     """Compute the output and the weights of tensors of which some hold infinite numbers or NaNs.
 
     What a hidden token holds counts for nothing, but the gradient of a product of matrices has
-    0 · NaN of it. So the numbers are computed once without gradients. They tell which rows are
-    lost, since they see a NaN, and which tokens the other rows do not use. Then both are replaced
-    by zeros, and the formula gives the other rows again, with their gradients. A lost row has no
-    gradient.
+    0 · NaN of it. So the numbers are computed once without gradients. The first pass finds the rows
+    whose output is not finite, and the tokens that no other row uses. Then both are replaced by
+    zeros, and the formula gives the other rows again, with their gradients. A row that is not
+    finite gets no gradient.
     """
     import torch
 
@@ -178,17 +185,15 @@ def _are_finite(inputs: Inputs) -> bool:
 
 
 def _fused_kernel_agrees(inputs: Inputs, options: AttentionOptions) -> bool:
-    """Return whether PyTorch's fused kernel computes this: softmax over dots of finite tensors.
+    """Return whether PyTorch's fused kernel computes this for finite tensors: softmax over dots.
 
     The kernel has no cap and no other score, gives an empty row zeros at best, and lets a NaN of a
     hidden key reach the output.
     """
     return (
-        _is_tensor(inputs.query)
-        and (options.score, options.normalize, options.softcap) == ("dot", "softmax", 0)
+        (options.score, options.normalize, options.softcap) == ("dot", "softmax", 0)
         and options.empty_rows == "zero"
         and min(inputs.shape) > 0
-        and _are_finite(inputs)
     )
 
 

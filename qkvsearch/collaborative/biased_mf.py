@@ -11,7 +11,7 @@ from scipy.sparse import csr_matrix
 
 from qkvsearch._utils.callbacks import Callback
 from qkvsearch._utils.threads import thread_pool
-from qkvsearch._utils.validation import check_fitted, check_positive, check_whole, random_generator
+from qkvsearch._utils.validation import check_fitted, check_positive, check_whole, model_generator
 from qkvsearch.collaborative.base import CollaborativeModel, latest_of_each
 from qkvsearch.collaborative.sgd import Grid, Learned, Penalties, group_count
 from qkvsearch.collaborative.user_vectors import RatingFactors
@@ -127,7 +127,7 @@ class BiasedFactorization(CollaborativeModel):
 
     def _descend_or_restart(self, ratings: csr_matrix) -> Learned:
         """Return the result of the first learning rate that converges, halving it each time."""
-        rng = random_generator(self.random_state)
+        rng = model_generator(self.random_state)
         penalties = Penalties(self.reg, self.damping, self.bias_reg)
         grid = Grid.of(ratings, penalties, group_count(ratings.nnz))
         self.learning_rate_ = float(self.learning_rate)

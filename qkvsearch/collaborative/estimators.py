@@ -8,7 +8,7 @@ from qkvsearch.collaborative.implicit_als import AlternatingLeastSquares
 from qkvsearch.collaborative.item_neighbours import NeighbourRegression
 from qkvsearch.imports import leaving_no_trace
 
-with leaving_no_trace():
+with leaving_no_trace("sklearn.base"):
     from sklearn.base import BaseEstimator
 
 

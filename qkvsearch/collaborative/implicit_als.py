@@ -17,7 +17,7 @@ from qkvsearch._utils.validation import (
     check_positive,
     check_whole,
     is_finite,
-    random_generator,
+    model_generator,
     require,
 )
 from qkvsearch.collaborative.als_training import LANES, solve_rows, transpose, width_of
@@ -140,7 +140,7 @@ class AlternatingLeastSquares(CollaborativeModel):
         Return the number of items that have a history.
         """
         n_threads = self.n_threads or available_cores()
-        rng = random_generator(self.random_state)
+        rng = model_generator(self.random_state)
         users, items = (
             Side.start(*pairs, self.n_components, self.init_scale, rng, n_threads)
             for pairs in by_user_and_by_item(observed)

@@ -12,7 +12,7 @@ from qkvsearch._utils.validation import (
     check_positive,
     check_whole,
     is_finite,
-    random_generator,
+    model_generator,
     require,
 )
 from qkvsearch.attention.layers import Embedding
@@ -24,7 +24,7 @@ from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DataError, need
 from qkvsearch.imports import leaving_no_trace
 
-with leaving_no_trace():
+with leaving_no_trace("sklearn.base", "sklearn.utils.validation"):
     from sklearn.base import BaseEstimator
     from sklearn.utils.validation import check_is_fitted
 
@@ -92,7 +92,7 @@ class NextItem(BaseEstimator):
         from qkvsearch.collaborative.next_item_training import train
 
         sequences = Sequences.of(X)
-        rng = random_generator(self.random_state)
+        rng = model_generator(self.random_state)
         # A cold item cannot come next: the rows of the others are numbered anew.
         warm, rows = np.unique(sequences.items, return_inverse=True)
         sequences = replace(sequences, items=rows)

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 # Windows are sorted by length within this many batches, which leaves little to pad.
 BATCHES_SORTED = 32
-# The folder of PyTorch's compiler.
+# PyTorch's compiler, and the variable that names its folder.
+COMPILER = "torch._dynamo", "torch._inductor"
 COMPILER_FOLDER = "TORCHINDUCTOR_CACHE_DIR"
 
 
@@ -228,7 +229,7 @@ class _Training:
         # The first optimizer imports PyTorch's compiler, which is not used here and makes a folder
         # for itself, unless a folder that exists is named.
         folder = os.environ.get(COMPILER_FOLDER) or tempfile.gettempdir()
-        with leaving_no_trace({COMPILER_FOLDER: folder}):
+        with leaving_no_trace(*COMPILER, variables={COMPILER_FOLDER: folder}):
             self.optimizer = torch.optim.AdamW(
                 self.weights.values(), lr=parameters.learning_rate, betas=BETAS
             )

@@ -10,15 +10,14 @@ from typing import NamedTuple
 import numpy as np
 
 from qkvsearch.collaborative.confidences import Feedback
+from qkvsearch.data.times import UNKNOWN_TIME
 from qkvsearch.errors import QkvError
 
 NO_TIMES = (
     "the interactions here have no times, so none is recent (`recent`): build from a log with a "
     "time column"
 )
-# The time of interactions without one, before all others, and of likes named in a query, after all
-# others.
-UNKNOWN_TIME = int(np.iinfo(np.int64).min)
+# The time of likes named in a query, after all others.
 NOW = int(np.iinfo(np.int64).max)
 # Numbers between are seconds since 1970, from 1980 to 2286; others may be ranks.
 SECONDS_SINCE_1970 = range(315_532_800, 10**10)

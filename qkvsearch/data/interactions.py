@@ -10,7 +10,7 @@ import numpy as np
 
 from qkvsearch._utils import scratch
 from qkvsearch._utils.scratch import GrowingArray, grouped, pieces_of
-from qkvsearch._utils.validation import is_finite, require
+from qkvsearch._utils.validation import displayed, is_finite, require
 from qkvsearch.data.ids import Ids, factorize
 from qkvsearch.data.ratings import Scale
 from qkvsearch.errors import DataError
@@ -157,9 +157,14 @@ class Interactions:
 
     def take(self, keep: np.ndarray) -> Interactions:
         """Return the pairs for which `keep` (bool, n) is True, or the pairs in these rows (m,). All
-        users and items stay. Raises `DataError` for another number of booleans.
+        users and items stay. Raises `DataError` for another number of booleans, and for rows that
+        are not there.
         """
         keep = np.asarray(keep)
+        if not keep.size and keep.dtype != bool:
+            keep = keep.astype(np.intp)  # an empty list
+        if keep.dtype != bool:
+            self._check_rows(keep)
         if keep.dtype == bool and keep.shape != self.users.shape:
             raise DataError(
                 f"`keep` must have True or False for each of the {len(self):,} pairs, and has the "
@@ -173,6 +178,15 @@ class Interactions:
             times=None if self.times is None else self.times[keep],
             weights=None if self.weights is None else self.weights[keep],
         )
+
+    def _check_rows(self, rows: np.ndarray) -> None:
+        n = len(self)
+        are_whole = rows.dtype.kind in "iu"
+        if not are_whole or ((rows < -n) | (rows >= n)).any():
+            raise DataError(
+                f"`keep` must be rows, whole numbers from 0 to below {n:,}, or True or False for "
+                f"each pair, and is {displayed(rows.tolist())}"
+            )
 
     def rated(self) -> Interactions:
         """Return the pairs that have a rating."""

@@ -23,7 +23,7 @@ from qkvsearch._utils.scratch import (
 from qkvsearch.data.columns import Columns
 from qkvsearch.data.columns.choice import LogChoice, choose_log_columns
 from qkvsearch.data.columns.column_types import typed_distinct
-from qkvsearch.data.columns.dates import MISSING, WITHOUT_TIME, seconds_of, seconds_of_numbers
+from qkvsearch.data.columns.dates import WITHOUT_TIME, seconds_of, seconds_of_numbers
 from qkvsearch.data.columns.rating_cells import ANSWERS, LOG_WORDS, read_ratings
 from qkvsearch.data.columns.row_meaning import are_users, event_weights
 from qkvsearch.data.files.encoded import Coded, EncodedColumn, EncodedTable, NumberColumn, unit_of
@@ -39,6 +39,7 @@ from qkvsearch.data.ids import (
 from qkvsearch.data.interactions import MAX_HISTORY, Interactions
 from qkvsearch.data.ratings import LARGEST, Scale, infer_scale, standing_apart
 from qkvsearch.data.report import ReadReport
+from qkvsearch.data.times import UNKNOWN_TIME
 from qkvsearch.errors import DataError
 from qkvsearch.terminal import shorten
 
@@ -447,7 +448,7 @@ def numbers_of(column: EncodedColumn, name: str, report: ReadReport) -> np.ndarr
 def times_in(
     table: EncodedTable, name: str, usable: np.ndarray, report: ReadReport
 ) -> np.ndarray | None:
-    """Return the times of the usable rows, int64; `MISSING`, before all others, for none.
+    """Return the times of the usable rows, int64; `UNKNOWN_TIME`, before all others, for none.
 
     Numbers and moments are read without their texts where the texts would give the same.
     """
@@ -461,7 +462,7 @@ def times_in(
         )
     if seconds is None:
         seconds = _seconds_of_texts(table, name, usable, report)
-    n_missing = int(np.count_nonzero(seconds == MISSING))
+    n_missing = int(np.count_nonzero(seconds == UNKNOWN_TIME))
     if n_missing == len(seconds):
         return None
     report.note(n_missing, WITHOUT_TIME)
@@ -476,7 +477,7 @@ def _seconds_of_numbers(column: NumberColumn, name: str, report: ReadReport) -> 
         if values.dtype.kind == "f" and not (np.abs(values[filled]) < 2**62).all():
             return None
         whole = np.floor(np.where(filled, values, 0)).astype(np.int64)
-        seconds[rows] = np.where(filled, whole, MISSING)
+        seconds[rows] = np.where(filled, whole, UNKNOWN_TIME)
     return seconds if seconds_of_numbers(seconds, name, report) else None
 
 
@@ -489,7 +490,7 @@ def _seconds_of_moments(column: NumberColumn) -> np.ndarray | None:
         values, filled = column.values[rows].astype(np.int64), column.filled(rows)
         if (values[filled] < earliest).any():
             return None
-        seconds[rows] = np.where(filled, values // in_a_second, MISSING)
+        seconds[rows] = np.where(filled, values // in_a_second, UNKNOWN_TIME)
     return seconds
 
 
@@ -500,6 +501,6 @@ def _seconds_of_texts(
     order, counts, first = _used_texts(column, usable)
     rows = table.rows.of(first)
     cells = pd.Series(column.texts.to_numpy(object)[order], rows, name=name, dtype=object)
-    seconds = np.full(len(column.texts) + 1, MISSING)
+    seconds = np.full(len(column.texts) + 1, UNKNOWN_TIME)
     seconds[order] = seconds_of(cells, counts, report)
     return spread(seconds, filtered(column.codes, usable))

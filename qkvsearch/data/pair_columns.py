@@ -6,16 +6,16 @@ Every error is a `DataError` that names the column.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import date
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from qkvsearch._utils.validation import FLOAT32_MAX, displayed
+from qkvsearch.data.times import UNKNOWN_TIME
 from qkvsearch.errors import DataError
 
-# The time of a row without one, before all others.
-NO_TIME = int(np.iinfo(np.int64).min)
 DATES = ("date", "datetime", "datetime64")
 
 
@@ -69,7 +69,7 @@ def as_numbers(name: str, column: pd.Series) -> np.ndarray:
 
 def as_times(name: str, column: pd.Series) -> np.ndarray:
     """Return times as int64: whole numbers as they are, dates as microseconds since 1970 in UTC,
-    `NO_TIME` where a time is missing. Raises `DataError` for anything else.
+    `UNKNOWN_TIME` where a time is missing. Raises `DataError` for anything else.
 
     >>> as_times("times", pd.Series([3.0, None]))[0]
     np.int64(3)
@@ -99,7 +99,7 @@ def as_times(name: str, column: pd.Series) -> np.ndarray:
 def _whole_numbers(name: str, column: pd.Series) -> np.ndarray:
     if len(column) and column.max() is not pd.NA and column.max() > np.iinfo(np.int64).max:
         raise DataError(f"`{name}` must be whole numbers of 64 bits, and one is {column.max()}")
-    return column.to_numpy(dtype=np.int64, na_value=NO_TIME)
+    return column.to_numpy(dtype=np.int64, na_value=UNKNOWN_TIME)
 
 
 def _first_text(column: pd.Series, whole: bool = False) -> str:
@@ -110,6 +110,11 @@ def _first_text(column: pd.Series, whole: bool = False) -> str:
     is_wrong = numbers.isna() & column.notna()
     if whole:
         is_wrong |= (numbers % 1 != 0) & column.notna()
+        # A date is only wrong among numbers: another value is named first.
+        is_date = column.map(lambda value: isinstance(value, date | np.datetime64))
+        is_neither = is_wrong & ~is_date.astype(bool)
+        if is_neither.any():
+            is_wrong = is_neither
     rows = np.flatnonzero(is_wrong.to_numpy(dtype=bool, na_value=False))
     if not len(rows):
         return f"they are {column.dtype}"

@@ -29,7 +29,7 @@ from qkvsearch.storage.checksums import read_checksummed, write_checksummed
 from qkvsearch.text.labelled import LabelledVectors
 from qkvsearch.text.languages import CODES, ENGLISH, languages_of, stop_words
 
-with leaving_no_trace():
+with leaving_no_trace("threadpoolctl"):
     from threadpoolctl import threadpool_limits
 
 log = logging.getLogger("qkvsearch.cache")
@@ -220,7 +220,7 @@ def _embedded(keys: np.ndarray) -> np.ndarray:
     if n < 5 or not np.ptp(keys, axis=0).any():  # nothing to compare: a circle
         angles = np.linspace(0, 2 * np.pi, n, endpoint=False)
         return np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
-    with leaving_no_trace():
+    with leaving_no_trace("sklearn.manifold"):
         from sklearn.manifold import TSNE
 
     tsne = TSNE(
@@ -270,7 +270,7 @@ def _labels(
     n_clusters = min(len(texts) // ITEMS_EACH, MAX_CLUSTERS)
     if n_clusters < 2:
         return []
-    with leaving_no_trace():
+    with leaving_no_trace("sklearn.cluster"):
         from sklearn.cluster import KMeans
 
     common = frozenset().union(*map(stop_words, {ENGLISH, *languages}))

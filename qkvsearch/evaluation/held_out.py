@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from threading import Lock
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
 from qkvsearch._utils.threads import run_in_threads
+from qkvsearch._utils.validation import random_generator
 from qkvsearch.collaborative.confidences import Feedback
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.data.ratings import Scale
@@ -41,7 +42,7 @@ class HeldOutUsers:
 
     @classmethod
     def of(
-        cls, parts: Split, scale: Scale, max_users: int | None = None, random_state: int = 0
+        cls, parts: Split, scale: Scale, max_users: int | None = None, random_state: Any = 0
     ) -> Self:
         """Collect the users of a split.
 
@@ -56,7 +57,7 @@ class HeldOutUsers:
             )
         users = eligible = np.array([*relevant])
         if max_users is not None and len(eligible) > max_users:
-            rng = np.random.default_rng(random_state)
+            rng = random_generator(random_state)
             users = eligible[np.sort(rng.choice(len(eligible), max_users, replace=False))]
         feedback = Feedback.of(parts.train)
         train, history = _matrices(

@@ -15,11 +15,11 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from qkvsearch._utils.threads import one_blas_thread
-from qkvsearch._utils.validation import check_random_state, check_whole, displayed, require
+from qkvsearch._utils.validation import check_whole, displayed, random_generator, require
 from qkvsearch.errors import DataError
 from qkvsearch.imports import leaving_no_trace
 
-with leaving_no_trace():
+with leaving_no_trace("sklearn.preprocessing"):
     from sklearn.preprocessing import normalize
 
 # Confidence intervals by the bootstrap over users.
@@ -185,7 +185,7 @@ def resampled_means(
     counts: np.ndarray | None = None,
     *,
     n_resamples: int = N_RESAMPLES,
-    random_state: int = 0,
+    random_state: Any = 0,
 ) -> np.ndarray:
     """Compute the means of m metrics over resampled users, (n_resamples, m).
 
@@ -199,7 +199,7 @@ def resampled_means(
     >>> resampled_means(np.array([[0.0], [1.0]]), n_resamples=4, random_state=1).ravel().tolist()
     [0.5, 1.0, 0.0, 1.0]
     """
-    check_random_state(random_state)
+    rng = random_generator(random_state)
     check_whole("n_resamples", n_resamples)
     n = len(sums)
     if not n:
@@ -208,7 +208,6 @@ def resampled_means(
     if counts.shape != (n,):
         raise DataError(f"`counts` has one number for each of {n:,} users, not {counts.shape}")
     table = np.column_stack([sums, counts]).astype(np.float64)
-    rng = np.random.default_rng(random_state)
     batch_size = max(1, MAX_DRAWS // n)
     totals = np.empty((n_resamples, table.shape[1]))
     # One BLAS thread, so that the order of a sum does not depend on the number of threads.

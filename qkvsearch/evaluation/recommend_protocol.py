@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from qkvsearch._utils.callbacks import Progress, silent
+from qkvsearch._utils.validation import random_seed
 from qkvsearch.collaborative.confidences import scale_of
 from qkvsearch.collaborative.estimators import BiasedMF
 from qkvsearch.collaborative.preferences import HEADS
@@ -61,7 +62,7 @@ def evaluate_recommend(
     settings: Mapping[str, Any] | None = None,
     keys: np.ndarray | None = None,
     next_item: bool = False,
-    random_state: int = 0,
+    random_state: Any = 0,
     progress: Progress | None = None,
 ) -> Evaluation:
     """Evaluate rankings at k, learned from a part of the log, against the most popular items,
@@ -88,15 +89,16 @@ def evaluate_recommend(
     progress = progress or silent
     if next_item:
         NextItems.check(log, protocol)
+    seed = random_seed(random_state)
     progress("splitting the log", 0, 1)
-    parts = split(log, protocol, random_state)
-    held_out = HeldOutUsers.of(parts, scale_of(log), users or None, random_state)
+    parts = split(log, protocol, seed)
+    held_out = HeldOutUsers.of(parts, scale_of(log), users or None, seed)
     progress("splitting the log", 1, 1)
     ours = Fused(
         keys,
         partial(progress, "placing items by their text"),
         **dict(settings or {}),
-        random_state=random_state,
+        random_state=seed,
         callback=partial(progress, "learning preferences"),
     )
     systems: dict[str, System] = {OURS: ours}
@@ -106,13 +108,13 @@ def evaluate_recommend(
     evaluated = {name: (system, held_out) for name, system in systems.items()}
     if next_item:
         callback = partial(progress, "learning what comes next")
-        sequence_model = NextItems(random_state=random_state, callback=callback)
+        sequence_model = NextItems(random_state=seed, callback=callback)
         evaluated[NEXT_ITEM] = (sequence_model, held_out.in_order(parts))
-    comparison = _Comparison(random_state)
+    comparison = _Comparison(seed)
     _add_rankings(comparison, evaluated, k, progress)
-    _add_ratings(comparison, parts, random_state, progress)
+    _add_ratings(comparison, parts, seed, progress)
     left_out = {name: system.left_out_ for name, system in systems.items() if system.left_out_}
-    facts = {"k": k, "random_state": random_state, **_counts(held_out, parts), "left_out": left_out}
+    facts = {"k": k, "random_state": seed, **_counts(held_out, parts), "left_out": left_out}
     return Evaluation(
         protocol,
         comparison.metrics.pop(OURS),

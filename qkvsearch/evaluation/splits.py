@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from qkvsearch._utils.validation import check_random_state
+from qkvsearch._utils.validation import random_generator
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DataError, QkvError, suggest
 
@@ -36,7 +37,7 @@ class Split:
         return replace(self, train=train, history=history, test=self.test.rated())
 
 
-def split(log: Interactions, protocol: str, random_state: int = 0) -> Split:
+def split(log: Interactions, protocol: str, random_state: Any = 0) -> Split:
     """Split a log by one of `PROTOCOLS`, reproducibly for each `random_state`.
 
     Raises `QkvError` for a protocol that does not exist, or that this log does not allow.
@@ -49,8 +50,7 @@ def split(log: Interactions, protocol: str, random_state: int = 0) -> Split:
     if protocol not in PROTOCOLS:
         near = suggest(protocol, list(PROTOCOLS))
         raise QkvError(f"no protocol {protocol!r}{near} (there are {', '.join(PROTOCOLS)})")
-    check_random_state(random_state)
-    parts = PROTOCOLS[protocol](log, np.random.default_rng(random_state))
+    parts = PROTOCOLS[protocol](log, random_generator(random_state))
     if not len(parts.train) or not len(parts.test):
         raise DataError(
             f"`protocol` {protocol}: too few interactions; nothing is left to learn from, or "

@@ -12,6 +12,7 @@ from scipy.sparse import csr_matrix, vstack
 
 from qkvsearch._utils.callbacks import Callback
 from qkvsearch._utils.threads import one_blas_thread
+from qkvsearch._utils.validation import random_seed
 from qkvsearch.collaborative.cold_start import fit_text_map, place_cold_items
 from qkvsearch.collaborative.estimators import ImplicitALS
 from qkvsearch.collaborative.item_neighbours import NeighbourRegression, NeighbourWeights
@@ -68,13 +69,14 @@ class Fused:
         keys: np.ndarray | None = None,
         placing: Callback | None = None,
         *,
-        random_state: int = 0,
+        random_state: Any = 0,
         callback: Callback | None = None,
         **settings: Any,
     ) -> None:
-        self.keys, self.placing, self.random_state = keys, placing, random_state
+        self.keys, self.placing = keys, placing
+        self.random_state = random_seed(random_state)
         settings, of_neighbours = head_settings(settings)
-        self.model = ImplicitALS(**settings, random_state=random_state, callback=callback)
+        self.model = ImplicitALS(**settings, random_state=self.random_state, callback=callback)
         self.neighbour_model = NeighbourRegression(**of_neighbours, callback=callback)
 
     def embeddings(self, X: csr_matrix) -> ImplicitFactors:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from qkvsearch._utils.callbacks import Callback, Progress, silent
+from qkvsearch._utils.validation import random_seed
 from qkvsearch.collaborative.confidences import scale_of
 from qkvsearch.collaborative.estimators import ImplicitALS
 from qkvsearch.collaborative.item_neighbours import NeighbourRegression
@@ -126,7 +127,7 @@ def tune(
     minutes: float | None = None,
     keys: np.ndarray | None = None,
     in_use: Settings | None = None,
-    random_state: int = 0,
+    random_state: Any = 0,
     callback: Callable[[list[Trial]], None] | None = None,
     progress: Progress | None = None,
 ) -> Tuning:
@@ -150,13 +151,12 @@ def tune(
     cannot be split twice.
     """
     deadline = math.inf if minutes is None else time.monotonic() + 60 * minutes
-    parts, scale = split(log, protocol, random_state), scale_of(log)
+    seed = random_seed(random_state)
+    parts, scale = split(log, protocol, seed), scale_of(log)
     # A different seed, so that the second split is independent of the first.
-    inner = split(parts.train, protocol, random_state + 1)
-    validation, test = (
-        HeldOutUsers.of(each, scale, MAX_USERS, random_state) for each in (inner, parts)
-    )
-    evaluator = _Evaluator(k, keys, random_state)
+    inner = split(parts.train, protocol, seed + 1)
+    validation, test = (HeldOutUsers.of(each, scale, MAX_USERS, seed) for each in (inner, parts))
+    evaluator = _Evaluator(k, keys, seed)
     progress = progress or silent
     search = _Search(validation, evaluator, deadline, trials, in_use or {}, callback, progress)
     best = search.best()
@@ -170,7 +170,7 @@ def tune(
         validation={name: trial.figure for name, trial in finalists.items()},
         test={name: float(figure.mean()) for name, figure in figures.items()},
         difference=float(gain.mean()),
-        interval=interval(resampled_means(gain[:, None], random_state=random_state)),
+        interval=interval(resampled_means(gain[:, None], random_state=seed)),
         trials=search.trials,
         out_of_time=search.out_of_time,
         in_use=in_use or {},

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from qkvsearch._utils.callbacks import Progress, silent
-from qkvsearch.collaborative.user_history import UNKNOWN_TIME
 from qkvsearch.data.ids import Id, Ids, id_text
 from qkvsearch.data.interactions import Interactions
+from qkvsearch.data.times import UNKNOWN_TIME
 from qkvsearch.errors import QkvError, quantity
 from qkvsearch.index import StoredModels
 from qkvsearch.index.add import REVISED

@@ -13,9 +13,10 @@ from qkvsearch._utils.callbacks import Progress, silent
 from qkvsearch._utils.scratch import pieces_of
 from qkvsearch._utils.validation import check_id
 from qkvsearch.collaborative.confidences import Feedback
-from qkvsearch.collaborative.user_history import NOW, UNKNOWN_TIME, History, Interaction
+from qkvsearch.collaborative.user_history import NOW, History, Interaction
 from qkvsearch.data.ids import Id, Ids, are_integers
 from qkvsearch.data.interactions import Interactions
+from qkvsearch.data.times import UNKNOWN_TIME
 from qkvsearch.errors import QkvError
 from qkvsearch.index.component import ArraySpec, LearnedComponent
 from qkvsearch.storage import BuildContents, Snapshot, StoredCatalog

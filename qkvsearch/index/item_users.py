@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 import numpy as np
 
 from qkvsearch._utils.caching import cached_property
-from qkvsearch.collaborative.user_history import UNKNOWN_TIME, Interaction, latest_records
+from qkvsearch.collaborative.user_history import Interaction, latest_records
+from qkvsearch.data.times import UNKNOWN_TIME
 from qkvsearch.index.interaction_log import Histories, LogComponent, UsersOfItem
 from qkvsearch.storage import StoredCatalog
 from qkvsearch.storage.records.build_records import Row

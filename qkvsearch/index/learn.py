@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from qkvsearch._utils.callbacks import Progress, silent
-from qkvsearch.collaborative.user_history import UNKNOWN_TIME, History
+from qkvsearch.collaborative.user_history import History
 from qkvsearch.data.interactions import Interactions
+from qkvsearch.data.times import UNKNOWN_TIME
 from qkvsearch.errors import QkvError, WorkspaceError, quantity
 from qkvsearch.index import StoredModels
 from qkvsearch.index.interaction_log import LOG_ROWS, Histories

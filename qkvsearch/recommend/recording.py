@@ -17,12 +17,12 @@ import xxhash
 from qkvsearch._utils.validation import check_id, is_number, is_whole, require
 from qkvsearch.collaborative.user_history import (
     NOW,
-    UNKNOWN_TIME,
     Interaction,
     readable_time,
 )
 from qkvsearch.data.ids import check_new_id, id_text
 from qkvsearch.data.ratings import LARGEST
+from qkvsearch.data.times import UNKNOWN_TIME
 from qkvsearch.errors import DataError, QkvError, UnknownIdError
 from qkvsearch.index.interaction_log import Histories
 from qkvsearch.search.candidates import id_list, positions_of

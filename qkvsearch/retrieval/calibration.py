@@ -190,7 +190,7 @@ def logistic_curve(negative: np.ndarray, positive: np.ndarray) -> tuple[float, f
     >>> round(-intercept / slope, 2)
     1.0
     """
-    with leaving_no_trace():
+    with leaving_no_trace("scipy.optimize"):
         from scipy.optimize import minimize
 
     values = np.concatenate([negative, positive])

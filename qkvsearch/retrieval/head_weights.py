@@ -63,7 +63,7 @@ def conditional_logit(sets: Sequence[np.ndarray]) -> np.ndarray:
     >>> conditional_logit([np.stack([right, noise])]).argmax()
     np.int64(0)
     """
-    with leaving_no_trace():
+    with leaving_no_trace("scipy.optimize"):
         from scipy.optimize import minimize
 
     def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:

@@ -1,6 +1,7 @@
 """Interactions: distinct pairs and what refunds leave of them, against slow twins."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 from qkvsearch.data.ids import Ids
 from qkvsearch.data.interactions import Interactions, MergeCounts, MergedRows, apply_refunds
 from qkvsearch.data.report import ReadReport
+from qkvsearch.errors import DataError
 
 people = st.sampled_from(["ann", "bob", "cat", None])
 things = st.sampled_from([10, 9, 100, None])
@@ -150,3 +152,26 @@ def test_refunds_are_a_stack_of_units(rows):
     expected = [sum(stack.count(row) for stack in stacks.values()) for row in range(len(rows))]
     pairs, weights = zip(*rows, strict=True) if rows else ([], [])
     assert left(pairs, weights) == (expected, lost)
+
+
+@pytest.mark.parametrize(
+    ("times", "wrong"),
+    [
+        ([pd.Timestamp(0), "x"], "row 1 has 'x'"),
+        ([1, 2, "x"], "row 2 has 'x'"),
+        ([pd.Timestamp(0), 3, "x"], "row 2 has 'x'"),
+        ([3, pd.Timestamp(0)], "row 1 has"),
+    ],
+)
+def test_the_row_with_a_wrong_time_is_named(times, wrong):
+    n = len(times)
+    with pytest.raises(DataError, match=wrong):
+        Interactions.from_columns(range(n), range(n), times=times)
+
+
+def test_rows_that_are_not_there_are_refused():
+    log = Interactions.from_columns(list("ab"), [1, 2])
+    for rows in ([7], [-3], [0.5], ["x"], [2**64]):
+        with pytest.raises(DataError, match="from 0 to below 2"):
+            log.take(rows)
+    assert [len(log.take(rows)) for rows in ([], [1], [0, 1], [True, False])] == [0, 1, 2, 1]

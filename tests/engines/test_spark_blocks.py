@@ -7,7 +7,7 @@ import pytest
 
 pa = pytest.importorskip("pyarrow")
 
-from qkvsearch._utils.validation import random_generator  # noqa: E402
+from qkvsearch._utils.validation import model_generator  # noqa: E402
 from qkvsearch.collaborative.confidences import Feedback, usual_weights  # noqa: E402
 from qkvsearch.collaborative.implicit_als import (  # noqa: E402
     AlternatingLeastSquares,
@@ -82,7 +82,7 @@ def alternated(log, feedback, few, n_iterations=3):
     counts = about.counts
     n_items = int(np.count_nonzero(counts.likes))
     alpha0, reg = auto_strengths(counts.n_likes / counts.n_users, counts.mean_confidence, n_items)
-    rng = random_generator(0)
+    rng = model_generator(0)
     starts = als.starts_of(rng, about, D, 0.1)
     items = solving.Start(rng.bit_generator.state, D, 0.1).embeddings(counts.likes)
     cuts = als.cuts_of(counts.likes, 4)
@@ -147,9 +147,9 @@ def test_blocks_hold_the_log_as_one_machine_has_it(log):
 
 
 def test_random_starts_do_not_depend_on_blocks():
-    expected = random_generator(3).standard_normal((50, 7), dtype=np.float32)
+    expected = model_generator(3).standard_normal((50, 7), dtype=np.float32)
     about = als.LogBlocks(None, {0: 20, 2: 29, 5: 1}, Feedback(), 2)
-    starts = als.starts_of(random_generator(3), about, 7, np.sqrt(7))
+    starts = als.starts_of(model_generator(3), about, 7, np.sqrt(7))
     rows = [starts[block].embeddings(np.ones(n)) for block, n in about.sizes.items()]
     np.testing.assert_array_equal(np.concatenate(rows), expected)
 

@@ -116,7 +116,8 @@ def gelu(x: Array) -> Array:
     >>> gelu(np.array([-1.0, 0.0, 1.0])).round(4)
     array([-0.1587,  0.    ,  0.8413])
     """
-    with leaving_no_trace():  # a third of a second to import, and a search may not need it
+    # It takes a third of a second to import, and a search may not need it.
+    with leaving_no_trace("scipy.special"):
         from scipy.special import ndtr
 
     dtype = answer_dtype(np, x)

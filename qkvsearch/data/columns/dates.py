@@ -13,6 +13,7 @@ import pandas as pd
 from qkvsearch._utils.scratch import pieces_of
 from qkvsearch.data.columns.facts import ParsedCells, are_missing
 from qkvsearch.data.report import ReadReport
+from qkvsearch.data.times import UNKNOWN_TIME
 from qkvsearch.errors import DataError
 
 NUMBER = r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?"
@@ -54,8 +55,6 @@ MIN_TIME = 1e9
 WITHOUT_TIME = (
     "{n} {n:row without a time counts|rows without a time count} as earlier than all others"
 )
-# The time of a row without one, before all others.
-MISSING = int(np.iinfo(np.int64).min)
 
 
 def parse_dates(column: pd.Series, day_first: bool | None = None) -> tuple[pd.Series, list[str]]:
@@ -221,7 +220,7 @@ def are_times(cells: pd.Series) -> pd.Series:
 
 
 def seconds_of(cells: pd.Series, counts: np.ndarray, report: ReadReport) -> np.ndarray:
-    """Return the times (int64, m) of distinct texts, `MISSING` for a text that is no time.
+    """Return the times (int64, m) of distinct texts, `UNKNOWN_TIME` for a text that is no time.
 
     The index of `cells` is the first row of each, ascending; counts (m,): how many rows have it.
     Raises `DataError` where more than half of the cells are no times.
@@ -243,11 +242,11 @@ def seconds_of(cells: pd.Series, counts: np.ndarray, report: ReadReport) -> np.n
     if bad.any():
         n_bad, n_good = int(counts[bad].sum()), int(counts[~missing].sum())
         _note_unreadable(cells[bad], n_bad, n_bad + n_good, report)
-    return seconds.fillna(MISSING).to_numpy(dtype=np.int64)
+    return seconds.fillna(UNKNOWN_TIME).to_numpy(dtype=np.int64)
 
 
 def seconds_of_numbers(values: np.ndarray, name: object, report: ReadReport) -> bool:
-    """Change whole numbers (int64, n) in place into seconds; `MISSING` stays.
+    """Change whole numbers (int64, n) in place into seconds; `UNKNOWN_TIME` stays.
 
     Return False, and change nothing, where all may be dates: their texts have to be parsed.
     """
@@ -255,7 +254,7 @@ def seconds_of_numbers(values: np.ndarray, name: object, report: ReadReport) -> 
     n_digits, n_numbers = COMPACT["%Y%m%d"], 0
     are_days = are_compact = True
     for rows in pieces_of(len(values)):
-        numbers = values[rows][values[rows] != MISSING]
+        numbers = values[rows][values[rows] != UNKNOWN_TIME]
         n_numbers += len(numbers)
         are_days &= bool(((numbers >= low) & (numbers <= high)).all())
         are_compact &= bool(((numbers >= 10 ** (n_digits - 1)) & (numbers < 10**n_digits)).all())

@@ -87,7 +87,7 @@ def connect(uri: str, *, make: bool = False, is_trusted: bool = False) -> Any:
             token = "" if is_file(uri) else os.environ.get(TOKEN, "")
             if token and not is_trusted:
                 _require_trusted(uri)
-            with leaving_no_trace(_variables()):
+            with leaving_no_trace(variables=_variables()):
                 _clients[key] = pymilvus.MilvusClient(
                     uri, token=token, timeout=TO_CONNECT, grpc_options=QUIET
                 )

@@ -17,7 +17,7 @@ import numpy as np
 
 from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.threads import one_blas_thread
-from qkvsearch._utils.validation import random_generator
+from qkvsearch._utils.validation import model_generator
 from qkvsearch.collaborative.confidences import Feedback
 from qkvsearch.collaborative.implicit_als import (
     AlternatingLeastSquares,
@@ -144,7 +144,7 @@ class _Run:
             computed if value == "auto" else float(value)
             for value, computed in zip((model.alpha0, model.reg), auto, strict=True)
         )
-        rng = random_generator(model.random_state)
+        rng = model_generator(model.random_state)
         self.starts = starts_of(rng, log, d, model.init_scale)
         start = Start(dict(rng.bit_generator.state), d, model.init_scale)
         self.items = start.embeddings(counts.likes)

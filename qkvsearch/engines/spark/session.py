@@ -8,7 +8,6 @@ import shutil
 import socket
 import sys
 import tempfile
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from qkvsearch import __version__
 from qkvsearch.errors import DataError, QkvError, need
-from qkvsearch.imports import leaving_no_trace
+from qkvsearch.imports import ignoring_warnings, leaving_no_trace
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -118,10 +117,8 @@ def _listens(host: str, port: int) -> bool:
 def spark_session(engine: str) -> Iterator[SparkSession]:
     """Connect to an engine for a block; errors of Spark become one line. Raise `QkvError`."""
     check_engine(engine)
-    with warnings.catch_warnings(), _errors_in_one_line(engine):
-        # pyspark warns of pandas 3 in general; the Arrow tables that are used here are tested with
-        # it.
-        warnings.filterwarnings("ignore", OF_PANDAS_3, FutureWarning)
+    # pyspark warns of pandas 3 in general; the Arrow tables that are used here are tested with it.
+    with ignoring_warnings(OF_PANDAS_3, FutureWarning), _errors_in_one_line(engine):
         from pyspark.sql import SparkSession
 
         active = SparkSession.getActiveSession()
@@ -158,7 +155,7 @@ def _started(engine: str) -> SparkSession:
     if path := os.environ.get("PYTHONPATH"):
         builder = builder.config("spark.executorEnv.PYTHONPATH", path)
     python = os.environ.get("PYSPARK_PYTHON", sys.executable)
-    with leaving_no_trace({"PYSPARK_PYTHON": python}), _stderr_to_file():
+    with leaving_no_trace(variables={"PYSPARK_PYTHON": python}), _stderr_to_file():
         return builder.getOrCreate()
 
 

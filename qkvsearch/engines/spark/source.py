@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from qkvsearch.data.columns import Columns
 from qkvsearch.data.columns.choice import choose_log_columns
-from qkvsearch.data.columns.dates import MISSING, SERIAL_DAYS, UNITS, WITHOUT_TIME, note_units
+from qkvsearch.data.columns.dates import SERIAL_DAYS, UNITS, WITHOUT_TIME, note_units
 from qkvsearch.data.columns.rating_cells import DISLIKES, LIKES
 from qkvsearch.data.columns.row_meaning import event_weights
 from qkvsearch.data.files.encoded import encoded
@@ -36,6 +36,7 @@ from qkvsearch.data.ids import (
 from qkvsearch.data.log import check_scale, decided_scale, mismatch
 from qkvsearch.data.ratings import LARGEST, Scale
 from qkvsearch.data.report import ReadReport
+from qkvsearch.data.times import UNKNOWN_TIME
 from qkvsearch.engines.spark.blocks import persisted
 from qkvsearch.errors import DataError
 
@@ -258,7 +259,7 @@ class RowReader:
             in_units = {unit: self.counts.get(unit, 0) for unit in UNITS}
             note_units(in_units, n_filled, name, self.report)
             self.report.note(counts["rows"] - counts["time"], WITHOUT_TIME)
-            usable = usable.fillna(MISSING, ["time"])
+            usable = usable.fillna(UNKNOWN_TIME, ["time"])
         return LogRows(
             usable, cache, item_ids, counts["rows"], counts["users"], self.roles.times_comparable,
             scale,

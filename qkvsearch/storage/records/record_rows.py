@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import xxhash
 
-from qkvsearch.collaborative.user_history import NOW, UNKNOWN_TIME
+from qkvsearch.collaborative.user_history import NOW
+from qkvsearch.data.times import UNKNOWN_TIME
 
 PAGE_SIZE = 4096
 # user_key, item_key: the case-folded ids, to find all spellings. Both have an index: an answer

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix, vstack
@@ -17,6 +18,7 @@ from qkvsearch._utils.validation import (
     check_random_state,
     check_whole,
     is_finite,
+    random_generator,
     require,
 )
 from qkvsearch.attention.gradients import unit_vjp
@@ -237,7 +239,7 @@ class ContrastiveLearning:
     dropout: float = 0.2
     held_out: float = 0.2
     max_items: int = 5000
-    random_state: int | None = 0
+    random_state: Any = 0
     language: str = ENGLISH
 
     def learn(self, columns: Sequence[AnalyzedTexts]) -> None:
@@ -264,7 +266,7 @@ class ContrastiveLearning:
         n_items = len(columns[0])
         if n_items <= self.max_items:
             return columns
-        rng = np.random.default_rng(self.random_state)
+        rng = random_generator(self.random_state)
         chosen = np.sort(rng.choice(n_items, self.max_items, replace=False))
         return [column.take(chosen) for column in columns]
 
@@ -274,7 +276,7 @@ class ContrastiveLearning:
         if not self.held_out:
             self.n_epochs_ = self.epochs
             return
-        rng, n_items = np.random.default_rng(self.random_state), len(columns[0])
+        rng, n_items = random_generator(self.random_state), len(columns[0])
         order = rng.permutation(n_items)
         n_held_out = min(int(self.held_out * n_items), MAX_HELD_OUT)
         if not self.epochs or n_held_out < MIN_HELD_OUT:
@@ -308,7 +310,7 @@ class ContrastiveLearning:
             self.dropout,
             self.batch_size,
             Adam(self.learning_rate),
-            np.random.default_rng(self.random_state),
+            random_generator(self.random_state),
         )
 
     def _check_parameters(self) -> None:

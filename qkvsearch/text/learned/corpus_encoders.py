@@ -19,7 +19,7 @@ from qkvsearch.text.learned.svd import cooccurrence_encoder, latent_semantic_enc
 from qkvsearch.text.text_encoder import item_keys
 from qkvsearch.text.token_encoder import TokenEncoder
 
-with leaving_no_trace():
+with leaving_no_trace("sklearn.base", "sklearn.utils.validation"):
     from sklearn.base import BaseEstimator, TransformerMixin
     from sklearn.utils.validation import check_is_fitted
 
@@ -58,7 +58,7 @@ class CorpusEncoder(LearnedEncoder):
     """
 
     n_components: int = 128
-    random_state: int | None = 0
+    random_state: Any = 0
     language: str = ENGLISH
 
     def fit(self, texts: Iterable[str], y: Any = None) -> CorpusEncoder:
@@ -91,7 +91,7 @@ class CooccurrenceEncoder(LearnedEncoder):
 
     n_components: int = 128
     smoothing: float = 0.75
-    random_state: int | None = 0
+    random_state: Any = 0
     language: str = ENGLISH
 
     def fit(self, texts: Iterable[str], y: Any = None) -> CooccurrenceEncoder:

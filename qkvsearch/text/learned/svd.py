@@ -1,12 +1,13 @@
 """Term vectors from a catalog: truncated SVDs of tf-idf and of co-occurrence counts."""
 
 import math
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csc_matrix, csr_matrix
 
 from qkvsearch._utils.threads import available_cores, one_blas_thread, run_in_threads
-from qkvsearch._utils.validation import check_random_state
+from qkvsearch._utils.validation import random_generator
 from qkvsearch.text.analyzed import AnalyzedTexts
 from qkvsearch.text.labelled import NEGLIGIBLE, unit_rows
 from qkvsearch.text.token_encoder import TokenEncoder
@@ -21,7 +22,7 @@ COLUMNS_PER_TASK = 32
 
 
 def latent_semantic_encoder(
-    texts: AnalyzedTexts, n_components: int = 128, seed: int | None = 0
+    texts: AnalyzedTexts, n_components: int = 128, seed: Any = 0
 ) -> TokenEncoder:
     """Compute term vectors by a truncated SVD of the tf-idf matrix (Deerwester et al. 1990).
 
@@ -44,7 +45,7 @@ def latent_semantic_encoder(
 def cooccurrence_encoder(
     texts: AnalyzedTexts,
     n_components: int = 128,
-    seed: int | None = 0,
+    seed: Any = 0,
     smoothing: float = 0.75,
 ) -> TokenEncoder:
     """Compute term vectors by a truncated SVD of `positive_information`.
@@ -129,7 +130,7 @@ def _stacked(blocks: list[csr_matrix]) -> csr_matrix:
 
 
 def truncated_svd(
-    matrix: csr_matrix, n: int, n_iter: int, seed: int | None = 0
+    matrix: csr_matrix, n: int, n_iter: int, seed: Any = 0
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the n largest singular values (n,) with their left vectors (n_rows, n) and right ones
     (n, n_columns), float32, in descending order.
@@ -143,8 +144,8 @@ def truncated_svd(
     """
     from scipy.linalg import lu, qr
 
-    check_random_state(seed)
-    rng, width = np.random.default_rng(seed), min(n + OVERSAMPLES, *matrix.shape)
+    rng = random_generator(seed)
+    width = min(n + OVERSAMPLES, *matrix.shape)
     basis = rng.normal(size=(matrix.shape[1], width)).astype(np.float32)
     # One BLAS thread, so that bits do not depend on their number; more are slower here, too.
     with one_blas_thread():
