@@ -5,6 +5,7 @@ import random
 import signal
 import threading
 import time
+from contextlib import suppress
 
 import pytest
 
@@ -157,18 +158,25 @@ def test_an_interrupt_while_waiting_leaves_the_queue(monkeypatch):
     holder, last = threading.Thread(target=hold), threading.Thread(target=later)
     holder.start()
     assert holds.wait(timeout=300)
-    main = threading.main_thread().ident
-    timer = threading.Timer(0.1, signal.pthread_kill, [main, signal.SIGINT])
-    timer.start()
+    interrupter = threading.Thread(target=interrupt_who_waits, args=[threading.main_thread()])
+    interrupter.start()
     with pytest.raises(KeyboardInterrupt), query_lock():
         order.append("interrupted")
     last.start()
     ends.set()
-    for thread in (timer, holder, last):
-        thread.join(timeout=5)
+    for thread in (interrupter, holder, last):
+        thread.join(timeout=300)
     assert order == ["holder", "later"]
     assert turns._current is None
     assert not turns._waiting
+
+
+def interrupt_who_waits(thread):
+    """Send Ctrl-C to a thread as soon as it waits in the queue."""
+    end = time.monotonic() + 300
+    while not turns._waiting and time.monotonic() < end:
+        time.sleep(0.001)
+    signal.pthread_kill(thread.ident, signal.SIGINT)
 
 
 def test_a_turn_that_nobody_ends_is_lost(soon_lost):
@@ -198,33 +206,36 @@ def ask_once(found):
 
 
 def test_interrupts_at_random_moments_keep_nobody_waiting(soon_lost):
-    chance, ends, interrupted = random.Random(1), threading.Event(), []
+    chance = random.Random(1)
 
     def ask():
-        while not ends.is_set():
-            try:
-                while not ends.is_set():
-                    with query_lock(), one_blas_thread():
-                        with released():
-                            pass
-                        pause()
-            except KeyboardInterrupt:
-                interrupted.append(1)
+        """Ask until an interrupt, which ends the thread."""
+        with suppress(KeyboardInterrupt):
+            while not ends.is_set():
+                with query_lock(), one_blas_thread():
+                    with released():
+                        pass
+                    pause()
+                    has_asked.set()
+            uninterrupted.append(1)
 
-    asking = [threading.Thread(target=ask) for _ in range(4)]
-    for thread in asking:
-        thread.start()
-    for _ in range(150):
-        time.sleep(chance.uniform(0, 0.004))
-        raise_in(chance.choice(asking), KeyboardInterrupt)
-    time.sleep(0.05)
+    ends, has_asked, uninterrupted = threading.Event(), threading.Event(), []
+    for _ in range(10):
+        asking = [threading.Thread(target=ask) for _ in range(4)]
+        has_asked.clear()
+        for thread in asking:
+            thread.start()
+        assert has_asked.wait(timeout=300)
+        for thread in asking:
+            time.sleep(chance.uniform(0, 0.004))
+            raise_in(thread, KeyboardInterrupt)
+        for thread in asking:
+            thread.join(timeout=300)
+        assert not any(thread.is_alive() for thread in asking)
+    assert not uninterrupted
     ends.set()
     found = []
     run_all([lambda: ask_once(found)] * 3)
-    for thread in asking:
-        thread.join(timeout=300)
-    assert not any(thread.is_alive() for thread in asking)
-    assert len(interrupted) > 20
     with one_blas_thread():
         assert len(threads._callers) == 1
     assert not threads._saved_threads

@@ -6,9 +6,9 @@ another core. Without this lock, several threads were slower together than one a
 waited long. With it they take turns, first come, first served, and release the lock during long
 compiled code.
 
-The lock saves time and protects no data. So nobody waits for ever: where a turn neither ends nor
-passes for `LOST` seconds, as when a second Ctrl-C interrupts the code that ends it, the next thread
-begins.
+The lock saves time and protects no data. So nobody waits for ever. A turn that does not end within
+`LOST` seconds is lost, and the next thread begins. A turn is lost, for example, where a second
+Ctrl-C interrupts the code that ends it.
 """
 
 import os

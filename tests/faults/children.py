@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
@@ -14,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import qkvsearch
+from qkvsearch._utils.sqlite import Database
 from tests.faults.runner import die_with_parent
 
 ROOT = Path(qkvsearch.__file__).resolve().parents[1]
@@ -134,20 +134,19 @@ def _count_events(kill_at):
 
 def _tell_of_syncs(happened):
     """What is written to a disk, and what SQLite is told, Python tells of to no hook."""
-    fsync, connect = os.fsync, sqlite3.connect
+    fsync, execute = os.fsync, Database.execute
 
     def told(descriptor):
         happened()
         fsync(descriptor)
         happened()
 
-    class Telling(sqlite3.Connection):
-        def execute(self, *given):
-            happened()
-            return super().execute(*given)
+    def executed(database, *given):
+        happened()
+        return execute(database, *given)
 
     os.fsync = told
-    sqlite3.connect = lambda *given, **named: connect(*given, **{"factory": Telling, **named})
+    Database.execute = executed
 
 
 def process(workspace, args, *, kill_after=None):

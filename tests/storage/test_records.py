@@ -329,7 +329,13 @@ def test_what_a_writer_gave_up_is_not_read(path, monkeypatch):
 def test_each_writer_of_a_process_has_its_own_patience_and_its_own_messages(path, monkeypatch):
     monkeypatch.setattr(locks, "MOMENT", 0.05)
     said_patient, said_hasty = [], []
-    patient = RecordsDatabase.of(path, None, said_patient.append)
+    has_said = threading.Event()
+
+    def say(message):
+        said_patient.append(message)
+        has_said.set()
+
+    patient = RecordsDatabase.of(path, None, say)
     hasty = RecordsDatabase.of(path, 0.1, said_hasty.append)
     done = []
     with fresh(path).alone("learn"):
@@ -339,8 +345,7 @@ def test_each_writer_of_a_process_has_its_own_patience_and_its_own_messages(path
         thread.start()
         with pytest.raises(BusyError, match=r"learn \(process"):
             hasty.append([NewRecord("eve", "y")], ME)
-        while not said_patient:
-            time.sleep(0.01)
+        assert has_said.wait(timeout=60)
         assert not done
     thread.join(timeout=60)
     assert [record.item for record in done] == ["z"]

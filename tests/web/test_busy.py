@@ -33,6 +33,14 @@ def is_told_to_come_back(answer, path):
     assert str(path) not in answer.text
 
 
+def begin(client, n):
+    """Wait until `n` changes are under way."""
+    end = time.monotonic() + 60
+    while client.app.state.service.changes.n < n:
+        assert time.monotonic() < end, f"{client.app.state.service.changes.n} of {n} changes began"
+        time.sleep(0.01)
+
+
 def test_changes_that_wait_for_a_writer_hold_up_no_search_and_no_record(client, films_path):
     with ThreadPoolExecutor(12) as threads:
         with exclusive(films_path / "writer.lock", "learn"):
@@ -40,8 +48,7 @@ def test_changes_that_wait_for_a_writer_hold_up_no_search_and_no_record(client, 
                 threads.submit(client.request, method, f"/api/v1/{path}", json=body)
                 for method, path, body in CHANGES * 4
             ]
-            while client.app.state.service.changes.n < len(waiting):
-                time.sleep(0.01)
+            begin(client, len(waiting))
             for question in QUESTIONS:
                 assert client.get(f"/api/v1/{question}").status_code == 200
             one = {"user": "new", "item": "m003", "rating": 4}
@@ -57,8 +64,7 @@ def test_a_recorder_that_does_not_end_holds_up_no_question(client, films_path):
         with exclusive(films_path / "records.lock", "record"):
             one = {"user": "new", "item": "m003", "rating": 4}
             waiting = threads.submit(client.post, "/api/v1/record", json=one)
-            while not client.app.state.service.changes.n:
-                time.sleep(0.01)
+            begin(client, 1)
             for question in QUESTIONS:
                 assert client.get(f"/api/v1/{question}").status_code == 200
             assert not waiting.done()

@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 from qkvsearch._utils.limits import CELL
+from qkvsearch._utils.sqlite import connect
 from qkvsearch.data.catalog_columns import quoted
 from qkvsearch.data.files.frames import (
     Piece,
@@ -38,7 +39,7 @@ def read_sqlite(file: TableFile) -> Iterator[Piece]:
         uri = f"{file.path.absolute().as_uri()}?mode=ro"
         if file.start()[18:20] == WAL and not Path(f"{file.path}-wal").exists():
             uri += "&immutable=1"  # or SQLite would leave two files beside it
-        with closing(sqlite3.connect(uri, uri=True)) as database:
+        with closing(connect(uri, uri=True)) as database:
             kinds = database.execute(
                 "SELECT name, type FROM sqlite_master WHERE type IN ('table', 'view') "
                 "AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name"

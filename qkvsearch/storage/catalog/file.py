@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qkvsearch._utils.files import sync
+from qkvsearch._utils.sqlite import connect
 from qkvsearch.data.catalog_columns import sql_name
 from qkvsearch.data.ids import Ids
 from qkvsearch.storage.catalog.titles import title_key
@@ -74,7 +75,7 @@ def write_catalog(path: Path, contents: CatalogRows, users: Ids | None = None) -
 
     Raises `OSError` or `sqlite3.Error`, and leaves an unusable file then.
     """
-    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+    with closing(connect(path, isolation_level=None)) as db:
         for setting in (*WRITTEN_ONCE, *([] if users is not None else [SMALL_PAGES])):
             db.execute(f"PRAGMA {setting}")
         db.execute("BEGIN")

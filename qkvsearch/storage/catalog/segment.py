@@ -4,6 +4,7 @@ import json
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import chain, count
 from operator import itemgetter
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy as np
 
 from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.forks import Connection
+from qkvsearch._utils.sqlite import connect
 from qkvsearch.data.catalog_columns import sql_name, stored_name
 from qkvsearch.data.ids import Id, Ids
 from qkvsearch.errors import DamagedError, WorkspaceError
@@ -21,6 +23,8 @@ from qkvsearch.query.where.guarded import numbers_in
 Kind = Literal["items", "users"]
 # Memory-map the whole file: more bytes than SQLite allows.
 MAPPED = 1 << 40
+# Rows that are read at once.
+AT_ONCE = 256
 IMMUTABLE = "mode=ro&immutable=1"
 
 
@@ -90,7 +94,7 @@ class SegmentCatalog:
         if self._is_closed:
             raise WorkspaceError(f"{self.path}: closed; open the workspace again")
         try:
-            db = sqlite3.connect(self.uri, uri=True, check_same_thread=False)
+            db = connect(self.uri, uri=True, check_same_thread=False)
             # Reading page by page would make a scan three times as slow.
             db.execute(f"PRAGMA mmap_size = {MAPPED}")
             return db
@@ -221,9 +225,15 @@ class SegmentCatalog:
     def stream(self, sql: str, *values: Any) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a query."""
         try:
-            # Not `yield from`, which closes the cursor, and fails if the database is closed.
-            for row in self.db.execute(sql, values):  # noqa: UP028
-                yield row
+            cursor = self.db.execute(sql, values)
+            try:
+                rows = cursor.fetchmany(AT_ONCE)
+                while rows:
+                    yield from rows
+                    rows = cursor.fetchmany(AT_ONCE) if len(rows) == AT_ONCE else []
+            finally:
+                with suppress(sqlite3.ProgrammingError):  # the database is closed
+                    cursor.close()
         except UnicodeEncodeError:  # lone surrogates are in no file
             return
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:

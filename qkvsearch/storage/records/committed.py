@@ -19,6 +19,7 @@ from typing import IO, Any, TypeVar
 from weakref import WeakValueDictionary
 
 from qkvsearch._utils.forks import Connection, fork_lock
+from qkvsearch._utils.sqlite import connect
 from qkvsearch.errors import BusyError, DamagedError, QkvError, WorkspaceError
 from qkvsearch.storage.checksums import checksum, file_status
 from qkvsearch.storage.locks import is_free
@@ -192,7 +193,7 @@ class CommittedRecords(RecordsFile):
                         if self.version() != version:
                             raise _ChangedError
                         self.require_whole(db)
-                    memory = sqlite3.connect(":memory:", check_same_thread=False)
+                    memory = connect(":memory:", check_same_thread=False)
                     db.backup(memory)
         except FileNotFoundError:
             if content["bytes"]:

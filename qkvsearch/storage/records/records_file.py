@@ -12,6 +12,7 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
+from qkvsearch._utils.sqlite import connect
 from qkvsearch.errors import DamagedError
 from qkvsearch.storage.checksums import checksum, file_status, read_checksummed, write_checksummed
 from qkvsearch.storage.records.record_rows import PAGE_SIZE, is_empty, require_whole
@@ -125,7 +126,7 @@ class RecordsFile:
         if options != READ_ONLY:
             # SQLite would let everybody read a new file; the journal gets the same permissions.
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE))
-        db = sqlite3.connect(
+        db = connect(
             f"{path.absolute().as_uri()}?{options}",
             uri=True,
             timeout=OTHERS,

@@ -19,7 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import xxhash
 
+from qkvsearch._utils.forks import inside_sqlite
 from qkvsearch._utils.limits import CACHE
+from qkvsearch._utils.sqlite import connect
 from qkvsearch._utils.user_files import cache_folder
 from qkvsearch.errors import QkvError
 
@@ -220,7 +222,9 @@ def _create_file() -> None:
 def _opened() -> Iterator[sqlite3.Connection]:
     """Open the file for a transaction. Raises `DamagedCacheError` for tables that are not ours."""
     address = f"{path().absolute().as_uri()}?mode=rw"
-    with closing(sqlite3.connect(address, uri=True, timeout=WAIT)) as db:
+    # In one block: in a pause of it, another thread could wait inside SQLite for this transaction,
+    # and a fork for that thread.
+    with inside_sqlite(), closing(connect(address, uri=True, timeout=WAIT)) as db:
         # Deleted content is overwritten with zeros.
         db.execute("PRAGMA secure_delete = ON")
         with db:
