@@ -117,9 +117,8 @@ def check_flag(name: str, value: Any) -> None:
     require(is_flag, name, value, "True or False")
 
 
-def check_path(name: str, value: Any) -> None:
+def check_path(name: str, value: Any, expected: str = "the path of a file or folder") -> None:
     """Raise `DataError` unless `value` is a text or a `pathlib.Path` that can name a file."""
-    expected = "the path of a file or folder"
     require(isinstance(value, str | os.PathLike), name, value, expected)
     path = os.fspath(value)
     is_path = isinstance(path, str) and "\0" not in path

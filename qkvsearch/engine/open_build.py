@@ -13,7 +13,7 @@ from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.forks import fork_lock
 from qkvsearch._utils.query_lock import query_lock
 from qkvsearch._utils.threads import one_blas_thread
-from qkvsearch._utils.validation import check_id, check_names, check_text
+from qkvsearch._utils.validation import check_id, check_names, check_text, is_whole, require
 from qkvsearch.errors import QkvError, quantity
 from qkvsearch.index import StoredModels
 from qkvsearch.retrieval import Ranking, Scores
@@ -434,6 +434,8 @@ class OpenBuild:
         mask: "none", "padding" or "causal". layer, head: counted from 0; by default the last layer,
         and the mean of all heads. Raises `QkvError` where the encoder has no layers.
         """
+        for name, index in (("layer", layer), ("head", head)):
+            require(index is None or is_whole(index), name, index, "a whole number")
         encoder = self.models.encoder(self.models.main_head)
         return encoder.attend(check_text("text", text), mask).map(layer, head)
 
