@@ -88,6 +88,8 @@ def judged_by(
     queries: str | Path | Queries, qrels: str | Path | Judgements
 ) -> tuple[Queries, Judgements]:
     """Return queries and judgements, of files or mappings, with ids as text. Raises `DataError`."""
+    if queries is None or qrels is None:
+        raise DataError("both `queries` and `qrels` are needed")
     expected = "a file, or a mapping from the ids of queries"
     if isinstance(queries, Mapping):
         texts = dict(queries)
