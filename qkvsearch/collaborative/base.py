@@ -42,10 +42,11 @@ class CollaborativeModel:
         """
         observed = self._read(X)
         lowest, highest = CONFIDENCES
+        is_confidence = np.isfinite(observed.data) & (observed.data >= lowest)
+        self._refuse(observed, ~is_confidence, "is no confidence: use a finite number, 0 or more")
+        too_large = observed.data > highest
         self._refuse(
-            observed,
-            ~((observed.data >= lowest) & (observed.data <= highest)),
-            f"is no confidence: use a number from {lowest:g} to {highest:g}",
+            observed, too_large, f"is too large: use smaller confidences, at most {highest:g}"
         )
         if not observed.data.all():
             observed = observed.copy()

@@ -305,7 +305,7 @@ def check_values(
     if bad.any():
         index = int(np.flatnonzero(bad)[0])
         raise DataError(
-            f"value {numbers[index]} of history item {index} must be a number from {lowest:g} to "
-            f"{highest:g}"
+            f"value {numbers[index]} of history item {index} must be finite and at least "
+            f"{lowest:g}, and at most {highest:g}"
         )
     return numbers
