@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 
+import qkvsearch
 from qkvsearch.engine import Engine
 from qkvsearch.errors import QkvError
 from qkvsearch.search.options import OPTIONS, check
@@ -108,3 +109,96 @@ def test_defaults_of_methods_are_those_that_the_command_line_and_the_web_api_hav
         for name, parameter in inspect.signature(getattr(Engine, question)).parameters.items():
             if name in OPTIONS and parameter.default is not parameter.empty:
                 assert parameter.default == OPTIONS[name].default, (question, name)
+
+
+# --- types ---
+
+OBJECT = object()
+# What an argument with this annotation cannot be.
+WRONG = {
+    "bool": [None, 5, "no", [], OBJECT],
+    "str": [None, 5, b"x", [], {}, OBJECT],
+    "str | None": [5, b"x", [], {}, OBJECT],
+    "str | Path": [None, 5, b"x", [], "a\0b", "\ud800"],
+    "str | Iterable[str]": [None, 5, b"x", [None], [5], OBJECT],
+    "str | Iterable[str] | None": [5, b"x", [None], [5], OBJECT],
+    "str | Path | Queries": [None, 5, [], "a\0b"],
+    "str | Path | Judgements": [None, 5, [], {"a": 1}],
+    "str | Path | Synonyms | None": [5, [], {"a": 1}, "a\0b"],
+    "float | None": ["x", [], OBJECT],
+    "int | None": ["x", [], OBJECT],
+    "Columns | None": [5, "id", {"id": "a"}],
+    "Progress | None": [5, "x"],
+    "Callable[[str], None] | None": [5, "x"],
+    "Callable[[list[Trial]], None] | None": [5, "x"],
+}
+# The functions that take arguments, and what they need.
+QUERIES, QRELS = {"q": "war"}, {"q": {"m001": 1}}
+FUNCTIONS = {
+    "search": {"query": "war"},
+    "head": {"name": "lexical", "query": "war"},
+    "recommend": {"user": "u001"},
+    "recommend_all": {"path": "all.csv"},
+    "similar": {"items": "Heat"},
+    "show": {"item": "Heat"},
+    "history": {"user": "u001"},
+    "records": {},
+    "attend": {"text": "a war"},
+    "encode": {"texts": "war"},
+    "map": {},
+    "export_embeddings": {"path": "all.npz"},
+    "info": {},
+    "record": {"user": "u001", "item": "Heat"},
+    "record_many": {"source": "none.csv"},
+    "undo_record": {},
+    "add": {"items": "none.csv"},
+    "remove": {"items": "Heat"},
+    "learn": {},
+    "compact": {},
+    "rollback": {},
+    "forget": {"user": "u001"},
+    "evaluate_search": {"queries": QUERIES, "qrels": QRELS},
+    "evaluate_recommend": {},
+    "tune": {},
+    "reset_tuning": {},
+    "build": {"path": "new", "items": "none.csv"},
+    "open": {"path": "none"},
+    "repair": {"path": "none"},
+}
+WITHOUT_ARGUMENTS = {"builds", "close"}
+
+
+def function_of(engine, name):
+    return getattr(qkvsearch if name in ("build", "open", "repair") else engine, name)
+
+
+TYPED = [
+    pytest.param(name, argument, annotation, id=f"{name}-{argument}")
+    for name in FUNCTIONS
+    for argument, parameter in inspect.signature(function_of(Engine, name)).parameters.items()
+    if (annotation := parameter.annotation) in WRONG
+]
+
+
+def test_every_function_is_here():
+    public = {name for name in dir(Engine) if not name.startswith("_")}
+    methods = {name for name in public if callable(getattr(Engine, name))}
+    assert methods | {"build", "open", "repair"} == set(FUNCTIONS) | WITHOUT_ARGUMENTS
+
+
+@pytest.mark.parametrize(("name", "argument", "annotation"), TYPED)
+def test_a_value_of_another_type_is_refused_by_the_name_of_the_argument(
+    movies, tmp_path, monkeypatch, name, argument, annotation
+):
+    monkeypatch.chdir(tmp_path)
+    for value in WRONG[annotation]:
+        with pytest.raises(QkvError, match=f"`{argument}`") as caught:
+            function_of(movies, name)(**FUNCTIONS[name] | {argument: value})
+        assert "\n" not in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ratings_of_another_type_are_refused(movies):
+    for value in ([], np.array([1, 2]), 5, "Heat"):
+        with pytest.raises(QkvError, match="`ratings`"):
+            movies.recommend(ratings=value)

@@ -6,7 +6,8 @@ Each error names the parameter in backticks; the command line puts its own spell
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
@@ -91,6 +92,42 @@ def check_text(name: str, value: Any) -> str:
     require(isinstance(value, str), name, value, "a text")
     QUERY.check(len(value), f"`{name}`")
     return str(value)
+
+
+def check_names(name: str, names: Any) -> list[str]:
+    """Return names as a list; a text is one name. Raises `DataError` for what is neither a text nor
+    texts, and for a name that is none.
+
+    >>> check_names("fields", "year"), check_names("fields", ("year", "price"))
+    (['year'], ['year', 'price'])
+    >>> check_names("fields", None)
+    Traceback (most recent call last):
+    qkvsearch.errors.DataError: `fields` must be a text or a list of texts, not None
+    """
+    if isinstance(names, str):
+        return [check_text(name, names)]
+    is_list = isinstance(names, Iterable) and not isinstance(names, bytes)
+    require(is_list and getattr(names, "ndim", 1) == 1, name, names, "a text or a list of texts")
+    return [check_text(name, each) for each in names]
+
+
+def check_flag(name: str, value: Any) -> None:
+    """Raise `DataError` unless `value` is True or False. A text such as "no" would be true."""
+    # NumPy's booleans are no kind of Python's.
+    is_flag = isinstance(value, bool) or type(value).__name__ in ("bool", "bool_")
+    require(is_flag, name, value, "True or False")
+
+
+def check_path(name: str, value: Any, expected: str = "the path of a file or folder") -> None:
+    """Raise `DataError` unless `value` is a text or a `pathlib.Path` that can name a file."""
+    require(isinstance(value, str | os.PathLike), name, value, expected)
+    path = os.fspath(value)
+    is_path = isinstance(path, str) and "\0" not in path
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        is_path = False
+    require(is_path, name, value, expected)
 
 
 def check_texts(name: str, texts: Any) -> list[str]:

@@ -140,14 +140,16 @@ def _by_the_formula(
     inputs: Inputs, options: AttentionOptions, is_finite_tensor: bool
 ) -> tuple[Array, Array]:
     """Compute the output and the weights by `attend`, with gradients where there are any."""
-    if _is_tensor(inputs.query) and not is_finite_tensor:
+    may_lose_rows = options.empty_rows == "nan" or not is_finite_tensor
+    if _is_tensor(inputs.query) and may_lose_rows:
         return _beside_broken_tokens(inputs, options)
     steps = attend(*inputs.ready(), options)
     return steps.output, steps.weights
 
 
 def _beside_broken_tokens(inputs: Inputs, options: AttentionOptions) -> tuple[Array, Array]:
-    """Compute the output and the weights of tensors of which some hold infinite numbers or NaNs.
+    """Compute the output and the weights of tensors of which some hold infinite numbers or NaNs,
+    or whose empty rows become NaN.
 
     What a hidden token holds counts for nothing, but the gradient of a product of matrices has
     0 · NaN of it. So the numbers are computed once without gradients. The first pass finds the rows
@@ -161,6 +163,7 @@ def _beside_broken_tokens(inputs: Inputs, options: AttentionOptions) -> tuple[Ar
     with torch.no_grad():
         steps = attend(q, k, v, options)
         lost = ~torch.isfinite(steps.output).all(dim=-1, keepdim=True)
+        lost |= ~torch.isfinite(steps.weights).all(dim=-1, keepdim=True)
         visible = steps.masked != -math.inf
         is_scored = visible & ~lost
         is_mixed = (steps.weights != 0) & ~lost
@@ -168,7 +171,10 @@ def _beside_broken_tokens(inputs: Inputs, options: AttentionOptions) -> tuple[Ar
     k = torch.where(is_scored.any(dim=-2)[..., None], k, 0)
     v = torch.where(is_mixed.any(dim=-2)[..., None], v, 0)
     # A zero would be visible where a score of −∞ had hidden its key.
-    again = attend(q, k, v, replace(options, mask=visible))
+    options = replace(options, mask=visible)
+    if options.empty_rows == "nan":  # these rows are lost, and their NaNs would reach the others
+        options = replace(options, empty_rows="zero")
+    again = attend(q, k, v, options)
     output = torch.where(lost, steps.output, again.output)
     return output, torch.where(lost, steps.weights, again.weights)
 

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
 from qkvsearch.collaborative.confidences import Feedback
-from qkvsearch.collaborative.user_vectors import check_values
+from qkvsearch.collaborative.user_vectors import CONFIDENCES, RATINGS, check_values
 from qkvsearch.data.ids import Ids, row_numbers
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DataError
@@ -37,14 +37,16 @@ class CollaborativeModel:
         return matrix
 
     def _read_confidences(self, X: Any) -> csr_matrix:
-        """Return the confidences that are above 0. Raises `DataError` for a negative or infinite
-        one, and where there is none.
+        """Return the confidences that are above 0. Raises `DataError` for one below 0 or above
+        1e12, and where there is none.
         """
         observed = self._read(X)
+        lowest, highest = CONFIDENCES
+        is_confidence = np.isfinite(observed.data) & (observed.data >= lowest)
+        self._refuse(observed, ~is_confidence, "is no confidence: use a finite number, 0 or more")
+        too_large = observed.data > highest
         self._refuse(
-            observed,
-            ~(np.isfinite(observed.data) & (observed.data >= 0)),
-            "is no confidence: use a finite number, 0 or more",
+            observed, too_large, f"is too large: use smaller confidences, at most {highest:g}"
         )
         if not observed.data.all():
             observed = observed.copy()
@@ -103,16 +105,16 @@ def one_entry_per_pair(X: Any) -> csr_matrix:
 
 
 def latest_of_each(
-    positions: np.ndarray, values: Any = None, lowest: float = -np.inf
+    positions: np.ndarray, values: Any = None, limits: tuple[float, float] = RATINGS
 ) -> tuple[np.ndarray, Any]:
     """Return a history of distinct items, and their values: an item that is there several times
     counts once, with its last value and in its last place, as a repeated pair of a log does. Raises
-    `DataError` for values that are not finite or below the lowest one.
+    `DataError` for values that are not within the limits.
 
     >>> latest_of_each(np.array([2, 5, 2]), [1.0, 2.0, 3.0])
     (array([5, 2]), array([2., 3.]))
     """
-    numbers = None if values is None else check_values(values, len(positions), lowest)
+    numbers = None if values is None else check_values(values, len(positions), limits)
     _, from_the_end = np.unique(positions[::-1], return_index=True)
     kept = np.sort(len(positions) - 1 - from_the_end)
     return positions[kept], None if numbers is None else numbers[kept]

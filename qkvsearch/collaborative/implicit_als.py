@@ -22,7 +22,7 @@ from qkvsearch._utils.validation import (
 )
 from qkvsearch.collaborative.als_training import LANES, solve_rows, transpose, width_of
 from qkvsearch.collaborative.base import CollaborativeModel, latest_of_each, one_entry_per_pair
-from qkvsearch.collaborative.user_vectors import ImplicitFactors
+from qkvsearch.collaborative.user_vectors import CONFIDENCES, ImplicitFactors
 from qkvsearch.errors import DataError
 
 # The constants of "auto", as the docstring of `ImplicitALS` explains.
@@ -63,7 +63,7 @@ class AlternatingLeastSquares(CollaborativeModel):
 
         A matrix contains confidences c; a stored zero is no interaction. The ratings and weights of
         `Interactions` become confidences as in a build (`Feedback`). Raises `DataError` for a
-        negative or infinite confidence, with its row and column.
+        confidence below 0 or above 1e12, with its row and column.
         """
         self._check_parameters()
         observed = self._read_confidences(X)
@@ -94,7 +94,7 @@ class AlternatingLeastSquares(CollaborativeModel):
         check_fitted(self)
         if not issparse(history):
             rows = self._item_positions(history)
-            positions, numbers = latest_of_each(rows, confidences, lowest=0.0)
+            positions, numbers = latest_of_each(rows, confidences, CONFIDENCES)
             return self.factors_.fold_in(positions, numbers).astype(np.float32)
         if confidences is not None:
             raise DataError("a sparse history contains its confidences: pass no `confidences`")

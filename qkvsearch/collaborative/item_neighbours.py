@@ -19,7 +19,7 @@ from qkvsearch._utils.validation import (
     require,
 )
 from qkvsearch.collaborative.base import CollaborativeModel, latest_of_each
-from qkvsearch.collaborative.user_vectors import check_values
+from qkvsearch.collaborative.user_vectors import CONFIDENCES, check_values
 from qkvsearch.data.ids import row_numbers
 from qkvsearch.data.interactions import MAX_HISTORY
 
@@ -58,10 +58,10 @@ class NeighbourWeights:
     def scores(self, positions: Any, confidences: np.ndarray | None = None) -> np.ndarray:
         """Return the scores of all items, float32 (n_items,), for a history of distinct items.
 
-        confidences (h,): finite, not negative, 1 by default; `DataError` otherwise.
+        confidences (h,): from 0 to 1e12, 1 by default; `DataError` otherwise.
         """
         rows = np.asarray(positions, dtype=np.intp)
-        counts = check_values(confidences, len(rows), lowest=0.0)
+        counts = check_values(confidences, len(rows), CONFIDENCES)
         scores = np.zeros(self.n_items)
         for row, confidence in zip(rows.tolist(), counts.tolist(), strict=True):
             span = slice(self.starts[row], self.starts[row + 1])
@@ -79,7 +79,7 @@ class NeighbourWeights:
             at = start + int(np.searchsorted(self.targets[start:end], item))
             if at < end and self.targets[at] == item:
                 addends[index] = self.values[at]
-        return addends * check_values(confidences, len(rows), lowest=0.0)
+        return addends * check_values(confidences, len(rows), CONFIDENCES)
 
     def mapped(self, rows: np.ndarray, n_items: int) -> NeighbourWeights:
         """Return the weights of `n_items` items. rows: the new row of each item, −1 for none."""
@@ -116,7 +116,7 @@ class NeighbourRegression(CollaborativeModel):
     def fit(self, X: Any, y: None = None) -> Self:
         """Learn from a sparse matrix (n_users, n_items) of confidences, or from `Interactions`.
 
-        Raises `DataError` for a negative or infinite confidence, with its row and column.
+        Raises `DataError` for a confidence below 0 or above 1e12, with its row and column.
         """
         check_whole("n_neighbours", self.n_neighbours)
         check_positive("reg", self.reg)
@@ -138,7 +138,7 @@ class NeighbourRegression(CollaborativeModel):
         """
         check_fitted(self)
         rows = row_numbers(history, self.item_ids_, self.weights_.n_items, "item")
-        return self.weights_.scores(*latest_of_each(rows, confidences, lowest=0.0))
+        return self.weights_.scores(*latest_of_each(rows, confidences, CONFIDENCES))
 
     def _solve(self, observed: csr_matrix) -> tuple[np.ndarray, np.ndarray]:
         """Return the neighbours of each item, int32 (n_items, k), −1 for none, and their weights,

@@ -15,12 +15,16 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from qkvsearch._utils.threads import one_blas_thread, run_in_threads
-from qkvsearch._utils.validation import displayed
+from qkvsearch._utils.validation import FLOAT32_MAX, displayed
+from qkvsearch.data.ratings import LARGEST
 from qkvsearch.errors import DataError, QkvError
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
+# The lowest and the highest rating and confidence. A rating is a float32; confidences are added up
+# and solved for, where one beyond this would leave nothing of the others.
+RATINGS, CONFIDENCES = (-FLOAT32_MAX, FLOAT32_MAX), (0.0, LARGEST)
 # `fold_in_many` solves matrices of at most this many numbers together: 8 MB.
 MAX_NUMBERS = 2**20
 
@@ -93,7 +97,7 @@ class ImplicitFactors(StoredFields):
         score(i) = yᵢ·u = Σⱼ cⱼ yᵢᵀA⁻¹yⱼ: how much candidate i attends to each item j of the
         history.
 
-        confidences (h,): finite, not negative, 1 by default; `DataError` otherwise.
+        confidences (h,): from 0 to 1e12, 1 by default; `DataError` otherwise.
         """
         with one_blas_thread():
             matrix, weighted = self._equations(positions, confidences)
@@ -145,7 +149,7 @@ class ImplicitFactors(StoredFields):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return A (d, d), and the rows cⱼyⱼ (h, d)."""
         history = rows(self.item_embeddings, positions)
-        weights = check_values(confidences, len(history), lowest=0.0)
+        weights = check_values(confidences, len(history), CONFIDENCES)
         ridge = self.ridges(int(np.count_nonzero(weights)))
         weighted = history * weights[:, None]
         matrix = self.alpha0 * self.gram + history.T @ weighted + ridge * np.eye(len(self.gram))
@@ -208,9 +212,10 @@ def _by_length(lengths: np.ndarray, d: int) -> Iterator[tuple[int, np.ndarray]]:
 
 def _check_rows(histories: csr_matrix) -> None:
     """Raise `DataError` for the first history with a bad confidence."""
-    if not (np.isfinite(histories.data) & (histories.data >= 0)).all():
+    lowest, highest = CONFIDENCES
+    if not ((histories.data >= lowest) & (histories.data <= highest)).all():
         for start, end in pairwise(histories.indptr):
-            check_values(histories.data[start:end], end - start, lowest=0.0)
+            check_values(histories.data[start:end], end - start, CONFIDENCES)
 
 
 @dataclass(frozen=True)
@@ -277,13 +282,17 @@ def rows(array: np.ndarray, positions: np.ndarray) -> np.ndarray:
     return np.asarray(array[np.asarray(positions, dtype=np.intp)], dtype=np.float64)
 
 
-def check_values(values: np.ndarray | None, count: int, lowest: float = -np.inf) -> np.ndarray:
-    """Return one number for each item of a history. Raises `DataError` for the first bad one."""
+def check_values(
+    values: np.ndarray | None, count: int, limits: tuple[float, float] = RATINGS
+) -> np.ndarray:
+    """Return one number for each item of a history. Raises `DataError` for the first one that is
+    not within the limits, lowest and highest.
+    """
     if values is None:
         return np.ones(count)
     try:
         numbers = np.atleast_1d(np.asarray(values, dtype=np.float64))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise DataError(
             f"the values of a history must be numbers, not {displayed(values)}"
         ) from None
@@ -291,9 +300,12 @@ def check_values(values: np.ndarray | None, count: int, lowest: float = -np.inf)
         raise DataError(f"the values of a history have one axis, not shape {numbers.shape}")
     if len(numbers) != count:
         raise DataError(f"the history has {count} items and {len(numbers)} values: give one each")
-    bad = ~(np.isfinite(numbers) & (numbers >= lowest))
+    lowest, highest = limits
+    bad = ~((numbers >= lowest) & (numbers <= highest))  # a NaN is bad too
     if bad.any():
         index = int(np.flatnonzero(bad)[0])
-        requirement = "finite" if np.isinf(lowest) else f"finite and at least {lowest:g}"
-        raise DataError(f"value {numbers[index]} of history item {index} must be {requirement}")
+        raise DataError(
+            f"value {numbers[index]} of history item {index} must be finite and at least "
+            f"{lowest:g}, and at most {highest:g}"
+        )
     return numbers

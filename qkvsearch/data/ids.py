@@ -253,7 +253,10 @@ def row_numbers(names: Any, ids: Ids | None, count: int, kind: str) -> np.ndarra
     names = [names] if n_axes == 0 else names
     if ids is not None:
         return ids.positions(names, kind)
-    rows = np.asarray(names)
+    try:
+        rows = np.asarray(names)
+    except ValueError:
+        raise DataError(f"{kind}s are named by one id or by a list of them, not by lists") from None
     if rows.size and rows.dtype.kind not in "iu":
         first = rows.tolist()[0]
         raise UnknownIdError(

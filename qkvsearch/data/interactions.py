@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from qkvsearch._utils import scratch
 from qkvsearch._utils.scratch import GrowingArray, grouped, pieces_of
-from qkvsearch._utils.validation import displayed, is_finite, require
+from qkvsearch._utils.validation import FLOAT32_MAX, check_flag, displayed, is_finite, require
 from qkvsearch.data.ids import Ids, factorize
 from qkvsearch.data.ratings import Scale
 from qkvsearch.errors import DataError
@@ -80,11 +80,13 @@ class Interactions:
         case alone are one. report: counts repeated rows and refunds.
 
         Raises `DataError` for columns of different lengths, for ratings and weights that are not
-        finite, and for times that are neither whole numbers nor dates.
+        finite in float32, for weights of a pair that add up to more, and for times that are neither
+        whole numbers nor dates.
         """
         # With pandas, which a search does not need.
         from qkvsearch.data.pair_columns import as_column, as_numbers, as_times, check_lengths
 
+        check_flag("fold_ids", fold_ids)
         given = {"users": users, "items": items}
         optional = {"ratings": ratings, "times": times, "weights": weights}
         given |= {name: values for name, values in optional.items() if values is not None}
@@ -133,6 +135,7 @@ class Interactions:
             users[rows][items[rows] < 0] = -1
         starts, order = grouped(users, len(user_ids))
         merged = MergedRows(len(item_ids), ratings, times, weights)
+        merged.ids = user_ids, item_ids
         if weights is not None:
             merged.usual = usual_weight(weights, order)
         for first, last in _user_batches(starts):
@@ -202,7 +205,10 @@ class Interactions:
         """
         from scipy.sparse import csr_matrix
 
-        data = ones(len(self)) if values is None else np.asarray(values, np.float32)
+        try:
+            data = ones(len(self)) if values is None else np.asarray(values, np.float32)
+        except (TypeError, ValueError, OverflowError):
+            raise DataError(f"`values` must be numbers, not {displayed(values)}") from None
         if data.shape != self.users.shape:
             raise DataError(f"there are {len(self):,} pairs, and values of shape {data.shape}")
         of_rows = np.int32 if len(self) < 2**31 else np.int64
@@ -217,6 +223,11 @@ def _codes(name: str, column: Any, known: Ids | None, fold: bool) -> tuple[np.nd
         raise DataError("`item_ids` must be `Ids`, as those of other interactions are")
     try:
         return factorize(column, known, fold=fold)
+    except UnicodeEncodeError as error:
+        raise DataError(
+            f"`{name}` must be ids: {displayed(error.object)} has a lone surrogate, "
+            "which no file can contain"
+        ) from None
     except TypeError as error:
         raise DataError(f"`{name}` must be ids: {error}") from None
 
@@ -296,7 +307,8 @@ def usual_weight(weights: np.ndarray, rows: np.ndarray) -> float:
 class MergedRows:
     """The pairs of a log, sorted, added batch by batch of users: see `Interactions.from_columns`.
 
-    usual: the weight of a row without one. counts: the numbers of the rows so far.
+    usual: the weight of a row without one. counts: the numbers of the rows so far. ids: of users
+    and items, for errors, where they are known.
 
     >>> merged = MergedRows(2, weights=np.array([3.0, -1.0]))
     >>> merged.add(np.zeros(2, np.int32), np.ones(2, np.int32), np.arange(2))
@@ -315,13 +327,16 @@ class MergedRows:
         self.n_items = max(n_items, 1)
         self.ratings, self.times, self.weights = ratings, times, weights
         self.usual, self.counts = usual, MergeCounts()
+        self.ids: tuple[Sequence[Any], Sequence[Any]] | None = None
         self._columns = {"users": GrowingArray(np.int32), "items": GrowingArray(np.int32)}
         for name, dtype in (("ratings", "f4"), ("times", "i8"), ("weights", "f4")):
             if getattr(self, name) is not None:
                 self._columns[name] = GrowingArray(dtype)
 
     def add(self, users: np.ndarray, items: np.ndarray, rows: np.ndarray) -> None:
-        """Add all rows of some users, in the order of the file; rows (n,): their indices."""
+        """Add all rows of some users, in the order of the file; rows (n,): their indices. Raises
+        `DataError` for a pair whose weights add up to more than float32 can contain.
+        """
         pair = users.astype(np.int64) * self.n_items + items
         if len(self._columns) == 2:
             pair.sort()
@@ -336,6 +351,7 @@ class MergedRows:
         if self.weights is not None:
             left = self._left(of_pair, self.weights[rows[order]])
             net = np.bincount(of_pair, left, len(pairs))
+            self._check_sums(pairs, net)
             counts = (left > 0) | (net <= 0)[of_pair]
             self._columns["weights"].append(net)
         if stamps is not None:  # of what is left
@@ -351,6 +367,21 @@ class MergedRows:
         self.counts += MergeCounts(merged=n_rows - len(pairs))
         self._columns["users"].append(pairs // self.n_items)
         self._columns["items"].append(pairs % self.n_items)
+
+    def _check_sums(self, pairs: np.ndarray, sums: np.ndarray) -> None:
+        """Raise `DataError` for the first pair with too large a weight for the models."""
+        too_large = np.flatnonzero(sums > FLOAT32_MAX)
+        if not len(too_large):
+            return
+        user, item = divmod(int(pairs[too_large[0]]), self.n_items)
+        where = f"user in row {user}, item in row {item}"
+        if self.ids is not None:
+            user_ids, item_ids = self.ids
+            where = f"user {user_ids[user]!r}, item {item_ids[item]!r}"
+        raise DataError(
+            f"{where}: `weights` add up to {sums[too_large[0]]:g}, and must stay below "
+            f"{FLOAT32_MAX:g}: use a larger unit"
+        )
 
     def _left(self, pairs: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Return what refunds leave of each row's weight (n,); rows are oldest first."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from qkvsearch._utils.limits import LINES
+from qkvsearch._utils.validation import check_path, displayed
 from qkvsearch.data.ids import id_text
 from qkvsearch.errors import DataError, suggest
 
@@ -88,9 +89,24 @@ def judged_by(
 ) -> tuple[Queries, Judgements]:
     """Return queries and judgements, of files or mappings, with ids as text. Raises `DataError`."""
     if queries is None or qrels is None:
-        raise DataError("both queries and qrels are needed")
-    texts = queries if isinstance(queries, dict) else read_queries(queries)
-    grades = qrels if isinstance(qrels, dict) else read_judgements(qrels)
+        raise DataError("both `queries` and `qrels` are needed")
+    expected = "a file, or a mapping from the ids of queries"
+    if isinstance(queries, Mapping):
+        texts = dict(queries)
+    else:
+        check_path("queries", queries, expected)
+        texts = read_queries(queries)
+    if isinstance(qrels, Mapping):
+        grades = dict(qrels)
+    else:
+        check_path("qrels", qrels, expected)
+        grades = read_judgements(qrels)
+    for query, judged in grades.items():
+        if not isinstance(judged, Mapping):
+            raise DataError(
+                f"`qrels`: query {id_text(query)!r} needs a mapping from items to grades, not "
+                f"{displayed(judged)}"
+            )
     return (
         {id_text(query): text for query, text in texts.items()},
         {

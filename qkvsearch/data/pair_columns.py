@@ -35,11 +35,15 @@ def as_column(name: str, values: Any) -> pd.Series:
     if n_axes != 1:
         raise DataError(f"`{name}` must be one column of values, and has {n_axes} axes")
     if hasattr(values, "__array__") and not _keeps_gaps(values):
-        values = np.asarray(values)
+        values = _with_gaps(values)
     try:
         # A list with a gap would turn into floats, which merge long numbers.
         dtype = None if hasattr(values, "dtype") else object
-        return pd.Series(values, dtype=dtype).reset_index(drop=True)
+        column = pd.Series(values, dtype=dtype).reset_index(drop=True)
+        if isinstance(column.dtype, np.dtype) and not column.dtype.isnative:
+            # pandas cannot look numbers up whose bytes are in the order of another machine.
+            column = column.astype(column.dtype.newbyteorder("="))
+        return column
     except (TypeError, ValueError) as error:
         raise DataError(f"`{name}` must be a column of values: {error}") from None
 
@@ -50,6 +54,18 @@ def _keeps_gaps(values: Any) -> bool:
     return isinstance(values, (*pandas_kinds, np.ma.MaskedArray))
 
 
+def _with_gaps(values: Any) -> Any:
+    """Return an array of any library as one of NumPy, or as a list where values are missing.
+
+    With a gap, whole numbers of Arrow and Polars would turn into floats, which merge long numbers.
+    """
+    array = np.asarray(values)
+    for as_list in ("to_pylist", "to_list"):
+        if array.dtype.kind == "f" and np.isnan(array).any() and hasattr(values, as_list):
+            return getattr(values, as_list)()
+    return array
+
+
 def as_numbers(name: str, column: pd.Series) -> np.ndarray:
     """Return a column as float64, NaN where a value is missing. Raises `DataError` for what is no
     number, and for one that is infinite in float32, in which the models compute.
@@ -58,7 +74,7 @@ def as_numbers(name: str, column: pd.Series) -> np.ndarray:
         if column.dtype.kind in "cmM":  # complex numbers, and dates
             raise TypeError
         numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise DataError(f"`{name}` must be numbers: {_first_text(column)}") from None
     too_large = np.abs(numbers) > FLOAT32_MAX
     if too_large.any():
@@ -104,7 +120,10 @@ def _whole_numbers(name: str, column: pd.Series) -> np.ndarray:
 
 def _first_text(column: pd.Series, whole: bool = False) -> str:
     """Return which row has a value that is no number, or no whole one."""
-    numbers = pd.to_numeric(column, errors="coerce")
+    try:
+        numbers = pd.to_numeric(column, errors="coerce")
+    except OverflowError:
+        return "one has more digits than a number of 64 bits"
     if numbers.dtype.kind not in "biuf":
         return f"they are {column.dtype}"
     is_wrong = numbers.isna() & column.notna()

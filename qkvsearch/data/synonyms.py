@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from qkvsearch._utils.validation import check_names, check_path
 from qkvsearch.data.judgements import numbered_lines
 from qkvsearch.errors import DataError
 
@@ -58,9 +59,10 @@ def as_synonyms(source: str | Path | Mapping[str, Iterable[str]] | None) -> Syno
     """
     if source is None:
         return {}
-    if isinstance(source, str | Path):
-        return read_synonyms(source)
-    return {str(text): [str(other) for other in others] for text, others in source.items()}
+    if isinstance(source, Mapping):
+        return {str(text): check_names("synonyms", others) for text, others in source.items()}
+    check_path("synonyms", source, "a file, or a mapping from texts to their synonyms")
+    return read_synonyms(source)
 
 
 def _names(text: str) -> list[str]:

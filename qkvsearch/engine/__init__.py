@@ -13,6 +13,7 @@ import numpy as np
 
 from qkvsearch._utils.forks import fork_lock
 from qkvsearch._utils.validation import check_id, check_whole
+from qkvsearch.engine.arguments import checked_arguments
 from qkvsearch.engine.open_build import OpenBuild
 from qkvsearch.errors import DamagedError, QkvError
 from qkvsearch.search.candidates import head_names, id_list
@@ -53,6 +54,7 @@ def _question(
     question: Callable[Concatenate[OpenBuild, P], T],
 ) -> Callable[Concatenate[Engine, P], T]:
     """Return a method of `Engine` that answers from one build, whatever is published meanwhile."""
+    question = checked_arguments(question)
 
     @wraps(question)
     def ask(engine: Engine, /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -93,6 +95,7 @@ class Engine:
     ['Blue kettle']
     """
 
+    @checked_arguments
     def __init__(
         self,
         path: str | Path,
@@ -191,6 +194,7 @@ class Engine:
     export_embeddings = _question(OpenBuild.export_embeddings)
     _facts = _question(OpenBuild.info)
 
+    @checked_arguments
     def info(self, *, verify: bool = False) -> dict[str, Any]:
         """Return facts about the build: when it was made, from what, and its models.
 
@@ -202,6 +206,7 @@ class Engine:
         checked = {"checksums": verify_files(self.workspace)} if verify else {}
         return {**self._facts(), **checked}
 
+    @checked_arguments
     def builds(self) -> Listing:
         """List the builds that `rollback` can return to, the latest first: `id`, when it was
         `created`, by which `command`, the number of `items` and `segments`, the `megabytes` that it
@@ -213,6 +218,7 @@ class Engine:
 
     # --- changes ---
 
+    @checked_arguments
     def record(
         self, user: Id, item: Id, rating: float | None = None, *, weight: float | None = None
     ) -> Listing:
@@ -227,6 +233,7 @@ class Engine:
         """
         return self._recording().record([(user, item, rating, weight)])
 
+    @checked_arguments
     def record_many(
         self, source: Source, columns: Columns | None = None, *, again: bool = False
     ) -> Listing:
@@ -240,6 +247,7 @@ class Engine:
 
         return record_file(self._recording(), source, columns, again)
 
+    @checked_arguments
     def undo_record(self, batch: int | None = None) -> Listing:
         """Delete a batch, which one `record` or `record_many` wrote, and return it: by default the
         last one that this user of the operating system recorded, and not over HTTP. The next call
@@ -253,6 +261,7 @@ class Engine:
 
         return Recording(self.workspace, self.current_build.histories)
 
+    @checked_arguments
     def add(
         self, items: Source, columns: Columns | None = None, *, progress: Progress | None = None
     ) -> Revision:
@@ -261,6 +270,7 @@ class Engine:
 
         return self._changed(add_items, items, columns, progress)
 
+    @checked_arguments
     def remove(
         self,
         items: Id | Iterable[Id] = (),
@@ -278,6 +288,7 @@ class Engine:
             remove_items, id_list("items", items), where=where, dry_run=dry_run, progress=progress
         )
 
+    @checked_arguments
     def learn(self, *, progress: Progress | None = None) -> Learned:
         """Learn preferences, ratings and the next-item model again, from the log and the records
         since, with the current settings. This does not need the files of the build. Records stay,
@@ -287,6 +298,7 @@ class Engine:
 
         return self._changed(learn, progress=progress)
 
+    @checked_arguments
     def compact(self, *, drop_builds: bool = False, progress: Progress | None = None) -> Merged:
         """Merge the segments that `add` and `remove` left; answers stay the same to the last bit.
 
@@ -301,12 +313,14 @@ class Engine:
                 done = replace(done, dropped=self.workspace.drop_builds())
         return done
 
+    @checked_arguments
     def rollback(self, id: str | None = None) -> BuildEntry:
         """Return to the previous build, or to the build `id`, as listed by `builds`. Later builds
         and records stay. Raises `WorkspaceError`, and `DamagedError` for a damaged build.
         """
         return self._changed(Workspace.rollback, id)
 
+    @checked_arguments
     def forget(
         self, user: Id, *, dry_run: bool = False, progress: Progress | None = None
     ) -> Forgotten:
@@ -336,6 +350,7 @@ class Engine:
 
     # --- measurements ---
 
+    @checked_arguments
     def evaluate_search(
         self,
         queries: str | Path | Queries,
@@ -354,6 +369,7 @@ class Engine:
         names, build = head_names(heads), self.current_build
         return evaluate_heads(build.search, queries, qrels, names, build.items.ids, progress)
 
+    @checked_arguments
     def evaluate_recommend(
         self,
         protocol: str = "random",
@@ -400,6 +416,7 @@ class Engine:
             notes.append(f"Left out: {n_recorded:,} recorded interactions.")
         return replace(evaluation, notes=[*notes, *evaluation.notes])
 
+    @checked_arguments
     def tune(
         self,
         protocol: str = "random",
@@ -441,6 +458,7 @@ class Engine:
             self._learn_preferences(fact if tuning.settings else None, progress)
         return tuning
 
+    @checked_arguments
     def reset_tuning(self, *, progress: Progress | None = None) -> None:
         """Return to the default settings. Raises `WorkspaceError`."""
         self._learn_preferences(None, progress)
@@ -452,6 +470,7 @@ class Engine:
         self._changed(learn_preferences, tuned, progress)
 
 
+@checked_arguments
 def build(
     path: str | Path,
     source: Source | None = None,
@@ -507,6 +526,7 @@ def build(
     return Engine(path, wait=wait)
 
 
+@checked_arguments
 def repair(
     path: str | Path,
     *,

@@ -13,7 +13,7 @@ from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.forks import fork_lock
 from qkvsearch._utils.query_lock import query_lock
 from qkvsearch._utils.threads import one_blas_thread
-from qkvsearch._utils.validation import check_id, check_text
+from qkvsearch._utils.validation import check_id, check_names, check_text, is_whole, require
 from qkvsearch.errors import QkvError, quantity
 from qkvsearch.index import StoredModels
 from qkvsearch.retrieval import Ranking, Scores
@@ -21,7 +21,6 @@ from qkvsearch.retrieval.approximate import Filter
 from qkvsearch.retrieval.reasons import WordReasons
 from qkvsearch.search.answerable import none_found
 from qkvsearch.search.candidates import (
-    as_list,
     candidates,
     groups_of,
     head_names,
@@ -324,7 +323,8 @@ class OpenBuild:
         columns = own_columns(self.catalog, fields)
         recommender = self.recommender
         likes, without = id_list("likes", likes), id_list("without", without)
-        question = (user, likes, ratings or {}, without, recent, strict_user)
+        ratings = {} if ratings is None else ratings
+        question = (user, likes, ratings, without, recent, strict_user)
         history, notes, is_nobody = read_history(self.workspace, recommender.histories, *question)
         model = POPULAR if is_nobody else model
         excluded, more = positions_of(self.catalog, id_list("exclude", exclude))
@@ -434,6 +434,8 @@ class OpenBuild:
         mask: "none", "padding" or "causal". layer, head: counted from 0; by default the last layer,
         and the mean of all heads. Raises `QkvError` where the encoder has no layers.
         """
+        for name, index in (("layer", layer), ("head", head)):
+            require(index is None or is_whole(index), name, index, "a whole number")
         encoder = self.models.encoder(self.models.main_head)
         return encoder.attend(check_text("text", text), mask).map(layer, head)
 
@@ -445,7 +447,7 @@ class OpenBuild:
         from qkvsearch.engine.export_embeddings import dense_head
 
         encoder = self.models.encoder(dense_head(self.models, head))
-        return encoder.encode_many([check_text("texts", text) for text in as_list(texts)])
+        return encoder.encode_many(check_names("texts", texts))
 
     @cached_property
     def _maps(self) -> dict[str | None, ItemMap]:

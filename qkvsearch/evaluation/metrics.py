@@ -2,7 +2,8 @@
 
 A ranking is a sequence of distinct ids, best first. `grades` are the relevance of ids: from 1 on an
 id is relevant, and an id without a grade is not. The metrics agree with trec_eval's. They raise
-`DataError` for a ranking that has an id twice, and unless k is a whole number, at least 1.
+`DataError` for a ranking that has an id twice, for grades that are no finite numbers, and unless k
+is a whole number, at least 1.
 """
 
 import math
@@ -41,6 +42,7 @@ def ndcg(ranked: Ranked, grades: Grades, k: int = 10) -> float:
     >>> round(ndcg(["b", "a"], {"a": 2, "b": 1}), 4)
     0.8597
     """
+    _check(grades)
     found = _dcg([_gain(grades.get(item, 0)) for item in _first(ranked, k)])
     ideal = sorted((_gain(grade) for grade in grades.values()), reverse=True)
     best = _dcg(ideal[:k])
@@ -55,6 +57,7 @@ def reciprocal_rank(ranked: Ranked, grades: Grades, k: int = 10) -> float:
     >>> reciprocal_rank(["x", "a"], {"a": 1})
     0.5
     """
+    _check(grades)
     ranks = (rank for rank, item in enumerate(_first(ranked, k), 1) if grades.get(item, 0) >= 1)
     return 1 / next(ranks, math.inf)
 
@@ -89,6 +92,7 @@ def hit(ranked: Ranked, grades: Grades, k: int = 10) -> float:
     >>> hit(["x", "a"], {"a": 1}), hit(["x", "a"], {"a": 1}, k=1)
     (1.0, 0.0)
     """
+    _check(grades)
     return float(any(grades.get(item, 0) >= 1 for item in _first(ranked, k)))
 
 
@@ -156,7 +160,8 @@ def diversity(rankings: Sequence[Sequence[int]], vectors: csr_matrix, k: int = 1
 def _first(ranked: Ranked, k: int) -> Sequence[Any]:
     """Return the first k ids of a ranking. Raises `DataError` if one of them is there twice."""
     check_whole("k", k)
-    require(not isinstance(ranked, str), "ranked", ranked, "a list of ids")
+    is_list = hasattr(ranked, "__getitem__") and not isinstance(ranked, str | bytes | Mapping)
+    require(is_list and getattr(ranked, "ndim", 1) == 1, "ranked", ranked, "a list of ids")
     first = list(ranked[:k])
     twice = [item for item, count in Counter(first).items() if count > 1]
     if twice:
@@ -164,7 +169,23 @@ def _first(ranked: Ranked, k: int) -> Sequence[Any]:
     return first
 
 
+def _check(grades: Grades) -> None:
+    """Raise `DataError` unless these are finite numbers by id."""
+    require(isinstance(grades, Mapping), "grades", grades, "a mapping from ids to grades")
+    for item, grade in grades.items():
+        try:
+            is_grade = math.isfinite(grade)
+        except (TypeError, OverflowError):
+            is_grade = False
+        if not is_grade:
+            raise DataError(
+                f"`grades`: a grade is a finite number, and that of {displayed(item)} is "
+                f"{displayed(grade)}"
+            )
+
+
 def _relevant(grades: Grades) -> set[Any]:
+    _check(grades)
     return {item for item, grade in grades.items() if grade >= 1}
 
 

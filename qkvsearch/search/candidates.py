@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qkvsearch._utils.query_lock import released
-from qkvsearch._utils.validation import check_id, check_text
+from qkvsearch._utils.validation import check_id, check_names, check_text
 from qkvsearch.attention.masks import exclusion_mask
 from qkvsearch.data.ids import Id, Ids, id_text
 from qkvsearch.errors import QkvError, UnknownIdError
@@ -147,7 +147,7 @@ def head_names(heads: str | Iterable[str] | None) -> list[str] | None:
     """Return the names of heads: of one, of several, or of a text with commas between them."""
     if isinstance(heads, str):
         return [name.strip() for name in heads.split(",")]
-    return None if heads is None else [check_text("heads", name) for name in as_list(heads)]
+    return None if heads is None else check_names("heads", heads)
 
 
 def id_list(parameter: str, ids: Id | Iterable[Id]) -> list[Any]:

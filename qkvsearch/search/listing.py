@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from qkvsearch._utils.validation import check_names
 from qkvsearch.data.catalog_columns import OWN_NAMES, StoredColumn
 from qkvsearch.errors import quantity
 from qkvsearch.retrieval import Ranking
 from qkvsearch.retrieval.ranking import own_key
-from qkvsearch.search.candidates import as_list
 from qkvsearch.search.options import check
 from qkvsearch.storage import StoredCatalog
 from qkvsearch.terminal import html_table, in_one_line
@@ -84,13 +84,13 @@ def own_columns(
     fields: one name, several, or a text with commas between them; the owner's names or the
     catalog's. Raises `QkvError`, which names the parameter and near matches.
     """
-    words = [fields] if isinstance(fields, str) else as_list(fields)
+    words = check_names(parameter, fields)
     columns = catalog.catalog_columns
     names = [
         name
         for word in words
         # A column may have a comma in its name.
-        for name in ([word] if columns.has(word) else str(word).split(","))
+        for name in ([word] if columns.has(word) else word.split(","))
     ]
     unique = dict.fromkeys(columns.find(name, parameter) for name in names if name.strip())
     return [column for column in unique if not is_in_every_row(column)]

@@ -8,7 +8,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from qkvsearch.errors import QkvError, quantity, suggest
+from qkvsearch._utils.validation import check_text
+from qkvsearch.errors import DataError, QkvError, quantity, suggest
 
 AUTO, NONE, ENGLISH = "auto", "none", "english"
 # A file for each language, by Snowball's name.
@@ -83,30 +84,30 @@ class Language(NamedTuple):
         return f"{self.name.capitalize()} ({self.why})"
 
 
-def named(language: str) -> str:
+def named(language: str, others: Sequence[str] = ()) -> str:
     """Return Snowball's name of a language, given by that name, by its ISO code, or as "none".
 
-    Raises `QkvError` for an unknown language.
+    Raises `DataError` for an unknown language. others: what its message names beside them.
 
     >>> named("de"), named("Dutch"), named("none")
     ('german', 'dutch', 'none')
     """
-    name = language.strip().lower()
+    name = check_text("language", language).strip().lower()
     names = [*CODES.values(), NONE]
     if name not in names and name not in CODES:
         near = suggest(name, [*CODES, *names])
-        codes = ", ".join([AUTO, *CODES, NONE])
-        raise QkvError(f"no `language` {language!r}{near} (there is {codes})")
+        codes = ", ".join([*others, *CODES, NONE])
+        raise DataError(f"no `language` {language!r}{near} (there is {codes})")
     return CODES.get(name, name)
 
 
 def chosen(language: str, texts: Sequence[str]) -> Language:
     """Return the requested language, or with "auto" a guess from the texts.
 
-    Raises `QkvError` for an unknown language.
+    Raises `DataError` for an unknown language.
     """
     if language != AUTO:
-        return Language(named(language), "your choice")
+        return Language(named(language, [AUTO]), "your choice")
     return guess(texts)
 
 

@@ -140,3 +140,31 @@ def test_layers_in_nested_lists_are_saved_and_loaded():
 def test_only_a_layer_has_weights(other):
     with pytest.raises(TypeError, match="an instance of a dataclass"):
         state(other)
+
+
+# --- large numbers ---
+
+
+@pytest.mark.parametrize("size", [1e30, 1e160, 1e200, 1e307])
+def test_a_layer_norm_does_not_depend_on_the_size_of_its_input(size):
+    x = np.array([[1.0, 2.0, 3.0, -1.0], [1.0, 1.0, 1.0, 1.0], [0.5, 0.0, 0.0, 0.0]])
+    norm = LayerNorm.create(4, epsilon=1e-300)
+    np.testing.assert_allclose(norm(x * size), norm(x), rtol=1e-12, atol=1e-12)
+    beside = norm(np.concatenate([x * size, x]))
+    np.testing.assert_array_equal(beside[3:], norm(x))
+
+
+def test_a_layer_norm_of_what_is_not_finite_is_nan():
+    for wrong in (np.inf, -np.inf, np.nan):
+        y = LayerNorm.create(3)(np.array([[1.0, wrong, 2.0], [1.0, 2.0, 3.0]]))
+        assert np.isnan(y[0]).all()
+        assert np.isfinite(y[1]).all()
+
+
+def test_a_bias_of_another_width_than_the_weight_is_refused():
+    with pytest.raises(ValueError, match="bias"):
+        LayerNorm(np.ones(4), np.zeros(3))
+    with pytest.raises(ValueError, match="bias"):
+        Linear(np.ones((4, 3)), np.zeros(3))
+    with pytest.raises(ValueError, match="bias"):
+        Linear(np.ones((4, 3)), np.zeros(1))

@@ -190,3 +190,23 @@ def test_a_row_of_hidden_scores_has_no_gradient():
     scores = torch.tensor([[-INF, -INF], [1.0, -INF]], requires_grad=True)
     softmax(scores).square().sum().backward()
     assert (scores.grad == 0).all()
+
+
+@pytest.mark.parametrize("normalize", ["softmax", "relu", "none"])
+@pytest.mark.parametrize("with_weights", [False, True])
+def test_an_empty_row_that_is_nan_leaves_the_gradients_of_the_others(normalize, with_weights):
+    """They are those of the same rows where an empty one is zero."""
+    seen = torch.tensor([0, 1, 3, 4])
+    gradients = []
+    for empty_rows in ("zero", "nan"):
+        q, k, v = (random(*shape).requires_grad_() for shape in ((2, 5, 4), (6, 4), (2, 6, 3)))
+        found = attention(
+            q, k, v, mask=MASK, bias=BIAS.abs() + 9, normalize=normalize, empty_rows=empty_rows,
+            return_weights=with_weights,
+        )  # fmt: skip
+        output = found[0] if with_weights else found
+        assert output[:, 2].isnan().all().item() is (empty_rows == "nan")
+        output[:, seen].square().sum().backward()
+        gradients.append([x.grad for x in (q, k, v)])
+    for zero, nan in zip(*gradients, strict=True):
+        torch.testing.assert_close(nan, zero)

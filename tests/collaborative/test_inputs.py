@@ -272,3 +272,127 @@ def test_an_analyzer_takes_texts(text):
     for use in (analyzer.tokens, analyzer.terms, analyzer.key_terms, analyzer.token_spans):
         with pytest.raises(DataError):
             use(text)
+
+
+class OtherLibrary:
+    """A column of an array library whose conversion to NumPy turns a gap into NaN."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def __iter__(self):
+        return iter(self.values)
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array([np.nan if x is None else x for x in self.values], float)
+
+    def to_list(self):
+        return self.values
+
+
+def columns_with_a_gap(values):
+    yield OtherLibrary(values)
+    try:
+        import pyarrow
+    except ImportError:
+        return
+    yield pyarrow.array(values)
+    yield pyarrow.chunked_array([values])
+
+
+def test_long_whole_numbers_keep_all_digits_beside_a_gap():
+    long = 2**53 + 1
+    for column in columns_with_a_gap([long, long - 1, None]):
+        assert list(Interactions.from_columns(["a", "b", "c"], column).item_ids) == [long - 1, long]
+        log = Interactions.from_columns(["a", "a", "a"], [1, 2, 3], times=column)
+        assert log.times.tolist() == [long, long - 1, LOWEST]
+
+
+def test_numbers_in_the_byte_order_of_another_machine_are_read():
+    users, ratings = np.array([7, 8, 7], ">i8"), pd.Series(np.array([1, 2, 3], ">f4"))
+    log = Interactions.from_columns(users, users.astype(">f8"), ratings, users)
+    assert list(log.user_ids) == list(log.item_ids) == [7, 8]
+    assert log.ratings.tolist() == [3, 2]
+
+
+@pytest.mark.parametrize("name", ["users", "items"])
+def test_an_id_without_an_encoding_is_refused(name):
+    with pytest.raises(DataError, match=name):
+        Interactions.from_columns(**BASE | {name: ["a", "\ud800", "b"]})
+
+
+@pytest.mark.parametrize("name", ["ratings", "weights", "times"])
+def test_a_number_of_too_many_digits_is_refused(name):
+    with pytest.raises(DataError, match=name):
+        Interactions.from_columns(**BASE, **{name: [1, 10**400, 3]})
+
+
+def test_weights_that_add_up_to_too_much_are_refused_with_their_pair():
+    with pytest.raises(DataError, match=r"user 'a', item 5.*`weights`"):
+        Interactions.from_columns(["b", "a", "a"], [4, 5, 5], weights=[1, 3e38, 3e38])
+    taken_back = Interactions.from_columns(["a"] * 3, [5] * 3, weights=[3e38, -3e38, 3e38])
+    assert np.isfinite(taken_back.weights).all()
+
+
+MATRIX = sp.csr_matrix(np.array([[5, 3, 0], [0, 4, 2], [1, 0, 5]], np.float32))
+
+
+@pytest.mark.parametrize("value", [1e39, 3e38, 10**400, -1, np.nan, "x", None, [1]], ids=str)
+def test_a_confidence_that_cannot_be_added_up_is_refused(value):
+    als = ImplicitALS(n_components=2, max_iter=1, random_state=0).fit(MATRIX)
+    neighbours = ItemNeighbours().fit(MATRIX)
+    for ask in (als.fold_in, neighbours.scores):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(DataError):
+                ask([1, 2], [1, value])
+
+
+def test_a_confidence_above_the_limit_is_refused_everywhere():
+    large = MATRIX.copy()
+    large.data[0] = 1e13
+    als = ImplicitALS(n_components=2, max_iter=1, random_state=0).fit(MATRIX)
+    for ask in (als.fold_in, ImplicitALS(n_components=2).fit, ItemNeighbours().fit):
+        with pytest.raises(DataError, match=r"1e\+12"):
+            ask(large)
+
+
+@pytest.mark.parametrize("rating", [1e39, 10**400, np.inf, "x", 1j, {}], ids=str)
+def test_a_rating_that_is_no_number_is_refused(rating):
+    model = BiasedMF(n_components=2, max_iter=1, random_state=0).fit(MATRIX)
+    for item, ratings in ((1, rating), ([1, 2], [1, rating])):
+        with pytest.raises(DataError):
+            model.fold_in(item, ratings)
+    assert np.isfinite(model.fold_in([1, 2], [1, 3e38])[1]).all()  # as the end of the scale
+
+
+def test_items_in_lists_of_several_lengths_are_refused():
+    model = ImplicitALS(n_components=2, max_iter=1, random_state=0).fit(MATRIX)
+    with pytest.raises(DataError, match="items"):
+        model.fold_in([[1], [1, 2]])
+
+
+def test_values_of_a_matrix_are_numbers():
+    with pytest.raises(DataError, match="values"):
+        Interactions.from_columns(**BASE).matrix("many")
+
+
+@pytest.mark.parametrize("encoder", [CorpusEncoder, CooccurrenceEncoder, ContrastiveEncoder])
+@pytest.mark.parametrize("language", [5, "xx", None, "auto"], ids=str)
+def test_an_unknown_language_is_refused_with_those_that_are_there(encoder, language):
+    with pytest.raises(DataError, match="language") as caught:
+        encoder(n_components=2, language=language).fit(["red lamp", "blue kettle"] * 3)
+    assert isinstance(language, str) is ("de, " in str(caught.value))
+
+
+def test_a_language_has_two_spellings():
+    texts = ["die roten Lampen", "eine rote Lampe", "ein blauer Kessel"]
+    by_code = CorpusEncoder(n_components=2, language="de").fit_transform(texts)
+    by_name = CorpusEncoder(n_components=2, language="german").fit_transform(texts)
+    np.testing.assert_array_equal(by_code, by_name)
+
+
+@pytest.mark.parametrize("name", ["init", "epochs"])
+def test_a_parameter_that_is_a_list_is_named(name):
+    with pytest.raises(DataError, match=name):
+        ContrastiveEncoder(n_components=2, **{name: [1]}).fit(["red lamp", "blue kettle"])

@@ -46,3 +46,10 @@ def test_an_empty_file_is_an_error_and_none_is_none(tmp_path):
         read_synonyms(written(tmp_path, "# nothing\n"))
     assert as_synonyms(None) == {}
     assert as_synonyms({"tv": ("telly",)}) == {"tv": ["telly"]}
+
+
+def test_synonyms_of_another_type_are_refused_by_their_name():
+    for wrong in (5, b"x", [], {"tv": 5}, {"tv": [5]}, "a\0b", "\ud800"):
+        with pytest.raises(DataError, match="`synonyms`"):
+            as_synonyms(wrong)
+    assert as_synonyms({"tv": "television"}) == {"tv": ["television"]}

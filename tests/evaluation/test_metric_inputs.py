@@ -38,3 +38,21 @@ def test_resampling_says_what_is_missing():
         metrics.interval([])
     with pytest.raises(DataError):
         metrics.novelty(["a"], {"a": 0.0})
+
+
+@pytest.mark.parametrize("metric", RANKINGS)
+def test_a_grade_is_a_finite_number(metric):
+    for grade in (float("nan"), float("inf"), -float("inf"), "2", None, [1], 10**400):
+        with pytest.raises(DataError, match="grade"):
+            metric(["a"], {"b": 1, "a": grade})
+    for grades in (None, 5, ["a"], "a"):
+        with pytest.raises(DataError, match="grades"):
+            metric(["a"], grades)
+    assert 0 < metric(["a"], {"a": np.float32(2)}, k=1) <= 1
+
+
+@pytest.mark.parametrize("metric", RANKINGS)
+def test_a_ranking_is_a_list(metric):
+    for ranked in (None, 5, {"a": 1}, b"a", np.ones((2, 2)), object()):
+        with pytest.raises(DataError, match="ranked"):
+            metric(ranked, {"a": 1})

@@ -150,3 +150,46 @@ def test_rows_of_json_with_a_key_twice_are_skipped_and_counted(tmp_path):
 def test_what_an_id_may_be():
     assert all(map(is_usable_id, USABLE))
     assert not any(is_usable_id(text.strip(" ")) for text in [*UNUSABLE, "", "a\ud800"])
+
+
+def test_an_id_of_another_type_is_not_called_missing(client):
+    for id_ in (True, [1], ["a"]):
+        answer = client.put("/api/v1/items", json=[{"id": id_, "title": "New"}])
+        assert answer.status_code == 422
+        assert "`id`" in answer.json()["detail"]
+        assert "no id" not in answer.json()["detail"]
+    for item in ({"title": "New"}, {"id": None}, {"id": " "}):
+        answer = client.put("/api/v1/items", json=[item])
+        assert answer.status_code == 422
+        assert answer.json()["detail"].count("`id`") == 1
+
+
+def test_the_name_of_the_id_column_is_another_spelling(tmp_path, asking):
+    items = pd.DataFrame({"sku": ["a", "b"], "title": ["Kettle", "Pot"]})
+    qkv.build(tmp_path / "ws", items=items, encoder="corpus").close()
+    with asking(tmp_path / "ws") as client:
+        detail = client.put("/api/v1/items", json=[{"title": "New"}]).json()["detail"]
+        assert "`sku` or `id`" in detail
+
+
+@pytest.mark.parametrize("text", ["title", "body"])
+def test_a_column_that_an_object_lacks_becomes_empty(tmp_path, asking, text):
+    items = pd.DataFrame(
+        {
+            "id": ["a", "b", "c"],
+            "title": ["Red kettle (1990)", "Blue pot (1991)", "Green lamp (1992)"],
+            "body": ["it boils water", "it cooks soup", "it lights a room"],
+            "price": [1, 2, 3],
+        }
+    )
+    columns = qkv.Columns(text=[text])
+    qkv.build(tmp_path / "ws", items=items, columns=columns, encoder="corpus").close()
+    with asking(tmp_path / "ws") as client:
+        for body in ([{"id": "a"}], [{"id": "n1"}, {"id": "n2", "price": 9}]):
+            assert client.put("/api/v1/items", json=body).status_code == 200
+        for id_, price in (("a", None), ("n1", None), ("n2", 9)):
+            item = client.get(f"/api/v1/items/{id_}").json()
+            assert (item["title"], item.get("price")) == (id_, price)
+            assert not item.get("body")
+        assert client.put("/api/v1/items", json=[{"id": "b", "body": "soup"}]).status_code == 200
+        assert client.get("/api/v1/items/b").json()["title"] == "b"

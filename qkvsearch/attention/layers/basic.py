@@ -196,7 +196,7 @@ class Linear:
     """A linear layer, x·Wᵀ + b: each output is a weighted sum of the inputs.
 
     weight (d_out, d_in), bias (d_out,) or None; x (..., d_in) -> (..., d_out). Raises ValueError
-    where the width of x is not d_in.
+    where the width of x is not d_in, or that of the bias not d_out.
 
     >>> Linear(weight=np.array([[1.0, 2.0]]), bias=np.array([10.0]))(np.array([3.0, 4.0]))
     array([21.])
@@ -204,6 +204,9 @@ class Linear:
 
     weight: Array
     bias: Array | None = None
+
+    def __post_init__(self) -> None:
+        _check_bias(self.weight, self.bias, "(d_out, d_in)")
 
     @classmethod
     def create(
@@ -236,6 +239,12 @@ class Linear:
         return np.add(y, self.bias, out=None if y.dtype.kind in "iub" else y)
 
 
+def _check_bias(weight: Array, bias: Array | None, axes: str) -> None:
+    """Raise ValueError unless a bias has one number for each output of a weight."""
+    if bias is not None and bias.shape != weight.shape[:1]:
+        raise ValueError(f"a bias {bias.shape} does not fit a weight {axes} = {weight.shape}")
+
+
 def as_rows(x: Array) -> Array:
     """Reshape vectors with any leading axes to one matrix: (..., d) -> (n, d).
 
@@ -250,8 +259,8 @@ def as_rows(x: Array) -> Array:
 class LayerNorm:
     """Layer norm: each vector at mean 0 and variance 1, then scaled and shifted.
 
-    weight (d,), bias (d,); x (..., d) -> (..., d). Raises ValueError where the width of x is not
-    d.   Ba et al. 2016, section 3.
+    weight (d,), bias (d,); x (..., d) -> (..., d). Raises ValueError where the width of x or of the
+    bias is not d.   Ba et al. 2016, section 3.
 
     >>> LayerNorm.create(2)(np.array([10.0, 30.0])).round(3)
     array([-1.,  1.])
@@ -260,6 +269,9 @@ class LayerNorm:
     weight: Array
     bias: Array
     epsilon: float = 1e-5
+
+    def __post_init__(self) -> None:
+        _check_bias(self.weight, self.bias, "(d,)")
 
     @classmethod
     def create(
@@ -305,8 +317,28 @@ def standardize(x: Array, epsilon: float) -> tuple[Array, Array]:
     if x.dtype == np.float32 and not np.isfinite(deviation).all():
         exact, deviation = standardize(x.astype(np.float64), epsilon)
         return exact.astype(np.float32), deviation.astype(np.float32)
+    too_large = ~np.isfinite(deviation)
+    if too_large.any():
+        return _standardize_large(x, epsilon, too_large)
     centred /= deviation
     return centred, deviation
+
+
+def _standardize_large(x: Array, epsilon: float, too_large: Array) -> tuple[Array, Array]:
+    """Standardize float64 vectors (..., d) of which some, bool (..., 1), have too large squares.
+
+    These are divided by their largest number first. Beside them, `epsilon` is nothing.
+    """
+    with np.errstate(invalid="ignore"):  # infinite numbers stay without a result
+        scale = np.where(too_large, np.abs(x).max(axis=-1, keepdims=True), 1.0)
+        scaled = x / scale
+        scaled -= scaled.mean(axis=-1, keepdims=True)
+        variance = np.square(scaled).mean(axis=-1, keepdims=True)
+        deviation = np.sqrt(variance + np.where(too_large, 0.0, epsilon))
+        # A constant vector gives 0.
+        scaled /= np.where(deviation == 0, 1.0, deviation)
+    with np.errstate(over="ignore"):
+        return scaled, deviation * scale
 
 
 @dataclass(eq=False)

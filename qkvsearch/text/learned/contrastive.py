@@ -320,9 +320,9 @@ class ContrastiveLearning:
         check_whole("max_items", self.max_items)
         check_positive("temperature", self.temperature)
         check_positive("learning_rate", self.learning_rate)
-        if self.epochs != 0:
-            check_whole("epochs", self.epochs)
-        require(self.init in INITS, "init", self.init, f"one of {', '.join(INITS)}")
+        check_whole("epochs", self.epochs, minimum=0)
+        is_init = isinstance(self.init, str) and self.init in INITS
+        require(is_init, "init", self.init, f"one of {', '.join(INITS)}")
         for name in ("dropout", "held_out"):
             share = getattr(self, name)
             valid = is_finite(share) and 0 <= share < 1

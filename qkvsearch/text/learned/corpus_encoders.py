@@ -13,7 +13,7 @@ from qkvsearch.errors import DataError
 from qkvsearch.imports import leaving_no_trace
 from qkvsearch.text.analysis import Analyzer
 from qkvsearch.text.analyzed import AnalyzedTexts
-from qkvsearch.text.languages import ENGLISH
+from qkvsearch.text.languages import ENGLISH, named
 from qkvsearch.text.learned.contrastive import ContrastiveLearning
 from qkvsearch.text.learned.svd import cooccurrence_encoder, latent_semantic_encoder
 from qkvsearch.text.text_encoder import item_keys
@@ -49,7 +49,7 @@ class LearnedEncoder(TransformerMixin, BaseEstimator):
 class CorpusEncoder(LearnedEncoder):
     """Term vectors from a truncated SVD of the catalog's tf-idf matrix (Deerwester et al. 1990).
 
-    `language`: as in `Analyzer`.
+    `language`: of the texts, by its ISO code or Snowball's name; "none" for no stems.
     Fitted: `encoder_` (a `TokenEncoder`), `embeddings_` (n_texts, d) float32, rows of length 1.
 
     >>> encoder = CorpusEncoder(n_components=2, random_state=0)
@@ -66,7 +66,7 @@ class CorpusEncoder(LearnedEncoder):
         text, and for invalid parameters.
         """
         check_whole("n_components", self.n_components)
-        read = AnalyzedTexts.of(_texts_to_learn_from(texts), Analyzer(self.language))
+        read = AnalyzedTexts.of(_texts_to_learn_from(texts), Analyzer(named(self.language)))
         self.encoder_ = latent_semantic_encoder(read, self.n_components, self.random_state)
         self.embeddings_ = self.encoder_.encode_many(read)
         return self
@@ -80,7 +80,7 @@ class CooccurrenceEncoder(LearnedEncoder):
     A text counts 1/n for each pair of its n terms, so that long texts do not decide alone; context
     frequencies are smoothed by the power .75 (Levy, Goldberg & Dagan 2015, sections 2.1 and 3.1).
     If texts have more than 2²⁸ pairs of terms, only the 16,384 most frequent terms get vectors.
-    `language`: as in `Analyzer`.
+    `language`: of the texts, by its ISO code or Snowball's name; "none" for no stems.
     Fitted: `encoder_`, a `TokenEncoder` whose weights are the roots of the inverse document
     frequencies; `embeddings_` (n_texts, d) float32, rows of length 1.
 
@@ -101,7 +101,7 @@ class CooccurrenceEncoder(LearnedEncoder):
         check_whole("n_components", self.n_components)
         is_power = is_finite(self.smoothing) and self.smoothing >= 0
         require(is_power, "smoothing", self.smoothing, "a finite number, 0 or above")
-        read = AnalyzedTexts.of(_texts_to_learn_from(texts), Analyzer(self.language))
+        read = AnalyzedTexts.of(_texts_to_learn_from(texts), Analyzer(named(self.language)))
         self.encoder_ = cooccurrence_encoder(
             read, self.n_components, self.random_state, smoothing=self.smoothing
         )
@@ -125,8 +125,8 @@ class ContrastiveEncoder(ContrastiveLearning, LearnedEncoder):
     The number of epochs, at most `epochs`, is the one after which a share `held_out` of the items
     is found best, each by one of its columns among the others. If none is better than the start, or
     there are too few items, the encoder is that of `init`. With `held_out=0`, all `epochs` are
-    trained. From a larger catalog, a random sample of `max_items` is trained on. `language`: as in
-    `Analyzer`.
+    trained. From a larger catalog, a random sample of `max_items` is trained on. `language`: of the
+    texts, by its ISO code or Snowball's name; "none" for no stems.
 
     Fitted: `encoder_`, a `TokenEncoder`; `embeddings_` (n_items, d) float32, rows of length 1;
     `n_epochs_`, the chosen number; `reciprocal_ranks_` (epochs tried + 1,), the mean of the
@@ -147,7 +147,7 @@ class ContrastiveEncoder(ContrastiveLearning, LearnedEncoder):
         there are no texts, and for invalid parameters.
         """
         columns = as_columns(fields)
-        self.learn(AnalyzedTexts.of_columns(columns, Analyzer(self.language)))
+        self.learn(AnalyzedTexts.of_columns(columns, Analyzer(named(self.language))))
         self.embeddings_ = item_keys(self.encoder_.encode_many, columns)
         return self
 

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Body, Header, Path
 from pydantic import Discriminator, Field, FiniteFloat, StrictFloat, StrictInt, Tag
 from starlette.responses import Response
 
+from qkvsearch._utils.validation import displayed
 from qkvsearch.data.columns import Columns
 from qkvsearch.data.ids import check_new_id, id_text
 from qkvsearch.engine import Engine
@@ -54,8 +55,13 @@ async def put_items(
     """
 
     def add(engine: Engine) -> Response:
-        id_name = engine.catalog.catalog_columns[0].name
+        columns = engine.catalog.catalog_columns
+        id_name, searched = columns[0].name, engine.snapshot.facts["text_columns"]
         frame = pd.DataFrame(_by_column(engine, items, id_name), dtype=object)
+        # What `add` would miss in a file is empty here, as every column that no object has.
+        for column in columns:
+            if column.stored in searched and column.name not in frame:
+                frame[column.name] = None
         return as_change(asdict(engine.add(frame, Columns(id=id_name))), "gone")
 
     return await service.change(add)
@@ -76,10 +82,15 @@ def _by_column(engine: Engine, items: list[Item], id_name: str) -> list[dict[str
         if len(row) < len(item):
             raise Problem(422, f"`items`: item {number} names a column twice")
         cell = row.get(id_name)
-        is_id = isinstance(cell, str | int | float) and not isinstance(cell, bool)
-        id_ = id_text(cell, whole=has_whole_ids) if is_id else ""
+        if isinstance(cell, bool | list):
+            shown = displayed(cell)
+            raise Problem(
+                422, f"`items`: the `id` of item {number} must be a text or a number, not {shown}"
+            )
+        id_ = id_text(cell, whole=has_whole_ids)
         if not id_:
-            raise Problem(422, f"`items`: item {number} has no id: give its `{id_name}` or `id`")
+            spellings = " or ".join(dict.fromkeys([f"`{id_name}`", "`id`"]))
+            raise Problem(422, f"`items`: item {number} has no id: give its {spellings}")
         try:
             check_new_id("id", id_)
         except DataError as error:
