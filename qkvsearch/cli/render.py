@@ -242,6 +242,16 @@ def least_widths(columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[Any
     return widths
 
 
+def widest_cells(columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[Any]]) -> list[int]:
+    """Return the width of the widest line in each column, its heading included."""
+    widths = []
+    for i, (name, _) in enumerate(columns):
+        cells = [printable(name), *(printable(str(row[i])) for row in rows)]
+        lines = [line for cell in cells for line in cell.split("\n")]
+        widths.append(max(map(cell_width, lines)))
+    return widths
+
+
 def _as_lists(
     columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[Any]], caption: str
 ) -> str:
@@ -250,19 +260,28 @@ def _as_lists(
 
     from qkvsearch.cli.lesson.wrapping import wrapped
 
-    lines = []
-    for row in rows:
-        for i, ((name, _), cell) in enumerate(zip(columns, row, strict=True)):
-            text = printable(" ".join(str(cell).split()))
-            if not text:
-                continue
-            heading = f"{printable(name)}: " if name else ""
-            indent = "" if i == 0 else "  "
-            line = Text(f"{indent}{heading}{text}", style="bold" if i == 0 else "")
-            lines.append(wrapped(line, terminal_width(), indent=4))
+    lines = [line for row in rows for line in lines_of_row(columns, row)]
     if caption:
         lines.append(wrapped(Text(printable(caption), style="dim"), terminal_width()))
     return rendered(lines)
+
+
+def lines_of_row(columns: Sequence[tuple[str, str]], row: Sequence[Any]) -> list[RenderableType]:
+    """Return a line for each cell of a row that is not empty: its heading and the whole cell."""
+    from rich.text import Text
+
+    from qkvsearch.cli.lesson.wrapping import wrapped
+
+    lines: list[RenderableType] = []
+    for i, ((name, _), cell) in enumerate(zip(columns, row, strict=True)):
+        text = printable(" ".join(str(cell).split()))
+        if not text:
+            continue
+        heading = f"{printable(name)}: " if name else ""
+        indent = "" if i == 0 else "  "
+        line = Text(f"{indent}{heading}{text}", style="bold" if i == 0 else "")
+        lines.append(wrapped(line, terminal_width(), indent=4))
+    return lines
 
 
 def _plain_table(
@@ -356,8 +375,7 @@ def as_rich_table(
         table.add_column(
             Text(printable(name)),
             justify="right" if layout == "right" else "left",
-            no_wrap=layout != "wrap",
-            overflow="fold" if layout == "wrap" else "ellipsis",
+            overflow="fold",  # by default Rich cuts what is too wide
             width=None if widths is None else widths[i],
         )
     for row in rows:
@@ -375,11 +393,7 @@ def _fitting_widths(
     Rich would make the widest column so narrow that its words break, although others have room.
     """
     room = terminal_width() - GAP * (len(columns) - 1)
-    widths = []
-    for i, (name, _) in enumerate(columns):
-        cells = [printable(name), *(printable(str(row[i])) for row in rows)]
-        lines = [line for cell in cells for line in cell.split("\n")]
-        widths.append(min(max(map(cell_width, lines)), max(room, 1)))
+    widths = [min(width, max(room, 1)) for width in widest_cells(columns, rows)]
     flexible = [i for i, (_, layout) in enumerate(columns) if layout == "wrap"]
     narrow(widths, flexible, room, least_widths(columns, rows))
     narrow(widths, flexible, room)
