@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from qkvsearch._utils.shown_sums import DECIMALS, adding_up, signed
 from qkvsearch.cli.context import Command, Decorator, joined, settings, stored_in_meta
 from qkvsearch.cli.render import (
     GAP,
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
 
 # Characters that the table shows of each cell of the catalog.
 MAX_FIELD = 24
-# The decimals of a score and of its reasons.
-DECIMALS = 3
 # Indentation of the lines below a hit.
 INDENT = 3
 OPTION = "--explain"
@@ -267,8 +266,6 @@ def _reasons(row: dict[str, Any], full: bool) -> list[tuple[str, str]]:
     """Return what a score is made of, in plain words or with `full` part by part, and their
     sum, the score, as the last line. The numbers add up to it as they are shown.
     """
-    from qkvsearch.retrieval.reasons import adding_up, signed
-
     if full and row.get("because"):
         addends = [(_item_text(entry), entry["contribution"]) for entry in row["because"]]
     elif full and "parts" in row:

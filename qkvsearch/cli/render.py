@@ -41,6 +41,8 @@ DOCUMENT_FORMATS = (*FORMATS, "html", "ipynb")
 DOCUMENT_BY_SUFFIX = {**BY_SUFFIX, ".html": "html", ".ipynb": "ipynb"}
 # Formats that do not escape control characters.
 UNESCAPED = ("csv", "markdown")
+# The decimals of a number in Markdown, which people read. Other formats have all of them.
+MARKDOWN_DECIMALS = 4
 # Spaces between the columns of a table.
 GAP = 2
 # Characters of a cell that a table shows, at most and at least; other formats have all of it.
@@ -154,7 +156,8 @@ class Output:
         """Return rows as CSV, with a message about cells changed for spreadsheets."""
         names = _columns(rows, fields)
         lines = writers.CsvLines(names, self.raw)
-        text = lines.heading() + lines.text([row.get(name, "") for name in names] for row in rows)
+        shown = map(writers.with_shown_sums, rows)
+        text = lines.heading() + lines.text([row.get(name, "") for name in names] for row in shown)
         if note := writers.said_of_guarded(lines.guarded):
             settings().message(f"{note}; --raw writes all cells as they are, for programs.")
         return text
@@ -185,7 +188,8 @@ def to_json(rows: Rows | Mapping[str, Any], fields: Sequence[str] = ()) -> str:
 def to_markdown(rows: Rows, fields: Sequence[str] = ()) -> str:
     names = _columns(rows, fields)
     lines = [names, ["---"] * len(names)]
-    lines += [[_markdown_cell(row.get(name)) for name in names] for row in rows]
+    shown = [writers.with_shown_sums(row, MARKDOWN_DECIMALS) for row in rows]
+    lines += [[_markdown_cell(row.get(name)) for name in names] for row in shown]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
@@ -200,7 +204,7 @@ def _columns(rows: Rows, fields: Sequence[str]) -> list[str]:
 
 def _markdown_cell(value: Any) -> str:
     text = (
-        f"{value:.4f}"
+        f"{value:.{MARKDOWN_DECIMALS}f}"
         if isinstance(value, float)
         else str(writers.one_cell("" if value is None else value))
     )
