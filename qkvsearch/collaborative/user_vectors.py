@@ -16,7 +16,7 @@ import numpy as np
 
 from qkvsearch._utils.threads import one_blas_thread, run_in_threads
 from qkvsearch._utils.validation import displayed
-from qkvsearch.errors import DataError, QkvError
+from qkvsearch.errors import DataError, QkvError, quantity
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -290,7 +290,8 @@ def check_values(values: np.ndarray | None, count: int, lowest: float = -np.inf)
     if numbers.ndim > 1:
         raise DataError(f"the values of a history have one axis, not shape {numbers.shape}")
     if len(numbers) != count:
-        raise DataError(f"the history has {count} items and {len(numbers)} values: give one each")
+        items, given = quantity(count, "item"), quantity(len(numbers), "value")
+        raise DataError(f"the history has {items} and {given}: give one each")
     bad = ~(np.isfinite(numbers) & (numbers >= lowest))
     if bad.any():
         index = int(np.flatnonzero(bad)[0])

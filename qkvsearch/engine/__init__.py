@@ -14,7 +14,7 @@ import numpy as np
 from qkvsearch._utils.forks import fork_lock
 from qkvsearch._utils.validation import check_id, check_whole
 from qkvsearch.engine.open_build import OpenBuild
-from qkvsearch.errors import DamagedError, QkvError
+from qkvsearch.errors import DamagedError, QkvError, quantity
 from qkvsearch.search.candidates import head_names, id_list
 from qkvsearch.search.options import check
 from qkvsearch.storage import Workspace
@@ -397,7 +397,7 @@ class Engine:
                 "out here."
             )
         if n_recorded := models.snapshot.catalog.records.count():
-            notes.append(f"Left out: {n_recorded:,} recorded interactions.")
+            notes.append(f"Left out: {quantity(n_recorded, 'recorded interaction')}.")
         return replace(evaluation, notes=[*notes, *evaluation.notes])
 
     def tune(

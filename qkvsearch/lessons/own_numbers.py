@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from qkvsearch.errors import DataError
+from qkvsearch.errors import DataError, quantity
 from qkvsearch.lessons.parts import Given
 from qkvsearch.lessons.workbench import PROJECTED, Workbench
 
@@ -37,7 +37,7 @@ def read_matrix(path: Path) -> np.ndarray:
     for n, entries in rows:
         if len(entries) != width:
             raise DataError(
-                f"{path}, line {n}: {len(entries)} numbers, but line {rows[0][0]} has {width}; "
+                f"{path}, line {n}: {quantity(len(entries), 'number')}, but line {rows[0][0]} has {width}; "
                 "give every row as many"
             )
         for place, entry in enumerate(entries, start=1):
@@ -67,18 +67,18 @@ def with_own(bench: Workbench, own: Given) -> Workbench:
             continue
         if given[name] is None:  # the lesson's own, which nobody gave
             raise DataError(
-                f"`inputs`: {x.shape[1]} columns, but the lesson's weight matrices have "
-                f"{len(weight)} rows, one for each column of its inputs; give inputs of "
-                f"{len(weight)} columns, or weights of your own, too, `w_query`, `w_key` and "
+                f"`inputs`: {quantity(x.shape[1], 'column')}, but the lesson's weight matrices have "
+                f"{quantity(len(weight), 'row')}, one for each column of its inputs; give inputs "
+                f"of {quantity(len(weight), 'column')}, or weights of your own, too, `w_query`, `w_key` and "
                 "`w_value`"
             )
         raise DataError(
-            f"`{name}`: {weight.shape[0]} rows, but the inputs have {x.shape[1]} columns; a "
-            "weight matrix needs a row for each of them"
+            f"`{name}`: {quantity(len(weight), 'row')}, but the inputs have "
+            f"{quantity(x.shape[1], 'column')}; a weight matrix needs a row for each of them"
         )
     if w_query.shape[1] != w_key.shape[1]:
         raise DataError(
-            f"`w_query` has {w_query.shape[1]} columns and `w_key` {w_key.shape[1]}: a query and a "
+            f"`w_query` has {quantity(w_query.shape[1], 'column')} and `w_key` {w_key.shape[1]}: a query and a "
             "key are multiplied number by number, so both need as many"
         )
     if len(x) == 1 and own.mask in ("padding", "both"):
