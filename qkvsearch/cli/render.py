@@ -47,6 +47,8 @@ MARKDOWN_DECIMALS = 4
 GAP = 2
 # Characters of a cell that a table shows, at most and at least; other formats have all of it.
 MAX_CELL, MIN_CELL = 40, 4
+# Columns of listings that are never cut: people copy ids into their next command.
+WHOLE = ("id", "user", "item", "time", "recorded")
 # A longer word, such as a path, may be broken to fit into its column.
 MAX_WORD = 20
 
@@ -474,7 +476,7 @@ def listing_table(listing: Listing, kind: str, names: Sequence[str]) -> str:
     layouts = [layout(name, [row[name] for row in listing]) for name in names]
     lines = [
         list(map(printable, names)),
-        *([printable(cell_text(row[name])) for name in names] for row in listing),
+        *([printable(_listed_cell(name, row[name])) for name in names] for row in listing),
     ]
     widths = [max(map(cell_len, cells)) for cells in zip(*lines, strict=True)]
     flexible = [i for i, layout_ in enumerate(layouts) if layout_ == "wrap"]
@@ -534,7 +536,13 @@ def layout(name: str, cells: list[Any]) -> str:
     """Return the layout of a column: "right" for numbers, "left" for ids, else "wrap"."""
     if any(isinstance(cell, int | float) and not isinstance(cell, bool) for cell in cells):
         return "right" if name != "id" else "left"
-    return "left" if name in ("id", "user", "time", "recorded") else "wrap"
+    return "left" if name in WHOLE else "wrap"
+
+
+def _listed_cell(name: str, cell: Any) -> str:
+    """Return a cell of a listing: a name that the next command is given is never cut."""
+    is_name = name in WHOLE and isinstance(cell, str)
+    return " ".join(cell.split()) if is_name else cell_text(cell)
 
 
 def cell_text(cell: Any, max_length: int = MAX_CELL) -> str:

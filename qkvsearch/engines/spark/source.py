@@ -320,10 +320,11 @@ class RowReader:
         """Raise `DataError` if there are such cells. why: what they are, a format of `n`."""
         n_cells, example = self.counts[role, what]
         if n_cells:
+            cells = quantity(self.counts[role, "filled"][0], "cell")
             why = why.format(n=Count(n_cells))
             raise DataError(
                 f"{self.log.path}: column {self.names[role]!r} ({role}): {n_cells:,} of "
-                f"{quantity(self.counts[role, 'filled'][0], 'cell')} {why}, such as {example!r}: clean the "
+                f"{cells} {why}, such as {example!r}: clean the "
                 f"column, name another one with `{role}_column`, or {ONE_MACHINE}"
             )
 

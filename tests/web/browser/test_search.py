@@ -33,11 +33,13 @@ COUNTED = """() => {
     }
   };
 }"""
-# The numbers of the table word by word, in thousandths: a row for each word of the item, and last their sums.
+# The numbers of the table word by word, in thousandths: a row for each word of the item, and last
+# their sums.
 SHOWN_ROWS = """table => [...table.rows]
   .map(row => [...row.querySelectorAll("td[data-value]")])
   .filter(cells => cells.length > 1)
-  .map(cells => cells.map(cell => Math.round(1000 * Number(cell.innerText.replace("−", "-") || 0))))"""
+  .map(cells => cells.map(cell => Number(cell.innerText.replace("−", "-") || 0)))
+  .map(values => values.map(value => Math.round(1000 * value)))"""
 # How many values of a column are chosen.
 CHOSEN = """n => document.querySelectorAll('#facets [data-filter^="kind:"]:checked').length === n"""
 # Layout shifts that nobody caused.
