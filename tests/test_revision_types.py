@@ -77,7 +77,7 @@ def test_new_cells_that_do_not_fit_are_emptied_counted_and_shown(path):
     (note,) = add_items(
         Workspace(path), product(Preis="call us", Added="soon", New="perhaps")
     ).notes
-    assert "column Preis: 1 of 1 cells emptied, for they are no number: 'call us' (id 004)" in note
+    assert "column Preis: 1 of 1 cell emptied, for it is no number: 'call us' (id 004)" in note
     assert "'soon' (id 004)" in note
     assert "'perhaps' (id 004)" in note
     assert cells(path)[-1][2:5] == (None, None, None)

@@ -3,12 +3,13 @@
 import csv
 import io
 import re
+from decimal import Decimal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qkvsearch.retrieval.reasons import adding_up, signed
+from qkvsearch._utils.shown_sums import adding_up, signed
 
 NUMBER = r"(?:[+-]|=-?)\d+\.\d+"
 # A line below a hit: its number, and what it says.
@@ -111,20 +112,38 @@ def test_kinds_within_a_line_add_up_to_it(ask, name):
                 assert sum(kinds) == pytest.approx(float(value), abs=0.0011)
 
 
-@pytest.mark.parametrize("name", ["search words", "recommend damped", "similar several"])
-def test_in_a_cell_reasons_end_in_their_sum(ask, name):
-    text = ask(name, "--explain", "--format", "csv", "--raw", "-k", 5).stdout
-    rows = list(csv.DictReader(io.StringIO(text)))
-    assert rows
+def rows_of(text, form):
+    if form == "csv":
+        return list(csv.DictReader(io.StringIO(text)))
+    heading, _, *lines = [
+        [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip("|"))]
+        for line in text.splitlines()
+    ]
+    return [dict(zip(heading, line, strict=True)) for line in lines]
+
+
+@pytest.mark.parametrize("form", ["csv", "markdown"])
+@pytest.mark.parametrize(
+    "name", ["search words", "search Chinese", "recommend damped", "similar several"]
+)
+def test_in_a_cell_what_is_printed_adds_up_to_the_score(ask, name, form):
+    text = ask(name, "--explain", "full", "--format", form, "--raw", "-k", 3).stdout
+    rows = rows_of(text, form)
+    cells = 0
     for row in rows:
+        score = f"{float(row['score']):.{6 if form == 'csv' else 4}f}"
         for column in ("reasons", "parts", "because"):
-            *addends, whole = row.get(column, "").split("; ") if column in row else [""]
-            if not whole:
+            if not row.get(column):
                 continue
-            values = [float(re.search(r"\(([+-][\d.e-]+)\)$", addend)[1]) for addend in addends]
-            room = 1e-4 * max(1.0, sum(map(abs, values)))
-            assert sum(values) == pytest.approx(float(row["score"]), abs=room)
-            assert float(whole.removeprefix("= ")) == pytest.approx(float(row["score"]), abs=room)
+            *addends, whole = row[column].split("; ")
+            numbers = [re.search(r"\(([+-]\d+(?:\.\d+)?)\)$", addend) for addend in addends]
+            total = sum(Decimal(number[1]) for number in numbers)
+            assert total == Decimal(whole.removeprefix("= ")) == Decimal(score)
+            cells += 1
+        if row.get("heads"):
+            heads = [Decimal(head.rpartition(": ")[2]) for head in row["heads"].split("; ")]
+            assert sum(heads) == Decimal(score)
+    assert cells >= len(rows) > 0
 
 
 @pytest.mark.parametrize("options", [{}, {"diversity": 0.4}, {"heads": "neighbours"}])

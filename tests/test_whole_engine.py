@@ -100,7 +100,7 @@ def test_recommendations_are_judged_by_the_log(movies, films):
     other = films.evaluate_recommend("strong", k=5)
     assert other.metrics["ndcg@5"] != found.metrics["ndcg@5"]
     assert other.notes[0].startswith("With the settings that tune found with `protocol` time; ")
-    assert other.notes[1:] == ["Left out: 1 recorded interactions."]
+    assert other.notes[1:] == ["Left out: 1 recorded interaction."]
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import click
 
 from qkvsearch.cli.context import NUMBER, Decorator, joined, split_names
 from qkvsearch.cli.render import to_table
+from qkvsearch.errors import Count
 from qkvsearch.terminal import shorten
 
 if TYPE_CHECKING:
@@ -129,7 +130,8 @@ def _table(kind: str, columns: Sequence[Record], verbose: bool) -> str:
         return table
     types = Counter(column["type"] for column in others)
     listed = ", ".join(f"{count:,} {type_}" for type_, count in types.most_common())
-    return f"{table}and {len(others):,} more columns: {listed} (-v shows them)\n"
+    more = "and {n} more {n:column|columns}: {listed} (-v shows {n:it|them})"
+    return f"{table}{more.format(n=Count(len(others)), listed=listed)}\n"
 
 
 def _most_important(columns: Sequence[Record]) -> list[Record]:

@@ -173,7 +173,7 @@ def _recommend_tables(result: Evaluation) -> str:
 
 def _filled(sentence: str) -> str:
     """Wrap a sentence in lines that people can read and the window has room for."""
-    return fill(sentence, min(TEXT_WIDTH, terminal_width()))
+    return fill(sentence, min(TEXT_WIDTH, terminal_width()), break_on_hyphens=False)
 
 
 def _system_table(result: Evaluation, names: list[str]) -> str:
@@ -267,17 +267,17 @@ def _tuning_table(result: Tuning) -> str:
 def _conclusion(result: Tuning) -> str:
     compared = "those in use" if result.in_use else "the default ones"
     if result.settings == result.in_use:
-        return f"No settings were better than {compared}: nothing is changed."
+        return _filled(f"No settings were better than {compared}: nothing is changed.")
     low, high = result.interval
     by_chance = ", which could be chance" if low <= 0 <= high else ""
-    comparison = (
-        f"On the test part {result.difference:+.4f} compared with {compared}{by_chance}\n"
-        f"(95% interval {low:+.4f} to {high:+.4f})"
-    )
+    difference = f"On the test part {result.difference:+.4f} compared with {compared}{by_chance}"
+    interval = f"(95% interval {low:+.4f} to {high:+.4f})"
     if not result.worthwhile:
-        return f"{comparison}: worse, so nothing is changed."
-    if not result.settings:
-        return f"{comparison}.\nNow in use: the default settings"
-    back = "Back to the default ones: qkvsearch tune --reset"
-    in_use = _filled(f"Now in use: {_settings_text(result.settings)}")
-    return f"{comparison}.\n{in_use}\n{back}"
+        sentences = [difference, f"{interval}: worse, so nothing is changed."]
+    elif not result.settings:
+        sentences = [difference, f"{interval}.", "Now in use: the default settings"]
+    else:
+        in_use = f"Now in use: {_settings_text(result.settings)}"
+        back = "Back to the default ones: qkvsearch tune --reset"
+        sentences = [difference, f"{interval}.", in_use, back]
+    return "\n".join(map(_filled, sentences))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from qkvsearch._utils.shown_sums import DECIMALS, adding_up, signed
 from qkvsearch.cli.context import Command, Decorator, joined, settings, stored_in_meta
 from qkvsearch.cli.render import (
     GAP,
@@ -17,11 +18,14 @@ from qkvsearch.cli.render import (
     captioned,
     cell_text,
     layout,
+    least_widths,
+    lines_of_row,
     narrow,
     output_options,
     rendered,
     terminal_width,
     to_table,
+    widest_cells,
 )
 from qkvsearch.errors import quantity
 from qkvsearch.search.options import OPTIONS
@@ -34,8 +38,6 @@ if TYPE_CHECKING:
 
 # Characters that the table shows of each cell of the catalog.
 MAX_FIELD = 24
-# The decimals of a score and of its reasons.
-DECIMALS = 3
 # Indentation of the lines below a hit.
 INDENT = 3
 OPTION = "--explain"
@@ -209,36 +211,33 @@ def _with_lines(
     """Return a table with lines below each row: notes, then values with their reasons."""
     if not any(notes or reasons for notes, reasons in below):
         return to_table(columns, rows, caption)
-    from rich.cells import cell_len
-
-    texts = [
-        [name for name, _ in columns],
-        *([printable(str(cell)) for cell in row] for row in rows),
-    ]
-    widths = [max(map(cell_len, column)) for column in zip(*texts, strict=True)]
+    room = terminal_width() - GAP * (len(columns) - 1)
+    is_too_narrow = sum(least_widths(columns, rows)) > room
+    widths = widest_cells(columns, rows)
     flexible = [i for i, (_, layout_) in enumerate(columns) if layout_ == "wrap"]
-    narrow(widths, flexible, terminal_width() - GAP * (len(columns) - 1))
-    blocks = []
+    narrow(widths, flexible, room)
+    blocks: list[RenderableType] = []
     for i, (row, (notes, reasons)) in enumerate(zip(rows, below, strict=True)):
-        blocks.append(as_rich_table(columns, [row], has_header=i == 0, widths=widths))
-        for lines in ([[note] for note in notes], reasons):
-            if lines:
-                blocks.append(_indented(lines))
+        if is_too_narrow:
+            blocks += lines_of_row(columns, row)
+        else:
+            blocks.append(as_rich_table(columns, [row], has_header=i == 0, widths=widths))
+        blocks += [_indented("", note) for note in notes]
+        room_for_values = max((len(value) for value, _ in reasons), default=0)
+        blocks += [_indented(f"{value:<{room_for_values}} ", text) for value, text in reasons]
     return rendered([*blocks, *captioned(caption)])
 
 
-def _indented(lines: Sequence[Sequence[str]]) -> RenderableType:
-    """Return lines below a hit: one text each, or a number and a text."""
-    from rich.table import Table
+def _indented(value: str, text: str) -> RenderableType:
+    """Return a text below a hit, after a number or nothing. It is wrapped, and never cut."""
     from rich.text import Text
 
-    grid = Table.grid(padding=(0, 1))
-    grid.add_column(width=INDENT)
-    if len(lines[0]) > 1:
-        grid.add_column(no_wrap=True)
-    for line in lines:
-        grid.add_row("", *(Text(printable(text), style="dim") for text in line))
-    return grid
+    from qkvsearch.cli.lesson.wrapping import wrapped
+
+    start = " " * (INDENT + 1)
+    line = Text(f"{value}{printable(' '.join(text.split()))}", style="dim")
+    lines = wrapped(line, terminal_width() - len(start), indent=len(value))
+    return Text(start) + Text(f"\n{start}").join(lines.split("\n"))
 
 
 def _marked(title: str, words: list[str]) -> Any:
@@ -267,8 +266,6 @@ def _reasons(row: dict[str, Any], full: bool) -> list[tuple[str, str]]:
     """Return what a score is made of, in plain words or with `full` part by part, and their
     sum, the score, as the last line. The numbers add up to it as they are shown.
     """
-    from qkvsearch.retrieval.reasons import adding_up, signed
-
     if full and row.get("because"):
         addends = [(_item_text(entry), entry["contribution"]) for entry in row["because"]]
     elif full and "parts" in row:

@@ -41,10 +41,14 @@ DOCUMENT_FORMATS = (*FORMATS, "html", "ipynb")
 DOCUMENT_BY_SUFFIX = {**BY_SUFFIX, ".html": "html", ".ipynb": "ipynb"}
 # Formats that do not escape control characters.
 UNESCAPED = ("csv", "markdown")
+# The decimals of a number in Markdown, which people read. Other formats have all of them.
+MARKDOWN_DECIMALS = 4
 # Spaces between the columns of a table.
 GAP = 2
 # Characters of a cell that a table shows, at most and at least; other formats have all of it.
 MAX_CELL, MIN_CELL = 40, 4
+# Columns of listings that are never cut: people copy ids into their next command.
+WHOLE = ("id", "user", "item", "time", "recorded")
 # A longer word, such as a path, may be broken to fit into its column.
 MAX_WORD = 20
 
@@ -154,7 +158,8 @@ class Output:
         """Return rows as CSV, with a message about cells changed for spreadsheets."""
         names = _columns(rows, fields)
         lines = writers.CsvLines(names, self.raw)
-        text = lines.heading() + lines.text([row.get(name, "") for name in names] for row in rows)
+        shown = map(writers.with_shown_sums, rows)
+        text = lines.heading() + lines.text([row.get(name, "") for name in names] for row in shown)
         if note := writers.said_of_guarded(lines.guarded):
             settings().message(f"{note}; --raw writes all cells as they are, for programs.")
         return text
@@ -185,7 +190,8 @@ def to_json(rows: Rows | Mapping[str, Any], fields: Sequence[str] = ()) -> str:
 def to_markdown(rows: Rows, fields: Sequence[str] = ()) -> str:
     names = _columns(rows, fields)
     lines = [names, ["---"] * len(names)]
-    lines += [[_markdown_cell(row.get(name)) for name in names] for row in rows]
+    shown = [writers.with_shown_sums(row, MARKDOWN_DECIMALS) for row in rows]
+    lines += [[_markdown_cell(row.get(name)) for name in names] for row in shown]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
@@ -200,7 +206,7 @@ def _columns(rows: Rows, fields: Sequence[str]) -> list[str]:
 
 def _markdown_cell(value: Any) -> str:
     text = (
-        f"{value:.4f}"
+        f"{value:.{MARKDOWN_DECIMALS}f}"
         if isinstance(value, float)
         else str(writers.one_cell("" if value is None else value))
     )
@@ -242,6 +248,16 @@ def least_widths(columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[Any
     return widths
 
 
+def widest_cells(columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[Any]]) -> list[int]:
+    """Return the width of the widest line in each column, its heading included."""
+    widths = []
+    for i, (name, _) in enumerate(columns):
+        cells = [printable(name), *(printable(str(row[i])) for row in rows)]
+        lines = [line for cell in cells for line in cell.split("\n")]
+        widths.append(max(map(cell_width, lines)))
+    return widths
+
+
 def _as_lists(
     columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[Any]], caption: str
 ) -> str:
@@ -250,19 +266,28 @@ def _as_lists(
 
     from qkvsearch.cli.lesson.wrapping import wrapped
 
-    lines = []
-    for row in rows:
-        for i, ((name, _), cell) in enumerate(zip(columns, row, strict=True)):
-            text = printable(" ".join(str(cell).split()))
-            if not text:
-                continue
-            heading = f"{printable(name)}: " if name else ""
-            indent = "" if i == 0 else "  "
-            line = Text(f"{indent}{heading}{text}", style="bold" if i == 0 else "")
-            lines.append(wrapped(line, terminal_width(), indent=4))
+    lines = [line for row in rows for line in lines_of_row(columns, row)]
     if caption:
         lines.append(wrapped(Text(printable(caption), style="dim"), terminal_width()))
     return rendered(lines)
+
+
+def lines_of_row(columns: Sequence[tuple[str, str]], row: Sequence[Any]) -> list[RenderableType]:
+    """Return a line for each cell of a row that is not empty: its heading and the whole cell."""
+    from rich.text import Text
+
+    from qkvsearch.cli.lesson.wrapping import wrapped
+
+    lines: list[RenderableType] = []
+    for i, ((name, _), cell) in enumerate(zip(columns, row, strict=True)):
+        text = printable(" ".join(str(cell).split()))
+        if not text:
+            continue
+        heading = f"{printable(name)}: " if name else ""
+        indent = "" if i == 0 else "  "
+        line = Text(f"{indent}{heading}{text}", style="bold" if i == 0 else "")
+        lines.append(wrapped(line, terminal_width(), indent=4))
+    return lines
 
 
 def _plain_table(
@@ -356,8 +381,7 @@ def as_rich_table(
         table.add_column(
             Text(printable(name)),
             justify="right" if layout == "right" else "left",
-            no_wrap=layout != "wrap",
-            overflow="fold" if layout == "wrap" else "ellipsis",
+            overflow="fold",  # by default Rich cuts what is too wide
             width=None if widths is None else widths[i],
         )
     for row in rows:
@@ -375,11 +399,7 @@ def _fitting_widths(
     Rich would make the widest column so narrow that its words break, although others have room.
     """
     room = terminal_width() - GAP * (len(columns) - 1)
-    widths = []
-    for i, (name, _) in enumerate(columns):
-        cells = [printable(name), *(printable(str(row[i])) for row in rows)]
-        lines = [line for cell in cells for line in cell.split("\n")]
-        widths.append(min(max(map(cell_width, lines)), max(room, 1)))
+    widths = [min(width, max(room, 1)) for width in widest_cells(columns, rows)]
     flexible = [i for i, (_, layout) in enumerate(columns) if layout == "wrap"]
     narrow(widths, flexible, room, least_widths(columns, rows))
     narrow(widths, flexible, room)
@@ -456,7 +476,7 @@ def listing_table(listing: Listing, kind: str, names: Sequence[str]) -> str:
     layouts = [layout(name, [row[name] for row in listing]) for name in names]
     lines = [
         list(map(printable, names)),
-        *([printable(cell_text(row[name])) for name in names] for row in listing),
+        *([printable(_listed_cell(name, row[name])) for name in names] for row in listing),
     ]
     widths = [max(map(cell_len, cells)) for cells in zip(*lines, strict=True)]
     flexible = [i for i, layout_ in enumerate(layouts) if layout_ == "wrap"]
@@ -516,7 +536,13 @@ def layout(name: str, cells: list[Any]) -> str:
     """Return the layout of a column: "right" for numbers, "left" for ids, else "wrap"."""
     if any(isinstance(cell, int | float) and not isinstance(cell, bool) for cell in cells):
         return "right" if name != "id" else "left"
-    return "left" if name in ("id", "user", "time", "recorded") else "wrap"
+    return "left" if name in WHOLE else "wrap"
+
+
+def _listed_cell(name: str, cell: Any) -> str:
+    """Return a cell of a listing: a name that the next command is given is never cut."""
+    is_name = name in WHOLE and isinstance(cell, str)
+    return " ".join(cell.split()) if is_name else cell_text(cell)
 
 
 def cell_text(cell: Any, max_length: int = MAX_CELL) -> str:

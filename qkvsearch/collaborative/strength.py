@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import isfinite
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -52,7 +53,9 @@ class Strength:
         if n_items > 1:
             evidence = f"{n_items:,} items, the best known of which {people} liked"
         scores = ""
-        if best < self.level:
+        if not isfinite(best):
+            scores = "; no other item has a score"
+        elif best < self.level:
             scores = (
                 f"; the best score is {best:.3f}, where nine of ten single likes bring "
                 f"{self.level:.3f} or more"

@@ -17,7 +17,7 @@ import numpy as np
 from qkvsearch._utils.threads import one_blas_thread, run_in_threads
 from qkvsearch._utils.validation import FLOAT32_MAX, displayed
 from qkvsearch.data.ratings import LARGEST
-from qkvsearch.errors import DataError, QkvError
+from qkvsearch.errors import DataError, QkvError, quantity
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -299,7 +299,8 @@ def check_values(
     if numbers.ndim > 1:
         raise DataError(f"the values of a history have one axis, not shape {numbers.shape}")
     if len(numbers) != count:
-        raise DataError(f"the history has {count} items and {len(numbers)} values: give one each")
+        items, given = quantity(count, "item"), quantity(len(numbers), "value")
+        raise DataError(f"the history has {items} and {given}: give one each")
     lowest, highest = limits
     bad = ~((numbers >= lowest) & (numbers <= highest))  # a NaN is bad too
     if bad.any():

@@ -10,12 +10,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from qkvsearch._utils.shown_sums import adding_up
 from qkvsearch.errors import need
 from qkvsearch.terminal import printable
 
 # What a spreadsheet takes for the beginning of a formula; a plain negative number is none.
 FORMULA = re.compile(r"[=+\-@\t\r]")
 PLAIN_NUMBER = re.compile(r"-(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.IGNORECASE)
+# Decimals of what a score is made of.
+DECIMALS = 6
 
 
 class CsvLines:
@@ -89,12 +92,47 @@ def require_pyarrow(path: Path | None) -> None:
     need("pyarrow.parquet", "parquet", f"{path}: writing Parquet")
 
 
+def with_shown_sums(row: Mapping[str, Any], decimals: int = DECIMALS) -> dict[str, Any]:
+    """Return a row for `one_cell`: what a score is made of is rounded so that the numbers in the
+    cell add up to the score with these decimals. The score itself stays as it is.
+
+    >>> reasons = [{"text": word, "value": 0.4} for word in "abc"]
+    >>> row = with_shown_sums({"score": 1.2, "reasons": reasons, "heads": {"lsa": 1.2}}, decimals=0)
+    >>> one_cell(row["reasons"]), row["heads"]
+    ('a (+1); b (+0); c (+0); = 1', {'lsa': '1'})
+    """
+    score = row.get("score")
+    shown = dict(row)
+    if not isinstance(score, float):
+        return shown
+    for name, value in row.items():
+        if isinstance(value, list):
+            shown[name] = _rounded_reasons(value, score, decimals)
+    heads = row.get("heads")
+    if isinstance(heads, dict):
+        rounded = adding_up(list(heads.values()), score, decimals)
+        shown["heads"] = dict(zip(heads, map(_number, rounded), strict=True))
+    return shown
+
+
+def _rounded_reasons(entries: list[Any], score: float, decimals: int) -> list[Any]:
+    """Return the reasons of a score with rounded values; any other list as it is."""
+    addends = [_addend(entry) for entry in entries]
+    values = [addend for addend in addends if addend is not None]
+    if not entries or len(values) < len(entries):
+        return entries
+    rounded = adding_up(values, score, decimals)
+    return [
+        {**entry, _addend_name(entry): value} for entry, value in zip(entries, rounded, strict=True)
+    ]
+
+
 def one_cell(value: Any) -> Any:
     """Return a list or a dict as a readable text of one line, anything else as it is.
 
     A dict becomes "name: value; …", a list its entries with "; " between them. A reason becomes
     "title [id] (contribution)", a component of a score "head: query ~ key (value)", and one in
-    plain words "text (value)". A list of these ends in its sum, the score.
+    plain words "text (value)". A list of these ends in the sum of the numbers before, the score.
 
     >>> one_cell({"lexical": 1.5, "lsa": -0.25})
     'lexical: 1.5; lsa: -0.25'
@@ -108,32 +146,56 @@ def one_cell(value: Any) -> Any:
     entries = list(map(_entry, value))
     addends = [addend for addend in map(_addend, value) if addend is not None]
     if addends:
-        entries.append(f"= {sum(addends):.6g}")
+        # As they are printed, so that a reader who adds them up gets the same.
+        total = sum(round(addend, DECIMALS) for addend in addends)
+        entries.append(f"= {_number(total)}")
     return "; ".join(entries)
+
+
+def _addend_name(entry: Any) -> str:
+    """Return which field of an entry adds to a score; "" for one that is no reason."""
+    if not isinstance(entry, dict):
+        return ""
+    if "contribution" in entry:
+        return "contribution"
+    is_reason = entry.keys() >= {"text", "value"}
+    is_component = entry.keys() >= {"head", "query", "key", "value"}
+    return "value" if is_reason or is_component else ""
 
 
 def _addend(entry: Any) -> float | None:
     """Return what an entry of a cell adds to a score; None for one that is no reason."""
-    if not isinstance(entry, dict):
-        return None
-    if "contribution" in entry:
-        return float(entry["contribution"])
-    if entry.keys() >= {"text", "value"} or entry.keys() >= {"head", "query", "key", "value"}:
-        return float(entry["value"])
-    return None
+    name = _addend_name(entry)
+    return float(entry[name]) if name else None
+
+
+def _number(value: float) -> str:
+    """Return a number in full with at most `DECIMALS` decimals, without zeros at its end.
+
+    >>> _number(6.7431896), _number(-0.25), _number(1234567.0), _number(-1e-9)
+    ('6.74319', '-0.25', '1234567', '0')
+    """
+    rounded = round(value, DECIMALS) + 0.0  # no −0
+    return f"{rounded:.{DECIMALS}f}".rstrip("0").rstrip(".")
+
+
+def _signed(value: float) -> str:
+    """Return a number with its sign, in the decimals of `_number`."""
+    number = _number(value)
+    return number if number.startswith("-") else f"+{number}"
 
 
 def _entry(value: Any) -> str:
     """Return one of several values in a cell as text."""
     if isinstance(value, dict) and "contribution" in value:
         named = "" if value["id"] is None else f" [{value['id']}]"
-        return f"{value['title']}{named} ({value['contribution']:+.6g})"
+        return f"{value['title']}{named} ({_signed(value['contribution'])})"
     if isinstance(value, dict) and value.keys() == {"text", "value"}:
-        return f"{value['text']} ({value['value']:+.6g})"
+        return f"{value['text']} ({_signed(value['value'])})"
     if isinstance(value, dict) and value.keys() >= {"head", "query", "key", "value"}:
         words = [str(value[name]) for name in ("query", "key") if value[name] is not None]
         named = f": {' ~ '.join(dict.fromkeys(words))}" if words else ""
-        return f"{value['head']}{named} ({value['value']:+.6g})"
+        return f"{value['head']}{named} ({_signed(value['value'])})"
     if isinstance(value, dict):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, list):

@@ -15,7 +15,7 @@ from qkvsearch._utils.forks import fork_lock
 from qkvsearch._utils.validation import check_id, check_whole
 from qkvsearch.engine.arguments import checked_arguments
 from qkvsearch.engine.open_build import OpenBuild
-from qkvsearch.errors import DamagedError, QkvError
+from qkvsearch.errors import DamagedError, QkvError, quantity
 from qkvsearch.search.candidates import head_names, id_list
 from qkvsearch.search.options import check
 from qkvsearch.storage import Workspace
@@ -413,7 +413,7 @@ class Engine:
                 "out here."
             )
         if n_recorded := models.snapshot.catalog.records.count():
-            notes.append(f"Left out: {n_recorded:,} recorded interactions.")
+            notes.append(f"Left out: {quantity(n_recorded, 'recorded interaction')}.")
         return replace(evaluation, notes=[*notes, *evaluation.notes])
 
     @checked_arguments

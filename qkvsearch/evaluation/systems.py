@@ -21,7 +21,7 @@ from qkvsearch.collaborative.preferences import Preferences, head_settings, lear
 from qkvsearch.collaborative.user_vectors import ImplicitFactors
 from qkvsearch.data.ids import Ids
 from qkvsearch.data.interactions import Interactions
-from qkvsearch.errors import DataError, QkvError
+from qkvsearch.errors import DataError, QkvError, quantity
 
 # The size of a block of an items × items matrix: 16 million numbers, 64 MB.
 MAX_BLOCK = 1 << 24
@@ -235,7 +235,7 @@ class ItemKNN(Baseline):
         # Rows are liked items, columns candidates.
         self.similarities_ = vstack(blocks).T.tocsr()
         if n_dropped:
-            self.left_out_ = f"{n_dropped:,} neighbours as near as others that are kept"
+            self.left_out_ = f"{quantity(n_dropped, 'neighbour')} as near as others that are kept"
         return self
 
     def scores(self, histories: csr_matrix) -> np.ndarray:

@@ -9,7 +9,7 @@ import numpy as np
 
 from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.callbacks import Progress
-from qkvsearch.errors import DamagedError, QkvError, WorkspaceError
+from qkvsearch.errors import Count, DamagedError, QkvError, WorkspaceError, quantity
 from qkvsearch.index.component import Addition, ArraySpec, IndexComponent, main_head
 from qkvsearch.retrieval import DenseKeys
 from qkvsearch.retrieval.dense_keys import ItemKeys
@@ -250,9 +250,11 @@ class DenseComponent(IndexComponent[StoredHead]):
         facts = contents.facts
         facts.pop("texts_cut", None)
         if n_cut:
+            n = Count(n_cut)
+            texts = quantity(facts["n_items"] * len(facts["text_columns"]), "text")
             facts["texts_cut"] = (
-                f"{n_cut:,} of {facts['n_items'] * len(facts['text_columns']):,} texts are longer "
-                f"than {self.group}'s {facts['token_limit']} tokens and were cut"
+                f"{n} of {texts} {n:is|are} longer than {self.group}'s {facts['token_limit']} "
+                f"tokens and {n:was|were} cut"
             )
 
 

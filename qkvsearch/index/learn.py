@@ -13,7 +13,7 @@ from qkvsearch._utils.callbacks import Progress, silent
 from qkvsearch.collaborative.user_history import History
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.data.times import UNKNOWN_TIME
-from qkvsearch.errors import QkvError, WorkspaceError, quantity
+from qkvsearch.errors import Count, QkvError, WorkspaceError, quantity
 from qkvsearch.index import StoredModels
 from qkvsearch.index.interaction_log import LOG_ROWS, Histories
 from qkvsearch.index.learned_models import TUNED, NextItemComponent, PreferencesComponent
@@ -25,8 +25,8 @@ from qkvsearch.storage.catalog.file import CATALOG
 # The fact with the number of the last record in the log of a build.
 LEARNED = "learned_records"
 _STRAY = (
-    "{:,} recorded interactions are of items that are not in the catalog: they are not learned "
-    "from, even if the items are added again later."
+    "{n} recorded {n:interaction is|interactions are} of items that are not in the catalog: "
+    "{n:it is|they are} not learned from, even if the items are added again later."
 )
 
 
@@ -57,7 +57,7 @@ def learn(workspace: Workspace, progress: Progress | None = None) -> Learned:
         n_recorded = n_new - n_stray
         log = log_with_records(histories)
         learned = list(FROM_INTERACTIONS)
-        notes = [_STRAY.format(n_stray)] if n_stray else []
+        notes = [_STRAY.format(n=Count(n_stray))] if n_stray else []
         if NextItemComponent().is_in(build):
             try:
                 NextItemComponent().check(log)

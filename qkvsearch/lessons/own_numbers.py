@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from qkvsearch.errors import DataError
+from qkvsearch.errors import DataError, quantity
 from qkvsearch.lessons.parts import Given
 from qkvsearch.lessons.workbench import PROJECTED, Workbench
 
@@ -36,8 +36,9 @@ def read_matrix(path: Path) -> np.ndarray:
     width = len(rows[0][1])
     for n, entries in rows:
         if len(entries) != width:
+            numbers = quantity(len(entries), "number")
             raise DataError(
-                f"{path}, line {n}: {len(entries)} numbers, but line {rows[0][0]} has {width}; "
+                f"{path}, line {n}: {numbers}, but line {rows[0][0]} has {width}; "
                 "give every row as many"
             )
         for place, entry in enumerate(entries, start=1):
@@ -65,20 +66,22 @@ def with_own(bench: Workbench, own: Given) -> Workbench:
         weight = matrices[name]
         if len(weight) == x.shape[1]:
             continue
+        columns = quantity(x.shape[1], "column")
         if given[name] is None:  # the lesson's own, which nobody gave
             raise DataError(
-                f"`inputs`: {x.shape[1]} columns, but the lesson's weight matrices have "
+                f"`inputs`: {columns}, but the lesson's weight matrices have "
                 f"{len(weight)} rows, one for each column of its inputs; give inputs of "
                 f"{len(weight)} columns, or weights of your own, too, `w_query`, `w_key` and "
                 "`w_value`"
             )
         raise DataError(
-            f"`{name}`: {weight.shape[0]} rows, but the inputs have {x.shape[1]} columns; a "
+            f"`{name}`: {quantity(len(weight), 'row')}, but the inputs have {columns}; a "
             "weight matrix needs a row for each of them"
         )
     if w_query.shape[1] != w_key.shape[1]:
+        columns = quantity(w_query.shape[1], "column")
         raise DataError(
-            f"`w_query` has {w_query.shape[1]} columns and `w_key` {w_key.shape[1]}: a query and a "
+            f"`w_query` has {columns} and `w_key` {w_key.shape[1]}: a query and a "
             "key are multiplied number by number, so both need as many"
         )
     if len(x) == 1 and own.mask in ("padding", "both"):

@@ -18,7 +18,7 @@ from qkvsearch.collaborative.user_history import NO_TIMES, History
 from qkvsearch.data.catalog_columns import StoredColumn
 from qkvsearch.data.ids import Ids, id_text
 from qkvsearch.data.writers import CsvLines, require_pyarrow, said_of_guarded, to_jsonl
-from qkvsearch.errors import QkvError
+from qkvsearch.errors import Count, QkvError, quantity
 from qkvsearch.recommend.recommend import Recommender, in_order, log_popularity
 from qkvsearch.retrieval.ranking import own_key
 from qkvsearch.retrieval.topk import Score, search_blocks
@@ -35,8 +35,8 @@ MIXED_USERS = "The user column is text, because some recorded ids are not whole 
 # The columns with their types in SQL; those of the ids follow the ids.
 TYPES = {"user": "TEXT", "rank": "INTEGER", "id": "TEXT", "title": "TEXT", "score": "REAL"}
 WEAK = (
-    "Weak: the recommendations of {:,} of the {:,} users rest on too little; for one of "
-    "them, `user` says on how little."
+    "Weak: the recommendations of {n} of {users} rest on too little; for one of them, `user` says "
+    "on how little."
 )
 
 
@@ -106,7 +106,7 @@ class BatchRecommendations:
         if users.mixed and check_format(path, form) == "parquet":
             notes.append(MIXED_USERS)
         if n_weak:
-            notes.append(WEAK.format(n_weak, len(users)))
+            notes.append(WEAK.format(n=Count(n_weak), users=quantity(len(users), "user")))
         return Exported(len(users), notes)
 
     @cached_property

@@ -11,13 +11,14 @@ import numpy as np
 
 from qkvsearch._utils.deadline import check_deadline
 from qkvsearch._utils.query_lock import query_lock
+from qkvsearch._utils.shown_sums import adding_up, signed
 from qkvsearch._utils.threads import one_blas_thread
 from qkvsearch.attention.masks import hide
 from qkvsearch.attention.weights import softmax
 from qkvsearch.data.ids import Id
 from qkvsearch.errors import QkvError, quantity
 from qkvsearch.retrieval.fusion import Scores
-from qkvsearch.retrieval.reasons import Reason, Reasoning, WordReasons, adding_up, signed
+from qkvsearch.retrieval.reasons import Reason, Reasoning, WordReasons
 from qkvsearch.retrieval.score_components import Components, ScoreComponent
 from qkvsearch.retrieval.topk import best_of_groups
 from qkvsearch.terminal import html_table, in_one_line

@@ -19,6 +19,7 @@ import numpy as np
 
 from qkvsearch._utils.caching import cached_by_word, cached_property
 from qkvsearch._utils.folding import fold
+from qkvsearch._utils.shown_sums import adding_up, signed
 from qkvsearch.retrieval.score_components import Components, Source
 from qkvsearch.terminal import shorten
 from qkvsearch.text.analysis import CJK, HAS_CJK, RUNS, Analyzer
@@ -49,10 +50,6 @@ OF_ITEMS = ("popular", "popularity", "diversity", "constant", "beginning")
 AVERAGE_ITEM, OVERALL = "average item (subtracted)", "overall meaning"
 # What comes before an item of a history: whether the score without it is lower by what it adds.
 BECAUSE, TOGETHER_WITH = "because of", "together with"
-# The decimals with which reasons are shown.
-DECIMALS = 3
-# The sum of the parts of a score differs from it by at most this share of their absolute sum.
-TOLERANCE = 1e-4
 # A token that a transformer adds to a text.
 ADDED = re.compile(r"\[[A-Z]+\]|<[/\w]+>")
 # A folded word that a person recognizes: at least three letters, or any CJK characters.
@@ -196,47 +193,6 @@ def is_word(label: str) -> bool:
 terms: Callable[[str], frozenset[str]] = cached_by_word(
     lambda word: frozenset(Analyzer().key_terms(word)), 1 << 14
 )
-
-
-# --- numbers that add up as they are shown ---
-
-
-def adding_up(values: Sequence[float], total: float, decimals: int = DECIMALS) -> list[float]:
-    """Round values so that the rounded values add up to the rounded total.
-
-    If each value were rounded by itself, the shown numbers of a long list would miss the shown
-    total by several units of the last decimal. Here each value is rounded down, and the units that
-    are then missing go to the values that lost most (the largest remainder method), so that no
-    value is farther than one unit from what it was. Values that do not add up to the total are
-    rounded each by itself: what is missing must be seen.
-
-    >>> adding_up([0.0004, 0.0004, 0.0004], 0.0012)
-    [0.001, 0.0, 0.0]
-    >>> adding_up([0.5], 0.75)
-    [0.5]
-    """
-    exact = np.asarray(values, dtype=np.float64)
-    room = TOLERANCE * max(1.0, float(np.abs(exact).sum()))
-    if not len(exact) or abs(float(exact.sum()) - total) > room:
-        return [round(value, decimals) for value in exact.tolist()]
-    units = exact * 10**decimals
-    rounded = np.floor(units)
-    wanted = round(round(total, decimals) * 10**decimals)
-    # More than one unit each where the sum of the values misses the total by as much.
-    each, more = divmod(wanted - int(rounded.sum()), len(rounded))
-    largest_remainders = np.argsort(rounded - units, kind="stable")
-    rounded += each
-    rounded[largest_remainders[:more]] += 1
-    return [round(unit / 10**decimals, decimals) for unit in rounded.tolist()]
-
-
-def signed(value: float, decimals: int = DECIMALS) -> str:
-    """Return a number with its sign, and +0 for what rounds to zero.
-
-    >>> signed(1.5), signed(-0.75), signed(-0.0001)
-    ('+1.500', '-0.750', '+0.000')
-    """
-    return f"{round(value, decimals) + 0.0:+.{decimals}f}"
 
 
 # --- lines of any kind ---

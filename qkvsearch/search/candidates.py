@@ -12,7 +12,7 @@ from qkvsearch._utils.query_lock import released
 from qkvsearch._utils.validation import check_id, check_names, check_text
 from qkvsearch.attention.masks import exclusion_mask
 from qkvsearch.data.ids import Id, Ids, id_text
-from qkvsearch.errors import QkvError, UnknownIdError
+from qkvsearch.errors import Count, QkvError, UnknownIdError
 from qkvsearch.retrieval import Ranking, Scores, rank
 from qkvsearch.retrieval.ranking import Names
 from qkvsearch.search.options import check
@@ -59,14 +59,17 @@ def listed_positions(
         raise QkvError(f"`only`: none of its {len(names):,} ids{example} is in the catalog")
     notes = []
     if unknown:
+        n = Count(len(unknown))
         notes.append(
-            f"`only`: {len(unknown):,} of {len(names):,} ids, such as {unknown[0]!r}, are not in "
-            "the catalog and were skipped."
+            f"`only`: {n} of {len(names):,} ids, such as {unknown[0]!r}, {n:is|are} not in the "
+            f"catalog and {n:was|were} skipped."
         )
     if twice := catalog.also_titles({id_text(name): row for name, row in rows.items()}):
+        n = Count(len(twice))
         notes.append(
-            f"`only`: {len(twice):,} of its ids, such as {twice[0]!r}, are titles of other items "
-            f"as well, and were read as ids; title:{twice[0]} names the other."
+            f"`only`: {n} of its ids, such as {twice[0]!r}, "
+            f"{n:is the title of another item|are titles of other items} as well, and "
+            f"{n:was read as an id|were read as ids}; title:{twice[0]} names the other."
         )
     return [row for row in rows.values() if row >= 0], notes
 

@@ -9,6 +9,7 @@ from itertools import islice
 
 from qkvsearch._utils.folding import fold
 from qkvsearch._utils.query_lock import pause
+from qkvsearch.errors import Count
 from qkvsearch.query.language import MAX_OPERATORS
 from qkvsearch.search.expansion import MAX_EXPANSION, with_changes
 from qkvsearch.search.query import MAX_SYNONYM_WORDS, Query, QueryReader
@@ -130,7 +131,8 @@ def _has_cell(reader: QueryReader, column: str, word: str) -> bool:
 def _ignored(query: Query, reader: QueryReader) -> Iterator[str]:
     """Say which operators, synonyms and words of `word*` are not looked up."""
     if n := query.n_ignored:
-        yield f"Only the first {MAX_OPERATORS} operators count; {n:,} more were left out."
+        more = "{n} more {n:was|were} left out".format(n=Count(n))
+        yield f"Only the first {MAX_OPERATORS} operators count; {more}."
     if query.has_more_synonyms:
         yield f"Only the first {MAX_SYNONYM_WORDS} words of synonyms count; more were left out."
     for clause in query.clauses:

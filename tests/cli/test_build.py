@@ -29,7 +29,7 @@ def test_the_encoder_and_why_are_said_and_shown(qkv, monkeypatch):
 def test_a_text_that_was_cut_is_said(qkv, tmp_path, tiny_bert):
     (tmp_path / "long.csv").write_text(f"id,title\n1,{'deep ' * 30}\n2,sea\n")
     answer = qkv("-w", "ws", "build", "long.csv", "--encoder", tiny_bert)
-    assert "1 of 2 texts are longer than transformer's 12 tokens and were cut." in answer.stderr
+    assert "1 of 2 texts is longer than transformer's 12 tokens and was cut." in answer.stderr
 
 
 def test_a_sample_is_built_anew_where_another_encoder_is_installed(

@@ -118,3 +118,10 @@ def test_lines_of_columns_fit_the_window_and_examples_are_cut_unless_verbose(mon
         assert all(cell_len(line) <= width for line in text.splitlines())
         assert text.count("¤") == 100
         assert (text.count("§") == 100) == verbose
+
+
+def test_one_further_column_is_one():
+    columns = [record(f"size {n}") for n in range(MAX_ROWS + 1)]
+    last = columns_text(columns, []).splitlines()[-1]
+    assert last.startswith("and 1 more column: 1 ")
+    assert "them" not in last

@@ -6,13 +6,15 @@ import sys
 import click
 import numpy as np
 import pytest
+from rich.cells import cell_len
 
 from qkvsearch.cli.context import CommandContext
 from qkvsearch.cli.hits import ranking_table, write_ranking
-from qkvsearch.cli.render import Output, to_table
+from qkvsearch.cli.render import Output, listing_table, to_table
 from qkvsearch.retrieval.fusion import Scores
 from qkvsearch.retrieval.ranking import Hit, Ranking
 from qkvsearch.retrieval.score_components import Components, ScoreComponent
+from qkvsearch.search.listing import Listing
 
 PARTS = {
     7: [
@@ -100,6 +102,53 @@ def test_reasons_are_as_wide_as_the_window_and_no_wider(monkeypatch, searched):
     table = ranking_table(searched.explained_records(), searched)
     assert max(map(len, table.split("\n"))) <= 36
     assert "    +1.875 deep: same word +1.500,\n           similar meaning +0.375\n" in table
+
+
+UNBROKEN = {
+    "a Chinese sentence": "北京是中华人民共和国的首都，也是世界著名古都和现代化国际城市，" * 3,
+    "a Thai sentence": "ประเทศไทยมีแม่น้ำหลายสายซึ่งไหลผ่านเมืองต่างๆและเป็นแหล่งน้ำสำคัญสำหรับการเกษตรกรรม",
+    "an address": f"see https://example.org/{'a/very/long/path/' * 8}index.html for more",
+    "a long word": f"the {'Donaudampfschifffahrt' * 6} sails",
+}
+
+
+def without_spaces(text):
+    return "".join(text.split())
+
+
+@pytest.mark.parametrize("columns", [80, 40, 24])
+@pytest.mark.parametrize("text", UNBROKEN.values(), ids=UNBROKEN)
+def test_snippets_and_reasons_are_wrapped_and_never_cut(monkeypatch, text, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    because = [{"id": "a", "title": text, "contribution": 0.5, "by_removal": True}]
+    found = ranking(Hit(1, "v7", "Deep", 0.5, 1.0, snippet=f"snippet {text}", because=because))
+    table = ranking_table(found.to_records(), found, full=True)
+    shown = without_spaces(table)
+    assert without_spaces(f"snippet {text}") in shown
+    assert without_spaces(f"+0.500 because of {text}") in shown
+    assert "…" not in table
+    assert max(map(cell_len, table.split("\n"))) <= columns
+
+
+@pytest.mark.parametrize("columns", [80, 40])
+def test_ids_are_never_cut(monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    id_ = f"urn:isbn:{'0123456789' * 9}"
+    found = ranking(Hit(1, id_, "A title of several words", 0.5, 1.0, snippet="a text"))
+    listing = Listing([{"id": id_, "title": "A title"}], 1, ["id", "title"])
+    for table in (
+        ranking_table(found.to_records(), found),
+        listing_table(listing, "items", listing.names),
+    ):
+        assert id_ in without_spaces(table)
+        assert "…" not in table
+
+
+def test_a_table_without_headings_is_never_cut(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    name = "a_long_name_of_a_column_" * 4
+    table = to_table([("", "left"), ("", "wrap")], [[name, "7"]])
+    assert without_spaces(table).replace("7", "") == name
 
 
 def test_weights_are_shown_where_they_are_asked_for(searched):

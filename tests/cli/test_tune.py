@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from qkvsearch.cli.evaluate import _tuning_table
 from qkvsearch.engine import Engine
 from qkvsearch.evaluation import tuning
 from qkvsearch.evaluation.tuning import Tuning
@@ -144,3 +145,29 @@ def test_a_command_that_is_ended_leaves_the_workspace_as_it_was(
     assert (answer.code, answer.stdout) == (code, "")
     assert answer.stderr.endswith(message)
     assert state(films_path) == before
+
+
+@pytest.mark.parametrize("columns", [80, 40, 24])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"settings": {}, "in_use": {"n_components": 16}},
+        {"difference": -0.2, "interval": (-0.3, -0.1)},
+        {"settings": {}},
+    ],
+)
+def test_the_conclusion_fits_into_the_window(monkeypatch, changes, columns):
+    found = {
+        "protocol": "random",
+        "metric": "ndcg@10",
+        "settings": {"n_components": 16, "regularization": 0.125, "n_neighbors": 300},
+        "validation": {"default": 0.1, "tuned": 0.2},
+        "test": {"default": 0.1, "tuned": 0.2},
+        "difference": 0.1,
+        "interval": (-0.05, 0.15),
+        "trials": [],
+    }
+    monkeypatch.setenv("COLUMNS", str(columns))
+    text = _tuning_table(Tuning(**found | changes))
+    assert max(map(len, text.split("\n"))) <= columns

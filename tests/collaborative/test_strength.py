@@ -98,3 +98,9 @@ def test_an_item_is_no_recommendation_to_who_likes_it():
     level = level_of(factors, np.ones(6, int))
     assert level == pytest.approx(alone(factors, 0), rel=1e-5)
     assert level < (vectors @ factors.fold_in([0]))[0] / 2
+
+
+def test_where_no_other_item_has_a_score_no_score_is_named():
+    why = Strength(0.03, N_LIKING).why_weak(history([0]), -np.inf)
+    assert "inf" not in why
+    assert "no other item has a score" in why

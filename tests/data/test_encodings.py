@@ -112,7 +112,7 @@ def test_a_last_line_that_is_cut_off_within_a_character_decides_nothing(path):
     path.write_bytes("id,title\n1,Größe\n2,Maß\n3,naiv".encode() + "é".encode()[:1])
     frame, report = read_table(path)
     assert list(frame["title"]) == ["Größe", "Maß", "naiv\ufffd"]
-    assert report.warnings == ["t.csv: 1 characters are not UTF-8 and were lost"]
+    assert report.warnings == ["t.csv: 1 character is not UTF-8 and was lost"]
     assert not report.repaired
 
 

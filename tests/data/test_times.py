@@ -135,7 +135,7 @@ def test_a_missing_time_is_earlier_than_1950():
 def test_unreadable_cells_are_counted_with_a_row_and_do_not_stop_the_build():
     times, notes = seconds("2024-03-01", "soon", "2024-03-02")
     assert times == [MARCH_1, UNKNOWN_TIME, MARCH_1 + 86_400]
-    assert "column 'when': 1 of 3 cells are not times, the first in row 1" in notes
+    assert "column 'when': 1 of 3 cells is not a time, the first in row 1" in notes
     assert "soon" not in notes
 
 

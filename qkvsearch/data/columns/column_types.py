@@ -21,6 +21,7 @@ from qkvsearch.data.columns.facts import (
 from qkvsearch.data.columns.html import without_html
 from qkvsearch.data.columns.lists import read_lists, read_requested_lists
 from qkvsearch.data.columns.numbers import read_numbers
+from qkvsearch.errors import Count, quantity
 from qkvsearch.terminal import shorten
 
 # At most this share of the filled cells may be emptied because they do not fit.
@@ -78,9 +79,11 @@ class TypedColumn:
         """Return a note on the cells that did not fit, if any; texts: the cells as they were."""
         if not self.unfit.any():
             return []
+        n_unfit = Count(int(self.unfit.sum()))
+        cells = quantity(len(texts), "cell")
         return [
-            f"column {name}: {int(self.unfit.sum()):,} of {len(texts):,} cells emptied, for they "
-            f"are no {self.type}: {self.examples_of_unfit(texts, ids)}"
+            f"column {name}: {n_unfit} of {cells} emptied, for {n_unfit:it is|they are} no "
+            f"{self.type}: {self.examples_of_unfit(texts, ids)}"
         ]
 
     def mixed_currencies(self, name: str) -> list[str]:

@@ -14,7 +14,7 @@ from qkvsearch._utils.scratch import pieces_of
 from qkvsearch.data.columns.facts import ParsedCells, are_missing
 from qkvsearch.data.report import ReadReport
 from qkvsearch.data.times import UNKNOWN_TIME
-from qkvsearch.errors import DataError
+from qkvsearch.errors import Count, DataError, quantity
 
 NUMBER = r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?"
 # Three numbers, the year last or first, and perhaps a time of day.
@@ -303,7 +303,8 @@ def note_units(in_unit: Mapping[str, int], n: int, name: object, report: ReadRep
 def _note_unreadable(bad: pd.Series, n_bad: int, n_filled: int, report: ReadReport) -> None:
     """Note cells that are no times. Raises `DataError` where they are more than half of them."""
     first = f"the first in row {report.where(int(bad.index[0]))}"
-    message = f"column {bad.name!r}: {n_bad:,} of {n_filled:,} cells are not times, {first}"
+    verb = f"{Count(n_bad):is not a time|are not times}"
+    message = f"column {bad.name!r}: {n_bad:,} of {quantity(n_filled, 'cell')} {verb}, {first}"
     if 2 * n_bad > n_filled:
         advice = f"name another `time_column`, or use `ignore` {quote(str(bad.name))}"
         raise DataError(f"{report.file}: {message}: {advice}")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from qkvsearch._utils.scratch import scratch_file
-from qkvsearch.errors import DataError, suggest
+from qkvsearch.errors import Count, DataError, suggest
 
 BYTE_ORDER_MARKS = {
     b"\xff\xfe\0\0": "utf-32",
@@ -127,7 +127,9 @@ def _copied(
     except UnicodeError as error:
         raise DataError(f"the file cannot be read as {encoding} (`encoding`): {error}") from None
     copy.seek(0)
-    lost = f"{n_lost:,} characters are not {encoding} and were lost"
+    lost = "{n} {n:character is|characters are} not {encoding} and {n:was|were} lost".format(
+        n=Count(n_lost), encoding=encoding
+    )
     warning = "; ".join([*warnings, *[lost] * bool(n_lost)])
     return DecodedText(io.TextIOWrapper(copy, "utf-8-sig", newline=""), repaired, encoding, warning)
 

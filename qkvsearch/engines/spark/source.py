@@ -38,7 +38,7 @@ from qkvsearch.data.ratings import LARGEST, Scale
 from qkvsearch.data.report import ReadReport
 from qkvsearch.data.times import UNKNOWN_TIME
 from qkvsearch.engines.spark.blocks import persisted
-from qkvsearch.errors import DataError
+from qkvsearch.errors import Count, DataError, quantity
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -303,7 +303,9 @@ class RowReader:
             first, last = self.counts["first time"], self.counts["last time"]
             eight_digits = 10**7, 10**8  # 20240301
             if any(low <= first <= last < high for low, high in (SERIAL_DAYS, eight_digits)):
-                self._refuse(role, "filled", "may be dates, and are no seconds of this century")
+                self._refuse(
+                    role, "filled", "may be dates, and {n:is|are} no seconds of this century"
+                )
         return kind
 
     def _are_whole(self, role: str) -> bool:
@@ -312,15 +314,18 @@ class RowReader:
             self.counts[role, what][0] for what in ("filled", "whole", "pointed")
         )
         if whole + pointed == filled:
-            self._refuse(role, "pointed", "are whole numbers with a point")
+            self._refuse(role, "pointed", "{n:is a whole number|are whole numbers} with a point")
         return bool(whole == filled)
 
     def _refuse(self, role: str, what: str, why: str) -> None:
+        """Raise `DataError` if there are such cells. why: what they are, a format of `n`."""
         n_cells, example = self.counts[role, what]
         if n_cells:
+            cells = quantity(self.counts[role, "filled"][0], "cell")
+            why = why.format(n=Count(n_cells))
             raise DataError(
                 f"{self.log.path}: column {self.names[role]!r} ({role}): {n_cells:,} of "
-                f"{self.counts[role, 'filled'][0]:,} cells {why}, such as {example!r}: clean the "
+                f"{cells} {why}, such as {example!r}: clean the "
                 f"column, name another one with `{role}_column`, or {ONE_MACHINE}"
             )
 

@@ -7,7 +7,7 @@ from numpy import ndarray as Array
 
 from qkvsearch.attention import attention, look_ahead_mask
 from qkvsearch.attention.layers import Decoder, Encoder, FeedForward, LayerNorm, Linear
-from qkvsearch.errors import DataError
+from qkvsearch.errors import Count, DataError
 
 X = np.array([[1, 0, 2], [0, 1, 1], [1, 1, 0], [2, 0, 1]], dtype=float)
 W_QUERY = np.array([[1, 0], [0, 1], [1, 1]], dtype=float)
@@ -19,13 +19,15 @@ MIN_TOKENS, MIN_WIDTH, MAX_PASSES = 3, 3, 10
 def check_inputs(inputs: Array | None) -> None:
     """Refuse inputs that are too small to mask, or too narrow for a norm layer (`DataError`)."""
     if inputs is not None and len(inputs) < MIN_TOKENS:
+        n = Count(len(inputs))
         raise DataError(
-            f"`inputs`: {len(inputs)} rows are too few to mask, give {MIN_TOKENS} or more, the "
+            f"`inputs`: {n} {n:row is|rows are} too few to mask, give {MIN_TOKENS} or more, the "
             "last of which is the padding"
         )
     if inputs is not None and inputs.shape[1] < MIN_WIDTH:
+        n = Count(inputs.shape[1])
         raise DataError(
-            f"`inputs`: {inputs.shape[1]} columns are too few for a transformer's layers, "
+            f"`inputs`: {n} {n:column is|columns are} too few for a transformer's layers, "
             f"which bring the numbers of a row to one scale; give {MIN_WIDTH} or more"
         )
 

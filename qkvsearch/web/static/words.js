@@ -51,11 +51,19 @@ export function isSum(values, total) {
   return Math.abs(sum - total) <= TOLERANCE * Math.max(1, size);
 }
 
-/** The numbers rounded so that they add up to the rounded total: each is rounded down, and the units that are
- *  then missing go to those that lost most. Numbers that do not add up to it are rounded each by itself. */
+/** The numbers rounded so that they add up to the rounded total. Numbers that do not add up to it are rounded each by
+ *  itself: what is missing must be seen. `adding_up` in Python is the same. */
 export function addingUp(values, total, digits = 3) {
+  if (isSum(values, total)) return roundedTo(values, total, digits);
   const unit = 10 ** digits;
-  if (!values.length || !isSum(values, total)) return values.map((value) => Math.round(value * unit) / unit);
+  return values.map((value) => Math.round(value * unit) / unit);
+}
+
+/** The numbers rounded so that they add up to the rounded total, whatever they add up to: each is rounded down, and
+ *  the units that are then missing go to those that lost most. */
+export function roundedTo(values, total, digits = 3) {
+  if (!values.length) return [];
+  const unit = 10 ** digits;
   const rounded = values.map((value) => Math.floor(value * unit));
   const lost = values.map((value, place) => value * unit - rounded[place]);
   const missing = Math.round(Number(total.toFixed(digits)) * unit) - rounded.reduce((a, b) => a + b, 0);

@@ -4,10 +4,12 @@ import json
 import re
 from urllib.parse import parse_qs, urlsplit
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import qkvsearch
+from qkvsearch._utils.shown_sums import adding_up
 
 FIRST = "document.querySelector('#hits .title')?.textContent"
 # Every first title that is shown, in order.
@@ -31,6 +33,13 @@ COUNTED = """() => {
     }
   };
 }"""
+# The numbers of the table word by word, in thousandths: a row for each word of the item, and last
+# their sums.
+SHOWN_ROWS = """table => [...table.rows]
+  .map(row => [...row.querySelectorAll("td[data-value]")])
+  .filter(cells => cells.length > 1)
+  .map(cells => cells.map(cell => Number(cell.innerText.replace("−", "-") || 0)))
+  .map(values => values.map(value => Math.round(1000 * value)))"""
 # How many values of a column are chosen.
 CHOSEN = """n => document.querySelectorAll('#facets [data-filter^="kind:"]:checked').length === n"""
 # Layout shifts that nobody caused.
@@ -61,6 +70,20 @@ def shown(text):
 
 def numbers(locator):
     return [shown(text) for text in locator.all_inner_texts() if text.strip()]
+
+
+def thousandths(number):
+    """A number of three decimals as a whole one, which adds up exactly."""
+    return round(1000 * number)
+
+
+def check_margins(rows):
+    """As they are shown, each row adds up to its last cell and each column to the last row."""
+    for row in rows:
+        assert sum(row[:-1]) == row[-1]
+    assert len(rows) > 2
+    for column in zip(*rows, strict=True):
+        assert sum(column[:-1]) == column[-1]
 
 
 def near(values, whole):
@@ -234,6 +257,9 @@ def test_reasons_add_up_to_the_score_in_every_table(visit, site, by):
             cells = numbers(panel.locator(".heat tbody td.gives, .heat tbody td.takes"))
             beside = numbers(panel.locator(".heat tfoot tr:not(.sums) .number"))
             near([*cells, *beside], whole)
+            rows = panel.locator(".heat").evaluate(SHOWN_ROWS)
+            check_margins(rows)
+            assert rows[-1][-1] + sum(map(thousandths, beside)) == thousandths(whole)
             exact = page.evaluate(
                 """() => [...document.querySelectorAll(
                   '.heat tbody td[data-value]:not(:last-child), .heat tfoot tr:not(.sums) td')]
@@ -250,6 +276,32 @@ def test_reasons_add_up_to_the_score_in_every_table(visit, site, by):
         assert page.get_attribute("#hits > li:nth-child(2) .title", "aria-expanded") == "false"
         page.keyboard.press("Escape")
         assert page.evaluate("document.activeElement.id") == "q"
+
+
+PAIRS = """async pairs => {
+  const { addingUp } = await import("/static/words.js");
+  return pairs.map(([values, total, digits]) => addingUp(values, total, digits));
+}"""
+
+
+def drawn_sums():
+    """Numbers with their sum, with a sum that float32 rounds, and with one that lacks something."""
+    rng = np.random.default_rng(7)
+    for n in [*range(0, 12), 40, 300] * 6:
+        values = rng.normal(size=n) * 10.0 ** rng.integers(-5, 3)
+        total = float(values.sum())
+        digits = int(rng.integers(1, 6))
+        for shown_total in (total, float(np.float32(total)), total + 1.5):
+            yield values.tolist(), shown_total, digits
+
+
+@pytest.mark.slow
+def test_the_page_rounds_addends_as_python_does(visit, site):
+    given = list(drawn_sums())
+    with visit(site) as page:
+        loaded(page)
+        rounded = page.evaluate(PAIRS, given)
+    assert rounded == [adding_up(*arguments) for arguments in given]
 
 
 def test_the_address_says_everything(visit, site):

@@ -1,7 +1,7 @@
 // Why one hit has its score: reasons in words, what each head adds, and a table word by word.
 import { el, owned } from "../dom.js";
 import { contributions, labelled, named } from "../heads.js";
-import { addingUp, count, knows, number, say, signed } from "../words.js";
+import { addingUp, count, knows, number, roundedTo, say, signed } from "../words.js";
 
 /** The panel. hit: of /explain, with `reasons` and `map`. */
 export function explanation(hit) {
@@ -104,11 +104,13 @@ function wordTable({ map, heads, score }, head) {
   const across = { scope: "row", colspan: query.length + 1 };
   const beside = (label, value, shown) => el("tr", {}, el("th", across, label), figure(value, signed(shown)));
   const sums = cells.map(total);
-  // The words of the query and what is of no word add up to the score as they are shown.
-  const shown = addingUp([...sums, other, constant], whole);
-  const [inOther, inConstant] = shown.splice(sums.length);
+  // As they are shown, the words of the query and what is of no word add up to the score, and the words of the
+  // item in each column to its sum.
+  const shownSums = addingUp([...sums, other, constant], whole);
+  const [inOther, inConstant] = shownSums.splice(sums.length);
+  const shownCells = cells.map((column, i) => roundedColumn(column, shownSums[i]));
   const foot = [
-    query.length ? sumRow(say("total"), [...sums, total(sums)], [...shown, total(shown)]) : null,
+    query.length ? sumRow(say("total"), [...sums, total(sums)], [...shownSums, total(shownSums)]) : null,
     other || inOther ? beside(say("otherReasons"), other, inOther) : null,
     beside(say("constant"), constant, inConstant),
     el(
@@ -118,8 +120,16 @@ function wordTable({ map, heads, score }, head) {
       figure(whole, say("sum", { score: number(whole, 3) })),
     ),
   ];
-  const words = query.length ? grid(query, rest(map.keys, map.cut.keys), cells) : [el("caption", {}, say("noWords"))];
+  const words = query.length ? grid(query, rest(map.keys, map.cut.keys), cells, shownCells) : [el("caption", {}, say("noWords"))];
   return el("table", { class: "heat" }, words, el("tfoot", {}, foot));
+}
+
+/** A column rounded so that it adds up to its sum as that is shown; empty cells stay empty. */
+function roundedColumn(column, shownSum) {
+  const filled = column.filter((value) => value);
+  if (!filled.length) return roundedTo(column, shownSum);
+  const rounded = roundedTo(filled, shownSum);
+  return column.map((value) => (value ? rounded.shift() : 0));
 }
 
 const sumRow = (label, values, shown) =>
@@ -128,10 +138,11 @@ const sumRow = (label, values, shown) =>
 /** A word, or what a token that an encoder adds, such as [SEP], stands for. */
 const plain = (word) => (/^\[[A-Z]+\]$/.test(word) ? say("r_overall meaning") : owned(word, 40));
 
-/** The caption, the query's words, and a row for each word of the item. */
-function grid(query, keys, cells) {
+/** The caption, the query's words, and a row for each word of the item. A row ends in the sum of its cells as they
+ *  are shown. cells, shown: a column for each word of the query. */
+function grid(query, keys, cells, shown) {
   const most = Math.max(...cells.flat().map(Math.abs), 1e-9);
-  const heat = (value, shown) =>
+  const heat = (value, rounded) =>
     el(
       "td",
       {
@@ -139,16 +150,15 @@ function grid(query, keys, cells) {
         "data-value": value,
         style: { "--heat": `${Math.round((100 * Math.abs(value)) / most)}%` },
       },
-      value ? signed(shown) : "",
+      value || rounded ? signed(rounded) : "",
     );
   const corner = el("td", { class: "quiet" }, `${say("item")} \\ ${say("query")}`);
   const top = query.map((word) => el("th", { scope: "col" }, plain(word)));
   const rows = keys.map((word, j) => {
     const values = cells.map((row) => row[j]);
-    const sum = total(values);
-    const shown = addingUp(values, sum);
-    const each = values.map((value, i) => heat(value, shown[i]));
-    return el("tr", {}, el("th", { scope: "row" }, plain(word)), each, figure(sum));
+    const rounded = shown.map((column) => column[j]);
+    const each = values.map((value, i) => heat(value, rounded[i]));
+    return el("tr", {}, el("th", { scope: "row" }, plain(word)), each, figure(total(values), signed(total(rounded))));
   });
   return [
     el("caption", { class: "hidden-visually" }, say("mapSays")),

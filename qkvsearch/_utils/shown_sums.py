@@ -1,0 +1,52 @@
+"""Numbers that add up as they are shown: addends rounded to the decimals of their sum."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import floor
+
+# The decimals with which reasons are shown.
+DECIMALS = 3
+# The sum of the parts of a score differs from it by at most this share of their absolute sum.
+TOLERANCE = 1e-4
+
+
+def adding_up(values: Sequence[float], total: float, decimals: int = DECIMALS) -> list[float]:
+    """Round values so that the rounded values add up to the rounded total.
+
+    If each value were rounded by itself, the shown numbers of a long list would miss the shown
+    total by several units of the last decimal. Here each value is rounded down, and the units that
+    are then missing go to the values that lost most (the largest remainder method), so that no
+    value is farther than one unit from what it was. Values that do not add up to the total are
+    rounded each by itself: what is missing must be seen. `addingUp` in `web/static/words.js` is the
+    same.
+
+    >>> adding_up([0.0004, 0.0004, 0.0004], 0.0012)
+    [0.001, 0.0, 0.0]
+    >>> adding_up([0.5], 0.75)
+    [0.5]
+    """
+    exact = [float(value) for value in values]
+    room = TOLERANCE * max(1.0, sum(map(abs, exact)))
+    if not exact or abs(sum(exact) - total) > room:
+        return [round(value, decimals) for value in exact]
+    units = [value * 10**decimals for value in exact]
+    rounded = [floor(unit) for unit in units]
+    wanted = round(round(total, decimals) * 10**decimals)
+    # More than one unit each where the sum of the values misses the total by as much.
+    each, more = divmod(wanted - sum(rounded), len(rounded))
+    places = sorted(range(len(units)), key=lambda place: rounded[place] - units[place])
+    for order, place in enumerate(places):
+        rounded[place] += each
+        if order < more:
+            rounded[place] += 1
+    return [round(unit / 10**decimals, decimals) for unit in rounded]
+
+
+def signed(value: float, decimals: int = DECIMALS) -> str:
+    """Return a number with its sign, and +0 for what rounds to zero.
+
+    >>> signed(1.5), signed(-0.75), signed(-0.0001)
+    ('+1.500', '-0.750', '+0.000')
+    """
+    return f"{round(value, decimals) + 0.0:+.{decimals}f}"
