@@ -209,8 +209,8 @@ def with_sheet(book, tmp_path):
             for name in whole.namelist():
                 text = whole.read(name).decode()
                 if name.endswith("sheet1.xml"):
-                    rows = f"<sheetData>{NAMES}{rows}</sheetData>"
-                    text = re.sub("<sheetData>.*</sheetData>", lambda _: rows, text)
+                    start, end = text.index("<sheetData>"), text.index("</sheetData>")
+                    text = f"{text[:start]}<sheetData>{NAMES}{rows}{text[end:]}"
                     text = f'<?xml version="1.0" encoding="{encoding}"?>{before}{text}'
                     file.writestr(name, text.encode(encoding))
                 elif name != "xl/sharedStrings.xml":

@@ -40,7 +40,7 @@ def read_workbook(file: TableFile) -> Piece:
             reader = excel.ExcelReader(file.path, read_only=True, data_only=True, keep_links=False)
             reader.read_chartsheet = lambda *_: None  # the library fails where one is empty
             reader.read()
-            with closing(reader.wb) as book:
+            with closing(reader.wb):
                 _check_sheets(reader, label)
                 sheet = _pick_sheet(reader, file)
                 rows = _rows(sheet, file)
