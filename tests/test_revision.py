@@ -373,3 +373,14 @@ def test_the_facts_count_all_revisions_below_the_rows_of_the_build(path, shop):
             *shop.info()["rows"],
             f"since then: 2 added, 1 replaced, 2 removed with {gone} interactions",
         ]
+
+
+def test_after_forget_the_interactions_of_removed_items_are_not_counted(path):
+    remove_items(path, [1, 2])
+    with Engine(path) as engine:
+        engine.forget(103)
+    for items in ([3], [4, 5]):
+        remove_items(path, items)
+    with Engine(path) as engine:
+        line = engine.info()["rows"][-1]
+    assert line == "since then: 0 added, 0 replaced, 5 removed"

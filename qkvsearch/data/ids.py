@@ -27,7 +27,7 @@ BLANK = " \t\n\r\v\f\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000
 UNUSABLE = re.compile(
     rf"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]|\A\.{{1,2}}\Z|\A[\s\S]{{{ID.default + 1}}}"
 )
-UNUSABLE_REASON = "with a line break or a control character in an id, or an id too long"
+UNUSABLE_REASON = "with an id that no address can contain"
 
 
 def is_usable_id(text: str) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import re
-from ast import literal_eval
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any
@@ -20,11 +19,18 @@ from qkvsearch.data.columns.facts import are_missing
 from qkvsearch.data.columns.lists import MAX_PYTHON
 from qkvsearch.data.files import frames
 from qkvsearch.data.files.encoded import EncodedTable, TableEncoder
+from qkvsearch.data.files.repeated_keys import (
+    SkippedRows,
+    object_of_pairs,
+    python_value,
+    repeated_key,
+)
 from qkvsearch.data.report import FILE_ROWS, ReadReport
 from qkvsearch.errors import DataError, listed_names, quantity
 
 Rows = tuple[EncodedTable, ReadReport]
 LINES = ("\x1f", ["line"])  # the delimiter and the names of a file that is read line by line
+DECODER = json.JSONDecoder(object_pairs_hook=object_of_pairs)
 SAMPLE = 1_000  # cells of a column that are looked at
 
 
@@ -163,13 +169,10 @@ def rows_of_objects(table: EncodedTable, report: ReadReport) -> Rows:
         return table, report
     width = len(table.columns) - 1 + len(keys)
     frames.check_width(width, report.file)
-    encoder, n_before = TableEncoder(), len(table)
+    encoder, n_before, skipped = TableEncoder(), len(table), SkippedRows(report)
     columns = {key: column for key, column in table.columns.items() if key != name}
     objects = (
-        (row, entry, CELL_BYTES * width)
-        for span in pieces_of(len(table))
-        for row, cell in enumerate(table.columns[name].texts(span), span.start)
-        for entry in _objects(cell) or [{}]
+        (row, entry, CELL_BYTES * width) for row, entry in _objects_of_rows(table, name, skipped)
     )
     for numbers, entries in frames.batched(objects):
         rows = np.array(numbers, np.int64)
@@ -178,10 +181,29 @@ def rows_of_objects(table: EncodedTable, report: ReadReport) -> Rows:
         others = pd.DataFrame(entries, columns=keys, dtype=object)
         others = frames.as_text(others.rename(columns={"id": "item_id"})).set_axis(frame.index)
         encoder.add(others.combine_first(frame)[[*frame, *others.columns.difference([*frame])]])
+    skipped.refuse_if_all(has_others=encoder.n_rows > 0)
     report.notes.append(f"a row for each of the objects in column {name}")
-    report.read += encoder.n_rows - n_before
+    report.read += encoder.n_rows + skipped.n_rows - n_before
     report.nested.pop(name, None)
     return encoder.table(), report
+
+
+def _objects_of_rows(
+    table: EncodedTable, name: str, skipped: SkippedRows
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield each object in a column with its row, and an empty object for a row without one. Rows
+    in which an object has a key twice are skipped.
+    """
+    for span in pieces_of(len(table)):
+        for row, cell in enumerate(table.columns[name].texts(span), span.start):
+            objects = _objects(cell)
+            key = repeated_key([*objects])
+            if key is not None:
+                number = int(table.rows.of(np.array([row], np.int64))[0])
+                skipped.add(number, key)
+                continue
+            for entry in objects or [{}]:
+                yield row, entry
 
 
 def _item_keys(cells: Sequence[Any]) -> list[str]:
@@ -202,14 +224,14 @@ def _objects(cell: Any) -> Sequence[dict[str, Any]]:
         return objects
     try:
         while (at := text.find("{", at)) >= 0:
-            entry, at = json.JSONDecoder().raw_decode(text, at)
+            entry, at = DECODER.raw_decode(text, at)
             objects.append(entry)
     except (ValueError, RecursionError):
         if len(text) > MAX_PYTHON:
             return []
         try:
-            entries = literal_eval(text)
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            entries = python_value(text)
+        except ValueError:
             return []
         objects = [*entries] if isinstance(entries, list | tuple) else [entries]
     return [entry for entry in objects if isinstance(entry, dict)]

@@ -201,10 +201,14 @@ def _published(
 
 
 def _totals(facts: Mapping[str, Any], revision: Revision) -> dict[str, int]:
-    """Return the totals of all updates since the build."""
-    previous = facts.get(REVISED, {})
-    names = ("added", "replaced", "removed", "interactions_removed")
-    return {name: previous.get(name, 0) + getattr(revision, name) for name in names}
+    """Return the totals of all updates since the build. The number of interactions is left out if
+    it was: `forget` removes it, because some of them may have been the user's.
+    """
+    names = ["added", "replaced", "removed", "interactions_removed"]
+    previous = facts.get(REVISED)
+    if previous is None:
+        previous = dict.fromkeys(names, 0)
+    return {name: previous[name] + getattr(revision, name) for name in names if name in previous}
 
 
 def revised_lines(facts: Mapping[str, Any]) -> list[str]:

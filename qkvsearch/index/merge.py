@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sqlite3
 from collections.abc import Container
 from contextlib import closing
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from qkvsearch._utils.callbacks import Progress, silent
+from qkvsearch.errors import QkvError
 from qkvsearch.index import StoredModels
 from qkvsearch.index.component import IndexComponent
 from qkvsearch.index.registry import components_of, each_component
@@ -20,6 +22,9 @@ from qkvsearch.storage.catalog.file import CATALOG
 # Above this number of segments, or share of added and deleted rows in the base, an update merges.
 # Each segment costs a query a little time, and each deleted row some space on disk.
 MAX_SEGMENTS, MAX_CHANGED_SHARE = 32, 0.2
+# What may fail in a merge without a bug: damaged files, a deadline, a server of keys that is gone,
+# a full disk, and too little memory.
+CIRCUMSTANCES = (QkvError, OSError, sqlite3.Error, MemoryError)
 log = logging.getLogger("qkvsearch.index")
 
 
@@ -44,12 +49,13 @@ def merge_segments(workspace: Workspace, progress: Progress | None = None) -> Me
 
 def merge_if_many(workspace: Workspace, command: str, progress: Progress) -> list[str]:
     """Merge if an update left too many or too large segments, and return notes. The merged build
-    replaces that of the update, so that a rollback returns to the build before the update. A failed
-    merge is a note and no error, because the update itself is published; the log says why.
+    replaces that of the update, so that a rollback returns to the build before the update. A merge
+    that fails by circumstances is a note and no error, because the update itself is published; the
+    log says why. A bug is an error.
     """
     try:
         return _merge_if_due(workspace, command, progress)
-    except Exception as error:  # a deadline, a full disk, a server of keys that is gone
+    except CIRCUMSTANCES as error:
         log.warning("%s: the segments could not be merged: %s", workspace.path, error)
         return [f"{command} is done, but its segments could not be merged; the next change tries"]
 

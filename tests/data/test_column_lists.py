@@ -80,3 +80,7 @@ def test_a_few_categories_are_entries_where_one_cell_has_those_of_another():
     assert read(*cells)[1][0] == "Outdoor|Rain"
     names = ["King, Stephen", "Plato", "Le Guin, Ursula K.", "Homer"] * 50
     assert read(*names)[0] == "text"
+
+
+def test_an_object_with_a_list_as_a_key_is_no_list():
+    assert read("[{[1]: 'a'}]", '["a", "b"]', told="list") == ("list", [None, "a|b"])

@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from qkvsearch.data.columns import Columns
+from qkvsearch.data.dataset import read_dataset
 from qkvsearch.data.ids import Ids, are_integers, factorize, id_text
 from qkvsearch.errors import UnknownIdError
 
@@ -92,3 +94,14 @@ def test_factorize_codes_lead_back_to_the_values(values):
     codes, ids = factorize(values)
     assert [ids.texts[code] if code >= 0 else "" for code in codes] == list(map(id_text, values))
     assert len(set(ids.texts)) == len(ids)
+
+
+@pytest.mark.parametrize("bad", [".", "..", "a\nb", "a\x00b", "x" * 1001])
+def test_a_row_with_an_id_that_no_address_can_contain_is_skipped_with_that_reason(bad):
+    items = pd.DataFrame({"id": ["a", bad, "b"], "title": ["Tent", "Rope", "Mast"]})
+    log = pd.DataFrame({"user": ["u", "v", bad], "item": ["a", bad, "b"]})
+    dataset = read_dataset(items, log, Columns())
+    for report, n_skipped in zip(dataset.reports, (1, 2), strict=True):
+        (reason,) = report.skipped
+        assert "no address" in reason
+        assert report.skipped[reason] == n_skipped

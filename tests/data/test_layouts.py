@@ -126,3 +126,41 @@ def test_keys_that_are_named_as_items_come_first(row, items, tmp_path):
     path = tmp_path / "orders.jsonl"
     path.write_text(json.dumps({"user_id": "u"} | row))
     assert [item for _, item, *_ in pairs(path, "weights")[0]] == items
+
+
+TWICE = {
+    "JSON": '[{"item_id": "a", "item_id": "b"}, {"item_id": "c"}]',
+    "JSON below": '[{"item_id": "a", "by": {"x": 1, "x": 2}}]',
+    "several objects": '{"item_id": "a"}, {"item_id": "a", "item_id": "b"}',
+    "Python": "[{'item_id': 'a', 'item_id': 'b'}, {'item_id': 'c'}]",
+    "Python below": "[{'item_id': 'a', 'by': [{1: 'x', True: 'y'}]}]",
+}
+
+
+@pytest.mark.parametrize("kind", TWICE)
+def test_a_row_whose_cell_has_a_key_twice_is_skipped_and_counted(tmp_path, kind):
+    path = tmp_path / "orders.csv"
+    cells = [TWICE[kind], '[{"item_id": "d"}, {"item_id": "e"}]', TWICE[kind]]
+    pd.DataFrame({"user_id": ["u", "v", "w"], "items": cells}).to_csv(path, index=False)
+    found, report = pairs(path)
+    assert found == [("v", "d"), ("v", "e")]
+    assert report.skipped == {"with a key that occurs twice": 2}
+    assert (report.read, report.kept) == (4, 2)
+    assert "row 2" in report.warnings[0]
+
+
+@pytest.mark.parametrize("kind", TWICE)
+def test_a_log_of_cells_with_a_key_twice_alone_names_key_and_row(tmp_path, kind):
+    path = tmp_path / "orders.csv"
+    pd.DataFrame({"user_id": ["u"], "items": [TWICE[kind]]}).to_csv(path, index=False)
+    with pytest.raises(DataError, match=r"orders\.csv, row 2: .*twice"):
+        pairs(path)
+
+
+def test_an_object_with_a_list_as_a_key_is_no_object(tmp_path):
+    path = tmp_path / "orders.csv"
+    cells = ["[{[1]: 'a'}]", '[{"item_id": "d"}]']
+    pd.DataFrame({"user_id": ["u", "v"], "items": cells}).to_csv(path, index=False)
+    found, report = pairs(path)
+    assert found == [("v", "d")]
+    assert report.skipped == {"without an item": 1}

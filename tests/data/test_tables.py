@@ -329,3 +329,19 @@ def test_a_quote_behind_a_backslash_is_found_far_into_a_file(read):
     text = f'id;title\n{rows}20000;"Real \\"J. P.\\" here"\n'
     rows, _ = read(text)
     assert rows[-1][1] == 'Real "J. P." here'
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "row", "key"),
+    [
+        ("t.json", '[{"id": 1, "id": 2}]', 1, "id"),
+        ("t.jsonl", '\n{"id": 1, "id": 2}\n{"id": 3, "id": 4}\n', 2, "id"),
+        ("t.json", '{"q1": "red kettle", "q1": "blue"}', 1, "q1"),
+        ("t.jsonl", '{"id": 1, "by": [{"x": 1, "x": 2}]}\n', 1, "x"),
+        ("t.jsonl", '{}\n{"id": 1, "id": 2}\n', 2, "id"),
+    ],
+)
+def test_json_whose_rows_all_have_a_key_twice_names_key_and_row(tmp_path, name, text, row, key):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(DataError, match=f"{name}, row {row}: the key '{key}' occurs twice"):
+        read_table(tmp_path / name)

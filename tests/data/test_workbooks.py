@@ -188,3 +188,148 @@ def test_gaps_and_rows_without_a_number_are_read(with_rows, rows):
     frame, report = read_table(with_rows(rows))
     assert report.read == 2
     assert sorted(frame.iloc[0]) == ["A2", "B2"]
+
+
+NAMES = row(1, "A1", "B1")
+
+
+def text_cell(reference, text):
+    return f'<c r="{reference}" t="inlineStr"><is><t>{text}</t></is></c>'
+
+
+@pytest.fixture
+def with_sheet(book, tmp_path):
+    """A book with this XML in place of its rows, encoded, and with one shared text."""
+
+    def saved(rows, encoding="utf-8", before=""):
+        plain, changed = book(Items=ITEMS), tmp_path / "changed.xlsx"
+        kind = "application/vnd.openxmlformats-officedocument.spreadsheetml.sharedStrings+xml"
+        strings = f'<Override PartName="/xl/sharedStrings.xml" ContentType="{kind}"/></Types>'
+        with zipfile.ZipFile(plain) as whole, zipfile.ZipFile(changed, "w") as file:
+            for name in whole.namelist():
+                text = whole.read(name).decode()
+                if name.endswith("sheet1.xml"):
+                    start, end = text.index("<sheetData>"), text.index("</sheetData>")
+                    text = f"{text[:start]}<sheetData>{NAMES}{rows}{text[end:]}"
+                    text = f'<?xml version="1.0" encoding="{encoding}"?>{before}{text}'
+                    file.writestr(name, text.encode(encoding))
+                elif name != "xl/sharedStrings.xml":
+                    is_list = name == "[Content_Types].xml" and "sharedStrings" not in text
+                    file.writestr(name, text.replace("</Types>", strings) if is_list else text)
+            main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+            shared = f'<sst xmlns="{main}"><si><t>kettle</t></si></sst>'
+            file.writestr("xl/sharedStrings.xml", shared)
+        return str(changed)
+
+    return saved
+
+
+def row_of(cell):
+    return f'<row r="2">{text_cell("A2", "a")}{cell}</row>'
+
+
+@pytest.mark.parametrize(
+    ("rows", "named"),
+    [
+        (f'<row x="a>b" r="-3">{text_cell("A2", "a")}</row>', "-3"),
+        (f"<row x='>' r='0'>{text_cell('A2', 'a')}</row>", "'0'"),
+        (f'<row r="&#45;3">{text_cell("A2", "a")}</row>', "-3"),
+        (row_of(f"<x>{text_cell('B2', 'b')}</x>"), "row 2"),
+        (row_of(f"<row r='3'>{text_cell('A3', 'b')}</row>"), "row"),
+        (text_cell("A2", "a"), "outside the rows"),
+        (row_of('<c r="B2" t="s"><v>-1</v></c>'), "B2"),
+        (row_of('<c r="B2" t="s"><v>0_0</v></c>'), "B2"),
+        (row_of('<c r="B2" t="q"><v>1</v></c>'), "B2"),
+        (row_of('<c r="B2" t=""><v>1</v></c>'), "B2"),
+        (row_of('<c r="B2" t="b"><v>2</v></c>'), "B2"),
+        (row_of('<c r="B2" t="b"><v>-1</v></c>'), "B2"),
+        (row_of('<c r="B2"><v>1_0</v></c>'), "B2"),
+        (row_of('<c r="B2" t="n"><v>٣</v></c>'), "B2"),
+        (row_of('<c r="B2" t="inlineStr"><v>b</v></c>'), "B2"),
+        (row_of('<c r="B2" t="str"><is><t>b</t></is></c>'), "B2"),
+        (row_of('<c r="B2"><v>1</v><v>2</v></c>'), "B2"),
+        (row_of('<c r="B2" t="str"><v>b<x/>c</v></c>'), "B2"),
+        (row_of('<c r="B2">7</c>'), "row 2"),
+        (row_of('<c r="B2" t="inlineStr"><is>b</is></c>'), "row 2"),
+        (row_of('<c r="B2" t="inlineStr"><is><t>b</t><t>c</t></is></c>'), "B2"),
+        (row_of('<c r="B2" t="inlineStr"><is><r><t>b</t><t>c</t></r></is></c>'), "B2"),
+    ],
+)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_what_would_be_lost_of_a_sheet_is_an_error_in_every_encoding(
+    with_sheet, rows, named, encoding
+):
+    with pytest.raises(DataError, match=r"changed\.xlsx") as raised:
+        read_table(with_sheet(rows, encoding))
+    assert named in str(raised.value)
+
+
+DOCTYPE = '<!DOCTYPE worksheet [<!ENTITY b "lamp">]>'
+
+
+def test_a_document_type_in_a_sheet_is_an_error(with_sheet):
+    with pytest.raises(DataError, match="document type"):
+        read_table(with_sheet(row_of(text_cell("B2", "&b;")), before=DOCTYPE))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "latin-1"])
+@pytest.mark.parametrize(
+    ("cell", "text"),
+    [
+        ('<!-- <row r="2"/> --><c r="B2" t="s"><v>0</v></c>', "kettle"),
+        ('<c r="B2" t="b"><v>1</v></c>', "True"),
+        ('<c r="B2" t="b"><v> 0 </v></c>', "False"),
+        ('<c r="B2"><v>-1.5E3</v></c>', "-1500"),
+        ('<c r="B2" t="str"><f>A1</f><v><![CDATA[<row r="1"/>]]></v></c>', '<row r="1"/>'),
+        ('<c r="B2" t="inlineStr"><is><r><rPr/><t>a</t></r><r><t>b</t></r></is></c>', "ab"),
+        ('<c r="B2" x="/&gt;" t="d"><v>2024-05-06T00:00:00</v></c><extLst/>', "2024-05-06"),
+    ],
+)
+def test_what_is_no_damage_is_read_in_every_encoding(with_sheet, cell, text, encoding):
+    frame, report = read_table(with_sheet(row_of(cell), encoding))
+    assert frame.to_numpy().tolist() == [["a", text]]
+    assert report.warnings == []
+
+
+@pytest.mark.parametrize("fragment", ["", "#Items"])
+def test_two_sheets_of_one_title_are_an_error(book, tmp_path, fragment):
+    plain, changed = book(Items=ITEMS, Others=ITEMS), tmp_path / "changed.xlsx"
+    with zipfile.ZipFile(plain) as whole, zipfile.ZipFile(changed, "w") as file:
+        for name in whole.namelist():
+            text = whole.read(name).decode()
+            file.writestr(name, text.replace('name="Others"', 'name="Items"'))
+    with pytest.raises(DataError, match="title 'Items'"):
+        read_table(f"{changed}{fragment}")
+
+
+def test_a_title_in_another_case_that_fits_two_sheets_is_an_error(book, tmp_path):
+    plain, changed = book(Items=ITEMS, Others=ITEMS[:2]), tmp_path / "changed.xlsx"
+    with zipfile.ZipFile(plain) as whole, zipfile.ZipFile(changed, "w") as file:
+        for name in whole.namelist():
+            text = whole.read(name).decode()
+            file.writestr(name, text.replace('name="Others"', 'name="items"'))
+    with pytest.raises(DataError, match="2 sheets"):
+        read_table(f"{changed}#ITEMS")
+    assert len(read_table(f"{changed}#items")[0]) == 1
+
+
+def test_a_sheet_whose_part_is_missing_is_an_error(book, tmp_path):
+    plain, changed = book(Items=ITEMS, Others=ITEMS), tmp_path / "changed.xlsx"
+    with zipfile.ZipFile(plain) as whole, zipfile.ZipFile(changed, "w") as file:
+        for name in whole.namelist():
+            if not name.endswith("sheet2.xml"):
+                file.writestr(name, whole.read(name))
+    with pytest.raises(DataError, match="'Others'"):
+        read_table(changed)
+
+
+def test_a_sheet_that_only_looks_empty_is_an_error(book, tmp_path):
+    plain, changed = book(Items=ITEMS, Others=ITEMS), tmp_path / "changed.xlsx"
+    with zipfile.ZipFile(plain) as whole, zipfile.ZipFile(changed, "w") as file:
+        for name in whole.namelist():
+            text = whole.read(name).decode()
+            if name.endswith("sheet2.xml"):
+                text = re.sub(r'<row r="\d"', '<row r="-1"', text)
+            file.writestr(name, text)
+    with pytest.raises(DataError, match="'-1'"):
+        read_table(changed)

@@ -322,3 +322,47 @@ def test_the_command_shows_and_clears_the_cache(tiny_bert, qkv, file):
     assert file.stat().st_mode & 0o077 == 0
     assert ": 0 texts, 0 MB" in qkv("model", "cache", "--clear").stdout
     assert not file.exists()
+
+
+@pytest.fixture
+def files_of_other_versions(file):
+    file.parent.mkdir(exist_ok=True)
+    names = ("encoded-1.db", "encoded-1.db-journal", "encoded-17.db")
+    others = [file.with_name(name) for name in names]
+    for other in others:
+        other.write_bytes(b"vectors of texts")
+    return others
+
+
+def test_clearing_removes_the_files_of_other_versions(files_of_other_versions, qkv, file):
+    kept = file.with_name("notes.db")
+    kept.write_text("mine")
+    qkv("model", "cache", "--clear")
+    assert os.listdir(file.parent) == [kept.name]
+
+
+@pytest.mark.parametrize("has_own_file", [False, True])
+def test_forgotten_texts_are_in_no_file_of_another_version(
+    files_of_other_versions, tiny_bert, file, has_own_file
+):
+    if has_own_file:
+        list(TransformerEncoder.from_folder(tiny_bert).encode_items(TITLES, 9))
+    assert encoding_cache.forget_texts([]) == []
+    assert all(other.exists() for other in files_of_other_versions)
+    assert encoding_cache.forget_texts(["deep sea"]) == []
+    assert os.listdir(file.parent) == [file.name] * has_own_file
+
+
+def test_a_damaged_file_leaves_those_of_other_versions(files_of_other_versions, file):
+    file.write_bytes(b"no database" * 500)
+    assert encoding_cache.EncodingCache(b"model").entries(["deep sea"], 9) == {}
+    assert not file.exists()
+    assert all(other.exists() for other in files_of_other_versions)
+
+
+def test_a_file_of_another_version_that_stays_is_a_note(tiny_bert, file):
+    list(TransformerEncoder.from_folder(tiny_bert).encode_items(TITLES, 9))
+    file.with_name("encoded-1.db").mkdir()
+    (note,) = encoding_cache.forget_texts(TITLES)
+    assert "model cache --clear" in note
+    assert encoding_cache.size()[0] == 0

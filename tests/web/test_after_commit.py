@@ -2,6 +2,7 @@
 
 import json
 import logging
+import sqlite3
 
 import pandas as pd
 import pytest
@@ -67,6 +68,21 @@ def test_a_build_that_cannot_be_opened_yet_is_a_line_of_the_log(path, monkeypatc
         monkeypatch.undo()
         assert [hit.id for hit in engine.search("kettle", k=1)] == ["a"]
         assert engine.n_items == 3
+
+
+def test_a_bug_in_a_merge_is_an_error(path, monkeypatch):
+    monkeypatch.setattr("qkvsearch.index.merge.merged_contents", _raise(TypeError("a bug")))
+    with qkv.open(path) as engine, pytest.raises(TypeError, match="a bug"):
+        engine.remove(["c", "d"])
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError(), DamagedError("items.db", "cut"), sqlite3.OperationalError("locked")]
+)
+def test_a_merge_that_fails_by_circumstances_is_a_note(path, monkeypatch, error):
+    monkeypatch.setattr("qkvsearch.index.merge.merged_contents", _raise(error))
+    with qkv.open(path) as engine:
+        assert any("merged" in note for note in engine.remove(["c", "d"]).notes)
 
 
 def test_a_failed_merge_is_a_note_without_a_path(path, monkeypatch, caplog):

@@ -103,8 +103,8 @@ def _array(text: str) -> list[str] | None:
             array = parse(text.strip())
             if all(isinstance(entry, str | int | float) for entry in array):
                 return _trimmed(array)
-        # Python writes no number of more than 4,300 digits.
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
+        # Python writes no number of more than 4,300 digits, and no object with a list as a key.
+        except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
             continue
     return None
 

@@ -98,7 +98,14 @@ def pick_name(name: str, names: Sequence[str], kind: str, label: str) -> str:
             raise DataError(
                 f"{label}: no {kind} {name!r} in it{suggest(name, list(names))} {listed}"
             )
-        return name if name in names else in_any_case[0]
+        if name in names:
+            return name
+        if len(in_any_case) > 1:
+            raise DataError(
+                f"{label}: {name!r} fits {len(in_any_case):,} {kind}s that differ in case alone; "
+                f"write one of them as it is: {listed_names(in_any_case)}"
+            )
+        return in_any_case[0]
     if not names:
         raise DataError(f"{label}: there is no {kind} in it")
     if len(names) > 1:

@@ -10,16 +10,15 @@ import io
 import json
 import re
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 from qkvsearch._utils.limits import CELL_BYTES, JSON_DEPTH, check_unpacked
 from qkvsearch.data.files.frames import Piece, batched, check_names, distinct, text_of_rows
+from qkvsearch.data.files.repeated_keys import SkippedRows, object_of_pairs, repeated_key
 from qkvsearch.data.files.unpacking import TableFile
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError
-from qkvsearch.terminal import shorten
 
 # About the bytes that a list or an object takes in memory, and a value behind a comma.
 NESTED_BYTES, VALUE_BYTES = 64, 32
@@ -39,11 +38,12 @@ def looks_like_json(text: io.TextIOBase) -> bool:
 def read_json_rows(file: TableFile, text: io.TextIOBase) -> Iterator[Piece]:
     """Read at least one piece. Raises `DataError` that names the line."""
     report = ReadReport(file.name)
+    skipped = SkippedRows(report)
     keys: dict[str, None] = {}
 
     def sized() -> Iterator[tuple[int, dict[str, Any], int]]:
         rows = _json_rows(file, text, report)
-        for number, row, size in _without_repeated(rows, report):
+        for number, row, size in _without_repeated(rows, skipped):
             keys.update(dict.fromkeys(row))
             yield number, row, size + CELL_BYTES * len(keys)
 
@@ -53,52 +53,20 @@ def read_json_rows(file: TableFile, text: io.TextIOBase) -> Iterator[Piece]:
         cells = [[row.get(key) for key in keys] for row in rows]
         report.read += len(rows)
         yield text_of_rows(cells, numbers, names, report), report
-
-
-class _RepeatedKey(dict[str, Any]):
-    """An object with a key that occurs twice."""
-
-    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
-        super().__init__(pairs)
-        counts = Counter(key for key, _ in pairs)
-        self.key = next(key for key, n in counts.items() if n > 1)
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    row = dict(pairs)
-    return row if len(row) == len(pairs) else _RepeatedKey(pairs)
-
-
-def _repeated_key(row: dict[str, Any]) -> str | None:
-    """Return a key that an object in a row, or the row itself, has twice; None for none."""
-    nodes: list[Any] = [row]
-    while nodes:
-        node = nodes.pop()
-        if isinstance(node, _RepeatedKey):
-            return node.key
-        if isinstance(node, dict):
-            nodes += node.values()
-        elif isinstance(node, list):
-            nodes += node
-    return None
+    skipped.refuse_if_all(has_others=bool(keys))
 
 
 def _without_repeated(
-    rows: Iterator[tuple[int, dict[str, Any], int]], report: ReadReport
+    rows: Iterator[tuple[int, dict[str, Any], int]], skipped: SkippedRows
 ) -> Iterator[tuple[int, dict[str, Any], int]]:
-    """Yield the rows without a repeated key; count the others, and name the first of them."""
-    is_first = True
+    """Yield the rows without a repeated key; count the others."""
     for number, row, size in rows:
-        key = _repeated_key(row)
+        key = repeated_key(row)
         if key is None:
             yield number, row, size
-            continue
-        report.read += 1
-        report.skip("with a key that occurs twice", [number])
-        if is_first:
-            where = f"{report.file}, row {number:,}: the key {shorten(key)!r} occurs twice"
-            report.warnings.append(f"{where}; such rows are skipped")
-        is_first = False
+        else:
+            skipped.report.read += 1
+            skipped.add(number, key)
 
 
 def _json_rows(
@@ -131,7 +99,7 @@ def _parsed(file: TableFile, number: int, text: str) -> tuple[Any, int]:
     size += VALUE_BYTES * text.count(",")
     check_unpacked(size, file.size, file.label)
     try:
-        return json.loads(text, object_pairs_hook=_object), size
+        return json.loads(text, object_pairs_hook=object_of_pairs), size
     except RecursionError:
         JSON_DEPTH.check(sys.maxsize, f"{file.label}, line {number}")
         raise

@@ -1,106 +1,213 @@
-"""What the XML of a sheet says about its rows and cells, and openpyxl ignores."""
+"""Check the XML of a sheet for what openpyxl would lose or misread without an error.
+
+openpyxl leaves out rows that are not in ascending order, takes the first of several values of a
+cell, and reads the shared text −1 as the last one. The check reads the XML with the parser that
+openpyxl uses, so that both see the same rows in every encoding.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import IO
+from xml.parsers import expat
 
 from qkvsearch.errors import DataError
 from qkvsearch.terminal import shorten
 
 CHUNK = 1 << 20
-# A cell with a formula that no spreadsheet program has computed: the text "" is a value.
-UNCOMPUTED = re.compile(
-    rb'<c\b(?![^<>]*\bt="str")[^<>]*>\s*<f\b(?:[^<>]*/>|[^<>]*>[^<]*</f>)\s*'
-    rb"(?:<v\s*/>|<v>\s*</v>)?\s*</c>"
-)
-# The beginning of a row or of a cell, and the reference in it.
-BEGIN = re.compile(rb"<(?:\w+:)?(row|c)(?=[\s/>])([^<>]*)>")
-REFERENCE = re.compile(rb"(?<![\w:])r\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
-CELL = re.compile(r"([A-Z]{1,3})([1-9][0-9]*)")
-ROW = re.compile(r"[1-9][0-9]*")
+# The names of the elements that openpyxl reads. The parser puts a blank behind the namespace.
+_MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main "
+ROW, CELL, EXTENSIONS = f"{_MAIN}row", f"{_MAIN}c", f"{_MAIN}extLst"
+VALUE, FORMULA, INLINE = f"{_MAIN}v", f"{_MAIN}f", f"{_MAIN}is"
+RUN, TEXT = f"{_MAIN}r", f"{_MAIN}t"
+# Elements of these have no text of their own, and those of the others no elements in them.
+WITHOUT_TEXT = frozenset((ROW, CELL, INLINE, RUN))
+ONLY_TEXT = frozenset((VALUE, TEXT))
+# What the value of a cell of each type looks like; None for any text.
+TYPES = {
+    "n": re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?"),
+    "b": re.compile(r"[01]"),
+    "s": re.compile(r"[0-9]+"),
+    "str": None,
+    "inlineStr": None,
+    "e": None,
+    "d": None,
+}
+CELL_REFERENCE = re.compile(r"([A-Z]{1,3})([1-9][0-9]*)")
+ROW_NUMBER = re.compile(r"[1-9][0-9]*")
 # The columns of a sheet: XFD is the last.
 MAX_COLUMNS = 16_384
 
 
-def pieces(part: IO[bytes], end: bytes) -> Iterator[bytes]:
-    """Yield the XML in pieces that end before an `end`, so that no element is cut."""
-    rest = b""
-    while chunk := part.read(CHUNK):
-        buffer = rest + chunk
-        cut = buffer.rfind(end)
-        if cut <= 0:
-            rest = buffer
-            continue
-        yield buffer[:cut]
-        rest = buffer[cut:]
-    yield rest
+@lru_cache(maxsize=1 << 10)
+def _column_number(letters: str) -> int:
+    """Return the number of a column, from 1.
 
-
-def count_uncomputed(part: IO[bytes]) -> int:
-    """Count the formulas of a sheet that have no stored value."""
-    return sum(len(UNCOMPUTED.findall(piece)) for piece in pieces(part, b"<c "))
-
-
-def check_references(part: IO[bytes], label: str) -> None:
-    """Raise `DataError` where rows or cells are not numbered in ascending order from 1: openpyxl
-    would leave some of them out without a word.
+    >>> _column_number("A"), _column_number("AB")
+    (1, 28)
     """
-    references = (
-        (kind, reference(attributes))
-        for piece in pieces(part, b"<")
-        for kind, attributes in BEGIN.findall(piece)
-    )
-    _check(references, label)
-
-
-def reference(attributes: bytes) -> str | None:
-    """Return the attribute `r` of an element; None where there is none."""
-    found = REFERENCE.search(attributes)
-    if found is None:
-        return None
-    return (found[1] if found[1] is not None else found[2]).decode("utf-8", "replace").strip()
-
-
-def _check(references: Iterable[tuple[bytes, str | None]], label: str) -> None:
-    row, column, has_number = 0, 0, False
-    for kind, text in references:
-        if kind == b"row":
-            has_number = text is not None
-            row, column = _row_after(row, text, label), 0
-        elif text is None:
-            column += 1
-        else:
-            previous, column = column, _column(text, row if has_number else None, label)
-            if column <= previous:
-                raise _damaged(label, f"cell {text} comes after one further to the right, or twice")
-
-
-def _row_after(previous: int, text: str | None, label: str) -> int:
-    """Return the number of a row, which is greater than that of the row before."""
-    if text is None:
-        return previous + 1
-    if not ROW.fullmatch(text):
-        raise _damaged(label, f"a row has the number {shorten(text)!r}")
-    if int(text) <= previous:
-        raise _damaged(label, f"row {int(text):,} comes after row {previous:,}")
-    return int(text)
-
-
-def _column(text: str, row: int | None, label: str) -> int:
-    """Return the column of a cell, from 1, which is in this row if it is known."""
-    found = CELL.fullmatch(text)
     column = 0
-    for letter in found[1] if found else "":
+    for letter in letters:
         column = 26 * column + ord(letter) - ord("A") + 1
-    if found is None or column > MAX_COLUMNS:
-        raise _damaged(label, f"a cell has the reference {shorten(text)!r}")
-    if row is not None and int(found[2]) != row:
-        raise _damaged(label, f"cell {text} is in row {row:,}")
     return column
 
 
-def _damaged(label: str, what: str) -> DataError:
-    advice = "open and save the file in a spreadsheet program, or save the sheet as CSV"
-    return DataError(f"{label}: not a spreadsheet, or damaged: {what}; {advice}")
+class SheetCheck:
+    """A check of the XML of one sheet, in constant memory. It raises `DataError`.
+
+    n_uncomputed: how many formulas have no stored value. No spreadsheet program has computed them.
+    """
+
+    def __init__(self, label: str) -> None:
+        self.label = label
+        self.n_uncomputed = 0
+        self.open: list[str] = [""]  # the elements around the current place, the root first
+        self.in_row = False
+        self.row, self.row_is_numbered = 0, False
+        self.column = 0
+        # The current cell: its type and reference, its elements, and the pieces of its value.
+        self.type = "n"
+        self.reference: str | None = None
+        self.parts: list[str] = []
+        self.pieces: list[str] = []
+        # Whether the text that is written in the cell has begun, and that of its last run.
+        self.has_text = self.run_has_text = False
+
+    def read(self, part: IO[bytes]) -> None:
+        """Check the whole XML. Raises `DataError`, and `ExpatError` for what is not XML."""
+        parser = expat.ParserCreate(namespace_separator=" ")
+        parser.buffer_text = True
+        parser.StartDoctypeDeclHandler = self._doctype
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._characters
+        while chunk := part.read(CHUNK):
+            parser.Parse(chunk)
+        parser.Parse(b"", True)
+
+    # --- events of the parser ---
+
+    def _doctype(self, *_: object) -> None:
+        raise self._damaged("a sheet has no document type and no entities of its own")
+
+    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        parent = self.open[-1]
+        self.open.append(tag)
+        if tag == CELL:
+            if parent != ROW:
+                raise self._damaged("a cell is outside the rows")
+            self._start_cell(attributes)
+        elif tag == ROW:
+            if self.in_row:
+                raise self._damaged("a row is within another row")
+            self._start_row(attributes)
+        elif parent == CELL:
+            self.parts.append(tag)
+            if tag == INLINE:
+                self.has_text = False
+        elif parent == ROW and tag != EXTENSIONS:
+            raise self._damaged(f"row {self.row:,} has something that is not a cell")
+        elif parent in (INLINE, RUN):
+            self._start_text(tag, parent)
+        elif parent in ONLY_TEXT:
+            raise self._damaged_cell("has an element within its text")
+
+    def _end(self, tag: str) -> None:
+        self.open.pop()
+        if tag == CELL:
+            self._check_cell()
+        elif tag == ROW:
+            self.in_row = False
+
+    def _characters(self, text: str) -> None:
+        parent = self.open[-1]
+        if parent == VALUE:
+            self.pieces.append(text)
+        elif parent in WITHOUT_TEXT and text.strip():
+            raise self._damaged(f"row {self.row:,} has text outside the values of its cells")
+
+    # --- rows ---
+
+    def _start_row(self, attributes: dict[str, str]) -> None:
+        self.in_row, self.column = True, 0
+        number = attributes.get("r")
+        self.row_is_numbered = number is not None
+        if number is None:
+            self.row += 1
+            return
+        number = number.strip()
+        if not ROW_NUMBER.fullmatch(number):
+            raise self._damaged(f"a row has the number {shorten(number)!r}")
+        if int(number) <= self.row:
+            raise self._damaged(f"row {int(number):,} comes after row {self.row:,}")
+        self.row = int(number)
+
+    # --- cells ---
+
+    def _start_cell(self, attributes: dict[str, str]) -> None:
+        self.type = attributes.get("t", "n")
+        self.parts, self.pieces = [], []
+        self.reference = attributes.get("r")
+        if self.reference is None:
+            self.column += 1
+            return
+        column = self._column(self.reference)
+        if column <= self.column:
+            raise self._damaged(
+                f"cell {self.reference} comes after one further to the right, or twice"
+            )
+        self.column = column
+
+    def _column(self, reference: str) -> int:
+        """Return the column of a cell, from 1. The cell is in the current row."""
+        found = CELL_REFERENCE.fullmatch(reference)
+        column = _column_number(found[1]) if found else 0
+        if found is None or column > MAX_COLUMNS:
+            raise self._damaged(f"a cell has the reference {shorten(reference)!r}")
+        if self.row_is_numbered and int(found[2]) != self.row:
+            raise self._damaged(f"cell {reference} is in row {self.row:,}")
+        return column
+
+    def _start_text(self, tag: str, parent: str) -> None:
+        """Begin a piece of the text of a cell: a plain text comes first, then runs with one each.
+
+        openpyxl takes the last plain text, and the last one of a run.
+        """
+        if tag == RUN:
+            self.has_text, self.run_has_text = True, False
+        elif tag == TEXT and parent == RUN:
+            if self.run_has_text:
+                raise self._damaged_cell("has two texts in one run")
+            self.run_has_text = True
+        elif tag == TEXT:
+            if self.has_text:
+                raise self._damaged_cell("has two texts")
+            self.has_text = True
+
+    def _check_cell(self) -> None:
+        """Check a whole cell: openpyxl takes the first value, and decides by the type."""
+        kind, parts, value = self.type, self.parts, "".join(self.pieces).strip()
+        if kind not in TYPES:
+            raise self._damaged_cell(f"has the unknown type {shorten(kind)!r}")
+        if len(parts) > 1 and max(parts.count(VALUE), parts.count(INLINE)) > 1:
+            raise self._damaged_cell("has two values")
+        has_inline = INLINE in parts
+        if FORMULA in parts and not self.pieces and not has_inline and kind != "str":
+            self.n_uncomputed += 1
+        if value and kind == "inlineStr":
+            raise self._damaged_cell("has a value beside its text, or in place of it")
+        if has_inline and self.has_text and kind != "inlineStr":
+            raise self._damaged_cell(f"has a text, and its type is {kind!r}")
+        form = TYPES[kind]
+        if value and form is not None and not form.fullmatch(value):
+            raise self._damaged_cell(f"has the value {shorten(value)!r}, and its type is {kind!r}")
+
+    def _damaged_cell(self, what: str) -> DataError:
+        if self.reference is None:
+            return self._damaged(f"a cell of row {self.row:,} {what}")
+        return self._damaged(f"cell {self.reference} {what}")
+
+    def _damaged(self, what: str) -> DataError:
+        advice = "open and save the file in a spreadsheet program, or save the sheet as CSV"
+        return DataError(f"{self.label}: not a spreadsheet, or damaged: {what}; {advice}")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from datetime import datetime, time
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from qkvsearch._utils.limits import SHEET_ROWS, check_unpacked
 from qkvsearch.data.files.frames import (
@@ -23,9 +23,10 @@ from qkvsearch.data.files.frames import (
     text_of_rows,
 )
 from qkvsearch.data.files.unpacking import TableFile
-from qkvsearch.data.files.workbook_cells import check_references, count_uncomputed
+from qkvsearch.data.files.workbook_cells import SheetCheck
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError, need, quantity
+from qkvsearch.terminal import shorten
 
 
 def read_workbook(file: TableFile) -> Piece:
@@ -39,13 +40,11 @@ def read_workbook(file: TableFile) -> Piece:
             reader = excel.ExcelReader(file.path, read_only=True, data_only=True, keep_links=False)
             reader.read_chartsheet = lambda *_: None  # the library fails where one is empty
             reader.read()
-            with closing(reader.wb) as book:
-                sheet = _pick_sheet(book, file)
+            with closing(reader.wb):
+                _check_sheets(reader, label)
+                sheet = _pick_sheet(reader, file)
                 rows = _rows(sheet, file)
-                with _part(sheet, reader) as part:
-                    check_references(part, label)
-                with _part(sheet, reader) as part:
-                    n_uncomputed = count_uncomputed(part)
+                n_uncomputed = _checked(sheet, reader, label).n_uncomputed
     except DataError:
         raise
     except Exception as error:  # a damaged file fails wherever the library first notices
@@ -81,16 +80,38 @@ def read_workbook(file: TableFile) -> Piece:
     return frame.drop(index=too_long), report
 
 
-def _pick_sheet(book: Any, file: TableFile) -> Any:
+def _check_sheets(reader: Any, label: str) -> None:
+    """Raise `DataError` for two sheets of one title, and for a sheet that the library leaves out
+    because its part is not in the file.
+    """
+    titles = set()
+    for entry, part in reader.parser.find_sheets():
+        name = shorten(entry.name)
+        if part.target not in reader.valid_files:
+            raise DataError(
+                f"{label}: not a spreadsheet, or damaged: the rows of sheet {name!r} are missing"
+            )
+        if entry.name in titles:
+            raise DataError(
+                f"{label}: not a spreadsheet, or damaged: two sheets have the title {name!r}; "
+                "rename one of them in a spreadsheet program, or save each as CSV"
+            )
+        titles.add(entry.name)
+
+
+def _pick_sheet(reader: Any, file: TableFile) -> Any:
     """Return the named sheet, or else the only one that has rows."""
-    sheets = {sheet.title: sheet for sheet in book.worksheets}
+    sheets = {sheet.title: sheet for sheet in reader.wb.worksheets}
     for sheet in sheets.values():
         sheet.reset_dimensions()  # some programs write them wrong
     if file.fragment:
         return sheets[pick_name(file.fragment, list(sheets), "sheet", file.label)]
-    with_rows = [
-        name for name, sheet in sheets.items() if any(True for _ in _filled_rows(sheet, file))
-    ]
+    with_rows = []
+    for name, sheet in sheets.items():
+        if any(True for _ in _filled_rows(sheet, file)):
+            with_rows.append(name)
+        else:
+            _checked(sheet, reader, file.label)  # it may look empty because it is damaged
     return sheets[pick_name("", with_rows or list(sheets)[:1], "sheet", file.label)]
 
 
@@ -124,11 +145,13 @@ def _rows(sheet: Any, file: TableFile) -> list[tuple[int, list[Any]]]:
     return rows
 
 
-def _part(sheet: Any, reader: Any) -> IO[bytes]:
-    """Open the XML of a sheet."""
+def _checked(sheet: Any, reader: Any, label: str) -> SheetCheck:
+    """Check the XML of a sheet. Raises `DataError`."""
     targets = {entry.name: part.target for entry, part in reader.parser.find_sheets()}
-    opened: IO[bytes] = reader.archive.open(targets[sheet.title])
-    return opened
+    check = SheetCheck(label)
+    with reader.archive.open(targets[sheet.title]) as part:
+        check.read(part)
+    return check
 
 
 def _plain(cell: Any) -> Any:

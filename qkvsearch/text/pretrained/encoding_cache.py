@@ -157,20 +157,41 @@ def is_on() -> bool:
 
 
 def forget_texts(texts: Iterable[str]) -> list[str]:
-    """Delete the entries of texts, of every model. Return notes on what went wrong: the items are
-    changed already, so that nothing here may fail. The notes have no path.
+    """Delete the entries of texts, of every model, and the files of other versions, in which no
+    entry can be found. Return notes on what went wrong: the items are changed already, so that
+    nothing here may fail. The notes have no path.
     """
+    keys = [(text_key(text),) for text in texts]
+    if not keys:
+        return []
+    others = _without_other_versions()
     try:
         if not _is_there():
-            return []
+            return others
         with _opened() as db:
-            db.executemany("DELETE FROM encoded WHERE text = ?", [(text_key(t),) for t in texts])
+            db.executemany("DELETE FROM encoded WHERE text = ?", keys)
     except FAILURES as error:
         if _is_damaged(error) and _remove_file():
-            return [HEALED]
-        stays = f"what was encoded of these texts is still in {WHERE} ({_reason(error)})"
-        return [f"{stays}: `qkvsearch model cache --clear` removes it"]
+            return [*others, HEALED]
+        return [_stays(error)]
+    return others
+
+
+def _without_other_versions() -> list[str]:
+    """Remove the files of other versions. Return a note if that is not possible."""
+    try:
+        own = _files()
+        _remove(file for file in _files_of_all_versions() if file not in own)
+    except OSError as error:
+        return [_stays(error)]
+    except RuntimeError:  # a user without a home has no caches
+        return []
     return []
+
+
+def _stays(error: Exception) -> str:
+    stays = f"what was encoded of these texts is still in {WHERE} ({_reason(error)})"
+    return f"{stays}: `qkvsearch model cache --clear` removes it"
 
 
 def size() -> tuple[int, int]:
@@ -187,10 +208,9 @@ def size() -> tuple[int, int]:
 
 
 def clear() -> None:
-    """Remove all entries. Raises `QkvError`."""
+    """Remove all entries, those of other versions too. Raises `QkvError`."""
     try:
-        for file in _files():
-            file.unlink(missing_ok=True)
+        _remove(_files_of_all_versions())
     except OSError as error:
         raise QkvError(f"{path()}: cannot remove: {error.strerror}") from None
 
@@ -267,11 +287,22 @@ def _files() -> list[Path]:
     return [file, file.with_name(f"{file.name}-journal")]
 
 
+def _files_of_all_versions() -> list[Path]:
+    """Return the files of this version, and those that other versions have left in the folder."""
+    found = [*cache_folder().glob("encoded-*.db"), *cache_folder().glob("encoded-*.db-journal")]
+    return [*_files(), *found]
+
+
+def _remove(files: Iterable[Path]) -> None:
+    for file in files:
+        file.unlink(missing_ok=True)
+
+
 def _remove_file() -> bool:
     """Remove the file, so that a new one is begun. Return whether that was possible."""
     try:
-        clear()
-    except QkvError:
+        _remove(_files())
+    except OSError:
         return False
     return True
 
