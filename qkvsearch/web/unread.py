@@ -71,12 +71,17 @@ class UnreadAnswers:
         """Count bytes as held. Raises `NoRoomError` where there would be too many, even without the
         clients that have stopped reading.
         """
+        if self.n_bytes + n_bytes > MAX_UNREAD:
+            self._make_room(n_bytes)
+        self._n_held += n_bytes
+
+    def _make_room(self, n_bytes: int) -> None:
+        """Drop those that have read nothing for the longest time. Raises `NoRoomError`."""
         idle = sorted(self.readers, key=lambda reader: reader.idle_seconds)
         while self.n_bytes + n_bytes > MAX_UNREAD:
             if not idle or idle[-1].idle_seconds < PATIENCE:
                 raise NoRoomError
             idle.pop().drop()
-        self._n_held += n_bytes
 
 
 class HeldBytes:
