@@ -33,6 +33,9 @@ MAX_CHUNKS = 1000
 DISCARD_SECONDS, DISCARD_BYTES = 2.0, 10_000_000
 # Bytes a second that a client must read of an answer, and how often that is looked at, in seconds.
 MIN_READ_RATE, LOOKS_EVERY = 20_000, 1.0
+# Seconds after which a client that reads nothing is dropped. The client's system acknowledges what
+# is read in lumps, of up to 230 kB on the same machine: at the least rate one comes in 12 seconds.
+NO_READ_SECONDS = 15.0
 # A socket with this option discards what it has to send when it is closed, and resets the
 # connection. The integers of the option are shorter on Windows.
 LINGER_ZERO = struct.pack("hh" if os.name == "nt" else "ii", 1, 0)
@@ -316,7 +319,7 @@ class BoundedProtocol(H11Protocol):
 
     def _look(self) -> None:
         """Drop a client that reads nothing, or too slowly."""
-        if self.idle_seconds > SECONDS or self.loop.time() > self._write_deadline:
+        if self.idle_seconds > NO_READ_SECONDS or self.loop.time() > self._write_deadline:
             self.drop()
         else:
             self._look_later()

@@ -111,7 +111,7 @@ def read_all(client):
 
 @pytest.fixture
 def impatient(monkeypatch):
-    monkeypatch.setattr(slow_clients, "SECONDS", 0.3)
+    monkeypatch.setattr(slow_clients, "NO_READ_SECONDS", 0.3)
     monkeypatch.setattr(slow_clients, "LOOKS_EVERY", 0.05)
 
 
@@ -168,7 +168,7 @@ def test_a_little_that_is_read_counts_as_reading(server):
 @pytest.mark.slow
 def test_a_client_that_reads_steadily_gets_all_of_its_answer(server, monkeypatch):
     """It reads faster than it has to, and slower than the system makes room in large lumps."""
-    monkeypatch.setattr(slow_clients, "SECONDS", 1.0)
+    monkeypatch.setattr(slow_clients, "NO_READ_SECONDS", 1.0)
     monkeypatch.setattr(slow_clients, "LOOKS_EVERY", 0.1)
     with socket.create_connection(server.address, PATIENT) as client:
         client.sendall(request(LARGE, b"Connection: close"))
