@@ -13,6 +13,7 @@ pytest.importorskip("uvicorn", reason="needs qkvsearch[web]")
 
 import uvicorn
 
+from qkvsearch.web import server as web_server
 from qkvsearch.web import slow_clients
 from qkvsearch.web.server import IDLE_SECONDS, limit_connections
 from qkvsearch.web.slow_clients import BoundedProtocol
@@ -163,6 +164,24 @@ def test_a_little_that_is_read_counts_as_reading(server):
             n_read += len(client.recv(1000))
         until(lambda: connection.idle_seconds < 0.2, 5)
         assert n_here(connection) == n_waiting
+
+
+@pytest.fixture
+def forgetful(monkeypatch):
+    """For servers after it: the system gives up soon what a client does not take."""
+    monkeypatch.setattr(web_server, "UNSENT_MS", 500)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="needs Linux")
+def test_what_the_system_holds_of_a_closed_connection_is_given_up(forgetful, server):
+    with reading_nothing(server) as client:
+        n_before = len(answered)
+        client.sendall(request(100_000, b"Connection: close"))
+        until(lambda: len(answered) > n_before and not server.connections)
+        time.sleep(3)  # the system has tried to send it several times
+        with pytest.raises(ConnectionResetError):
+            read_all(client)
 
 
 @pytest.mark.slow
