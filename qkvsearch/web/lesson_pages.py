@@ -23,7 +23,7 @@ from qkvsearch.lessons.exports.page.article import article, contents, script_wor
 from qkvsearch.lessons.messages import language, say, spoken
 from qkvsearch.web.api.responses import as_json
 from qkvsearch.web.pages import language_in_links, language_of, render, words
-from qkvsearch.web.problems import Problem
+from qkvsearch.web.problems import RETRY_AFTER, Problem
 from qkvsearch.web.service import Service
 
 ADDRESS = "/learn"
@@ -67,7 +67,8 @@ class Course:
             return await asyncio.wait_for(computed, self._seconds)
         except TimeoutError:
             late = "the lesson is still being computed"
-            raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, late, {"Retry-After": "5"}) from None
+            headers = {"Retry-After": RETRY_AFTER}
+            raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, late, headers) from None
         except Exception:
             self._lessons.pop(key, None)
             raise

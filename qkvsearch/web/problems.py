@@ -23,7 +23,7 @@ BUG = (
     HTTPStatus.INTERNAL_SERVER_ERROR,
     "an internal error; whoever runs the server finds the cause in its log",
 )
-# Seconds after which somebody who found the server busy with one thing tries again.
+# Seconds after which a client that got no answer for now tries again.
 RETRY_AFTER = "5"
 BUSY = "somebody else is changing the workspace: try again in some seconds"
 UNAVAILABLE = (
@@ -72,7 +72,7 @@ async def _engine_error(_: Request, error: Any) -> Response:
         return problem(HTTPStatus.SERVICE_UNAVAILABLE, BUSY, {"Retry-After": RETRY_AFTER})
     if isinstance(error, WorkspaceError) and not isinstance(error, NotBuiltError):
         log.error("%s", error)
-        return problem(HTTPStatus.SERVICE_UNAVAILABLE, UNAVAILABLE)
+        return problem(HTTPStatus.SERVICE_UNAVAILABLE, UNAVAILABLE, {"Retry-After": RETRY_AFTER})
     return problem(HTTPStatus.BAD_REQUEST, str(error))
 
 

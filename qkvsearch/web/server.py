@@ -30,6 +30,12 @@ STOPS_WITHIN = 8
 ENOUGH_FILES = 10_240
 # After which a connection without a request is closed.
 IDLE_SECONDS = 10
+# Bytes of answers that the system takes for each connection, whether or not the client reads them.
+# Linux allows itself twice as many. Without a limit it takes megabytes.
+SEND_BUFFER = 131_072
+# Milliseconds after which the system gives up a connection whose client takes nothing of what it
+# was sent. This holds also for what is left when the server has closed the connection.
+UNSENT_MS = 20_000
 APP = "qkvsearch.web.app:create_app"
 # What the worker processes share, in the system's folder for temporary files. A server holds a
 # lock on the file as long as it lives, however it ends.
@@ -118,6 +124,16 @@ def allow_connections() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard_limit))
 
 
+def limit_connections(listener: socket.socket) -> None:
+    """Set the options that the connections of a listening socket inherit."""
+    # Without, an answer's body waits 40 ms for the receipt of its head (Nagle's algorithm and
+    # delayed acknowledgements).
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
+    if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNSENT_MS)
+
+
 def listen(
     config: uvicorn.Config, host: str, port: int, workers: int, announce: Callable[[str], None]
 ) -> None:
@@ -129,9 +145,7 @@ def listen(
             f"`port` {port} of {host} cannot be taken: another program listens there, or it is "
             "reserved; name another"
         ) from None
-    # Connections inherit it. Without, an answer's body waits 40 ms for the receipt of its head
-    # (Nagle's algorithm and delayed acknowledgements).
-    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    limit_connections(listener)
     listener.listen(config.backlog)  # whoever follows the address at once waits, and is not refused
     shown = f"[{host}]" if ":" in host else host
     announce(f"http://{shown}:{listener.getsockname()[1]}/")

@@ -59,6 +59,7 @@ class Service:
         # To record is quick, and does not wait for who writes a build.
         self._record_thread = ThreadPoolExecutor(1, "record")
         self._change_thread = ThreadPoolExecutor(1, "change")
+        self.records = Load(1 + settings.waiting)
         self.changes = Load(1 + settings.waiting)
         # Called when the server ends.
         self.closing: list[Callable[[], None]] = []
@@ -82,7 +83,7 @@ class Service:
         """Change the records, in the thread of those. Raises `Problem` as `ask`, and `BusyError`
         where another writer does not end.
         """
-        return await self._run(change, self._record_thread, self.changes, MAY_BE_DONE)
+        return await self._run(change, self._record_thread, self.records, MAY_BE_DONE)
 
     async def change(self, change: Callable[[Engine], T]) -> T:
         """Change the build, in the thread of those. Raises `Problem` and `BusyError`."""

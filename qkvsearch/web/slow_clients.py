@@ -8,7 +8,11 @@ see elsewhere than this server are refused (request smuggling).
 from __future__ import annotations
 
 import asyncio
+import os
 import re
+import socket
+import struct
+import sys
 from http import HTTPStatus
 from typing import Any, ClassVar
 
@@ -29,6 +33,12 @@ MAX_CHUNKS = 1000
 DISCARD_SECONDS, DISCARD_BYTES = 2.0, 10_000_000
 # Bytes a second that a client must read of an answer, and how often that is looked at, in seconds.
 MIN_READ_RATE, LOOKS_EVERY = 20_000, 1.0
+# Seconds after which a client that reads nothing is dropped. The client's system acknowledges what
+# is read in lumps, of up to 230 kB on the same machine: at the least rate one comes in 12 seconds.
+NO_READ_SECONDS = 15.0
+# A socket with this option discards what it has to send when it is closed, and resets the
+# connection. The integers of the option are shorter on Windows.
+LINGER_ZERO = struct.pack("hh" if os.name == "nt" else "ii", 1, 0)
 # Lines of a head that continue the line before, and those that say how long the body is.
 FOLDED = re.compile(rb"\n[ \t]")
 # What no line before a chunk has: control characters, which programs read in different ways. The
@@ -100,6 +110,19 @@ def check_head(head: bytes, request: h11.Request) -> None:
         raise h11.RemoteProtocolError(AMBIGUOUS)
 
 
+def n_in_kernel(connection: Any) -> int:
+    """Return the bytes that the system holds of what was sent, because the other side has not
+    acknowledged them; 0 where the system does not tell.
+    """
+    if sys.platform != "linux":
+        return 0
+    import fcntl
+    import termios
+
+    answer = fcntl.ioctl(connection.fileno(), termios.TIOCOUTQ, bytes(4))
+    return int.from_bytes(answer, sys.byteorder)
+
+
 class LingeringTransport:
     """A transport that its protocol closes."""
 
@@ -134,6 +157,9 @@ class BoundedProtocol(H11Protocol):
 
     def connection_made(self, transport: Any) -> None:
         self._socket_transport = transport
+        # Any byte that waits in this process starts the look at its client. By default asyncio
+        # takes no notice of less than 64 KiB, which a client could leave there for ever.
+        transport.set_write_buffer_limits(high=0)
         super().connection_made(LingeringTransport(transport, self))  # type: ignore[arg-type]
         self._wait(SECONDS)
         while len(self._waiting) > MAX_WAITING:
@@ -141,7 +167,7 @@ class BoundedProtocol(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
-        self.resume_writing()  # stops its timer
+        self._stop_looking()
         super().connection_lost(exc)
 
     # --- reading ---
@@ -156,7 +182,7 @@ class BoundedProtocol(H11Protocol):
             if self._discard is not None:
                 self._discard -= len(data) - begin
                 if self._discard < 0:
-                    self.transport.abort()
+                    self.drop()
                 return
         if not self._is_answering():
             if self._read_timer is None:
@@ -236,10 +262,11 @@ class BoundedProtocol(H11Protocol):
             self._read_timer = None
 
     def _drop(self) -> None:
-        """Close the connection, whatever the client still sends."""
+        """Close the connection, whatever the client still sends. What it has not read of an answer
+        is still sent, and `_look` drops it if it reads too slowly.
+        """
         self._stop_waiting()
         self._socket_transport.close()
-        self.loop.call_later(SECONDS, self.transport.abort)  # where the client reads nothing either
 
     # --- writing ---
 
@@ -253,33 +280,46 @@ class BoundedProtocol(H11Protocol):
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        UNREAD.readers.pop(self, None)
-        if self._write_timer is not None:
-            self._write_timer.cancel()
-            self._write_timer = None
+        self._stop_looking()
 
     @property
     def n_unread(self) -> int:
-        """The bytes of answers that the client has not read."""
-        return int(self._socket_transport.get_write_buffer_size())
+        """The bytes of answers that the client has not read: those in this process, and those that
+        the system has taken. The system takes more only when a third of its own are read, so that
+        the first number alone stands still while a slow client reads.
+        """
+        n_here = int(self._socket_transport.get_write_buffer_size())
+        return n_here + n_in_kernel(self._socket_transport.get_extra_info("socket"))
 
     @property
     def idle_seconds(self) -> float:
         """Seconds since the client last read anything."""
-        if self.n_unread < self._last_unread:
-            self._last_unread, self._last_read = self.n_unread, self.loop.time()
-        return self.loop.time() - self._last_read
+        n_unread, now = self.n_unread, self.loop.time()
+        if n_unread < self._last_unread:
+            self._last_unread, self._last_read = n_unread, now
+        return now - self._last_read
 
     def drop(self) -> None:
-        """Close the connection, and free what the client has not read."""
+        """Close the connection at once, and free what the client has not read."""
+        self._stop_waiting()
+        self._stop_looking()
+        connection = self._socket_transport.get_extra_info("socket")
+        # Otherwise the system keeps its part for minutes, and tries to send it.
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, LINGER_ZERO)
         self._socket_transport.abort()
+
+    def _stop_looking(self) -> None:
+        UNREAD.readers.pop(self, None)
+        if self._write_timer is not None:
+            self._write_timer.cancel()
+            self._write_timer = None
 
     def _look_later(self) -> None:
         self._write_timer = self.loop.call_later(LOOKS_EVERY, self._look)
 
     def _look(self) -> None:
         """Drop a client that reads nothing, or too slowly."""
-        if self.idle_seconds > SECONDS or self.loop.time() > self._write_deadline:
+        if self.idle_seconds > NO_READ_SECONDS or self.loop.time() > self._write_deadline:
             self.drop()
         else:
             self._look_later()

@@ -11,13 +11,14 @@ from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Protocol
 
-from qkvsearch.web.problems import Problem
+from qkvsearch.web.problems import RETRY_AFTER, Problem
 
 # Bytes of all answers of a process that are not read yet, and of an answer that counts: smaller
 # ones, such as errors, are always sent.
 MAX_UNREAD, MIN_COUNTED = 64_000_000, 16_384
-# Where the limit is reached, clients that have read nothing for so many seconds are dropped.
-PATIENCE = 2.0
+# Where the limit is reached, clients that have read nothing for so many seconds are dropped, the
+# idlest first. One that reads 50 kB a second seems idle for up to 5 seconds (`slow_clients`).
+PATIENCE = 5.0
 BUSY = "other clients have not read their answers yet: try again in a moment"
 
 
@@ -26,7 +27,7 @@ class NoRoomError(Exception):
 
     def __init__(self) -> None:
         super().__init__(BUSY)
-        self.problem = Problem(HTTPStatus.SERVICE_UNAVAILABLE, BUSY, {"Retry-After": "2"})
+        self.problem = Problem(HTTPStatus.SERVICE_UNAVAILABLE, BUSY, {"Retry-After": RETRY_AFTER})
 
 
 class Reader(Protocol):
@@ -71,12 +72,17 @@ class UnreadAnswers:
         """Count bytes as held. Raises `NoRoomError` where there would be too many, even without the
         clients that have stopped reading.
         """
+        if self.n_bytes + n_bytes > MAX_UNREAD:
+            self._make_room(n_bytes)
+        self._n_held += n_bytes
+
+    def _make_room(self, n_bytes: int) -> None:
+        """Drop those that have read nothing for the longest time. Raises `NoRoomError`."""
         idle = sorted(self.readers, key=lambda reader: reader.idle_seconds)
         while self.n_bytes + n_bytes > MAX_UNREAD:
             if not idle or idle[-1].idle_seconds < PATIENCE:
                 raise NoRoomError
             idle.pop().drop()
-        self._n_held += n_bytes
 
 
 class HeldBytes:

@@ -26,11 +26,12 @@ from qkvsearch.web.settings import Settings
 
 # Seconds: a machine may have other work.
 WITHIN = 300
-# `qkvsearch serve`, which gives up no question and no answer because the machine is slow.
+# `qkvsearch serve`, which gives up no question, answer or client because the machine is slow.
 SERVE = f"""
 from dataclasses import replace
 from qkvsearch.__main__ import process
-from qkvsearch.web import server
+from qkvsearch.web import server, slow_clients, unread
+slow_clients.NO_READ_SECONDS = unread.PATIENCE = {WITHIN}
 serve, patient = server.serve, dict(seconds={WITHIN}, body_seconds={WITHIN})
 server.serve = lambda settings, *how: serve(replace(settings, **patient), *how)
 server.STOPS_WITHIN = {WITHIN}

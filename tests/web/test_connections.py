@@ -11,7 +11,7 @@ import pytest
 import qkvsearch as qkv
 from qkvsearch.web import unread
 from qkvsearch.web.slow_clients import MAX_HEAD
-from qkvsearch.web.unread import MAX_UNREAD, NoRoomError, UnreadAnswers
+from qkvsearch.web.unread import MAX_UNREAD, PATIENCE, NoRoomError, UnreadAnswers
 
 HOST = b" HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 LARGE = b"GET /api/v1/items?k=100&fields=body"
@@ -23,7 +23,7 @@ PATIENT = 60
 
 @pytest.fixture(scope="module")
 def server(serving, tmp_path_factory):
-    """A server over 100 long items, without the patience that other tests give it."""
+    """A server over 100 long items."""
     path = tmp_path_factory.mktemp("long") / "ws"
     rows = {
         "id": [f"x{n}" for n in range(100)],
@@ -76,7 +76,7 @@ def test_answers_that_nobody_reads_hold_bounded_memory(server):
                 assert b"retry-after" in begin.lower()
                 refused += 1
         grown = megabytes_of(server) - before
-        assert refused  # until those before are dropped for reading nothing
+        assert refused  # this server drops nobody who reads nothing, but only bounds what is unread
         assert grown < MAX_UNREAD / 1e6 + 110  # also what the allocator keeps
         assert server.get("/api/v1/health")[0] == 200
         assert server.get("/api/v1/search?q=item&k=3")[0] == 200
@@ -98,7 +98,8 @@ class Client:
 
 def test_clients_that_have_stopped_reading_make_room_and_others_stay():
     answers = UnreadAnswers()
-    idle, idler, reading = (Client(answers, 20_000_000, seconds) for seconds in (3, 9, 0.5))
+    times = PATIENCE + 1, PATIENCE + 7, PATIENCE / 4
+    idle, idler, reading = (Client(answers, 20_000_000, seconds) for seconds in times)
     with answers.holding() as held:
         held.add(10_000_000)
         assert [*answers.readers] == [idle, reading]

@@ -131,6 +131,56 @@ def test_a_key_that_occurs_twice_is_refused(client, method, path, body, key):
     assert f"`{key}`" in answer.json()["detail"]
 
 
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("search?q=red&q=blue", "q"),
+        ("search?q=red&q=red", "q"),
+        ("search?q=red&facets=channel&k=1&facets=tags", "facets"),
+        ("recommend?user=w001&user=w002", "user"),
+        ("recommend?likes=v001&explain=true&explain=false", "explain"),
+        ("similar?items=v001&k=1&k=2", "k"),
+        ("items?where=1&where=0", "where"),
+        ("facets?fields=a&fields=b", "fields"),
+        ("users/w001/history?k=1&k=2", "k"),
+        ("map?q=red&q=blue", "q"),
+        ("attend?text=a&text=b", "text"),
+        ("explain/search?q=red&item=v001&item=v002", "item"),
+        ("explain/similar?items=v001&item=v002&item=v003", "item"),
+        ("builds?k=1&k=1", "k"),
+    ],
+)
+def test_a_parameter_that_is_no_list_is_given_once(client, path, name):
+    answer = client.get(f"/api/v1/{path}")
+    assert answer.status_code == 422
+    assert f"`{name}`" in answer.json()["detail"]
+
+
+def test_a_parameter_that_is_a_list_may_be_repeated(client):
+    for path in (
+        "recommend?likes=v1&likes=v2&without=v1&without=v2&exclude=v1&exclude=v2",
+        "similar?items=v1&items=v2&exclude=v1&exclude=v2",
+        "search?q=kettle&filter=title:a&filter=title:b",
+        "recommend?rate=v1=4&rate=v2=5",
+        "items?filter=title:a&filter=title:b",
+    ):
+        # Without ratings or facets, it is refused for that.
+        assert client.get(f"/api/v1/{path}").status_code in (200, 400), path
+
+
+def test_an_idempotency_key_is_given_once(asking, films_path):
+    with asking(films_path) as client:
+        before = client.get("/api/v1/users/new/history").text
+        answer = client.post(
+            "/api/v1/record",
+            json={"user": "new", "item": "m003", "rating": 4},
+            headers=[("Idempotency-Key", "a"), ("Idempotency-Key", "b")],
+        )
+        assert answer.status_code == 422
+        assert "idempotency-key" in answer.json()["detail"].lower()
+        assert client.get("/api/v1/users/new/history").text == before
+
+
 def test_rows_of_json_with_a_key_twice_are_skipped_and_counted(tmp_path):
     lines = [
         '{"id": 1, "title": "Red kettle", "id": 2}',

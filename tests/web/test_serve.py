@@ -23,6 +23,7 @@ from qkvsearch.web.slow_clients import (
     LOOKS_EVERY,
     MAX_WAITING,
     MIN_READ_RATE,
+    NO_READ_SECONDS,
     SECONDS,
     BoundedProtocol,
 )
@@ -186,12 +187,21 @@ def test_bodies_that_never_end_make_room_for_others(serving, videos_path):
         assert server.get("/api/v1/search?q=bread")[0] == 200
 
 
-def test_a_client_that_reads_no_answer_or_ends_no_request_is_hung_up_on():
+@pytest.fixture
+def system():
+    """A socket in which the system holds nothing."""
+    with socket.socket() as unconnected:
+        yield unconnected
+
+
+def test_a_client_that_reads_no_answer_or_ends_no_request_is_hung_up_on(system):
     timers, dropped = [], []
     n_unread, now = 500_000, 0.0
     connection = BoundedProtocol.__new__(BoundedProtocol)
     connection._socket_transport = SimpleNamespace(
-        get_write_buffer_size=lambda: n_unread, abort=lambda: dropped.append(now)
+        get_write_buffer_size=lambda: n_unread,
+        abort=lambda: dropped.append(now),
+        get_extra_info=lambda _: system,
     )
     connection.flow = SimpleNamespace(pause_writing=lambda: None, resume_writing=lambda: None)
 
@@ -207,10 +217,11 @@ def test_a_client_that_reads_no_answer_or_ends_no_request_is_hung_up_on():
         action()
 
     connection.loop = SimpleNamespace(call_later=call_later, time=lambda: now)
+    connection._waiting, connection._read_timer = {}, None
     connection.pause_writing()
     while timers:  # nothing is read
         wait()
-    assert SECONDS < dropped.pop() <= SECONDS + 2 * LOOKS_EVERY
+    assert NO_READ_SECONDS < dropped.pop() <= NO_READ_SECONDS + 2 * LOOKS_EVERY
     connection.pause_writing()
     begun = now
     while timers:  # too little is read
@@ -220,7 +231,6 @@ def test_a_client_that_reads_no_answer_or_ends_no_request_is_hung_up_on():
     connection.pause_writing()
     connection.resume_writing()
     assert (timers, dropped) == ([], [])
-    connection._waiting, connection._read_timer = {}, None
     connection._wait(3)
     assert (timers, [*connection._waiting]) == ([(3, connection._drop)], [connection])
     connection._stop_waiting()

@@ -17,9 +17,10 @@ from qkvsearch.text.pretrained.fetch import find
 from qkvsearch.text.text_encoder import TextEncoder
 from qkvsearch.web.api.request_parameters import Parameters, Text
 from qkvsearch.web.api.responses import RequestService, as_json, described_by
+from qkvsearch.web.api.strict_route import StrictRoute
 from qkvsearch.web.problems import Problem, log
 
-router = APIRouter(tags=["attend"])
+router = APIRouter(tags=["attend"], route_class=StrictRoute)
 # Weights in an answer, of seven characters each: less than a megabyte.
 MAX_WEIGHTS = 140_000
 DECIMALS = 4

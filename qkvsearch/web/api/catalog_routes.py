@@ -28,8 +28,9 @@ from qkvsearch.web.api.responses import (
     described_by,
     listing_fields,
 )
+from qkvsearch.web.api.strict_route import StrictRoute
 
-router = APIRouter()
+router = APIRouter(route_class=StrictRoute)
 
 
 class ItemsParameters(Parameters):

@@ -11,7 +11,6 @@ from starlette.responses import Response
 from qkvsearch.engine import Engine
 from qkvsearch.retrieval import Components, Ranking
 from qkvsearch.terminal import shorten
-from qkvsearch.web.api.json_bodies import JsonRoute
 from qkvsearch.web.api.ranking_routes import (
     RecommendBody,
     SearchParameters,
@@ -20,9 +19,10 @@ from qkvsearch.web.api.ranking_routes import (
     rank_similar,
 )
 from qkvsearch.web.api.responses import RankedItem, RequestService, as_json, described_by
+from qkvsearch.web.api.strict_route import StrictRoute
 from qkvsearch.web.problems import Problem
 
-router = APIRouter(tags=["search"], route_class=JsonRoute)
+router = APIRouter(tags=["search"], route_class=StrictRoute)
 # How many items of a history an explained recommendation lists.
 MAX_BECAUSE = 1000
 # Words of the query and of the item in a table; the others are added up. Longer labels are cut.

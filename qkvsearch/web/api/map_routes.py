@@ -24,8 +24,9 @@ from qkvsearch.web.api.responses import (
     check_count,
     described_by,
 )
+from qkvsearch.web.api.strict_route import StrictRoute
 
-router = APIRouter(tags=["map"])
+router = APIRouter(tags=["map"], route_class=StrictRoute)
 DECIMALS = 4
 # Characters of a title: the map of a large catalog is mostly titles.
 MAX_TITLE = 100

@@ -11,7 +11,6 @@ from qkvsearch.retrieval import Ranking
 from qkvsearch.retrieval.score_components import MAX_LISTED
 from qkvsearch.search.options import parse_ratings
 from qkvsearch.web.api.filters import Filters, by_column, condition
-from qkvsearch.web.api.json_bodies import JsonRoute
 from qkvsearch.web.api.request_parameters import (
     BATCH,
     NAMES,
@@ -35,8 +34,9 @@ from qkvsearch.web.api.responses import (
     described_by,
     ranking_fields,
 )
+from qkvsearch.web.api.strict_route import StrictRoute
 
-router = APIRouter(route_class=JsonRoute)
+router = APIRouter(route_class=StrictRoute)
 
 
 # --- search ---

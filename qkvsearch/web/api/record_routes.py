@@ -17,7 +17,6 @@ from qkvsearch.index.add import Revision
 from qkvsearch.index.erase import Forgotten
 from qkvsearch.recommend.recording import Recording
 from qkvsearch.search.listing import Listing
-from qkvsearch.web.api.json_bodies import JsonRoute
 from qkvsearch.web.api.request_parameters import (
     BATCH,
     NAMES,
@@ -35,9 +34,10 @@ from qkvsearch.web.api.responses import (
     described_by,
     listing_fields,
 )
+from qkvsearch.web.api.strict_route import StrictRoute
 from qkvsearch.web.problems import Problem
 
-router = APIRouter(route_class=JsonRoute)
+router = APIRouter(route_class=StrictRoute)
 Cell = str | bool | StrictInt | FiniteFloat | None
 Item = Annotated[dict[str, Cell | list[Cell]], LimitedSize]
 EXAMPLE = [{"id": "d9", "title": "Lemon tart"}]

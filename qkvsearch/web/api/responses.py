@@ -42,8 +42,8 @@ ERROR_RESPONSES = {
         "description": "An error: `detail` says what is wrong, and names the parameter. 400: a "
         "value cannot be used. 401: the token is missing or wrong. 404: there is no such id or "
         "title. 413, 414: the body or the address is too long. 422: a parameter is missing, "
-        "unknown or of another type. 429: too many requests at once; Retry-After says when to try "
-        "again. 503: no answer now, or not in time.",
+        "unknown, given twice or of another type. 429: too many requests at once; Retry-After says "
+        "when to try again. 503: no answer now, or not in time.",
         "content": {MEDIA_TYPE: {"schema": _DETAILS}},
     }
 }

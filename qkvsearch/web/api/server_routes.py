@@ -12,9 +12,10 @@ from starlette.responses import PlainTextResponse, Response
 from qkvsearch.engine import Engine
 from qkvsearch.web import prometheus
 from qkvsearch.web.api.responses import RequestService, Rows, as_json, described_by, listing_fields
+from qkvsearch.web.api.strict_route import StrictRoute
 
 log = logging.getLogger("qkvsearch.web")
-router = APIRouter(tags=["state"])
+router = APIRouter(tags=["state"], route_class=StrictRoute)
 
 
 class Health(BaseModel):
