@@ -201,7 +201,7 @@ def text_cell(reference, text):
 def with_sheet(book, tmp_path):
     """A book with this XML in place of its rows, encoded, and with one shared text."""
 
-    def saved(rows, encoding="utf-8", before=""):
+    def saved(rows, encoding="utf-8", before="", shared="<t>kettle</t>"):
         plain, changed = book(Items=ITEMS), tmp_path / "changed.xlsx"
         kind = "application/vnd.openxmlformats-officedocument.spreadsheetml.sharedStrings+xml"
         strings = f'<Override PartName="/xl/sharedStrings.xml" ContentType="{kind}"/></Types>'
@@ -217,8 +217,9 @@ def with_sheet(book, tmp_path):
                     is_list = name == "[Content_Types].xml" and "sharedStrings" not in text
                     file.writestr(name, text.replace("</Types>", strings) if is_list else text)
             main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
-            shared = f'<sst xmlns="{main}"><si><t>kettle</t></si></sst>'
-            file.writestr("xl/sharedStrings.xml", shared)
+            texts = f'<sst xmlns="{main}"><si>{shared}</si></sst>'
+            in_xml = "utf-16" if encoding == "utf-16" else "utf-8"  # which needs no declaration
+            file.writestr("xl/sharedStrings.xml", texts.encode(in_xml))
         return str(changed)
 
     return saved
@@ -249,8 +250,9 @@ def row_of(cell):
         (row_of('<c r="B2" t="str"><is><t>b</t></is></c>'), "B2"),
         (row_of('<c r="B2"><v>1</v><v>2</v></c>'), "B2"),
         (row_of('<c r="B2" t="str"><v>b<x/>c</v></c>'), "B2"),
-        (row_of('<c r="B2">7</c>'), "row 2"),
-        (row_of('<c r="B2" t="inlineStr"><is>b</is></c>'), "row 2"),
+        (row_of('<c r="B2">7</c>'), "B2"),
+        (row_of("7"), "row 2"),
+        (row_of('<c r="B2" t="inlineStr"><is>b</is></c>'), "B2"),
         (row_of('<c r="B2" t="inlineStr"><is><t>b</t><t>c</t></is></c>'), "B2"),
         (row_of('<c r="B2" t="inlineStr"><is><r><t>b</t><t>c</t></r></is></c>'), "B2"),
     ],
@@ -333,3 +335,17 @@ def test_a_sheet_that_only_looks_empty_is_an_error(book, tmp_path):
             file.writestr(name, text)
     with pytest.raises(DataError, match="'-1'"):
         read_table(changed)
+
+
+@pytest.mark.parametrize(
+    "shared", ["<t>a</t><t>b</t>", "b", "<r><t>a</t>b</r>", "<t>a<x/>b</t>", "<r/><t>a</t>"]
+)
+def test_a_shared_text_that_would_be_cut_is_an_error(with_sheet, shared):
+    with pytest.raises(DataError, match="shared text 1"):
+        read_table(with_sheet(row_of('<c r="B2" t="s"><v>0</v></c>'), shared=shared))
+
+
+def test_a_shared_text_of_pieces_is_read_whole(with_sheet):
+    shared = "<r><rPr/><t>ket</t></r><r><t>tle</t></r><rPh sb='0' eb='1'><t>k</t></rPh>"
+    frame, _ = read_table(with_sheet(row_of('<c r="B2" t="s"><v>0</v></c>'), shared=shared))
+    assert frame.to_numpy().tolist() == [["a", "kettle"]]

@@ -20,9 +20,10 @@ CHUNK = 1 << 20
 _MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main "
 ROW, CELL, EXTENSIONS = f"{_MAIN}row", f"{_MAIN}c", f"{_MAIN}extLst"
 VALUE, FORMULA, INLINE = f"{_MAIN}v", f"{_MAIN}f", f"{_MAIN}is"
-RUN, TEXT = f"{_MAIN}r", f"{_MAIN}t"
+SHARED, RUN, TEXT = f"{_MAIN}si", f"{_MAIN}r", f"{_MAIN}t"
 # Elements of these have no text of their own, and those of the others no elements in them.
-WITHOUT_TEXT = frozenset((ROW, CELL, INLINE, RUN))
+OF_TEXTS = frozenset((SHARED, INLINE, RUN))
+WITHOUT_TEXT = OF_TEXTS | {ROW, CELL}
 ONLY_TEXT = frozenset((VALUE, TEXT))
 # What the value of a cell of each type looks like; None for any text.
 TYPES = {
@@ -54,7 +55,8 @@ def _column_number(letters: str) -> int:
 
 
 class SheetCheck:
-    """A check of the XML of one sheet, in constant memory. It raises `DataError`.
+    """A check of the XML of one sheet, or of the texts that cells share, in constant memory. It
+    raises `DataError`.
 
     n_uncomputed: how many formulas have no stored value. No spreadsheet program has computed them.
     """
@@ -62,6 +64,7 @@ class SheetCheck:
     def __init__(self, label: str) -> None:
         self.label = label
         self.n_uncomputed = 0
+        self.n_shared = 0  # shared texts so far, in a part of such texts
         self.open: list[str] = [""]  # the elements around the current place, the root first
         self.in_row = False
         self.row, self.row_is_numbered = 0, False
@@ -89,7 +92,7 @@ class SheetCheck:
     # --- events of the parser ---
 
     def _doctype(self, *_: object) -> None:
-        raise self._damaged("a sheet has no document type and no entities of its own")
+        raise self._damaged("it has a document type, which may define entities")
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         parent = self.open[-1]
@@ -108,8 +111,11 @@ class SheetCheck:
                 self.has_text = False
         elif parent == ROW and tag != EXTENSIONS:
             raise self._damaged(f"row {self.row:,} has something that is not a cell")
-        elif parent in (INLINE, RUN):
+        elif parent in OF_TEXTS:
             self._start_text(tag, parent)
+        elif tag == SHARED:
+            self.n_shared += 1
+            self.has_text = False
         elif parent in ONLY_TEXT:
             raise self._damaged_cell("has an element within its text")
 
@@ -125,7 +131,9 @@ class SheetCheck:
         if parent == VALUE:
             self.pieces.append(text)
         elif parent in WITHOUT_TEXT and text.strip():
-            raise self._damaged(f"row {self.row:,} has text outside the values of its cells")
+            if parent == ROW:
+                raise self._damaged(f"row {self.row:,} has text outside its cells")
+            raise self._damaged_cell("has text outside its value")
 
     # --- rows ---
 
@@ -204,6 +212,8 @@ class SheetCheck:
             raise self._damaged_cell(f"has the value {shorten(value)!r}, and its type is {kind!r}")
 
     def _damaged_cell(self, what: str) -> DataError:
+        if self.n_shared:
+            return self._damaged(f"shared text {self.n_shared:,} {what}")
         if self.reference is None:
             return self._damaged(f"a cell of row {self.row:,} {what}")
         return self._damaged(f"cell {self.reference} {what}")

@@ -28,6 +28,9 @@ from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError, need, quantity
 from qkvsearch.terminal import shorten
 
+# The type of the part with the texts that cells share.
+SHARED_TEXTS = "application/vnd.openxmlformats-officedocument.spreadsheetml.sharedStrings+xml"
+
 
 def read_workbook(file: TableFile) -> Piece:
     """Read the named sheet, or the only one that has rows. Raises `DataError`."""
@@ -45,6 +48,7 @@ def read_workbook(file: TableFile) -> Piece:
                 sheet = _pick_sheet(reader, file)
                 rows = _rows(sheet, file)
                 n_uncomputed = _checked(sheet, reader, label).n_uncomputed
+                _check_shared_texts(reader, label)
     except DataError:
         raise
     except Exception as error:  # a damaged file fails wherever the library first notices
@@ -152,6 +156,14 @@ def _checked(sheet: Any, reader: Any, label: str) -> SheetCheck:
     with reader.archive.open(targets[sheet.title]) as part:
         check.read(part)
     return check
+
+
+def _check_shared_texts(reader: Any, label: str) -> None:
+    """Check the texts that cells share. Raises `DataError`."""
+    part = reader.package.find(SHARED_TEXTS)
+    if part is not None:
+        with reader.archive.open(part.PartName.removeprefix("/")) as content:
+            SheetCheck(label).read(content)
 
 
 def _plain(cell: Any) -> Any:
