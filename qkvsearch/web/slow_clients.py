@@ -13,6 +13,7 @@ import re
 import socket
 import struct
 import sys
+from contextlib import suppress
 from http import HTTPStatus
 from typing import Any, ClassVar
 
@@ -305,7 +306,8 @@ class BoundedProtocol(H11Protocol):
         self._stop_looking()
         connection = self._socket_transport.get_extra_info("socket")
         # Otherwise the system keeps its part for minutes, and tries to send it.
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, LINGER_ZERO)
+        with suppress(OSError):  # macOS refuses where the client has left
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, LINGER_ZERO)
         self._socket_transport.abort()
 
     def _stop_looking(self) -> None:
