@@ -62,7 +62,7 @@ def test_all_formats_hold_the_same_with_the_owners_ids(shop, tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet")
     for name in ("all.csv", "all.jsonl", "all.parquet"):
         (note,) = shop.recommend_all(tmp_path / name, k=2).notes
-        assert note.startswith("Weak: the recommendations of 1 of the 7 users")
+        assert note.startswith("Weak: the recommendations of 1 of 7 users")
     lines = (tmp_path / "all.jsonl").read_text("utf-8").splitlines()
     rows = [json.loads(line) for line in lines]
     assert {type(row[name]) for row in rows for name in ("user", "id")} == {int}
@@ -177,7 +177,7 @@ def test_an_allow_list_comes_from_a_file_or_stdin_and_unknown_ids_are_counted(
     assert from_stdin.json() == from_file.json()
     everyone = ["-w", movies_path, "recommend", "--all-users", "-o", "all.csv", "--only"]
     for answer in (from_file, qkv(*everyone, "stock.txt")):
-        assert "--only: 1 of 3 ids, such as 'nowhere', are not in the catalog" in answer.stderr
+        assert "--only: 1 of 3 ids, such as 'nowhere', is not in the catalog" in answer.stderr
     assert "--only" not in from_stdin.stderr
     missing = qkv(*command, "-", stdin="nowhere\n")
     assert (missing.code, missing.stdout) == (1, "")

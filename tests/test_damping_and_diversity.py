@@ -103,7 +103,7 @@ def test_seen_items_come_only_when_asked_for(movies):
 def test_only_keeps_to_its_ids_and_passes_over_unknown_ones(movies):
     listed = ["m056", "m078", "m100", "nowhere"]
     ranking = movies.recommend(likes=["m200"], only=iter(listed), k=99)
-    assert "1 of 4 ids, such as 'nowhere', are not in the catalog" in " ".join(ranking.notes)
+    assert "1 of 4 ids, such as 'nowhere', is not in the catalog" in " ".join(ranking.notes)
     found = ids(ranking)
     assert sorted(found) == ["m056", "m078", "m100"]
     assert ids(movies.recommend(likes=["m056"], only="m078")) == ["m078"]

@@ -71,7 +71,7 @@ def test_an_item_that_left_the_catalog_is_said_in_the_history(rated):
     assert "z" not in [row["id"] for row in history]
     assert history.notes == ["Recorded as well, of items that are not in the catalog: 'z'."]
     rated.record("a", "w", 3)
-    assert "1 recorded interactions are of items that are not" in rated.learn().notes[0]
+    assert "1 recorded interaction is of items that are not" in rated.learn().notes[0]
 
 
 def test_ranks_in_a_log_are_no_dates(tmp_path):
@@ -391,7 +391,7 @@ def test_only_takes_titles_where_they_say_so(numbered):
     ranking = numbered.recommend(user="b", only=["title:Alien", "id:8"])
     assert {hit.id for hit in ranking} == {300, 8}
     (note,) = listed_positions(numbered.catalog, ["300", "8"])[1]
-    assert "1 of its ids, such as '300', are titles of other items as well" in note
+    assert "1 of its ids, such as '300', is the title of another item as well" in note
 
 
 def test_a_whole_id_goes_before_a_form(tmp_path):

@@ -94,7 +94,7 @@ def test_all_users_are_counted(films, tmp_path):
     assert expected == ["ann"]
     for i, options in enumerate([{}, {"damping": 30.0}, {"seen": True}, {"where": "year < 1940"}]):
         (note,) = count_said(films, tmp_path / f"{i}.jsonl", **options)
-        assert "of 1 of the 402 users rest" in note
+        assert "of 1 of 402 users rest" in note
 
 
 def test_who_likes_nothing_is_not_counted(shop, tmp_path):
@@ -103,4 +103,4 @@ def test_who_likes_nothing_is_not_counted(shop, tmp_path):
     assert weak
     assert 300 not in weak
     (note,) = count_said(shop, tmp_path / "all.csv")
-    assert f"of {len(weak)} of the 7 users" in note
+    assert f"of {len(weak)} of 7 users" in note

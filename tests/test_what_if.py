@@ -272,7 +272,7 @@ def test_an_unknown_head_and_heads_of_another_model_are_refused(films, tmp_path)
         films.recommend(user="nobody", heads="neighbors")
     with pytest.raises(QkvError, match="no 'neighbors'"):
         films.recommend_all("x.csv", heads="neighbors")
-    with pytest.raises(QkvError, match="`heads` must be a text, not 5"):
+    with pytest.raises(QkvError, match="`heads` must be a text or a list of texts, not 5"):
         films.recommend(likes="Heat", heads=5)
     with pytest.raises(QkvError, match="`heads`"):
         films.recommend(likes="Heat", heads="neighbours", model="next-item")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import wraps
 from inspect import signature
+from numbers import Real
 from typing import Any, ParamSpec, TypeVar
 
 from qkvsearch._utils.validation import (
@@ -16,7 +17,6 @@ from qkvsearch._utils.validation import (
     check_path,
     check_text,
     displayed,
-    is_number,
     require,
 )
 from qkvsearch.errors import DataError
@@ -26,7 +26,8 @@ T = TypeVar("T")
 
 
 def _check_number(name: str, value: Any) -> None:
-    require(is_number(value), name, value, "a number")
+    # Limits, which no infinite number and no NaN keeps, are named where the number is used.
+    require(isinstance(value, Real) and not isinstance(value, bool), name, value, "a number")
 
 
 def _check_columns(name: str, value: Any) -> None:

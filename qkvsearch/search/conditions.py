@@ -13,8 +13,7 @@ import numpy as np
 from qkvsearch._utils.folding import fold
 from qkvsearch._utils.query_lock import pause
 from qkvsearch.data.catalog_columns import StoredColumn
-from qkvsearch.data.columns.column_types import NO, YES
-from qkvsearch.data.columns.facts import LIST_SEPARATOR
+from qkvsearch.data.columns.facts import LIST_SEPARATOR, NO, YES
 from qkvsearch.data.ids import id_text
 from qkvsearch.index import StoredModels
 from qkvsearch.query.language import Clause

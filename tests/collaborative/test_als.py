@@ -239,7 +239,7 @@ class TestImplicitALS:
         model = ImplicitALS(4, random_state=0).fit(scattered)
         with pytest.raises(UnknownIdError, match="no item in row 30"):
             model.fold_in([30])
-        with pytest.raises(DataError, match="2 items and 1 values"):
+        with pytest.raises(DataError, match="2 items and 1 value"):
             model.fold_in([1, 2], [1.0])
         with pytest.raises(DataError, match="history item 1"):
             model.fold_in([1, 2], [1.0, -1.0])

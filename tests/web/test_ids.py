@@ -70,8 +70,8 @@ def test_rows_with_unusable_ids_are_skipped_and_counted(tmp_path):
         assert engine.items.ids.texts == ["v1", "v2"]
         assert engine.users.ids.texts == ["ann", "bob"]
         rows = " ".join(engine.info()["rows"])
-        assert "3 with a line break" in rows
-        assert "2 with a line break" in rows
+        assert "3 with an id that no address" in rows
+        assert "2 with an id that no address" in rows
         added = engine.add(items_of("a\nb", "fine"))
         assert (added.added, added.replaced) == (1, 2)
         assert any("line break" in note for note in added.notes)

@@ -13,6 +13,8 @@ from qkvsearch._utils.folding import fold
 from qkvsearch.data.columns.dates import read_dates
 from qkvsearch.data.columns.facts import (
     CELL_WORDS,
+    NO,
+    YES,
     ColumnFacts,
     ColumnType,
     ParsedCells,
@@ -32,9 +34,6 @@ INFERRED: list[ColumnType] = ["number", "date", "yes/no", "list"]
 SAMPLE = 1000
 # Emptied cells that a note names.
 MAX_EXAMPLES = 3
-# Answers as `fold` spells them, so that cells and queries have them in any case and Unicode form.
-YES = frozenset(map(fold, CELL_WORDS["yes"]))
-NO = frozenset(map(fold, CELL_WORDS["no"]))
 CODES = frozenset(CELL_WORDS["codes"])
 # The codes that are yes and no in one language.
 CODE_PAIRS = [frozenset(pair) for pair in CELL_WORDS["code_pairs"]]

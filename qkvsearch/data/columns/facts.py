@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
+from qkvsearch._utils.folding import fold
+
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike
@@ -23,6 +25,9 @@ MAX_EXAMPLE = 80
 # write for an empty cell, without case and brackets around it; codes of currencies, and regular
 # expressions of their names.
 CELL_WORDS = json.loads(Path(__file__).with_name("cell_words.json").read_text(encoding="utf-8"))
+# Answers as `fold` spells them, so that cells and queries have them in any case and Unicode form.
+YES = frozenset(map(fold, CELL_WORDS["yes"]))
+NO = frozenset(map(fold, CELL_WORDS["no"]))
 CURRENCY_SYMBOLS = "$¢£¤¥₠-⃀﷼฿֏؋₿"
 
 

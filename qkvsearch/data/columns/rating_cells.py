@@ -12,8 +12,7 @@ import numpy as np
 import pandas as pd
 
 from qkvsearch._utils.folding import fold
-from qkvsearch.data.columns.column_types import NO, YES
-from qkvsearch.data.columns.facts import are_missing
+from qkvsearch.data.columns.facts import NO, YES, are_missing
 from qkvsearch.errors import DataError
 
 # likes, dislikes: cells, beside yes and no. events: what common events count. telling, taking_back:

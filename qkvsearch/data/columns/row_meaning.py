@@ -14,8 +14,7 @@ from qkvsearch._utils.folding import fold
 from qkvsearch._utils.scratch import counts_of, filtered
 from qkvsearch._utils.validation import is_number, require
 from qkvsearch.data.columns import EMAIL, NAMES, Columns, folded, named, words_of
-from qkvsearch.data.columns.column_types import NO, YES
-from qkvsearch.data.columns.facts import are_missing
+from qkvsearch.data.columns.facts import NO, YES, are_missing
 from qkvsearch.data.columns.rating_cells import DISLIKES, LIKES, LOG_WORDS, out_of
 from qkvsearch.data.files.encoded import EncodedTable
 from qkvsearch.data.ratings import LARGEST
