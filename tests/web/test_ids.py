@@ -74,7 +74,7 @@ def test_rows_with_unusable_ids_are_skipped_and_counted(tmp_path):
         assert "2 with an id that no address" in rows
         added = engine.add(items_of("a\nb", "fine"))
         assert (added.added, added.replaced) == (1, 2)
-        assert any("line break" in note for note in added.notes)
+        assert any("no address" in note for note in added.notes)
         recorded = engine.record_many(pd.DataFrame({"user": ["eve", "a\rb"], "item": ["v1"] * 2}))
         assert len(recorded) == 1
         for user in ("a\nb", "..", ""):
