@@ -81,6 +81,7 @@ def test_blocks_are_smaller_for_a_larger_k(films):
     assert everyone.blocks(10**9)[-1] == (399, 400)
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_users_nor_with_k(tmp_path, shop_items, monkeypatch):
     monkeypatch.setattr(interaction_log, "BLOCK", 32)
     monkeypatch.setattr(interaction_log, "ROWS", 32 * 12)

@@ -1,5 +1,7 @@
 """A build of a workspace that was tuned uses what was found, says so, and goes back when told."""
 
+import pytest
+
 from qkvsearch.engine import Engine
 from qkvsearch.index.learn import learn_preferences
 from qkvsearch.storage import Workspace
@@ -13,6 +15,7 @@ def components(path):
         return engine.models.implicit.item_embeddings.shape[1], engine.snapshot.facts.get("tuned")
 
 
+@pytest.mark.slow
 def test_later_builds_use_the_settings_until_they_are_reset(qkv, films_path):
     build = ("-w", films_path, "build", "sample:movies", "--encoder", "corpus")
     assert "tuned" not in qkv("-w", films_path, "info").stdout

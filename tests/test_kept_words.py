@@ -52,6 +52,7 @@ def test_pieces_of_a_word_are_added_up_however_many(pieces):
     np.testing.assert_allclose(sum_rows(vectors, owners, len(pieces)), expected)
 
 
+@pytest.mark.slow
 def test_threads_that_ask_at_once_get_what_one_gets(tmp_path):
     with qkv.build(tmp_path / "ws", "sample:videos", encoder="corpus") as engine:
         fresh = qkv.open(tmp_path / "ws")

@@ -147,6 +147,7 @@ def test_a_held_mapping_of_users_has_all_that_it_lists(engine):
     assert "zoe" not in engine.users
 
 
+@pytest.mark.slow
 def test_every_answer_is_whole_while_new_people_are_recorded(tmp_path):
     """In one thread new users are recorded and undone, in the other all questions are asked."""
     path = tmp_path / "ws"

@@ -162,6 +162,7 @@ def sound(recorded_path):
         return {name: ask(engine) for name, ask in QUESTIONS.items()}
 
 
+@pytest.mark.slow
 def test_each_damaged_file_is_named_and_no_answer_is_another(recorded_path, sound, tmp_path):
     told = set()
     for number, name in enumerate(names(recorded_path)):

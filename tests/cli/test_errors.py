@@ -81,6 +81,7 @@ def test_a_stdin_that_is_no_text_is_no_crash(videos_path):
     assert b"Traceback" not in answer.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("args", [("--help",), ("-q", "demo")], ids=["help", "demo"])
 def test_a_pipe_that_knows_few_letters_still_gets_all_of_them(args, qkv):
     answer = subprocess.run(

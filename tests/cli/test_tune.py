@@ -101,6 +101,7 @@ def test_settings_that_the_test_part_speaks_against_change_nothing(qkv, films_pa
     assert state(films_path) == before
 
 
+@pytest.mark.slow
 def test_what_an_earlier_search_found_is_judged_beside_what_is_tried(qkv, films_path, small):
     learn_preferences(Workspace(films_path), {"settings": SETTINGS, "protocol": "time"})
     answer = qkv("-w", films_path, "tune", "--trials", 1, "--format", "json")

@@ -258,6 +258,7 @@ def parts_of(text):
     return re.split(r"^== \d+\r?\n", text, flags=re.MULTILINE)[1:]
 
 
+@pytest.mark.slow
 def test_every_command_works_through_a_pipe_without_escapes_at_80_columns(shopkeeper):
     done = subprocess.run(
         [sys.executable, "-c", ONE_BY_ONE, json.dumps(list(CALLS.values()))],

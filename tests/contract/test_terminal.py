@@ -165,6 +165,7 @@ def check_codes():
     assert wrong == []
 
 
+@pytest.mark.slow
 def test_nothing_raw_reaches_a_terminal(ugly):
     _, text = on_a_terminal(asked(ALL), "stdout", "stderr")
     check_codes()

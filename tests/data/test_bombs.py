@@ -211,6 +211,7 @@ TEXTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_text_of_much_more_cells_than_letters_is_refused(tmp_path, name):
     path, text = tmp_path / name, TEXTS[name].encode()
@@ -250,6 +251,7 @@ LOGS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", LOGS)
 def test_a_log_in_any_layout_takes_few_bytes_and_seconds(tmp_path, monkeypatch, kind):
     def read(path):

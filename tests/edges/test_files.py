@@ -112,6 +112,7 @@ def test_a_file_that_may_not_be_read_is_named(without_privileges):
 class TestLongLines:
     """Lines of 100 MB end in seconds, each in a result that is said or an error that names it."""
 
+    @pytest.mark.slow
     def test_a_long_cell_is_skipped_and_counted(self, build, titles, length):
         items = b"id,title\n1," + b"word " * (length // 5) + b"\n2,anchor\n"
         text = build(items=items)

@@ -60,6 +60,7 @@ def run(*command, **environment):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", list(COMMANDS))
 def test_a_build_runs_nothing_of_the_folder(folder, how):
     if how == "-m":  # the folder comes first where Python looks for it
@@ -72,6 +73,7 @@ def test_a_build_runs_nothing_of_the_folder(folder, how):
     assert qkv.open(folder / "ws").n_items == 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("environment", [{}, {"XDG_CACHE_HOME": ""}])
 def test_no_compiled_code_of_the_folder_is_loaded(folder, tmp_path, environment):
     source = tmp_path / "loop"

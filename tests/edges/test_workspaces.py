@@ -110,6 +110,7 @@ for limit in sys.argv.pop(1).split(","):
 """
 
 
+@pytest.mark.slow
 @posix
 def test_a_disk_that_is_full_ends_the_build_and_keeps_the_former(qkv_process, shop_copy, tmp_path):
     """No file may grow beyond a limit: arrays first, then the database, refuse to be written."""
@@ -179,6 +180,7 @@ for name in sys.argv.pop(1).split(","):
 """
 
 
+@pytest.mark.slow
 @posix
 def test_ctrl_c_during_a_build_exits_130_and_keeps_the_former(
     shop_copy, shop_items, shop_log, surroundings

@@ -88,6 +88,7 @@ def test_texts_are_learned_from_by_what_each_fit_is_shown(
     assert finalists == [set(parts.train.items.tolist())] * len(finalists) != []
 
 
+@pytest.mark.slow
 def test_better_settings_in_use_are_not_given_up_for_worse_ones(log, nine_trials):
     """What another search found is judged beside the default, by both parts."""
     good = nine_trials
@@ -111,6 +112,7 @@ def test_settings_in_use_that_are_worse_than_the_default_give_way_to_it(log):
     assert found.difference > 0
 
 
+@pytest.mark.slow
 def test_a_third_of_each_round_goes_on_and_the_default_is_in_the_last(nine_trials, progress):
     assert progress[16] == ("trying settings", 17, 17)
     assert progress[17] == ("judging by the test part", 0, 2)
@@ -186,6 +188,7 @@ def test_a_fit_is_stopped_in_the_middle(log, monkeypatch):
     assert len(found.trials) < 4
 
 
+@pytest.mark.slow
 def test_every_round_has_its_part_of_the_time(log, monkeypatch):
     now = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])

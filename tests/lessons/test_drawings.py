@@ -48,6 +48,7 @@ def test_every_picture_is_named_and_told(taught, name):
             assert {len(row) for row in rows} == {len(headings)}
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("the whole course")
 def test_the_course_has_every_kind_of_picture_enough_of_them_and_stays_small(taught):
     course = [taught(name) for name in LESSONS]

@@ -62,6 +62,7 @@ def megabytes_of(server):
     return pages * 4096 / 1e6
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
 def test_answers_that_nobody_reads_hold_bounded_memory(server):
     server.get(f"/{LARGE.decode().partition('/')[2]}")

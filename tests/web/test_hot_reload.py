@@ -154,6 +154,7 @@ def test_it_closes_once_nothing_reads_its_files(path, monkeypatch):
     assert ended == ["reading", "the build"]
 
 
+@pytest.mark.slow
 def test_a_catalog_of_one_long_title_is_warmed(tmp_path):
     items = pd.DataFrame({"id": ["a,b"], "title": ["word " * 100_000]})
     with build(tmp_path / "ws", items=items, encoder="corpus") as engine:

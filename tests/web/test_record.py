@@ -153,6 +153,7 @@ def test_two_tabs_that_record_at_once_are_both_kept(asking, films_path):
         assert other.get("/api/v1/users/new/history").json()["total"] == 29
 
 
+@pytest.mark.slow
 def test_worker_processes_share_the_keys_and_keep_all(serving, films_path):
     def post(number):
         body = {"user": "new", "item": f"m{number // 3 + 1:03}"}

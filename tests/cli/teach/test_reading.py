@@ -62,6 +62,7 @@ def test_the_mask_is_seen_without_colour(qkv):
     assert "· hidden by the mask." in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [40, 80, 200])
 @pytest.mark.parametrize("lang", ["en", pytest.param("zh", marks=needs_chinese)])
 def test_no_line_is_wider_than_the_terminal_and_nothing_is_cut(
