@@ -194,4 +194,4 @@ def test_nothing_raw_reaches_stderr_in_a_pipe_and_rows_for_programs_are_whole(ug
     assert "Traceback" not in said
     items = asked([["items", "--format", "csv"]])
     rows = subprocess.run(items, capture_output=True, env=env).stdout.decode("utf-8")
-    assert f"id1{UGLY},bread 1{UGLY}" in rows
+    assert f"id1{TURN},bread 1{UGLY}" in rows
