@@ -14,7 +14,7 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-# Columns that the store itself asks about, under these names. No other stored column can have one.
+# The store's own columns. No other stored column has these names.
 OWN_NAMES = ("id", "title")
 PREFIX = "column_"
 # SQLite reads these as truth values, in quotes too, so that no column of a query can have them.
