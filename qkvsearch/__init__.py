@@ -7,24 +7,25 @@ array([[1.]])
 
 from __future__ import annotations
 
+from qkvsearch._utils.version import __version__ as __version__
+
 TYPE_CHECKING = False  # instead of importing `typing`, which takes a tenth of `--version`
 if TYPE_CHECKING:
     from typing import Any
 
-    from qkvsearch.collaborative.estimators import BiasedMF, ImplicitALS, ItemNeighbours
-    from qkvsearch.data.columns import Columns
-    from qkvsearch.data.interactions import Interactions
     from qkvsearch.engine import Engine, build, repair
     from qkvsearch.engine import Engine as open
     from qkvsearch.errors import QkvError
-    from qkvsearch.retrieval import Hit, Ranking
+    from qkvsearch.models.estimators import BiasedMF, ImplicitALS, ItemNeighbours
+    from qkvsearch.rank.ranking import Hit, Ranking
+    from qkvsearch.tables.columns import Columns
+    from qkvsearch.tables.interactions import Interactions
     from qkvsearch.text.learned.corpus_encoders import (
         ContrastiveEncoder,
         CooccurrenceEncoder,
         CorpusEncoder,
     )
 
-__version__ = "0.2.0"
 
 # Imported on first use, so that `qkvsearch --help` does not wait for NumPy.
 _HOMES = {

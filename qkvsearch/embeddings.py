@@ -9,8 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from qkvsearch.collaborative.estimators import BiasedMF, ImplicitALS, ItemNeighbours
-    from qkvsearch.collaborative.next_item import NextItem
+    from qkvsearch.models.estimators import BiasedMF, ImplicitALS, ItemNeighbours
+    from qkvsearch.models.next_item import NextItem
     from qkvsearch.text.analysis import Analyzer
     from qkvsearch.text.learned.corpus_encoders import (
         ContrastiveEncoder,

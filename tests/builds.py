@@ -3,9 +3,9 @@
 from contextlib import closing
 
 from qkvsearch._utils.callbacks import silent
-from qkvsearch.index import StoredModels
-from qkvsearch.index.merge import merged_contents
-from qkvsearch.storage import Workspace
+from qkvsearch.heads.stored_models import StoredModels
+from qkvsearch.learn.merge import merged_contents
+from qkvsearch.store import Workspace
 
 
 def republished(path, change):

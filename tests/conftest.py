@@ -25,9 +25,9 @@ from scipy.sparse import csr_matrix, random_array
 
 import qkvsearch
 from qkvsearch.cli import main
-from qkvsearch.data.samples import sample
 from qkvsearch.engine import Engine
-from qkvsearch.storage import Workspace
+from qkvsearch.store import Workspace
+from qkvsearch.tables.samples import sample
 
 # A slow machine is no failure; other runs draw other examples.
 settings.register_profile(

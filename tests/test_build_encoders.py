@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 import qkvsearch as qkv
-from qkvsearch.data.sources import read_source
 from qkvsearch.errors import QkvError, WorkspaceError
-from qkvsearch.index.builder import build_workspace
-from qkvsearch.storage import Workspace
+from qkvsearch.learn.builder import build_workspace
+from qkvsearch.store import Workspace
+from qkvsearch.tables.sources import read_source
 from qkvsearch.text.encoders import CHOICES
 from qkvsearch.text.pretrained import static
 from qkvsearch.text.pretrained.static import find_package

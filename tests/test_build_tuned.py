@@ -3,8 +3,8 @@
 import pytest
 
 from qkvsearch.engine import Engine
-from qkvsearch.index.learn import learn_preferences
-from qkvsearch.storage import Workspace
+from qkvsearch.learn.learn_again import learn_preferences
+from qkvsearch.store import Workspace
 
 SETTINGS = {"n_components": 8, "max_iter": 5, "alpha0": 0.3, "reg": 0.02, "nu": 0.9}
 FOUND = {"protocol": "time", "seed": 0, "settings": SETTINGS}

@@ -6,8 +6,8 @@ import pytest
 
 import qkvsearch as qkv
 from qkvsearch.errors import QkvError
-from qkvsearch.recommend import diversity
-from qkvsearch.recommend.recommend import log_popularity
+from qkvsearch.rank import diversity
+from qkvsearch.rank.recommend import log_popularity
 
 OPTIONS = [
     {},

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from qkvsearch.errors import QkvError
-from qkvsearch.retrieval import fuse
-from qkvsearch.retrieval.approximate import Filter, fuse_candidates
-from qkvsearch.retrieval.dense_keys import DenseKeys
-from qkvsearch.retrieval.quantized import QuantizedKeys, quantize
-from qkvsearch.retrieval.ranking import rank
+from qkvsearch.heads.dense_keys import DenseKeys
+from qkvsearch.heads.quantized import QuantizedKeys, quantize
+from qkvsearch.rank.ranking import rank
+from qkvsearch.scores.approximate import Filter, fuse_candidates
+from qkvsearch.scores.fusion import fuse
 from qkvsearch.text.labelled import LabelledVectors
 
 

@@ -15,7 +15,7 @@ from qkvsearch.errors import QkvError
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr("qkvsearch.index.interaction_log.BLOCK", 2)
+    monkeypatch.setattr("qkvsearch.heads.stored_log.BLOCK", 2)
 
 
 def read_safetensors(path):
@@ -170,7 +170,7 @@ def test_a_file_that_fails_half_way_leaves_the_former_one(shop, tmp_path, monkey
     def fails(*_):
         raise QkvError("half way")
 
-    monkeypatch.setattr("qkvsearch.recommend.recommend.Recommender.embeddings", fails)
+    monkeypatch.setattr("qkvsearch.rank.recommend.Recommender.embeddings", fails)
     for form in READERS:
         with pytest.raises(QkvError, match="half way"):
             shop.export_embeddings(path.with_suffix(f".{form}"), of="users")

@@ -14,7 +14,7 @@ import qkvsearch
 from qkvsearch.attention.layers import fast_encoder
 from qkvsearch.engine import Engine
 from qkvsearch.errors import DamagedError, QkvError, UnknownIdError, WorkspaceError
-from qkvsearch.index import StoredModels
+from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.text.encoders import pretrained
 
 

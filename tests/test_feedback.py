@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 import qkvsearch as qkv
-from qkvsearch.data.columns import Columns
 from qkvsearch.errors import DataError
+from qkvsearch.tables.columns import Columns
 
 N_USERS, N_ITEMS, N = 60, 40, 1500
 ITEMS = pd.DataFrame({"id": range(N_ITEMS), "title": [f"thing {item}" for item in range(N_ITEMS)]})

@@ -6,9 +6,9 @@ import pytest
 import qkvsearch as qkv
 from qkvsearch.engine import build
 from qkvsearch.errors import UnknownIdError
-from qkvsearch.storage import Workspace
-from qkvsearch.storage import workspace as workspace_module
-from qkvsearch.storage.records import RecordsDatabase
+from qkvsearch.store import Workspace
+from qkvsearch.store import workspace as workspace_module
+from qkvsearch.store.records import RecordsDatabase
 
 ITEMS = pd.DataFrame({"id": ["a", "b", "c"], "title": ["red fox", "blue sea", "green tea"]})
 

@@ -6,7 +6,7 @@ import pytest
 
 import qkvsearch as qkv
 from qkvsearch.engine import build
-from qkvsearch.index.registry import components_of
+from qkvsearch.heads.registry import components_of
 
 N_ITEMS, N_USERS = 40, 60
 SECRET = "secretperson"

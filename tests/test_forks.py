@@ -16,8 +16,8 @@ from qkvsearch._utils import query_lock as turns
 from qkvsearch._utils.forks import Connection, fork_lock
 from qkvsearch._utils.query_lock import query_lock
 from qkvsearch._utils.threads import one_blas_thread
-from qkvsearch.storage import Workspace
-from qkvsearch.storage.locks import is_writing, writer_lock
+from qkvsearch.store import Workspace
+from qkvsearch.store.locks import is_writing, writer_lock
 from qkvsearch.text import analysis
 
 pytestmark = [

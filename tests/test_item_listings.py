@@ -7,7 +7,7 @@ import pytest
 
 import qkvsearch
 from qkvsearch.errors import QkvError
-from qkvsearch.search.facets import _numbers
+from qkvsearch.rank.facets import _numbers
 
 FRAME = pd.DataFrame(
     {

@@ -9,7 +9,7 @@ import pytest
 
 import qkvsearch as qkv
 from qkvsearch._utils.caching import MAX_LENGTH, cached_by_word
-from qkvsearch.retrieval import LexicalKeys
+from qkvsearch.heads.bm25 import LexicalKeys
 from qkvsearch.text.analysis import Analyzer
 from qkvsearch.text.learned.corpus_encoders import ContrastiveEncoder, CorpusEncoder
 from qkvsearch.text.pretrained.subwords import sum_rows

@@ -7,8 +7,8 @@ from contextlib import closing
 import pytest
 
 from qkvsearch._utils import limits
-from qkvsearch.data.files.tables import read_table
 from qkvsearch.errors import DataError, QkvError
+from qkvsearch.tables.files.tables import read_table
 
 
 def rows_of(tmp_path, kind):

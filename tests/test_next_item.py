@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 import qkvsearch as qkv
-from qkvsearch.collaborative.next_item_model import NextItemModel
 from qkvsearch.errors import QkvError, WorkspaceError
-from qkvsearch.index.learned_models import NextItemComponent
+from qkvsearch.heads.learned_models import NextItemComponent
+from qkvsearch.models.next_item_model import NextItemModel
 from tests.builds import republished
 
 ITEMS = pd.DataFrame({"id": range(12), "title": [f"part {chr(97 + i)}" for i in range(12)]})

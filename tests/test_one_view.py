@@ -9,7 +9,7 @@ import pytest
 import qkvsearch as qkv
 from qkvsearch.engine import Engine, build
 from qkvsearch.errors import DamagedError, QkvError, UnknownIdError
-from qkvsearch.index.item_users import ItemUsers
+from qkvsearch.rank.item_users import ItemUsers
 
 ITEMS = pd.DataFrame(
     {

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import qkvsearch
-from qkvsearch.data.columns import Columns
-from qkvsearch.data.judgements import read_judgements, read_queries
 from qkvsearch.evaluation.search_protocol import evaluate_search
+from qkvsearch.tables.columns import Columns
+from qkvsearch.tables.judgements import read_judgements, read_queries
 
 DATA = os.environ.get("QKVSEARCH_DATA")
 pytestmark = [

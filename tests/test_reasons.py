@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from qkvsearch.retrieval.reasons import AVERAGE_ITEM, MAX_LINES, WordReasons, constant
+from qkvsearch.rank.reasons import AVERAGE_ITEM, MAX_LINES, WordReasons, constant
 from qkvsearch.text.analysis import Analyzer
 
 QUERIES = ["how to tie a knot", "the of and", "注意力 机制", "first aid for a burnt hand", "v285"]

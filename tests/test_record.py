@@ -5,9 +5,9 @@ import pytest
 
 import qkvsearch as qkv
 from qkvsearch.errors import QkvError, UnknownIdError
-from qkvsearch.recommend.recommend import in_order
-from qkvsearch.recommend.recording import Recording
-from qkvsearch.storage.records import database
+from qkvsearch.learn.recording import Recording
+from qkvsearch.rank.recommend import in_order
+from qkvsearch.store.records import database
 
 
 @pytest.fixture

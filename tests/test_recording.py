@@ -5,7 +5,7 @@ import pytest
 
 import qkvsearch as qkv
 from qkvsearch.errors import DataError, QkvError, UnknownIdError
-from qkvsearch.search.candidates import listed_positions
+from qkvsearch.rank.candidates import listed_positions
 
 THINGS = pd.DataFrame(
     {

@@ -7,7 +7,7 @@ import pytest
 
 import qkvsearch as qkv
 from qkvsearch.errors import QkvError, UnknownIdError
-from qkvsearch.search.listing import Listing
+from qkvsearch.rank.listing import Listing
 
 THINGS = pd.DataFrame({"id": ["x", "y", "z", "w"], "title": ["jacket", "trousers", "stove", "gas"]})
 LOG = pd.DataFrame(

@@ -8,14 +8,15 @@ import pytest
 
 import qkvsearch as qkv
 from qkvsearch._utils.callbacks import silent
-from qkvsearch.collaborative.user_vectors import ImplicitFactors
 from qkvsearch.engine import Engine
 from qkvsearch.errors import DataError, QkvError, UnknownIdError
-from qkvsearch.index import StoredModels, add
-from qkvsearch.index import merge as merging
-from qkvsearch.index.merge import merged_contents
-from qkvsearch.storage import Workspace
-from qkvsearch.storage.array_files import read_array
+from qkvsearch.heads.stored_models import StoredModels
+from qkvsearch.learn import add
+from qkvsearch.learn import merge as merging
+from qkvsearch.learn.merge import merged_contents
+from qkvsearch.models.user_vectors import ImplicitFactors
+from qkvsearch.store import Workspace
+from qkvsearch.store.array_files import read_array
 from qkvsearch.text.pretrained.static import find_package
 
 pytestmark = pytest.mark.usefixtures("former_builds_stay")

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 import qkvsearch as qkv
 from qkvsearch.engine import Engine
 from qkvsearch.errors import QkvError
-from qkvsearch.index.add import add_items, remove_items
-from qkvsearch.storage import Workspace
+from qkvsearch.learn.add import add_items, remove_items
+from qkvsearch.store import Workspace
 
 PRODUCTS = pd.DataFrame(
     {

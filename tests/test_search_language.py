@@ -228,8 +228,8 @@ def test_each_operator_leaves_what_it_says_of_what_those_before_it_leave(syllabl
 
 
 def test_a_wildcard_for_many_words_is_looked_up_by_the_most_frequent(syllables, monkeypatch):
-    monkeypatch.setattr("qkvsearch.search.expansion.MAX_EXPANSION", 5)
-    monkeypatch.setattr("qkvsearch.search.query_notes.MAX_EXPANSION", 5)
+    monkeypatch.setattr("qkvsearch.rank.expansion.MAX_EXPANSION", 5)
+    monkeypatch.setattr("qkvsearch.rank.query_notes.MAX_EXPANSION", 5)
     found = syllables.search("m*", k=400, anyway=True)
     assert found.notes == ["20 words begin with “m”; the 5 most frequent ones rank the hits."]
     assert len(found) == 21

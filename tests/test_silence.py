@@ -12,8 +12,8 @@ from click.testing import CliRunner
 import qkvsearch as qkv
 from qkvsearch.cli import group
 from qkvsearch.errors import DamagedError
-from qkvsearch.retrieval.answerability import FACT, WordStatistics
-from qkvsearch.search.answerable import (
+from qkvsearch.heads.answerability import FACT, WordStatistics
+from qkvsearch.rank.answerable import (
     NEAREST,
     NOTHING,
     UNKNOWN,

@@ -7,8 +7,8 @@ import pytest
 import qkvsearch
 from qkvsearch.engine import Engine
 from qkvsearch.errors import QkvError, UnknownIdError
-from qkvsearch.index.item_users import ItemUsers
-from qkvsearch.recommend.similar import MAX_BY_WORD, WEIGHTS, Neighbours
+from qkvsearch.rank.item_users import ItemUsers
+from qkvsearch.rank.similar import MAX_BY_WORD, WEIGHTS, Neighbours
 
 
 def ids(ranking):

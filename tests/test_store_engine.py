@@ -11,9 +11,9 @@ import pytest
 from qkvsearch.engine import Engine
 from qkvsearch.engine import info as damage
 from qkvsearch.errors import DamagedError, WorkspaceError
-from qkvsearch.index import merge as merging
-from qkvsearch.search.text_search import TextSearch
-from qkvsearch.storage import Workspace
+from qkvsearch.learn import merge as merging
+from qkvsearch.rank.text_search import TextSearch
+from qkvsearch.store import Workspace
 
 MORE = pd.DataFrame({"id": range(60, 70), "title": "copper kettle", "made": 2020})
 # Every question, and what of its answer can be compared.

@@ -10,9 +10,9 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import qkvsearch as qkv
 from qkvsearch._utils.threads import one_blas_thread
 from qkvsearch.attention import attention, dot_score
-from qkvsearch.collaborative import user_vectors
-from qkvsearch.index.learn import learn_preferences
-from qkvsearch.storage import Workspace
+from qkvsearch.learn.learn_again import learn_preferences
+from qkvsearch.models import user_vectors
+from qkvsearch.store import Workspace
 
 
 def tensors(dtype, lead):

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 import qkvsearch
-from qkvsearch.collaborative.preferences import HEADS
 from qkvsearch.errors import QkvError, UnknownIdError
+from qkvsearch.models.preferences import HEADS
 
 ALL = 1000
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from qkvsearch.index import StoredModels
+from qkvsearch.heads.stored_models import StoredModels
 
 WITHOUT = ("lsa", "contrastive")
 QUERIES = ["bread", "how to bake bread at home", "bread AND oven", "zzqx wvvk", "brea", "v018"]

@@ -23,7 +23,7 @@ from benchmarks.support.other_languages import SENTENCES
 from benchmarks.support.public_data import cranfield, ted
 from benchmarks.support.results import Row
 from benchmarks.support.script import main
-from qkvsearch.search.answerable import Answerable, answerable
+from qkvsearch.rank.answerable import Answerable, answerable
 from qkvsearch.text.encoders import CHOICES
 from qkvsearch.text.pretrained.fetch import find
 

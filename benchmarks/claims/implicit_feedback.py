@@ -58,8 +58,8 @@ from benchmarks.support.recommenders import (
 from benchmarks.support.results import Row
 from benchmarks.support.script import main
 from benchmarks.support.timing import System, compare, timed, with_times
-from qkvsearch.collaborative.confidences import Feedback, rating_confidences
-from qkvsearch.data.ratings import infer_scale
+from qkvsearch.models.confidences import Feedback, rating_confidences
+from qkvsearch.tables.ratings import infer_scale
 
 TURNS = 5
 ML_1M_SHAPE = (6040, 3883)

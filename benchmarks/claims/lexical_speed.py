@@ -18,7 +18,8 @@ from scipy.sparse import csr_matrix
 from benchmarks.support.results import Row, installed
 from benchmarks.support.script import main
 from benchmarks.support.timing import System, compare
-from qkvsearch.retrieval import LexicalKeys, top_k
+from qkvsearch.heads.bm25 import LexicalKeys
+from qkvsearch.scores.topk import top_k
 from qkvsearch.text.analysis import Token
 from qkvsearch.text.vocabulary import Vocabulary
 

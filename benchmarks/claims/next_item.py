@@ -23,10 +23,10 @@ from benchmarks.support.results import Row, installed
 from benchmarks.support.script import main
 from benchmarks.support.timing import timed, with_times
 from qkvsearch import Interactions
-from qkvsearch.collaborative.estimators import ImplicitALS
-from qkvsearch.collaborative.next_item import NextItem
-from qkvsearch.collaborative.next_item_training import Sequences
 from qkvsearch.evaluation.splits import split
+from qkvsearch.models.estimators import ImplicitALS
+from qkvsearch.models.next_item import NextItem
+from qkvsearch.models.next_item_training import Sequences
 
 K = 10
 TASK = "MovieLens-1M, each user's last interaction; a fit"

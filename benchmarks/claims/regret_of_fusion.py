@@ -29,9 +29,9 @@ from benchmarks.support.public_data import JudgedTexts, cranfield, data_folder, 
 from benchmarks.support.quality import ask, mean_over
 from benchmarks.support.results import Row
 from benchmarks.support.script import main
-from qkvsearch.data.judgements import read_judgements, read_queries
-from qkvsearch.data.samples import datasets_folder
 from qkvsearch.evaluation.metrics import ndcg, reciprocal_rank
+from qkvsearch.tables.judgements import read_judgements, read_queries
+from qkvsearch.tables.samples import datasets_folder
 from qkvsearch.text.encoders import CHOICES
 from qkvsearch.text.pretrained.fetch import find
 

@@ -22,8 +22,8 @@ from scipy.sparse import csr_matrix, vstack
 from benchmarks.support.public_data import read_purchases, read_ratings
 from benchmarks.support.results import Row
 from benchmarks.support.script import main
-from qkvsearch.collaborative.preferences import COLLABORATIVE, NEIGHBOURS, Preferences
 from qkvsearch.evaluation.systems import Fused
+from qkvsearch.models.preferences import COLLABORATIVE, NEIGHBOURS, Preferences
 
 MIN_ITEMS, MAX_ITEMS, MAX_USERS = 20, 200, 500
 STEPS, LOWEST = 10, 100

@@ -17,9 +17,9 @@ from benchmarks.support.quality import ask, mean_over
 from benchmarks.support.results import Row
 from benchmarks.support.script import main
 from benchmarks.support.timing import System, compare
-from qkvsearch.data.judgements import read_judgements, read_queries
-from qkvsearch.data.samples import datasets_folder
 from qkvsearch.evaluation.metrics import ndcg
+from qkvsearch.tables.judgements import read_judgements, read_queries
+from qkvsearch.tables.samples import datasets_folder
 
 K, TURNS = 10, 9
 HEADS = {

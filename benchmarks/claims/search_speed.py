@@ -144,9 +144,9 @@ def busy() -> list[Row]:
 def million() -> list[Row]:
     """A million items, by int8 keys and by a full scan."""
     import qkvsearch as qkv
-    from qkvsearch.data.columns import Columns
-    from qkvsearch.index.dense import DenseComponent
-    from qkvsearch.retrieval import DenseKeys
+    from qkvsearch.heads.dense import DenseComponent
+    from qkvsearch.heads.dense_keys import DenseKeys
+    from qkvsearch.tables.columns import Columns
 
     folder = Path(mkdtemp(prefix="million-"))
     queries = made_items(folder)

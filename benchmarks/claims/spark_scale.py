@@ -34,9 +34,9 @@ from benchmarks.support.quality import ndcg_of
 from benchmarks.support.results import Row, read
 from benchmarks.support.script import main
 from benchmarks.support.spark_cluster import Cluster, cluster
-from qkvsearch.collaborative.estimators import ImplicitALS
 from qkvsearch.engines.spark.als import BROADCAST_VARIABLE, MAX_BROADCAST
 from qkvsearch.engines.spark.blocks import n_blocks_of
+from qkvsearch.models.estimators import ImplicitALS
 
 PAIRS, USERS, ITEMS, D = 10_000_000, 200_000, 20_000, 64
 ML_1M_SHAPE = (6040, 3883)
@@ -221,7 +221,7 @@ def peak_of(running: Cluster, *words: object) -> float:
     """Bytes: the most that a command of qkvsearch, without its Java machine, has had of its own."""
     program = (
         "import sys; from functools import partialmethod; from qkvsearch.cli import main\n"
-        "from qkvsearch.collaborative.implicit_als import AlternatingLeastSquares as ALS\n"
+        "from qkvsearch.models.implicit_als import AlternatingLeastSquares as ALS\n"
         f"ALS.__init__ = partialmethod(ALS.__init__, max_iter={ITERATIONS})\n"
         "try: main(sys.argv[1:])\n"
         "finally:\n"

@@ -25,8 +25,8 @@ from benchmarks.support.results import Row, installed
 from benchmarks.support.script import main
 from benchmarks.support.sentence_peer import NAME, is_here, sentence_transformer
 from benchmarks.support.timing import System, compare
-from qkvsearch.data.ids import Id
 from qkvsearch.evaluation.metrics import ndcg, reciprocal_rank
+from qkvsearch.tables.ids import Id
 from qkvsearch.text.analysis import stem
 from qkvsearch.text.encoders import CHOICES
 from qkvsearch.text.pretrained.fetch import find

@@ -24,8 +24,8 @@ from benchmarks.support.public_data import JudgedTexts, cranfield, ted
 from benchmarks.support.quality import ask, mean_over
 from benchmarks.support.results import Row
 from benchmarks.support.script import main
-from qkvsearch.data.ids import id_text
 from qkvsearch.evaluation.metrics import ndcg, reciprocal_rank
+from qkvsearch.tables.ids import id_text
 from qkvsearch.text.encoders import CHOICES
 from qkvsearch.text.pretrained.fetch import find
 

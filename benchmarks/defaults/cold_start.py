@@ -20,11 +20,11 @@ from benchmarks.support.public_data import data_folder
 from benchmarks.support.quality import mean_ndcg
 from benchmarks.support.results import Row
 from benchmarks.support.script import main
-from qkvsearch.collaborative.cold_start import fit_text_map, place_cold_items
-from qkvsearch.collaborative.confidences import Feedback
-from qkvsearch.collaborative.estimators import ImplicitALS
-from qkvsearch.data.sources import read_movielens
-from qkvsearch.retrieval import top_k
+from qkvsearch.models.cold_start import fit_text_map, place_cold_items
+from qkvsearch.models.confidences import Feedback
+from qkvsearch.models.estimators import ImplicitALS
+from qkvsearch.scores.topk import top_k
+from qkvsearch.tables.sources import read_movielens
 from qkvsearch.text.encoders import fitted_encoder
 from qkvsearch.text.text_encoder import item_keys
 

@@ -33,10 +33,10 @@ from benchmarks.support.recommenders import als, mf
 from benchmarks.support.results import Row
 from benchmarks.support.script import main
 from benchmarks.support.tables import SHARE
-from qkvsearch.collaborative import implicit_als as als_module
-from qkvsearch.collaborative.confidences import rating_confidences
-from qkvsearch.data.ratings import infer_scale
-from qkvsearch.data.samples import datasets_folder
+from qkvsearch.models import implicit_als as als_module
+from qkvsearch.models.confidences import rating_confidences
+from qkvsearch.tables.ratings import infer_scale
+from qkvsearch.tables.samples import datasets_folder
 
 CONSTANTS = ("AUTO_ALPHA0", "AUTO_REG", "HIGHEST_ALPHA0")
 

@@ -20,7 +20,7 @@ import pandas as pd
 from benchmarks.support.public_data import data_folder, ted
 from benchmarks.support.results import Row
 from benchmarks.support.script import main
-from qkvsearch.retrieval.head_weights import length_weights
+from qkvsearch.learn.head_weights import length_weights
 from qkvsearch.text.encoders import TextEncoder, dense_heads, fitted_encoder, prior_weights
 from qkvsearch.text.pretrained.fetch import find
 from qkvsearch.text.text_encoder import item_keys

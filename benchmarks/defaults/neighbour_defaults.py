@@ -25,10 +25,10 @@ from benchmarks.support.public_data import (
 from benchmarks.support.quality import ndcg_of
 from benchmarks.support.results import Row
 from benchmarks.support.script import main
-from qkvsearch.collaborative.confidences import rating_confidences
-from qkvsearch.collaborative.estimators import ImplicitALS, ItemNeighbours
-from qkvsearch.collaborative.preferences import COLLABORATIVE, NEIGHBOURS, HeadShares, Preferences
-from qkvsearch.data.ratings import infer_scale
+from qkvsearch.models.confidences import rating_confidences
+from qkvsearch.models.estimators import ImplicitALS, ItemNeighbours
+from qkvsearch.models.preferences import COLLABORATIVE, NEIGHBOURS, HeadShares, Preferences
+from qkvsearch.tables.ratings import infer_scale
 
 GRID = [(20, 0), (100, 0), (400, 0), (5, 0.3), (5, 1), (20, 0.3), (20, 1), (50, 0.3), (50, 1)]
 SHARES = (0.0, 0.3, 0.5, 0.7)

@@ -22,7 +22,7 @@ from benchmarks.support.public_data import data_folder
 from benchmarks.support.results import Row
 from benchmarks.support.script import main
 from qkvsearch.evaluation.metrics import reciprocal_rank
-from qkvsearch.search import text_search as search
+from qkvsearch.rank import text_search as search
 
 IN_USE = search.PREFERENCES_WEIGHT
 WEIGHTS = sorted({0.0, 0.05, 0.1, 0.2, IN_USE, 0.5})

@@ -1,4 +1,4 @@
-"""From ratings to confidences: how the rule in `collaborative/confidences.py` was chosen.
+"""From ratings to confidences: how the rule in `models/confidences.py` was chosen.
 
 Holds out a fifth of each set's ratings, five times over, and trains `ImplicitALS` on the others
 under each rule. NDCG@10 is for what was rated in the upper fifth of the scale; beside it stands the
@@ -22,7 +22,7 @@ from benchmarks.support.recommenders import als
 from benchmarks.support.results import Row
 from benchmarks.support.script import main
 from qkvsearch import Interactions
-from qkvsearch.data.sources import read_movielens
+from qkvsearch.tables.sources import read_movielens
 
 # From the height of a rating on its scale, 0 to 1, to a confidence.
 RULES: dict[str, Callable[[np.ndarray], np.ndarray]] = {

@@ -16,10 +16,10 @@ import numpy as np
 from benchmarks.support.public_data import ted
 from benchmarks.support.results import Row
 from benchmarks.support.script import main
-from qkvsearch.retrieval import training_queries
-from qkvsearch.retrieval.bm25 import LexicalKeys
-from qkvsearch.retrieval.head_weights import standardized
-from qkvsearch.retrieval.training_queries import lexical_scores
+from qkvsearch.heads.bm25 import LexicalKeys
+from qkvsearch.learn import training_queries
+from qkvsearch.learn.head_weights import standardized
+from qkvsearch.learn.training_queries import lexical_scores
 from qkvsearch.text import related_words
 from qkvsearch.text.analysis import Analyzer
 from qkvsearch.text.analyzed import AnalyzedTexts

@@ -16,9 +16,10 @@ import qkvsearch as qkv
 from benchmarks.support.public_data import ted
 from benchmarks.support.results import Row
 from benchmarks.support.script import main
-from qkvsearch.data.ids import id_text
 from qkvsearch.evaluation.metrics import reciprocal_rank
-from qkvsearch.retrieval import fuse, top_k
+from qkvsearch.scores.fusion import fuse
+from qkvsearch.scores.topk import top_k
+from qkvsearch.tables.ids import id_text
 from qkvsearch.text.encoders import CHOICES, prior_weights
 from qkvsearch.text.pretrained.fetch import find
 

@@ -21,10 +21,8 @@ from benchmarks.support.public_data import ted
 from benchmarks.support.results import Row
 from benchmarks.support.script import main
 from benchmarks.support.timing import timed
-from qkvsearch.data.ids import id_text
 from qkvsearch.evaluation.metrics import reciprocal_rank
-from qkvsearch.retrieval import fuse, top_k
-from qkvsearch.retrieval.late_interaction import (
+from qkvsearch.heads.late_interaction import (
     DEPTH,
     TEMPERATURE,
     TokenKeys,
@@ -32,6 +30,9 @@ from qkvsearch.retrieval.late_interaction import (
     late_interaction,
     rerank,
 )
+from qkvsearch.scores.fusion import fuse
+from qkvsearch.scores.topk import top_k
+from qkvsearch.tables.ids import id_text
 from qkvsearch.text.encoders import CHOICES, SECOND_PASS
 from qkvsearch.text.pretrained.fetch import find
 

@@ -33,8 +33,8 @@ from benchmarks.support.recommenders import als
 from benchmarks.support.results import Row
 from benchmarks.support.script import main
 from qkvsearch import Interactions
-from qkvsearch.collaborative.confidences import Feedback, rating_confidences, weight_confidences
 from qkvsearch.evaluation.splits import split
+from qkvsearch.models.confidences import Feedback, rating_confidences, weight_confidences
 
 K = 20
 # A log's confidences (n,), or those of its pairs by what weights there are.

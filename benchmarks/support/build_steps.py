@@ -10,9 +10,9 @@ import sys
 from time import perf_counter, process_time
 
 from benchmarks.support.memory import peak
-from qkvsearch.data.sources import read_source
-from qkvsearch.index.builder import build_workspace
-from qkvsearch.storage import Workspace
+from qkvsearch.learn.builder import build_workspace
+from qkvsearch.store import Workspace
+from qkvsearch.tables.sources import read_source
 
 LEARNING = "learning preferences"
 

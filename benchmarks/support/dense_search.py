@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from qkvsearch.retrieval.topk import MAX_KEYS, Score, search_blocks, top_k
+from qkvsearch.scores.topk import MAX_KEYS, Score, search_blocks, top_k
 
 
 def search_dense(

@@ -16,8 +16,8 @@ import numpy as np
 from scipy.sparse import csr_matrix, load_npz
 
 from benchmarks.support.memory import peak
-from qkvsearch.collaborative import item_neighbours
-from qkvsearch.collaborative.estimators import ImplicitALS, ItemNeighbours
+from qkvsearch.models import item_neighbours
+from qkvsearch.models.estimators import ImplicitALS, ItemNeighbours
 
 
 def fit(matrix: csr_matrix, components: list[str]) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import csr_matrix
 
-from qkvsearch.data.judgements import Judgements, Queries, read_judgements, read_queries
+from qkvsearch.tables.judgements import Judgements, Queries, read_judgements, read_queries
 
 Split = tuple[csr_matrix, csr_matrix]
 

@@ -10,10 +10,10 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from qkvsearch import Engine
-from qkvsearch.data.ids import Id, id_text
-from qkvsearch.data.judgements import Judgements
 from qkvsearch.evaluation.metrics import ndcg
-from qkvsearch.retrieval import top_k
+from qkvsearch.scores.topk import top_k
+from qkvsearch.tables.ids import Id, id_text
+from qkvsearch.tables.judgements import Judgements
 
 # Rows of the training matrix to scores (n, n_items).
 Score = Callable[[slice], np.ndarray]

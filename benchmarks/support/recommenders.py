@@ -15,8 +15,8 @@ from scipy.sparse import csr_matrix
 from benchmarks.support.quality import Score
 from benchmarks.support.results import CORES, installed
 from benchmarks.support.timing import System
-from qkvsearch.collaborative.estimators import BiasedMF, ImplicitALS, ItemNeighbours
 from qkvsearch.evaluation.systems import EASE, Fused, ItemKNN, Popularity
+from qkvsearch.models.estimators import BiasedMF, ImplicitALS, ItemNeighbours
 
 # Users (n,) and items (n,) to ratings (n,).
 Predict = Callable[[np.ndarray, np.ndarray], np.ndarray]

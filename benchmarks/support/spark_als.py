@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pyarrow as pa
 
-from qkvsearch.collaborative.implicit_als import AlternatingLeastSquares
 from qkvsearch.engines.spark.als import LogBlocks, fit
 from qkvsearch.engines.spark.blocks import HISTORIES_SCHEMA, as_batch, n_blocks_of, persisted
+from qkvsearch.models.implicit_als import AlternatingLeastSquares
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

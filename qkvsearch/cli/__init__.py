@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from qkvsearch import __version__
+from qkvsearch._utils.version import __version__
 from qkvsearch.cli.context import TYPED, CommandContext, fitting, spelled
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.terminal import in_one_line, printable

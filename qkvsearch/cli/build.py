@@ -22,7 +22,7 @@ from qkvsearch.errors import listed_names, quantity
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from qkvsearch.data.dataset import Dataset
+    from qkvsearch.tables.dataset import Dataset
 
 # Column weights are reported if they differ from equal weights by this share.
 MIN_DIFFERENCE = 0.1
@@ -37,7 +37,7 @@ FILE = click.Path(path_type=str)  # a Path would change an address such as s3a:/
 
 def _parse_types(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> dict[str, str]:
     """Parse `NAME:TYPE`; a name may contain colons itself."""
-    from qkvsearch.data.columns.facts import TYPES
+    from qkvsearch.tables.columns.facts import TYPES
 
     types: dict[str, str] = {}
     for text in texts:
@@ -170,8 +170,8 @@ def build(
       qkvsearch -w talks build --items talks.csv --id-column id --text-columns title,tags
       qkvsearch -w shop build --items products.csv --interactions log.parquet --engine spark
     """
-    from qkvsearch.data.synonyms import as_synonyms
-    from qkvsearch.index.builder import reading
+    from qkvsearch.learn.builder import reading
+    from qkvsearch.tables.synonyms import as_synonyms
 
     if source is None and not items and not interactions:
         raise click.UsageError("give a SOURCE, or --items and --interactions")
@@ -188,7 +188,7 @@ def _build(
     run: CommandContext, path: Path, dataset: Dataset, plan: bool, options: Mapping[str, Any]
 ) -> None:
     """Show what was read; build the workspace unless it is only planned."""
-    from qkvsearch.index.builder import build_workspace
+    from qkvsearch.learn.builder import build_workspace
 
     for report in dataset.reports:
         run.notes(report.lines())
@@ -216,7 +216,7 @@ def memory_advice(dataset: Dataset, available: float | None) -> str:
 
     available: the machine's memory in bytes, None if it is unknown.
     """
-    from qkvsearch.data.interactions import Interactions
+    from qkvsearch.tables.interactions import Interactions
 
     catalog, log = dataset.catalog, dataset.interactions
     characters = sum(len(text) for column in catalog.fields() for text in column)
@@ -248,10 +248,10 @@ def machine_memory() -> float | None:
 def _model_lines(facts: Mapping[str, Any], previous: Mapping[str, Any]) -> Iterator[str]:
     """Yield lines about the models of a build, and about lost settings of the previous one."""
     from qkvsearch.cli.listings import recommend_heads_text
-    from qkvsearch.index.component import LANGUAGE, RECOMMEND_HEADS
-    from qkvsearch.index.learned_models import TUNED
-    from qkvsearch.storage.remote_collections import FACT as KEYS
-    from qkvsearch.storage.workspace import NOT_TAKEN_OVER
+    from qkvsearch.heads.component import LANGUAGE, RECOMMEND_HEADS
+    from qkvsearch.heads.learned_models import TUNED
+    from qkvsearch.store.remote_collections import FACT as KEYS
+    from qkvsearch.store.workspace import NOT_TAKEN_OVER
     from qkvsearch.text.languages import Language
 
     yield from (f"Not taken over: {reason}." for reason in previous.get(NOT_TAKEN_OVER, ()))

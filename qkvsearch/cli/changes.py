@@ -18,10 +18,10 @@ from qkvsearch.errors import quantity
 from qkvsearch.terminal import in_one_line
 
 if TYPE_CHECKING:
-    from qkvsearch.index.add import Revision
-    from qkvsearch.index.erase import Forgotten
-    from qkvsearch.query.where import Where
-    from qkvsearch.search.listing import Listing
+    from qkvsearch.learn.add import Revision
+    from qkvsearch.learn.erase import Forgotten
+    from qkvsearch.rank.listing import Listing
+    from qkvsearch.where import Where
 
 # How many titles of removed items a message names.
 MAX_TITLES = 5
@@ -146,7 +146,7 @@ def remove(
     if dry_run and done.gone:
         run.message(f"Among them: {_titles(done)}.")
     if output.is_requested:
-        from qkvsearch.search.listing import Listing
+        from qkvsearch.rank.listing import Listing
 
         write_listing(Listing(done.gone, len(done.gone), ("id", "title")), "items", output)
 
@@ -199,7 +199,7 @@ def record(
       qkvsearch -w shop record --undo 17
     """
     _check_words(words, undo, {**columns, "again": again})
-    from qkvsearch.recommend.recording import Recording
+    from qkvsearch.learn.recording import Recording
 
     run = settings()
     engine = run.open_writable()
@@ -214,7 +214,7 @@ def record(
     else:
         recording = Recording(engine.workspace, engine.current_build.histories)
         value = float(words[2]) if words[2:] else None
-        done = recording.record([(words[0], words[1], *recording.by_kind(value))])
+        done = recording.record([(words[0], words[1], *recording.values.by_kind(value))])
     run.notes(done.notes)
     run.message(f"{'Took back' if undo else 'Recorded'} {_summary(done)}.")
     if output.is_requested:

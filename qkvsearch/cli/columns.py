@@ -14,7 +14,7 @@ from qkvsearch.errors import Count
 from qkvsearch.terminal import shorten
 
 if TYPE_CHECKING:
-    from qkvsearch.data.columns import Columns
+    from qkvsearch.tables.columns import Columns
 
 Record = Mapping[str, Any]
 HEADINGS = ("role", "type", "empty", "example", "changed")
@@ -103,7 +103,7 @@ def _column_options(file: str, **contents: str) -> Decorator:
 
 def columns_of(text_columns: str | None = None, **options: Any) -> Columns:
     """Return the columns that options name, and how to read them."""
-    from qkvsearch.data.columns import Columns
+    from qkvsearch.tables.columns import Columns
 
     named = {option.removesuffix("_column"): value for option, value in options.items()}
     return Columns(text=split_names(text_columns), **named)

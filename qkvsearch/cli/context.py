@@ -24,7 +24,7 @@ from qkvsearch.terminal import in_one_line, printable
 if TYPE_CHECKING:
     from qkvsearch._utils.callbacks import Progress
     from qkvsearch.engine import Engine
-    from qkvsearch.storage import Workspace
+    from qkvsearch.store import Workspace
 
 # Adds options to a command.
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -129,7 +129,7 @@ class CommandContext:
 
     def writable_workspace(self, path: Path) -> Workspace:
         """Return the workspace of a folder, with the waiting time of --wait."""
-        from qkvsearch.storage import Workspace
+        from qkvsearch.store import Workspace
 
         return Workspace(path, wait=self.wait, notify=self.message)
 
@@ -158,10 +158,10 @@ class CommandContext:
 
     def open_sample(self, name: str) -> Engine:
         """Open a sample; build it first if it is new, changed or damaged, or encoders changed."""
-        from qkvsearch import __version__
         from qkvsearch._utils.user_files import samples_folder
-        from qkvsearch.data.samples import sample
-        from qkvsearch.storage import FORMAT_VERSION
+        from qkvsearch._utils.version import __version__
+        from qkvsearch.store import FORMAT_VERSION
+        from qkvsearch.tables.samples import sample
         from qkvsearch.text.encoders import installed
 
         fingerprint = sample(name).fingerprint()
@@ -179,8 +179,8 @@ class CommandContext:
 
     def _built_sample(self, name: str, path: Path) -> Engine:
         """Build a sample, in place of a damaged one; other processes wait meanwhile."""
-        from qkvsearch.data.sources import read_source
-        from qkvsearch.index.builder import build_workspace
+        from qkvsearch.learn.builder import build_workspace
+        from qkvsearch.tables.sources import read_source
 
         workspace = self.writable_workspace(path)
         with workspace.writing("build"):

@@ -46,8 +46,8 @@ def list_data(output: Output) -> None:
     Example:
       qkvsearch data list --format json
     """
-    from qkvsearch.data.download import DOWNLOADS
-    from qkvsearch.data.samples import SAMPLES
+    from qkvsearch.tables.download import DOWNLOADS
+    from qkvsearch.tables.samples import SAMPLES
 
     rows = [
         {"name": f"sample:{name}", "about": sample.about, "megabytes": 0.0, "terms": "MIT"}
@@ -74,7 +74,7 @@ def fetch_data(name: str, folder: Path) -> None:
     Example:
       qkvsearch data fetch ml-1m --to ~/data
     """
-    from qkvsearch.data.download import fetch, find_download
+    from qkvsearch.tables.download import fetch, find_download
 
     run = settings()
     download = find_download(name)

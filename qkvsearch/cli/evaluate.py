@@ -83,7 +83,7 @@ def search(queries: Path, qrels: Path, heads: str | None, output: Output) -> Non
       qkvsearch -w talks evaluate search --queries queries.tsv --qrels qrels.tsv
       qkvsearch evaluate search --queries q.tsv --qrels qrels.txt --heads lexical --format json
     """
-    from qkvsearch.data.judgements import judged_by
+    from qkvsearch.tables.judgements import judged_by
 
     run = settings()
     # Errors in a file are reported before any work.

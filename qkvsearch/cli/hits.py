@@ -28,13 +28,13 @@ from qkvsearch.cli.render import (
     widest_cells,
 )
 from qkvsearch.errors import quantity
-from qkvsearch.search.options import OPTIONS
+from qkvsearch.rank.options import OPTIONS
 from qkvsearch.terminal import printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from qkvsearch.retrieval import Ranking
+    from qkvsearch.rank.ranking import Ranking
 
 # Characters that the table shows of each cell of the catalog.
 MAX_FIELD = 24
@@ -165,7 +165,7 @@ def no_hits_notes(ranking: Ranking, options: dict[str, Any], nothing: str) -> li
 
 def ranking_table(rows: list[dict[str, Any]], ranking: Ranking, full: bool = False) -> str:
     """Return a table of hits with their reasons below; with `full` all parts of the scores."""
-    from qkvsearch.retrieval.ranking import own_key
+    from qkvsearch.rank.ranking import own_key
 
     if not rows:
         return ""
@@ -282,7 +282,7 @@ def _reasons(row: dict[str, Any], full: bool) -> list[tuple[str, str]]:
 
 def _item_text(entry: dict[str, Any]) -> str:
     """Return the title of an item of the history, or the name of another contribution."""
-    from qkvsearch.retrieval.reasons import BECAUSE, TOGETHER_WITH
+    from qkvsearch.rank.reasons import BECAUSE, TOGETHER_WITH
 
     if entry["id"] is None:
         return f"by {entry['title']}"
@@ -292,7 +292,7 @@ def _item_text(entry: dict[str, Any]) -> str:
 
 def _component_text(entry: dict[str, Any]) -> str:
     """Return the head of a score component, and what it compares."""
-    from qkvsearch.retrieval.reasons import ADDED, AVERAGE_ITEM, OVERALL
+    from qkvsearch.rank.reasons import ADDED, AVERAGE_ITEM, OVERALL
 
     words = [str(entry[name]) for name in ("query", "key") if entry[name] is not None]
     words = [OVERALL if ADDED.fullmatch(word) else word for word in words]

@@ -32,12 +32,12 @@ from qkvsearch.cli.hits import (
 )
 from qkvsearch.cli.render import Output, terminal_width
 from qkvsearch.errors import quantity
-from qkvsearch.search.options import OPTIONS, parse_ratings
+from qkvsearch.rank.options import OPTIONS, parse_ratings
 from qkvsearch.terminal import in_one_line
 
 if TYPE_CHECKING:
     from qkvsearch.engine import Engine
-    from qkvsearch.retrieval import Ranking
+    from qkvsearch.rank.ranking import Ranking
 
 # Options that do not go with --all-users.
 ONE_USER_ONLY = (
@@ -119,7 +119,7 @@ def search(
 def _texts(query: tuple[str, ...], queries: Path | None) -> dict[str, str]:
     """Return the texts of the queries by their ids; a single query has the id ""."""
     if queries is not None:
-        from qkvsearch.data.judgements import read_queries
+        from qkvsearch.tables.judgements import read_queries
 
         return read_queries(queries)
     return {"": sys.stdin.read(QUERY.value + 1) if query == ("-",) else " ".join(query)}

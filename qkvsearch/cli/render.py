@@ -16,13 +16,13 @@ import click
 
 from qkvsearch._utils.files import replacing, write_file
 from qkvsearch.cli.context import settings
-from qkvsearch.data import writers
+from qkvsearch.tables import writers
 from qkvsearch.terminal import printable, shorten
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from qkvsearch.search.listing import Listing
+    from qkvsearch.rank.listing import Listing
 
 Rows = Sequence[Mapping[str, Any]]
 

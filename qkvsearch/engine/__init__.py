@@ -16,32 +16,32 @@ from qkvsearch._utils.validation import check_id, check_whole
 from qkvsearch.engine.arguments import checked_arguments
 from qkvsearch.engine.open_build import OpenBuild
 from qkvsearch.errors import DamagedError, QkvError, quantity
-from qkvsearch.search.candidates import head_names, id_list
-from qkvsearch.search.options import check
-from qkvsearch.storage import Workspace
-from qkvsearch.storage.segments import BUILDS_FOLDER
+from qkvsearch.rank.candidates import head_names, id_list
+from qkvsearch.rank.options import check
+from qkvsearch.store import Workspace
+from qkvsearch.store.segments import BUILDS_FOLDER
 
 if TYPE_CHECKING:
     from qkvsearch._utils.callbacks import Progress
-    from qkvsearch.data.columns import Columns
-    from qkvsearch.data.dataset import Source
-    from qkvsearch.data.ids import Id
-    from qkvsearch.data.judgements import Judgements, Queries
-    from qkvsearch.data.synonyms import Synonyms
     from qkvsearch.engine.rows import ItemRows, UserRows
     from qkvsearch.evaluation.results import Evaluation
     from qkvsearch.evaluation.tuning import Trial, Tuning
-    from qkvsearch.index import StoredModels
-    from qkvsearch.index.add import Revision
-    from qkvsearch.index.erase import Forgotten
-    from qkvsearch.index.learn import Learned
-    from qkvsearch.index.merge import Merged
-    from qkvsearch.index.repair import Repaired
-    from qkvsearch.query.where import Where
-    from qkvsearch.recommend.recording import Recording
-    from qkvsearch.search.listing import Listing
-    from qkvsearch.search.text_search import TextSearch
-    from qkvsearch.storage import BuildEntry, Snapshot, StoredCatalog
+    from qkvsearch.heads.stored_models import StoredModels
+    from qkvsearch.learn.add import Revision
+    from qkvsearch.learn.erase import Forgotten
+    from qkvsearch.learn.learn_again import Learned
+    from qkvsearch.learn.merge import Merged
+    from qkvsearch.learn.recording import Recording
+    from qkvsearch.learn.repair import Repaired
+    from qkvsearch.rank.listing import Listing
+    from qkvsearch.rank.text_search import TextSearch
+    from qkvsearch.store import BuildEntry, Snapshot, StoredCatalog
+    from qkvsearch.tables.columns import Columns
+    from qkvsearch.tables.dataset import Source
+    from qkvsearch.tables.ids import Id
+    from qkvsearch.tables.judgements import Judgements, Queries
+    from qkvsearch.tables.synonyms import Synonyms
+    from qkvsearch.where import Where
 
 log = logging.getLogger("qkvsearch.engine")
 # The default limits of tuning.
@@ -243,7 +243,7 @@ class Engine:
         again: record the same content once more. Raises `QkvError` if no row is usable, and for
         content that is recorded already.
         """
-        from qkvsearch.recommend.recording import record_file
+        from qkvsearch.learn.recording import record_file
 
         return record_file(self._recording(), source, columns, again)
 
@@ -257,7 +257,7 @@ class Engine:
         return self._recording().undo(batch)
 
     def _recording(self) -> Recording:
-        from qkvsearch.recommend.recording import Recording
+        from qkvsearch.learn.recording import Recording
 
         return Recording(self.workspace, self.current_build.histories)
 
@@ -266,7 +266,7 @@ class Engine:
         self, items: Source, columns: Columns | None = None, *, progress: Progress | None = None
     ) -> Revision:
         """Add or replace the items of a file or frame without a rebuild. Raises `QkvError`."""
-        from qkvsearch.index.add import add_items
+        from qkvsearch.learn.add import add_items
 
         return self._changed(add_items, items, columns, progress)
 
@@ -282,7 +282,7 @@ class Engine:
         """Remove items with their interactions, by id, title or condition; if one of them is
         unknown, none. dry_run: change nothing, only return what would be removed.
         """
-        from qkvsearch.index.add import remove_items
+        from qkvsearch.learn.add import remove_items
 
         return self._changed(
             remove_items, id_list("items", items), where=where, dry_run=dry_run, progress=progress
@@ -294,7 +294,7 @@ class Engine:
         since, with the current settings. This does not need the files of the build. Records stay,
         so that `rollback` loses none. Raises `WorkspaceError`.
         """
-        from qkvsearch.index.learn import learn
+        from qkvsearch.learn.learn_again import learn
 
         return self._changed(learn, progress=progress)
 
@@ -305,7 +305,7 @@ class Engine:
         drop_builds: also remove all previous builds, so that `rollback` has none. Builds that
         others have open are removed by the next change. Raises `WorkspaceError`.
         """
-        from qkvsearch.index.merge import merge_segments
+        from qkvsearch.learn.merge import merge_segments
 
         with self.workspace.writing("compact"):
             done = self._changed(merge_segments, progress=progress)
@@ -328,7 +328,7 @@ class Engine:
         if others have it open. Afterwards no file of the workspace contains the id. The notes
         describe what stays. dry_run: change nothing. Raises `UnknownIdError`.
         """
-        from qkvsearch.index.erase import forget_user
+        from qkvsearch.learn.erase import forget_user
 
         return self._changed(
             forget_user, check_id("user", user), dry_run=dry_run, progress=progress
@@ -388,7 +388,7 @@ class Engine:
         random, by default 2,000; 0 for all. The notes describe what is left out. Raises `QkvError`.
         """
         from qkvsearch.evaluation import recommend_protocol
-        from qkvsearch.index.learned_models import TUNED
+        from qkvsearch.heads.learned_models import TUNED
 
         check_whole("k", k)
         check(random_state=random_state, users=users)
@@ -436,7 +436,7 @@ class Engine:
         `QkvError`.
         """
         from qkvsearch.evaluation import tuning as evaluation
-        from qkvsearch.index.learned_models import TUNED
+        from qkvsearch.heads.learned_models import TUNED
 
         check_whole("k", k)
         check(trials=trials, minutes=minutes, random_state=random_state)
@@ -465,7 +465,7 @@ class Engine:
 
     def _learn_preferences(self, tuned: dict[str, Any] | None, progress: Progress | None) -> None:
         """Learn from the whole log, with tuned or the default settings."""
-        from qkvsearch.index.learn import learn_preferences
+        from qkvsearch.learn.learn_again import learn_preferences
 
         self._changed(learn_preferences, tuned, progress)
 
@@ -507,8 +507,8 @@ def build(
     >>> engine.search("sourdough bread", k=1)[0].title
     'Sourdough from nothing, day one to day nine'
     """
-    from qkvsearch.data.synonyms import as_synonyms
-    from qkvsearch.index.builder import build_workspace, reading
+    from qkvsearch.learn.builder import build_workspace, reading
+    from qkvsearch.tables.synonyms import as_synonyms
 
     parsed_synonyms = as_synonyms(synonyms)
     workspace = Workspace(path, wait=wait)
@@ -543,7 +543,7 @@ def repair(
     >>> repair(folder)
     Repaired(rebuilt=[], lost=[], notes=[])
     """
-    from qkvsearch.index.repair import repair as repair_workspace
+    from qkvsearch.learn.repair import repair as repair_workspace
 
     workspace = Workspace(path, wait=wait, notify=notify)
     if not (workspace.path / BUILDS_FOLDER).is_dir():

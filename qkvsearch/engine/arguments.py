@@ -31,7 +31,7 @@ def _check_number(name: str, value: Any) -> None:
 
 
 def _check_columns(name: str, value: Any) -> None:
-    from qkvsearch.data.columns import Columns
+    from qkvsearch.tables.columns import Columns
 
     require(isinstance(value, Columns), name, value, 'Columns, such as Columns(title="name")')
 

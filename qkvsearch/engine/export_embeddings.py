@@ -14,13 +14,13 @@ import numpy as np
 from qkvsearch._utils.callbacks import Progress
 from qkvsearch._utils.files import is_on_disk, replacing
 from qkvsearch._utils.scratch import scratch_array
-from qkvsearch.collaborative.preferences import COLLABORATIVE
-from qkvsearch.data.ids import id_text
-from qkvsearch.data.writers import require_pyarrow
+from qkvsearch.engines.milvus.remote_rows import BLOCK, RemoteRows
 from qkvsearch.errors import QkvError, quantity, suggest
-from qkvsearch.index import StoredModels
-from qkvsearch.recommend.recommend import Recommender
-from qkvsearch.retrieval.remote_keys import BLOCK, RemoteRows
+from qkvsearch.heads.stored_models import StoredModels
+from qkvsearch.models.preferences import COLLABORATIVE
+from qkvsearch.rank.recommend import Recommender
+from qkvsearch.tables.ids import id_text
+from qkvsearch.tables.writers import require_pyarrow
 
 ITEMS, USERS = KINDS = ("items", "users")
 # The longest header that the safetensors library reads.

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from qkvsearch.errors import DamagedError, WorkspaceError
-from qkvsearch.index.add import revised_lines
-from qkvsearch.index.component import LANGUAGE, RECOMMEND_HEADS
-from qkvsearch.index.dense import damaged_keys
-from qkvsearch.index.interaction_log import LOG_ROWS
-from qkvsearch.search.listing import Listing
-from qkvsearch.storage import Snapshot, StoredCatalog, Workspace
-from qkvsearch.storage.remote_collections import RemoteCollection
+from qkvsearch.heads.component import LANGUAGE, RECOMMEND_HEADS
+from qkvsearch.heads.dense import damaged_keys
+from qkvsearch.heads.stored_log import LOG_ROWS
+from qkvsearch.learn.add import revised_lines
+from qkvsearch.rank.listing import Listing
+from qkvsearch.store import Snapshot, StoredCatalog, Workspace
+from qkvsearch.store.remote_collections import RemoteCollection
 
 BUILD_NAMES = ("id", "created", "command", "items", "segments", "megabytes", "current")
 # The damaged files that a message names.

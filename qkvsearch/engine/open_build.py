@@ -15,12 +15,9 @@ from qkvsearch._utils.query_lock import query_lock
 from qkvsearch._utils.threads import one_blas_thread
 from qkvsearch._utils.validation import check_id, check_names, check_text, is_whole, require
 from qkvsearch.errors import QkvError, quantity
-from qkvsearch.index import StoredModels
-from qkvsearch.retrieval import Ranking, Scores
-from qkvsearch.retrieval.approximate import Filter
-from qkvsearch.retrieval.reasons import WordReasons
-from qkvsearch.search.answerable import none_found
-from qkvsearch.search.candidates import (
+from qkvsearch.heads.stored_models import StoredModels
+from qkvsearch.rank.answerable import none_found
+from qkvsearch.rank.candidates import (
     candidates,
     groups_of,
     head_names,
@@ -31,24 +28,28 @@ from qkvsearch.search.candidates import (
     positions_of,
     ranked,
 )
-from qkvsearch.search.listing import own_columns, with_fields
-from qkvsearch.search.options import check, check_model
-from qkvsearch.search.text_search import TextSearch
-from qkvsearch.storage import Snapshot, Workspace
+from qkvsearch.rank.listing import own_columns, with_fields
+from qkvsearch.rank.options import check, check_model
+from qkvsearch.rank.ranking import Ranking
+from qkvsearch.rank.reasons import WordReasons
+from qkvsearch.rank.text_search import TextSearch
+from qkvsearch.scores.approximate import Filter
+from qkvsearch.scores.fusion import Scores
+from qkvsearch.store import Snapshot, Workspace
 
 # What only one question needs is imported by that question.
 if TYPE_CHECKING:
     from qkvsearch._utils.callbacks import Progress
-    from qkvsearch.data.ids import Id
     from qkvsearch.engine.export_embeddings import ExportedEmbeddings
     from qkvsearch.engine.projection import ItemMap
     from qkvsearch.engine.rows import ItemRows, UserRows
-    from qkvsearch.index.interaction_log import Histories
-    from qkvsearch.query.where import Where
-    from qkvsearch.recommend.batch import Exported
-    from qkvsearch.recommend.recommend import Recommender
-    from qkvsearch.search.listing import Listing
+    from qkvsearch.heads.stored_log import Histories
+    from qkvsearch.rank.batch import Exported
+    from qkvsearch.rank.listing import Listing
+    from qkvsearch.rank.recommend import Recommender
+    from qkvsearch.tables.ids import Id
     from qkvsearch.text.encoded_text import AttentionMap
+    from qkvsearch.where import Where
 
 
 class OpenBuild:
@@ -97,14 +98,14 @@ class OpenBuild:
     @property
     def histories(self) -> Histories:
         """The histories of all users, with the interactions recorded since the build."""
-        from qkvsearch.index.interaction_log import Histories
+        from qkvsearch.heads.stored_log import Histories
 
         return Histories(self.models, self.catalog)
 
     @property
     def recommender(self) -> Recommender:
         """The models that turn a history into scores."""
-        from qkvsearch.recommend.recommend import Recommender
+        from qkvsearch.rank.recommend import Recommender
 
         return Recommender(self.models, self.catalog)
 
@@ -114,7 +115,7 @@ class OpenBuild:
         are not in the catalog. The listing has `k` rows, all by default, from row `offset` on.
         Raises `UnknownIdError`.
         """
-        from qkvsearch.recommend.recording import history_rows
+        from qkvsearch.learn.recording import history_rows
 
         check(k=0 if k is None else k, offset=offset)
         return history_rows(self.histories, user).page(k, offset)
@@ -125,7 +126,7 @@ class OpenBuild:
         from it. The listing has `k` rows, all by default, from row `offset` on. Raises
         `UnknownIdError`.
         """
-        from qkvsearch.recommend.recording import record_rows
+        from qkvsearch.learn.recording import record_rows
 
         check(k=0 if k is None else k, offset=offset)
         if user is not None:
@@ -202,7 +203,7 @@ class OpenBuild:
         recommender = None if user is None else self.recommender
         unknown_notes = []
         if recommender is not None and not strict_user:
-            from qkvsearch.recommend.recommend import unknown
+            from qkvsearch.rank.recommend import unknown
 
             names_nobody = unknown(recommender.histories, user)
             unknown_notes = [f"{note}: ranked without preferences." for note in names_nobody]
@@ -231,7 +232,7 @@ class OpenBuild:
         if not (ranking or ranking.notes or notes or unknown_notes):
             ranking = ranking.noted(none_found(fused, ranking, k))
         if user is not None and not unknown_notes and self.models.implicit is None:
-            from qkvsearch.recommend.recommend import BY_TEXT
+            from qkvsearch.rank.recommend import BY_TEXT
 
             ranking = ranking.noted([BY_TEXT])
         ranking = replace(
@@ -241,7 +242,7 @@ class OpenBuild:
             reasoning=WordReasons(query),
         )
         if facet_columns:
-            from qkvsearch.search.facets import facets as count_values
+            from qkvsearch.rank.facets import facets as count_values
 
             is_match = self.texts.matching(read_query, names, mask, ranking)
             counts = count_values(self.catalog, facet_columns, is_match)
@@ -307,8 +308,8 @@ class OpenBuild:
         with similar texts are recommended, and `notes` say so. Hits are `weak` if the history tells
         too little, and `notes` say why. Raises `QkvError` for an argument that cannot be used.
         """
-        from qkvsearch.recommend.diversity import diverse, pool_size
-        from qkvsearch.recommend.recommend import (
+        from qkvsearch.rank.diversity import diverse, pool_size
+        from qkvsearch.rank.recommend import (
             POPULAR,
             HistoryReasons,
             read_history,
@@ -325,7 +326,7 @@ class OpenBuild:
         likes, without = id_list("likes", likes), id_list("without", without)
         ratings = {} if ratings is None else ratings
         question = (user, likes, ratings, without, recent, strict_user)
-        history, notes, is_nobody = read_history(self.workspace, recommender.histories, *question)
+        history, notes, is_nobody = read_history(recommender.histories, *question)
         model = POPULAR if is_nobody else model
         excluded, more = positions_of(self.catalog, id_list("exclude", exclude))
         seen_items = () if seen else history.positions
@@ -376,7 +377,7 @@ class OpenBuild:
         The other arguments are those of `recommend`. Raises `QkvError` for an argument that cannot
         be used.
         """
-        from qkvsearch.recommend.batch import BatchRecommendations, Exported
+        from qkvsearch.rank.batch import BatchRecommendations, Exported
 
         check(k=k)
         columns = own_columns(self.catalog, fields)
@@ -408,7 +409,7 @@ class OpenBuild:
         of their keys. These items and those in `exclude` are left out. The other arguments are
         those of `search`. Raises `QkvError`.
         """
-        from qkvsearch.recommend.similar import NeighbourReasons, Neighbours
+        from qkvsearch.rank.similar import NeighbourReasons, Neighbours
 
         check(k=k, offset=offset)
         columns = own_columns(self.catalog, fields)

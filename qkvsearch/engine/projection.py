@@ -13,19 +13,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from qkvsearch.collaborative.preferences import COLLABORATIVE
 from qkvsearch.engine.export_embeddings import dense_head
+from qkvsearch.engines.milvus.remote_rows import RemoteRows
 from qkvsearch.errors import DamagedError, QkvError, quantity
+from qkvsearch.heads.dense_keys import DenseKeys, ItemKeys
+from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.imports import leaving_no_trace
-from qkvsearch.index.stored_models import StoredModels
-from qkvsearch.recommend.recommend import Recommender
-from qkvsearch.retrieval import DenseKeys, Ranking
-from qkvsearch.retrieval.approximate import Filter, score_candidates
-from qkvsearch.retrieval.dense_keys import ItemKeys
-from qkvsearch.retrieval.remote_keys import RemoteRows
-from qkvsearch.search.candidates import ranked
-from qkvsearch.search.text_search import TextSearch
-from qkvsearch.storage.checksums import read_checksummed, write_checksummed
+from qkvsearch.models.preferences import COLLABORATIVE
+from qkvsearch.rank.candidates import ranked
+from qkvsearch.rank.ranking import Ranking
+from qkvsearch.rank.recommend import Recommender
+from qkvsearch.rank.text_search import TextSearch
+from qkvsearch.scores.approximate import Filter, score_candidates
+from qkvsearch.store.checksums import read_checksummed, write_checksummed
 from qkvsearch.text.labelled import LabelledVectors
 from qkvsearch.text.languages import CODES, ENGLISH, languages_of, stop_words
 

@@ -15,20 +15,20 @@ import numpy as np
 from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.folding import fold
 from qkvsearch._utils.validation import check_id
-from qkvsearch.data.catalog_columns import StoredColumn
-from qkvsearch.data.columns import NUMBERS, named, words_of
-from qkvsearch.data.columns.facts import LIST_SEPARATOR
-from qkvsearch.data.ids import Id, Ids, id_text
 from qkvsearch.errors import QkvError, listed_names, quantity, suggest
-from qkvsearch.index.interaction_log import Histories
-from qkvsearch.index.item_users import ItemUsers
-from qkvsearch.query.where import Where
-from qkvsearch.search.candidates import candidates
-from qkvsearch.search.display import address_columns, unit_of
-from qkvsearch.search.facets import Facets
-from qkvsearch.search.facets import facets as count_values
-from qkvsearch.search.listing import Listing, is_in_every_row, item_rows, own_columns, page_of
-from qkvsearch.storage import StoredCatalog
+from qkvsearch.heads.stored_log import Histories
+from qkvsearch.rank.candidates import candidates
+from qkvsearch.rank.display import address_columns, unit_of
+from qkvsearch.rank.facets import Facets
+from qkvsearch.rank.facets import facets as count_values
+from qkvsearch.rank.item_users import ItemUsers
+from qkvsearch.rank.listing import Listing, is_in_every_row, item_rows, own_columns, page_of
+from qkvsearch.store import StoredCatalog
+from qkvsearch.tables.catalog_columns import StoredColumn
+from qkvsearch.tables.columns import NUMBERS, named, words_of
+from qkvsearch.tables.columns.facts import LIST_SEPARATOR
+from qkvsearch.tables.ids import Id, Ids, id_text
+from qkvsearch.where import Where
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,13 +12,13 @@ from scipy.sparse import csr_matrix
 
 from qkvsearch._utils.threads import run_in_threads
 from qkvsearch._utils.validation import random_generator
-from qkvsearch.collaborative.confidences import Feedback
-from qkvsearch.data.interactions import Interactions
-from qkvsearch.data.ratings import Scale
 from qkvsearch.errors import DataError
 from qkvsearch.evaluation.splits import Split, ranks_within_users
 from qkvsearch.evaluation.systems import System
-from qkvsearch.retrieval import top_k
+from qkvsearch.models.confidences import Feedback
+from qkvsearch.scores.topk import top_k
+from qkvsearch.tables.interactions import Interactions
+from qkvsearch.tables.ratings import Scale
 
 # The size of a block of users × items: 4 million scores, 16 MB.
 MAX_SCORES = 1 << 22

@@ -10,11 +10,6 @@ import numpy as np
 
 from qkvsearch._utils.callbacks import Progress, silent
 from qkvsearch._utils.validation import random_seed
-from qkvsearch.collaborative.confidences import scale_of
-from qkvsearch.collaborative.estimators import BiasedMF
-from qkvsearch.collaborative.preferences import HEADS
-from qkvsearch.data.interactions import Interactions
-from qkvsearch.data.ratings import ends_of
 from qkvsearch.errors import quantity
 from qkvsearch.evaluation import metrics
 from qkvsearch.evaluation.held_out import HeldOutUsers
@@ -29,6 +24,11 @@ from qkvsearch.evaluation.systems import (
     NextItems,
     System,
 )
+from qkvsearch.models.confidences import scale_of
+from qkvsearch.models.estimators import BiasedMF
+from qkvsearch.models.preferences import HEADS
+from qkvsearch.tables.interactions import Interactions
+from qkvsearch.tables.ratings import ends_of
 
 # The default number of users: half of a confidence interval is then at most 0.022, for metrics from
 # 0 to 1.

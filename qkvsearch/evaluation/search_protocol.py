@@ -6,17 +6,17 @@ from statistics import fmean
 from typing import Any
 
 from qkvsearch._utils.callbacks import Progress
-from qkvsearch.data.ids import Id, Ids, id_text
-from qkvsearch.data.judgements import (
+from qkvsearch.errors import Count, DataError, listed_names
+from qkvsearch.evaluation.metrics import Grades, Ranked, ndcg, recall, reciprocal_rank
+from qkvsearch.evaluation.results import Evaluation, Metrics
+from qkvsearch.rank.ranking import Hit
+from qkvsearch.tables.ids import Id, Ids, id_text
+from qkvsearch.tables.judgements import (
     Judgements,
     Queries,
     check_queries,
     judged_by,
 )
-from qkvsearch.errors import Count, DataError, listed_names
-from qkvsearch.evaluation.metrics import Grades, Ranked, ndcg, recall, reciprocal_rank
-from qkvsearch.evaluation.results import Evaluation, Metrics
-from qkvsearch.retrieval import Hit
 
 # From a query's text and the number of hits to the ids of the hits, best first.
 Search = Callable[[str, int], Sequence[Id]]

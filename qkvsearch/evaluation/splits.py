@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from qkvsearch._utils.validation import random_generator
-from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DataError, QkvError, suggest
+from qkvsearch.tables.interactions import Interactions
 
 TEST_SHARE = 0.2
 

@@ -13,15 +13,15 @@ from scipy.sparse import csr_matrix, vstack
 from qkvsearch._utils.callbacks import Callback
 from qkvsearch._utils.threads import one_blas_thread
 from qkvsearch._utils.validation import random_seed
-from qkvsearch.collaborative.cold_start import fit_text_map, place_cold_items
-from qkvsearch.collaborative.estimators import ImplicitALS
-from qkvsearch.collaborative.item_neighbours import NeighbourRegression, NeighbourWeights
-from qkvsearch.collaborative.next_item import NextItem
-from qkvsearch.collaborative.preferences import Preferences, head_settings, learn_preferences
-from qkvsearch.collaborative.user_vectors import ImplicitFactors
-from qkvsearch.data.ids import Ids
-from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DataError, QkvError, quantity
+from qkvsearch.models.cold_start import fit_text_map, place_cold_items
+from qkvsearch.models.estimators import ImplicitALS
+from qkvsearch.models.item_neighbours import NeighbourRegression, NeighbourWeights
+from qkvsearch.models.next_item import NextItem
+from qkvsearch.models.preferences import Preferences, head_settings, learn_preferences
+from qkvsearch.models.user_vectors import ImplicitFactors
+from qkvsearch.tables.ids import Ids
+from qkvsearch.tables.interactions import Interactions
 
 # The size of a block of an items × items matrix: 16 million numbers, 64 MB.
 MAX_BLOCK = 1 << 24

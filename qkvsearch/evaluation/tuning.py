@@ -13,15 +13,15 @@ import numpy as np
 
 from qkvsearch._utils.callbacks import Callback, Progress, silent
 from qkvsearch._utils.validation import random_seed
-from qkvsearch.collaborative.confidences import scale_of
-from qkvsearch.collaborative.estimators import ImplicitALS
-from qkvsearch.collaborative.item_neighbours import NeighbourRegression
-from qkvsearch.collaborative.preferences import HEADS, Preferences, head_settings, with_shares_for
-from qkvsearch.data.interactions import Interactions
 from qkvsearch.evaluation.held_out import HeldOutUsers
 from qkvsearch.evaluation.metrics import interval, ndcg, resampled_means
 from qkvsearch.evaluation.splits import split
 from qkvsearch.evaluation.systems import Fused
+from qkvsearch.models.confidences import scale_of
+from qkvsearch.models.estimators import ImplicitALS
+from qkvsearch.models.item_neighbours import NeighbourRegression
+from qkvsearch.models.preferences import HEADS, Preferences, head_settings, with_shares_for
+from qkvsearch.tables.interactions import Interactions
 
 Settings = dict[str, Any]
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from qkvsearch._utils.folding import fold
-from qkvsearch.data.columns.searched import CODE, are_codes, entries_of, holds_codes
+from qkvsearch.tables.columns.searched import CODE, are_codes, entries_of, holds_codes
 from qkvsearch.text.analysis import Token
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from qkvsearch.data.catalog import Catalog
+    from qkvsearch.tables.catalog import Catalog
 
 DIGIT = re.compile(r"\d").search
 MAX_LENGTH = 64

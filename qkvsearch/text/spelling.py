@@ -1,4 +1,4 @@
-"""Candidates for a misspelled word: words of the catalog near it. `search/expansion.py` chooses.
+"""Candidates for a misspelled word: words of the catalog near it. `rank/expansion.py` chooses.
 
 Damerau 1964 ("A technique for computer detection and correction of spelling errors"): four in five
 errors are one letter too many, too few or wrong, or two that are swapped.

@@ -20,7 +20,7 @@ from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import Multiprocess
 
 from qkvsearch.errors import QkvError
-from qkvsearch.storage.locks import lock
+from qkvsearch.store.locks import lock
 from qkvsearch.web.settings import LOOPBACK, BearerToken, Settings
 from qkvsearch.web.slow_clients import BoundedProtocol
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from qkvsearch.data.samples import SAMPLES, Sample
-from qkvsearch.index import merge as merging
+from qkvsearch.learn import merge as merging
+from qkvsearch.tables.samples import SAMPLES, Sample
 
 
 @pytest.fixture(autouse=True)

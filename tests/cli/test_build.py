@@ -3,7 +3,7 @@
 import pytest
 
 from qkvsearch.cli.build import memory_advice
-from qkvsearch.data.dataset import read_dataset
+from qkvsearch.tables.dataset import read_dataset
 from qkvsearch.text import encoders as choice
 
 ITEMS = "id,title,tags\n1,deep sea,water\n2,red season,colour\n3,the sea,boat\n"

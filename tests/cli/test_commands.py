@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from qkvsearch.data.sources import read_source
+from qkvsearch.tables.sources import read_source
 
 
 def ids(answer):

@@ -5,8 +5,8 @@ import zipfile
 
 import pytest
 
-from qkvsearch.data import download as downloads
-from qkvsearch.data.download import Download
+from qkvsearch.tables import download as downloads
+from qkvsearch.tables.download import Download
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ from importlib.util import find_spec
 import pytest
 
 from qkvsearch.cli.evaluate import recommend
-from qkvsearch.collaborative.next_item import NextItem
 from qkvsearch.evaluation import systems
 from qkvsearch.evaluation.splits import PROTOCOLS
+from qkvsearch.models.next_item import NextItem
 
 SYSTEMS = ["qkvsearch", "collaborative", "neighbours", "popularity", "item-knn", "ease", "biases"]
 

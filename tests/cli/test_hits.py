@@ -11,10 +11,10 @@ from rich.cells import cell_len
 from qkvsearch.cli.context import CommandContext
 from qkvsearch.cli.hits import ranking_table, write_ranking
 from qkvsearch.cli.render import Output, listing_table, to_table
-from qkvsearch.retrieval.fusion import Scores
-from qkvsearch.retrieval.ranking import Hit, Ranking
-from qkvsearch.retrieval.score_components import Components, ScoreComponent
-from qkvsearch.search.listing import Listing
+from qkvsearch.rank.listing import Listing
+from qkvsearch.rank.ranking import Hit, Ranking
+from qkvsearch.scores.components import Components, ScoreComponent
+from qkvsearch.scores.fusion import Scores
 
 PARTS = {
     7: [

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from qkvsearch.engine import Engine
-from qkvsearch.recommend.recording import Recording
+from qkvsearch.learn.recording import Recording
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from threading import Event, Thread, Timer
 import pytest
 
 from qkvsearch.cli import COMMANDS, group
-from qkvsearch.storage import locks
-from qkvsearch.storage.locks import writer_lock
+from qkvsearch.store import locks
+from qkvsearch.store.locks import writer_lock
 from tests.terminal import on_a_terminal
 
 READERS = {

@@ -7,8 +7,8 @@ from qkvsearch.cli.evaluate import _tuning_table
 from qkvsearch.engine import Engine
 from qkvsearch.evaluation import tuning
 from qkvsearch.evaluation.tuning import Tuning
-from qkvsearch.index.learn import learn_preferences
-from qkvsearch.storage import Workspace
+from qkvsearch.learn.learn_again import learn_preferences
+from qkvsearch.store import Workspace
 
 pytestmark = pytest.mark.usefixtures("former_builds_stay")
 SETTINGS = {"n_components": 8, "max_iter": 5, "alpha0": 0.3, "reg": 0.02, "nu": 0.9}

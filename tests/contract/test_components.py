@@ -15,27 +15,29 @@ import pytest
 
 import qkvsearch as qkv
 from qkvsearch._utils.callbacks import silent
-from qkvsearch.collaborative.estimators import BiasedMF, ImplicitALS, ItemNeighbours
-from qkvsearch.collaborative.next_item_model import NextItemModel
-from qkvsearch.collaborative.preferences import HEADS, HeadShares, Preferences
-from qkvsearch.collaborative.strength import Strength, usual_level
-from qkvsearch.data.dataset import read_dataset
 from qkvsearch.errors import DamagedError
-from qkvsearch.index import StoredModels, learned_models, tokens
-from qkvsearch.index import merge as merging
-from qkvsearch.index.add import add_items, remove_items
-from qkvsearch.index.dense import DenseComponent
-from qkvsearch.index.interaction_log import LogComponent
-from qkvsearch.index.learn import learn_preferences
-from qkvsearch.index.learned_models import NextItemComponent, PreferencesComponent, RatingsComponent
-from qkvsearch.index.lexical import CodesComponent, LexicalComponent, WordsComponent
-from qkvsearch.index.merge import merge_segments, merged_contents
-from qkvsearch.index.registry import components_of
-from qkvsearch.index.tokens import TokensComponent
-from qkvsearch.retrieval import DenseKeys, LexicalKeys
-from qkvsearch.retrieval.word_index import WordIndex, WordSequences
-from qkvsearch.storage import Workspace
-from qkvsearch.storage.catalog.file import CATALOG
+from qkvsearch.heads import learned_models, tokens
+from qkvsearch.heads.bm25 import LexicalKeys
+from qkvsearch.heads.dense import DenseComponent
+from qkvsearch.heads.dense_keys import DenseKeys
+from qkvsearch.heads.learned_models import NextItemComponent, PreferencesComponent, RatingsComponent
+from qkvsearch.heads.registry import components_of
+from qkvsearch.heads.stored_log import LogComponent
+from qkvsearch.heads.stored_models import StoredModels
+from qkvsearch.heads.tokens import TokensComponent
+from qkvsearch.heads.word_index import WordIndex, WordSequences
+from qkvsearch.heads.words import CodesComponent, LexicalComponent, WordsComponent
+from qkvsearch.learn import merge as merging
+from qkvsearch.learn.add import add_items, remove_items
+from qkvsearch.learn.learn_again import learn_preferences
+from qkvsearch.learn.merge import merge_segments, merged_contents
+from qkvsearch.models.estimators import BiasedMF, ImplicitALS, ItemNeighbours
+from qkvsearch.models.next_item_model import NextItemModel
+from qkvsearch.models.preferences import HEADS, HeadShares, Preferences
+from qkvsearch.models.strength import Strength, usual_level
+from qkvsearch.store import Workspace
+from qkvsearch.store.catalog.file import CATALOG
+from qkvsearch.tables.dataset import read_dataset
 from qkvsearch.text.analysis import Analyzer, Token
 from qkvsearch.text.labelled import unit_rows
 from qkvsearch.text.pretrained.static import find_package
@@ -562,7 +564,7 @@ def test_text_ids_among_whole_numbers_put_every_row_in_another_place(tmp_path):
 
 def test_texts_that_were_read_are_not_read_again(path, whole, monkeypatch):
     monkeypatch.setattr(tokens, "item_tokens", None)
-    monkeypatch.setattr("qkvsearch.index.dense.encode_items", None)
+    monkeypatch.setattr("qkvsearch.heads.dense.encode_items", None)
     same = ITEMS[ITEMS["id"].isin(["4", "7"])].assign(sku=["SKU-7777", "SKU-8888"])
     add_items(Workspace(path), same)
     with qkv.open(path) as engine:

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import qkvsearch
-from qkvsearch.collaborative import next_item
 from qkvsearch.evaluation import systems
+from qkvsearch.models import next_item
 
 ROOT = Path(qkvsearch.__file__).parent
 

@@ -19,9 +19,9 @@ from qkvsearch import (
     Interactions,
     embeddings,
 )
-from qkvsearch.collaborative.estimators import ItemNeighbours
-from qkvsearch.collaborative.next_item import NextItem
 from qkvsearch.errors import DataError, UnknownIdError
+from qkvsearch.models.estimators import ItemNeighbours
+from qkvsearch.models.next_item import NextItem
 from qkvsearch.text.learned.corpus_encoders import ContrastiveEncoder
 
 COLLABORATIVE = [ImplicitALS, BiasedMF]

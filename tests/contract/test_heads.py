@@ -5,8 +5,10 @@ from functools import partial
 import numpy as np
 import pytest
 
-from qkvsearch.recommend.similar import WEIGHTS as SIMILAR_WEIGHTS
-from qkvsearch.retrieval import DenseKeys, Scores, fuse, rank
+from qkvsearch.heads.dense_keys import DenseKeys
+from qkvsearch.rank.ranking import rank
+from qkvsearch.rank.similar import WEIGHTS as SIMILAR_WEIGHTS
+from qkvsearch.scores.fusion import Scores, fuse
 from qkvsearch.text.labelled import LabelledVectors
 
 UNKNOWN = "zzqx wvvk"

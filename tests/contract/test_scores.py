@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import qkvsearch as qkv
-from qkvsearch.index import dense
-from qkvsearch.retrieval.quantized import QuantizedKeys, QuantizedQuery
-from qkvsearch.retrieval.remote_keys import RemoteKeys, RemoteQuery
+from qkvsearch.heads import dense
+from qkvsearch.heads.quantized import QuantizedKeys, QuantizedQuery
+from qkvsearch.heads.remote_keys import RemoteKeys, RemoteQuery
 
 pytestmark = pytest.mark.xdist_group("milvus")
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qkvsearch.data.dataset import read_dataset
-from qkvsearch.data.files.frames import as_text
-from qkvsearch.data.files.tables import read_table
-from qkvsearch.data.samples import SAMPLES, sample
-from qkvsearch.data.sources import GENRES, read_source
+from qkvsearch.tables.dataset import read_dataset
+from qkvsearch.tables.files.frames import as_text
+from qkvsearch.tables.files.tables import read_table
+from qkvsearch.tables.samples import SAMPLES, sample
+from qkvsearch.tables.sources import GENRES, read_source
 
 FILMS = [
     {"movieId": 12, "title": "Teapot, The (1995)", "genres": "Animation|Comedy"},

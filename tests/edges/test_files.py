@@ -7,9 +7,9 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from qkvsearch._utils.limits import CELL
-from qkvsearch.data.dataset import read_dataset
-from qkvsearch.data.files.tables import read_table
 from qkvsearch.errors import DataError
+from qkvsearch.tables.dataset import read_dataset
+from qkvsearch.tables.files.tables import read_table
 
 ITEMS = "id,title\nm1,kettle\nm2,anchor\n"
 LOG = "user,item,rating\nann,m1,4\nbob,m2,2\n"
@@ -41,7 +41,7 @@ def titles(qkv):
     """What the workspace holds after a build."""
 
     def look():
-        from qkvsearch.storage import Workspace
+        from qkvsearch.store import Workspace
 
         return [title for _, title, *_ in Workspace("ws").open().catalog.all_cells()]
 

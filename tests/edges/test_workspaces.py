@@ -11,8 +11,8 @@ from tempfile import TemporaryDirectory
 import pandas as pd
 import pytest
 
-from qkvsearch.storage import FORMAT_VERSION, Workspace
-from qkvsearch.storage.checksums import write_checksummed
+from qkvsearch.store import FORMAT_VERSION, Workspace
+from qkvsearch.store.checksums import write_checksummed
 
 posix = pytest.mark.skipif(os.name == "nt", reason="Windows has other modes, limits and signals")
 QUESTIONS = [
@@ -150,11 +150,11 @@ def test_a_result_that_does_not_fit_on_the_disk_is_an_error(shop_path, surroundi
 # says which when it got there, and ends what it says with its exit code.
 WAITING = """
 import signal, sys, time
-import qkvsearch.index.builder
+import qkvsearch.learn.builder
 from qkvsearch._utils import files
-from qkvsearch.storage import array_files, workspace as workspace_module
+from qkvsearch.store import array_files, workspace as workspace_module
 from qkvsearch.cli import main
-from qkvsearch.collaborative.implicit_als import AlternatingLeastSquares
+from qkvsearch.models.implicit_als import AlternatingLeastSquares
 
 # What runs in the background inherits that Ctrl-C is ignored.
 signal.signal(signal.SIGINT, signal.default_int_handler)

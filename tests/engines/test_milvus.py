@@ -11,11 +11,11 @@ import pytest
 import qkvsearch as qkv
 from qkvsearch.engines.milvus.collections import write
 from qkvsearch.errors import QkvError, WorkspaceError
-from qkvsearch.index import dense as remote
-from qkvsearch.retrieval.approximate import Filter
-from qkvsearch.retrieval.remote_keys import RemoteQuery
-from qkvsearch.storage.checksums import read_checksummed, write_checksummed
-from qkvsearch.storage.remote_collections import RemoteCollection, drop_keys
+from qkvsearch.heads import dense as remote
+from qkvsearch.heads.remote_keys import RemoteQuery
+from qkvsearch.scores.approximate import Filter
+from qkvsearch.store.checksums import read_checksummed, write_checksummed
+from qkvsearch.store.remote_collections import RemoteCollection, drop_keys
 
 # One worker builds what they ask.
 pytestmark = pytest.mark.xdist_group("milvus")
@@ -331,7 +331,7 @@ def test_whatever_changes_answers_stay_the_same(own):
 def test_a_build_that_fails_leaves_the_old_one_and_no_collection(own, monkeypatch):
     _, there = own
     before, names = there.search("sourdough bread"), collections(there)
-    from qkvsearch.storage import workspace as workspace_module
+    from qkvsearch.store import workspace as workspace_module
 
     def full(*_):
         raise OSError("the disk fell out")

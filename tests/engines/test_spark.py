@@ -13,7 +13,7 @@ import pytest
 
 import qkvsearch as qkv
 from qkvsearch.errors import DataError, QkvError
-from qkvsearch.index import spark_build
+from qkvsearch.learn import spark_build
 
 pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("spark")]
 CLOSE = 1e-3
@@ -393,7 +393,7 @@ def test_a_worker_that_was_killed_is_made_up_for(tmp_path, own_cluster, n_bytes)
 SLOWLY = """
 import pathlib, sys, time
 from qkvsearch.cli import main
-from qkvsearch.collaborative.implicit_als import AlternatingLeastSquares
+from qkvsearch.models.implicit_als import AlternatingLeastSquares
 
 folder = pathlib.Path(__file__).parent
 init = AlternatingLeastSquares.__init__

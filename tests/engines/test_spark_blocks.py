@@ -8,15 +8,15 @@ import pytest
 pa = pytest.importorskip("pyarrow")
 
 from qkvsearch._utils.validation import model_generator  # noqa: E402
-from qkvsearch.collaborative.confidences import Feedback, usual_weights  # noqa: E402
-from qkvsearch.collaborative.implicit_als import (  # noqa: E402
+from qkvsearch.engines.spark import als, blocks, solving  # noqa: E402
+from qkvsearch.models.confidences import Feedback, usual_weights  # noqa: E402
+from qkvsearch.models.implicit_als import (  # noqa: E402
     AlternatingLeastSquares,
     auto_strengths,
     principal_axes,
 )
-from qkvsearch.data.ids import Ids  # noqa: E402
-from qkvsearch.data.interactions import Interactions  # noqa: E402
-from qkvsearch.engines.spark import als, blocks, solving  # noqa: E402
+from qkvsearch.tables.ids import Ids  # noqa: E402
+from qkvsearch.tables.interactions import Interactions  # noqa: E402
 
 D, N_BLOCKS = 16, 5
 

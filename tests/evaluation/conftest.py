@@ -5,9 +5,9 @@ from functools import partial
 import numpy as np
 import pytest
 
-from qkvsearch.collaborative.next_item import NextItem
-from qkvsearch.data.interactions import Interactions
 from qkvsearch.evaluation import systems
+from qkvsearch.models.next_item import NextItem
+from qkvsearch.tables.interactions import Interactions
 
 N_USERS, N_ITEMS, N_TASTES = 90, 60, 3
 # A model of what comes next.

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from qkvsearch.collaborative.estimators import BiasedMF, ImplicitALS
 from qkvsearch.evaluation.recommend_protocol import evaluate_recommend
 from qkvsearch.evaluation.splits import PROTOCOLS, split
+from qkvsearch.models.estimators import BiasedMF, ImplicitALS
 
 # Not told by a seed alone: these hold out what came last, wherever a pair stands in the log.
 BY_TIME = ["leave-last-out", "time"]

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from qkvsearch.collaborative.confidences import rating_confidences
-from qkvsearch.collaborative.estimators import ImplicitALS
 from qkvsearch.errors import DataError
 from qkvsearch.evaluation.held_out import HeldOutUsers
 from qkvsearch.evaluation.splits import Split, split
 from qkvsearch.evaluation.systems import Fused
+from qkvsearch.models.confidences import rating_confidences
+from qkvsearch.models.estimators import ImplicitALS
 
 
 @pytest.mark.parametrize("disliked", [False, True])

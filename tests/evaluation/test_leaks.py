@@ -5,15 +5,15 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from qkvsearch.collaborative.estimators import BiasedMF, ImplicitALS
-from qkvsearch.collaborative.next_item import NextItem
-from qkvsearch.collaborative.next_item_model import NextItemModel
-from qkvsearch.collaborative.user_vectors import ImplicitFactors, RatingFactors
-from qkvsearch.data.interactions import Interactions
 from qkvsearch.evaluation import systems
 from qkvsearch.evaluation.recommend_protocol import evaluate_recommend
 from qkvsearch.evaluation.splits import split
 from qkvsearch.evaluation.systems import BASELINES
+from qkvsearch.models.estimators import BiasedMF, ImplicitALS
+from qkvsearch.models.next_item import NextItem
+from qkvsearch.models.next_item_model import NextItemModel
+from qkvsearch.models.user_vectors import ImplicitFactors, RatingFactors
+from qkvsearch.tables.interactions import Interactions
 from tests.evaluation.parts import pairs, protocols
 
 MODELS = [ImplicitALS, BiasedMF, NextItem, *BASELINES.values()]

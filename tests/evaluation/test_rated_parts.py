@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from qkvsearch.data.interactions import Interactions
 from qkvsearch.evaluation import recommend_protocol
 from qkvsearch.evaluation.recommend_protocol import evaluate_recommend
 from qkvsearch.evaluation.splits import split
+from qkvsearch.tables.interactions import Interactions
 
 NAN = float("nan")
 

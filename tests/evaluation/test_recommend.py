@@ -10,14 +10,14 @@ import pytest
 from sklearn.metrics import mean_absolute_error, root_mean_squared_error
 from threadpoolctl import threadpool_limits
 
-from qkvsearch.data.ids import Ids
-from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DataError, QkvError
 from qkvsearch.evaluation import held_out, recommend_protocol, systems
 from qkvsearch.evaluation.metrics import diversity, ndcg, recall, reciprocal_rank
 from qkvsearch.evaluation.recommend_protocol import evaluate_recommend, rating_errors
 from qkvsearch.evaluation.results import Difference, Evaluation
 from qkvsearch.evaluation.splits import split
+from qkvsearch.tables.ids import Ids
+from qkvsearch.tables.interactions import Interactions
 from tests.evaluation.parts import pairs, protocols
 
 RANKED = {

@@ -2,9 +2,9 @@
 
 import pytest
 
-from qkvsearch.data.ids import Ids
 from qkvsearch.errors import DataError
 from qkvsearch.evaluation.search_protocol import evaluate_search
+from qkvsearch.tables.ids import Ids
 
 FOUND = {"first": ["a", "b"], "second": ["x", "a"], "nothing": [], "spare": ["a"]}
 QUERIES = {"q1": "first", "q2": "second", "q3": "nothing", "q4": "spare"}

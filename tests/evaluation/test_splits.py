@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DataError, QkvError
 from qkvsearch.evaluation.splits import split
+from qkvsearch.tables.interactions import Interactions
 from tests.evaluation.parts import pairs, protocols
 
 logs = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 9)), min_size=1, max_size=60)

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from qkvsearch.collaborative.estimators import ImplicitALS
-from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DataError
 from qkvsearch.evaluation import systems, tuning
 from qkvsearch.evaluation.recommend_protocol import evaluate_recommend
 from qkvsearch.evaluation.splits import PROTOCOLS, split
 from qkvsearch.evaluation.tuning import Tuning, draw, tune
+from qkvsearch.models.estimators import ImplicitALS
+from qkvsearch.tables.interactions import Interactions
 from tests.evaluation.parts import pairs, protocols
 
 

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from qkvsearch.data.dataset import read_dataset
+from qkvsearch.tables.dataset import read_dataset
 from qkvsearch.text.product_codes import CODE, code_columns, code_terms, codes_in, whole_as_id
 
 

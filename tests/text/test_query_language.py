@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qkvsearch.query.language import MAX_OPERATORS, MAX_WORDS, parse_query
+from qkvsearch.rank.query_language import MAX_OPERATORS, MAX_WORDS, parse_query
 
 COLUMNS = {"title", "genre", "c"}
 

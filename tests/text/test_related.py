@@ -4,8 +4,8 @@ import pandas as pd
 import pytest
 
 import qkvsearch as qkv
-from qkvsearch.retrieval.bm25 import LexicalKeys
-from qkvsearch.retrieval.training_queries import lexical_scores
+from qkvsearch.heads.bm25 import LexicalKeys
+from qkvsearch.learn.training_queries import lexical_scores
 from qkvsearch.text.analysis import Analyzer
 from qkvsearch.text.related_words import MIN_SIMILARITY, prefix_similarity, related_terms
 from qkvsearch.text.vocabulary import Vocabulary

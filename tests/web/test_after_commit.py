@@ -9,7 +9,7 @@ import pytest
 
 import qkvsearch as qkv
 from qkvsearch.errors import DamagedError, WorkspaceError
-from qkvsearch.storage import Workspace
+from qkvsearch.store import Workspace
 from qkvsearch.text.pretrained import encoding_cache
 
 ITEMS = pd.DataFrame({"id": list("abcd"), "title": ["Red kettle", "Blue pot", "Lamp", "Anchor"]})
@@ -56,7 +56,7 @@ def test_a_build_that_cannot_be_opened_yet_is_a_line_of_the_log(path, monkeypatc
             return opened(workspace)
 
         def workspace_is_writing():
-            from qkvsearch.storage.locks import is_writing
+            from qkvsearch.store.locks import is_writing
 
             return is_writing(path)
 
@@ -71,7 +71,7 @@ def test_a_build_that_cannot_be_opened_yet_is_a_line_of_the_log(path, monkeypatc
 
 
 def test_a_bug_in_a_merge_is_an_error(path, monkeypatch):
-    monkeypatch.setattr("qkvsearch.index.merge.merged_contents", _raise(TypeError("a bug")))
+    monkeypatch.setattr("qkvsearch.learn.merge.merged_contents", _raise(TypeError("a bug")))
     with qkv.open(path) as engine, pytest.raises(TypeError, match="a bug"):
         engine.remove(["c", "d"])
 
@@ -80,13 +80,13 @@ def test_a_bug_in_a_merge_is_an_error(path, monkeypatch):
     "error", [MemoryError(), DamagedError("items.db", "cut"), sqlite3.OperationalError("locked")]
 )
 def test_a_merge_that_fails_by_circumstances_is_a_note(path, monkeypatch, error):
-    monkeypatch.setattr("qkvsearch.index.merge.merged_contents", _raise(error))
+    monkeypatch.setattr("qkvsearch.learn.merge.merged_contents", _raise(error))
     with qkv.open(path) as engine:
         assert any("merged" in note for note in engine.remove(["c", "d"]).notes)
 
 
 def test_a_failed_merge_is_a_note_without_a_path(path, monkeypatch, caplog):
-    monkeypatch.setattr("qkvsearch.index.merge.merged_contents", _raise(OSError(28, "full", path)))
+    monkeypatch.setattr("qkvsearch.learn.merge.merged_contents", _raise(OSError(28, "full", path)))
     with qkv.open(path) as engine:
         done = engine.remove(["c", "d"])
         assert (done.removed, engine.n_items) == (2, 2)

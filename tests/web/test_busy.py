@@ -7,7 +7,7 @@ from threading import Event
 import pytest
 
 from qkvsearch.errors import BusyError, NotBuiltError, WorkspaceError
-from qkvsearch.storage.locks import exclusive
+from qkvsearch.store.locks import exclusive
 
 # Seconds that a request may take; a change waits for half of them.
 SECONDS, LONG = 1.0, 300.0

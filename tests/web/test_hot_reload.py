@@ -12,7 +12,7 @@ pytest.importorskip("fastapi", reason="needs qkvsearch[web]")
 from qkvsearch import Engine, build
 from qkvsearch.engine.open_build import OpenBuild
 from qkvsearch.errors import DamagedError
-from qkvsearch.index import merge
+from qkvsearch.learn import merge
 from qkvsearch.web import hot_reload
 from qkvsearch.web.hot_reload import HotReloadEngine, warm
 

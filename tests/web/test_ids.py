@@ -8,8 +8,8 @@ import pytest
 
 import qkvsearch as qkv
 from qkvsearch._utils.limits import ID
-from qkvsearch.data.ids import is_usable_id
 from qkvsearch.errors import QkvError
+from qkvsearch.tables.ids import is_usable_id
 
 UNUSABLE = [
     "a\nb", "a\rb", "a\r\nb", "a\0b", "a\tb", "a\x0bb", "a\x7fb", "a\x85b", "a\u2028b", "a\u2029b",

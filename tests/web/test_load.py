@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from qkvsearch.retrieval import Ranking
+from qkvsearch.rank.ranking import Ranking
 
 LONG = " ".join(f"{word} bread knot river winter jacket" for word in ("guitar",) * 60)[:2000]
 # Bytes of 100 explained hits.

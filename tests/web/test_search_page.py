@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import qkvsearch
-from qkvsearch.retrieval import Components, ScoreComponent
+from qkvsearch.scores.components import Components, ScoreComponent
 from qkvsearch.web.api.explain_routes import MAX_KEYS, MAX_QUERY, word_table
 
 

@@ -9,9 +9,9 @@ import numpy as np
 from qkvsearch._utils.query_lock import released
 from qkvsearch.engines.milvus.collections import ROW, check
 from qkvsearch.engines.milvus.connection import connect, one_line_errors
+from qkvsearch.engines.milvus.remote_rows import RemoteRows
 from qkvsearch.errors import QkvError, WorkspaceError
-from qkvsearch.retrieval.approximate import Filter
-from qkvsearch.retrieval.remote_keys import RemoteRows
+from qkvsearch.scores.approximate import Filter
 
 # The limit of hits of one search in Milvus.
 MAX_HITS = 16_384

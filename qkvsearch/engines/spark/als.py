@@ -18,15 +18,6 @@ import numpy as np
 from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.threads import one_blas_thread
 from qkvsearch._utils.validation import model_generator
-from qkvsearch.collaborative.confidences import Feedback
-from qkvsearch.collaborative.implicit_als import (
-    AlternatingLeastSquares,
-    auto_strengths,
-    finite_gram,
-    principal_axes,
-    require_finite,
-)
-from qkvsearch.collaborative.user_vectors import ImplicitFactors
 from qkvsearch.engines.spark import solving
 from qkvsearch.engines.spark.blocks import (
     ARRAY,
@@ -40,6 +31,15 @@ from qkvsearch.engines.spark.blocks import (
 )
 from qkvsearch.engines.spark.solving import USERS_SCHEMA, HalfStep, Start
 from qkvsearch.errors import DataError, QkvError
+from qkvsearch.models.confidences import Feedback
+from qkvsearch.models.implicit_als import (
+    AlternatingLeastSquares,
+    auto_strengths,
+    finite_gram,
+    principal_axes,
+    require_finite,
+)
+from qkvsearch.models.user_vectors import ImplicitFactors
 
 if TYPE_CHECKING:
     from pyspark import Broadcast

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from qkvsearch.collaborative.confidences import Feedback, usual_by_sums
-from qkvsearch.data.interactions import MergedRows
+from qkvsearch.models.confidences import Feedback, usual_by_sums
+from qkvsearch.tables.interactions import MergedRows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from qkvsearch import __version__
+from qkvsearch._utils.version import __version__
 from qkvsearch.errors import DataError, QkvError, need
 from qkvsearch.imports import ignoring_warnings, leaving_no_trace
 

@@ -15,8 +15,6 @@ import numpy as np
 import pyarrow as pa
 
 from qkvsearch._utils.threads import one_blas_thread
-from qkvsearch.collaborative.als_training import LANES, solve_rows, width_of
-from qkvsearch.collaborative.confidences import Feedback
 from qkvsearch.engines.spark.blocks import (
     Batches,
     BlockHistory,
@@ -26,6 +24,8 @@ from qkvsearch.engines.spark.blocks import (
     as_batch,
     each_row,
 )
+from qkvsearch.models.als_training import LANES, solve_rows, width_of
+from qkvsearch.models.confidences import Feedback
 
 # Columns are items. gram: XᵀX, float64. needed: the rows that each block of items needs, int32,
 # block after block; ends: where those of each begin and end, int64.

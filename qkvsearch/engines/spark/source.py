@@ -17,14 +17,16 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from qkvsearch.data.columns import Columns
-from qkvsearch.data.columns.choice import choose_log_columns
-from qkvsearch.data.columns.dates import SERIAL_DAYS, UNITS, WITHOUT_TIME, note_units
-from qkvsearch.data.columns.rating_cells import DISLIKES, LIKES
-from qkvsearch.data.columns.row_meaning import event_weights
-from qkvsearch.data.files.encoded import encoded
-from qkvsearch.data.files.frames import as_text, check_width, distinct
-from qkvsearch.data.ids import (
+from qkvsearch.engines.spark.blocks import persisted
+from qkvsearch.errors import Count, DataError, quantity
+from qkvsearch.tables.columns import Columns
+from qkvsearch.tables.columns.choice import choose_log_columns
+from qkvsearch.tables.columns.dates import SERIAL_DAYS, UNITS, WITHOUT_TIME, note_units
+from qkvsearch.tables.columns.rating_cells import DISLIKES, LIKES
+from qkvsearch.tables.columns.row_meaning import event_weights
+from qkvsearch.tables.files.encoded import encoded
+from qkvsearch.tables.files.frames import as_text, check_width, distinct
+from qkvsearch.tables.ids import (
     BLANK,
     UNUSABLE,
     UNUSABLE_REASON,
@@ -33,12 +35,10 @@ from qkvsearch.data.ids import (
     Ids,
     case_note,
 )
-from qkvsearch.data.log import check_scale, decided_scale, mismatch
-from qkvsearch.data.ratings import LARGEST, Scale
-from qkvsearch.data.report import ReadReport
-from qkvsearch.data.times import UNKNOWN_TIME
-from qkvsearch.engines.spark.blocks import persisted
-from qkvsearch.errors import Count, DataError, quantity
+from qkvsearch.tables.log import check_scale, decided_scale, mismatch
+from qkvsearch.tables.ratings import LARGEST, Scale
+from qkvsearch.tables.report import ReadReport
+from qkvsearch.tables.times import UNKNOWN_TIME
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

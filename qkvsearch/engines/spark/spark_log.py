@@ -14,16 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.callbacks import Progress
-from qkvsearch.collaborative.confidences import Feedback
-from qkvsearch.collaborative.implicit_als import AlternatingLeastSquares
-from qkvsearch.collaborative.user_vectors import ImplicitFactors
-from qkvsearch.data.catalog import catalog_from_frame, catalog_of_ids
-from qkvsearch.data.columns import Columns, named
-from qkvsearch.data.dataset import Dataset, Source, load
-from qkvsearch.data.ids import Ids
-from qkvsearch.data.interactions import MergeCounts
-from qkvsearch.data.ratings import Scale
-from qkvsearch.data.report import ReadReport
 from qkvsearch.engines.spark.als import LogBlocks, fit
 from qkvsearch.engines.spark.blocks import (
     HISTORIES,
@@ -37,6 +27,16 @@ from qkvsearch.engines.spark.blocks import (
 from qkvsearch.engines.spark.session import check_engine, spark_session
 from qkvsearch.engines.spark.source import LogFile, LogRows, RowReader, open_log
 from qkvsearch.errors import DataError
+from qkvsearch.models.confidences import Feedback
+from qkvsearch.models.implicit_als import AlternatingLeastSquares
+from qkvsearch.models.user_vectors import ImplicitFactors
+from qkvsearch.tables.catalog import catalog_from_frame, catalog_of_ids
+from qkvsearch.tables.columns import Columns, named
+from qkvsearch.tables.dataset import Dataset, Source, load
+from qkvsearch.tables.ids import Ids
+from qkvsearch.tables.interactions import MergeCounts
+from qkvsearch.tables.ratings import Scale
+from qkvsearch.tables.report import ReadReport
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -6,10 +6,10 @@ import numpy as np
 from scipy.sparse import csc_matrix, csr_matrix
 
 from qkvsearch.errors import DataError
-from qkvsearch.retrieval import DenseKeys, LexicalKeys, Ranking, Scores
-from qkvsearch.retrieval.bm25 import inverse_document_frequency
-from qkvsearch.retrieval.fusion import fuse
-from qkvsearch.retrieval.ranking import rank
+from qkvsearch.heads.bm25 import LexicalKeys, inverse_document_frequency
+from qkvsearch.heads.dense_keys import DenseKeys
+from qkvsearch.rank.ranking import Ranking, rank
+from qkvsearch.scores.fusion import Scores, fuse
 from qkvsearch.text.analysis import Analyzer
 from qkvsearch.text.analyzed import AnalyzedTexts
 from qkvsearch.text.text_encoder import TextEncoder, item_keys

@@ -4,11 +4,11 @@ from functools import cache
 
 import numpy as np
 
-from qkvsearch.collaborative.item_neighbours import NeighbourRegression
-from qkvsearch.data.catalog import Catalog
-from qkvsearch.data.interactions import Interactions
-from qkvsearch.data.sources import read_source
-from qkvsearch.retrieval import LexicalKeys
+from qkvsearch.heads.bm25 import LexicalKeys
+from qkvsearch.models.item_neighbours import NeighbourRegression
+from qkvsearch.tables.catalog import Catalog
+from qkvsearch.tables.interactions import Interactions
+from qkvsearch.tables.sources import read_source
 from qkvsearch.text.analysis import Analyzer
 from qkvsearch.text.analyzed import AnalyzedTexts
 

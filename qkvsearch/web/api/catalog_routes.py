@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from qkvsearch._utils.deadline import check_deadline
 from qkvsearch.engine import Engine
-from qkvsearch.search.listing import own_columns
+from qkvsearch.rank.listing import own_columns
 from qkvsearch.web.api.filters import Filters, condition
 from qkvsearch.web.api.request_parameters import (
     Count,

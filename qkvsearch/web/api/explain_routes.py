@@ -9,7 +9,8 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from qkvsearch.engine import Engine
-from qkvsearch.retrieval import Components, Ranking
+from qkvsearch.rank.ranking import Ranking
+from qkvsearch.scores.components import Components
 from qkvsearch.terminal import shorten
 from qkvsearch.web.api.ranking_routes import (
     RecommendBody,
@@ -136,7 +137,7 @@ def word_table(components: Components) -> dict[str, Any]:
     item by how much they matter. `cut` says how many words the last entry of an axis adds up, 0
     where it is a word like the others.
 
-    >>> from qkvsearch.retrieval import ScoreComponent
+    >>> from qkvsearch.scores.components import ScoreComponent
     >>> components = [
     ...     ScoreComponent("lexical", "Rain", "rain", 2.0),
     ...     ScoreComponent("lexical", None, None, -0.5),

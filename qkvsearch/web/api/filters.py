@@ -5,11 +5,11 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from qkvsearch.data.catalog_columns import StoredColumn
 from qkvsearch.engine import Engine
-from qkvsearch.query.where import Where
-from qkvsearch.search.facets import is_whole
+from qkvsearch.rank.facets import is_whole
+from qkvsearch.tables.catalog_columns import StoredColumn
 from qkvsearch.web.problems import Problem
+from qkvsearch.where import Where
 
 Filter = Annotated[str, Field(max_length=2000, examples=["channel:Tiny Oven"])]
 Filters = Annotated[

@@ -9,12 +9,12 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from qkvsearch.collaborative.preferences import COLLABORATIVE
-from qkvsearch.data.catalog_columns import StoredColumn
-from qkvsearch.data.columns.facts import LIST_SEPARATOR
 from qkvsearch.engine.open_build import OpenBuild
 from qkvsearch.engine.projection import ItemMap, MapPoint
-from qkvsearch.storage import StoredCatalog
+from qkvsearch.models.preferences import COLLABORATIVE
+from qkvsearch.store import StoredCatalog
+from qkvsearch.tables.catalog_columns import StoredColumn
+from qkvsearch.tables.columns.facts import LIST_SEPARATOR
 from qkvsearch.terminal import shorten
 from qkvsearch.web.api.request_parameters import Count, Parameters, Text
 from qkvsearch.web.api.responses import (

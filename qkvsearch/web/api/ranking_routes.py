@@ -7,9 +7,9 @@ from pydantic import BaseModel, Field, StrictFloat
 from starlette.responses import Response
 
 from qkvsearch.engine import Engine
-from qkvsearch.retrieval import Ranking
-from qkvsearch.retrieval.score_components import MAX_LISTED
-from qkvsearch.search.options import parse_ratings
+from qkvsearch.rank.options import parse_ratings
+from qkvsearch.rank.ranking import Ranking
+from qkvsearch.scores.components import MAX_LISTED
 from qkvsearch.web.api.filters import Filters, by_column, condition
 from qkvsearch.web.api.request_parameters import (
     BATCH,

@@ -9,14 +9,14 @@ from pydantic import Discriminator, Field, FiniteFloat, StrictFloat, StrictInt, 
 from starlette.responses import Response
 
 from qkvsearch._utils.validation import displayed
-from qkvsearch.data.columns import Columns
-from qkvsearch.data.ids import check_new_id, id_text
 from qkvsearch.engine import Engine
 from qkvsearch.errors import DataError
-from qkvsearch.index.add import Revision
-from qkvsearch.index.erase import Forgotten
-from qkvsearch.recommend.recording import Recording
-from qkvsearch.search.listing import Listing
+from qkvsearch.learn.add import Revision
+from qkvsearch.learn.erase import Forgotten
+from qkvsearch.learn.recording import Recording
+from qkvsearch.rank.listing import Listing
+from qkvsearch.tables.columns import Columns
+from qkvsearch.tables.ids import check_new_id, id_text
 from qkvsearch.web.api.request_parameters import (
     BATCH,
     NAMES,

@@ -7,8 +7,8 @@ from fastapi import Path
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from qkvsearch.data.ids import id_text
-from qkvsearch.search.options import OPTIONS
+from qkvsearch.rank.options import OPTIONS
+from qkvsearch.tables.ids import id_text
 
 # Characters of a text, and of a condition; how far a listing goes.
 MAX_LENGTH, MAX_OFFSET = 2000, 2**31 - 1

@@ -12,8 +12,8 @@ from starlette.responses import Response
 
 from qkvsearch._utils.deadline import deadline
 from qkvsearch.engine import Engine
-from qkvsearch.retrieval import Ranking
-from qkvsearch.search.listing import Listing
+from qkvsearch.rank.listing import Listing
+from qkvsearch.rank.ranking import Ranking
 from qkvsearch.web.problems import MEDIA_TYPE, Problem
 from qkvsearch.web.service import Service, service_of
 from qkvsearch.web.unread import UNREAD

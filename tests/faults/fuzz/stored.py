@@ -11,8 +11,8 @@ import numpy as np
 
 import qkvsearch
 from qkvsearch.errors import QkvError
-from qkvsearch.storage.array_files import file_entry
-from qkvsearch.storage.checksums import read_checksummed, write_checksummed
+from qkvsearch.store.array_files import file_entry
+from qkvsearch.store.checksums import read_checksummed, write_checksummed
 from tests.faults import fuzz, world
 from tests.faults.damage import damageable
 

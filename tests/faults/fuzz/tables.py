@@ -3,9 +3,10 @@
 import os
 import resource
 
-from qkvsearch.data.columns import Columns
-from qkvsearch.data.sources import read_source
 from tests.data.messy import HEADERS, messy_table
+
+from qkvsearch.tables.columns import Columns
+from qkvsearch.tables.sources import read_source
 from tests.faults import fuzz
 from tests.faults.runner import Fault
 

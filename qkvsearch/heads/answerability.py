@@ -1,0 +1,164 @@
+"""The probability that a catalog answers a query, by its words and the best score of each head.
+
+Evidence is a number for the words and one for each head, in standard deviations from the mean of
+texts that the catalog cannot answer. These are in the same kind of letters: to an encoder that
+knows few letters of a script, all texts in it are similar. A logistic curve turns the mean into a
+probability (Platt 1999, "Probabilistic outputs for support vector machines", section 2).
+`calibration` measures the texts and fits the curve.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from math import exp, log1p
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from qkvsearch.heads.bm25 import TermKeys
+from qkvsearch.text.analysis import Token
+from qkvsearch.text.encoders import LEARNED
+
+# The name among the facts of a build, and the name of the words' evidence beside those of heads.
+FACT, WORDS = "answerability", "words"
+# Kinds of letters, after accents are folded.
+LATIN, OTHER = "latin", "other"
+# Evidence of more standard deviations is certain, and is cut.
+MAX_STRENGTH = 8.0
+# An item matches a query if it is more similar than the most similar item is to texts that cannot
+# be answered, by so many standard deviations.
+MATCHING = 2.5
+
+
+class Evidence(NamedTuple):
+    """The evidence of a text. letters: the kind of letters of most of its words. values: for
+    `WORDS` and by head, a number or one for each of several items.
+    """
+
+    letters: str
+    values: Mapping[str, Any]
+
+
+class WordStatistics(NamedTuple):
+    """What a catalog has of the words of a text.
+
+    n: how many words the text has. letters: the kind of letters of most of them. share: the share
+    of them that are in the catalog. common: how common they are, from 0 to 1: the mean of ln(1 + n)
+    / ln(1 + N), for n of N items. rarest: the fewest items that have one of those in the catalog, 0
+    without any. largest: by term, the most that it adds to a lexical score.
+    """
+
+    n: int
+    letters: str
+    share: float
+    common: float
+    rarest: int
+    largest: Mapping[str, float]
+
+    @classmethod
+    def of(cls, keys: TermKeys, tokens: Sequence[Token]) -> WordStatistics:
+        """Look up the words in the lexical keys of a catalog."""
+        terms, letters = [token.term for token in tokens], letters_of(tokens)
+        n_with = list(map(keys.n_with, terms))
+        known = list(filter(None, n_with))
+        if not known:
+            return cls(len(terms), letters, 0.0, 0.0, 0, {})
+        common = sum(map(log1p, known)) / log1p(keys.n_items) / len(terms)
+        largest = {term: keys.largest(term) for term in terms}
+        return cls(len(terms), letters, len(known) / len(terms), common, min(known), largest)
+
+    def evidence(self, best: Mapping[str, Any]) -> Evidence:
+        """Return the evidence for `WORDS` and by head. best: the highest score of each head, or
+        those of several items; 0 where it knows no word.
+
+        The value of the words is how common they are. The value of the lexical head is how many
+        words the best item has, where the rarest word counts as 1. The value of a dense head is the
+        cosine, times the share of words that are in the catalog if the encoder was learned from it
+        and so read only these.
+        """
+        values: dict[str, Any] = {WORDS: self.common}
+        largest = max(self.largest.values(), default=0.0)
+        for head, score in best.items():
+            if head == "lexical":
+                values[head] = score / largest if largest > 0 else 1.0 * (score > 0)
+            else:
+                values[head] = score * self.share if head in LEARNED else score
+        return Evidence(self.letters, values)
+
+
+def letters_of(tokens: Sequence[Token]) -> str:
+    """Return the kind of letters of most words.
+
+    >>> letters_of([Token("cafe", "cafe"), Token("注意", "注意"), Token("意力", "意力")])
+    'other'
+    """
+    if "".join(token.text for token in tokens).isascii():
+        return LATIN
+    n_latin = sum(token.text.isascii() for token in tokens)
+    return LATIN if 2 * n_latin >= len(tokens) else OTHER
+
+
+@dataclass(frozen=True)
+class Answerability:
+    """The test of whether a build answers a query.
+
+    noise: by kind of letters, for `WORDS` and by head, mean and standard deviation of the evidence
+    of texts that cannot be answered. slope, intercept: of the logistic curve. level: the
+    probability up to which evidence says no. learned_from: the texts that the curve was fitted to.
+    """
+
+    noise: Mapping[str, Mapping[str, Sequence[float]]]
+    slope: float
+    intercept: float
+    level: float
+    learned_from: str
+
+    @classmethod
+    def of(cls, facts: Mapping[str, Any]) -> Answerability:
+        """Read it from the facts of a build."""
+        return cls(**facts[FACT])
+
+    def to_fact(self) -> dict[str, Any]:
+        """Return it as it is stored among the facts."""
+        return asdict(self)
+
+    def strength(self, evidence: Evidence, weights: Mapping[str, float]) -> Any:
+        """Return the mean of the values of the words, the lexical head and the dense heads, these
+        weighed as in a search, in standard deviations from texts that cannot be answered.
+
+        Dense heads that all have no weight rank by themselves, and count the same.
+        """
+        noise = self.noise[evidence.letters]
+        strengths: dict[str, Any] = {}
+        for name, value in evidence.values.items():
+            mean, deviation = noise[name]
+            cut = np.minimum((value - mean) / deviation, MAX_STRENGTH)
+            strengths[name] = np.maximum(cut, -MAX_STRENGTH)
+        groups = [strengths.pop(name) for name in (WORDS, "lexical") if name in strengths]
+        if strengths:
+            total = sum(weights[name] for name in strengths)
+            shares = {
+                name: weights[name] / total if total > 0 else 1 / len(strengths)
+                for name in strengths
+            }
+            groups.append(sum(shares[name] * value for name, value in strengths.items()))
+        return sum(groups) / len(groups)
+
+    def match_level(self, head: str, letters: str) -> float:
+        """Return the cosine of a dense head above which an item matches a query in these letters.
+
+        >>> noise = {"latin": {"lsa": (0.25, 0.05)}}
+        >>> round(Answerability(noise, 1.0, 0.0, 0.5, "").match_level("lsa", "latin"), 3)
+        0.375
+        """
+        mean, deviation = self.noise[letters][head]
+        return mean + MATCHING * deviation
+
+    def probability(self, strength: float) -> float:
+        """Return the probability that the catalog answers a query with evidence of this strength.
+
+        >>> Answerability({}, 1.0, -2.0, 0.5, "").probability(2.0)
+        0.5
+        """
+        return 1 / (1 + exp(-(self.slope * strength + self.intercept)))

@@ -1,0 +1,108 @@
+"""The ids and other codes of items in a query, and the rest of it, which is read as words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from qkvsearch._utils.folding import fold
+from qkvsearch.heads.bm25 import TermKeys
+from qkvsearch.heads.late_interaction import idf
+from qkvsearch.heads.stored_models import StoredModels
+from qkvsearch.scores.components import Components, ScoreComponent
+from qkvsearch.scores.fusion import Scores
+from qkvsearch.store import StoredCatalog
+from qkvsearch.tables.columns.facts import LIST_SEPARATOR
+from qkvsearch.text.analysis import Token
+from qkvsearch.text.product_codes import DIGIT, codes_in, whole_as_id, without_codes
+
+
+@dataclass(frozen=True)
+class QueryCodes:
+    """The codes in a query that items have. weight: a factor. rest: the query without them.
+    is_exact: whether the query is a code that is no word of a text, and so means that item alone.
+    """
+
+    tokens: Sequence[Token]
+    weight: float
+    rest: str
+    keys: TermKeys
+    is_exact: bool = False
+
+    @classmethod
+    def of(cls, text: str, models: StoredModels) -> QueryCodes:
+        """Find the codes in a query.
+
+        Codes, and long numbers that no item has, are no words: encoders would find items with a
+        similar spelling. An id that may be a word or a small number counts only if it is the whole
+        query. It counts half as much as that word in a text of average length, and is read as a
+        word too: for the query 2001, the film of that title comes before item 2001.
+        """
+        keys = models.code_keys
+
+        def is_known(term: str) -> bool:
+            return keys.n_with(term) > 0
+
+        codes = codes_in(text, is_known)
+        rest = without_codes(text, codes)
+        if codes:
+            return cls(codes, 1, rest, keys, is_exact=not rest)
+        whole = whole_as_id(text, is_known)
+        if whole is None:
+            return cls([], 1, rest, keys)
+        as_code = keys.postings(whole.term)[1][0]
+        as_word = idf([whole.text], models.lexical_keys, models.analyzer)[0] / 2
+        is_exact = bool(DIGIT(whole.term)) and not models.words.has(whole.term)
+        return cls([whole], float(as_word / as_code) or 1, rest, keys, is_exact)
+
+    def head(self, catalog: StoredCatalog) -> Scores | None:
+        """Return scores in the units of words; parts name the column. None where none matches."""
+        scores = self.keys.head(self.tokens) if self.tokens else None
+        if scores is None:
+            return None
+        weight = self.weight
+
+        def parts(position: int) -> Components:
+            return Components.of(map(partial(with_column, position), scores.parts(position)))
+
+        def with_column(position: int, part: ScoreComponent) -> ScoreComponent:
+            key = self._with_column(catalog, position, part.query)
+            return part._replace(key=key, value=weight * part.value)
+
+        return replace(scores, scores=np.float32(weight) * scores.scores, parts=parts)
+
+    def cells(self, catalog: StoredCatalog, position: int) -> dict[str, list[str]]:
+        """Return the cells of an item that are these codes, by column."""
+        terms = {token.term for token in self.tokens}
+        if not terms:
+            return {}
+        row = catalog.row(position)
+        cells = {
+            name: [e for e in _entries(cell) if _term(e) in terms] for name, cell in row.items()
+        }
+        return {name: entries for name, entries in cells.items() if entries}
+
+    def _with_column(self, catalog: StoredCatalog, position: int, word: str) -> str:
+        """Return a code with its column, as in "SKU 000467"; the word itself if no cell has it."""
+        term = next(token.term for token in self.tokens if token.text == word)
+        row = catalog.row(position)
+        names = (
+            f"{column.name} {entry}"
+            for column in catalog.catalog_columns
+            for entry in _entries(row[column.stored])
+            if _term(entry) == term
+        )
+        return next(names, word)
+
+
+def _entries(cell: object) -> list[str]:
+    """Return a cell, and the entries of a list."""
+    text = "" if cell is None else str(cell)
+    return list(dict.fromkeys([text, *text.split(LIST_SEPARATOR)]))
+
+
+def _term(text: str) -> str:
+    return fold(" ".join(text.split()))

@@ -1,0 +1,347 @@
+"""What is learned from interactions: preferences, predicted ratings, and what comes next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from qkvsearch._utils.callbacks import Progress, silent
+from qkvsearch._utils.scratch import counts_of
+from qkvsearch._utils.threads import one_blas_thread
+from qkvsearch.errors import DamagedError, QkvError
+from qkvsearch.heads.component import RECOMMEND_HEADS, ArraySpec, LearnedComponent, main_head
+from qkvsearch.heads.dense import DenseComponent
+from qkvsearch.heads.dense_keys import DenseKeys
+from qkvsearch.heads.stored_log import LogComponent
+from qkvsearch.models.cold_start import fit_text_map, place_cold_items
+from qkvsearch.models.item_neighbours import NeighbourRegression, NeighbourWeights
+from qkvsearch.models.preferences import (
+    HeadShares,
+    Preferences,
+    head_settings,
+    learn_preferences,
+    with_scales,
+)
+from qkvsearch.models.strength import Strength, usual_level
+from qkvsearch.models.user_vectors import ImplicitFactors, RatingFactors
+from qkvsearch.store import BuildContents, Snapshot
+from qkvsearch.tables.interactions import Interactions
+from qkvsearch.tables.ratings import ends_of
+from qkvsearch.text.labelled import unit_rows
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+    from qkvsearch.heads.stored_models import StoredModels
+    from qkvsearch.models.next_item_model import NextItemModel
+
+# The fact with the settings of preferences that `tune` found; missing for the default settings.
+TUNED = "tuned"
+# The fact with the best score below which recommendations count as weak.
+WEAK_BELOW = "weak_below"
+# The arrays of `NeighbourWeights`, by their names there.
+NEIGHBOUR_ARRAYS = {name: f"neighbour_{name}" for name in ("starts", "targets", "values")}
+
+
+class StoredPreferences(NamedTuple):
+    """Loaded preferences.
+
+    heads: what scores histories, with cold items placed by their text. unit_rows: the embeddings of
+    the other items at length 1, to compare items. item_counts: int32 (n_items,), how many users
+    interacted with each item. strength: the test for weak recommendations.
+    """
+
+    heads: Preferences
+    unit_rows: DenseKeys
+    item_counts: np.ndarray
+    strength: Strength
+
+
+@dataclass(frozen=True)
+class PreferencesComponent(LearnedComponent[StoredPreferences]):
+    """The item embeddings and neighbours that are learned from who interacted with what.
+
+    text_map places a cold item by its text, if texts predict preferences.
+    """
+
+    group: str = "implicit"
+    arrays: ClassVar = {
+        "item_embeddings": ArraySpec("f", ("items", "components"), rows="interactions"),
+        "gram": ArraySpec("f", ("components", "components")),
+        "unit_rows": ArraySpec("f", ("items", "components"), rows="interactions"),
+        "item_counts": ArraySpec("i", ("items",), rows="interactions"),
+        "n_liking": ArraySpec("i", ("items",), rows="interactions"),
+        "text_map": ArraySpec("f", ("text_components", "components")),
+        "neighbour_starts": ArraySpec("i", ("items",), spans="neighbours"),
+        "neighbour_targets": ArraySpec("i", ("neighbours",), below="items"),
+        "neighbour_values": ArraySpec("f", ("neighbours",)),
+    }
+
+    def learn(self, contents: BuildContents, log: Interactions, progress: Progress) -> None:
+        """Learn item embeddings by `ImplicitALS`, with the settings in the build's facts, and
+        neighbours; store them.
+        """
+        feedback = LogComponent().feedback(contents)
+        confidences = log.matrix(feedback.confidences(log.items, log.ratings, log.weights))
+        preferences = self.learned(contents, confidences, progress)
+        self.store(contents, preferences, _counts(log), _counts(log, confidences.data > 0))
+
+    def learned(
+        self,
+        contents: BuildContents,
+        confidences: csr_matrix,
+        progress: Progress,
+        factors: ImplicitFactors | None = None,
+    ) -> Preferences:
+        """Return preferences learned from confidences (n_users, n_items), with the settings in the
+        build's facts. factors: those of all interactions, if they are learned already.
+        """
+        from qkvsearch.models.implicit_als import AlternatingLeastSquares
+
+        settings, of_neighbours = head_settings(contents.facts.get(TUNED, {}).get("settings", {}))
+
+        def embeddings(part: csr_matrix) -> ImplicitFactors:
+            if factors is not None and part is confidences:
+                return factors
+            callback = partial(progress, "learning preferences")
+            model = AlternatingLeastSquares(**settings, random_state=0, callback=callback)
+            fitted: ImplicitFactors = model.fit(part).factors_
+            return fitted
+
+        def neighbours(part: csr_matrix) -> NeighbourWeights:
+            return _neighbours(part, of_neighbours, progress)
+
+        weighing = partial(progress, "weighing the heads")
+        return learn_preferences(confidences, embeddings, neighbours, progress=weighing)
+
+    def store(
+        self,
+        contents: BuildContents,
+        preferences: Preferences,
+        item_counts: np.ndarray,
+        n_liking: np.ndarray,
+    ) -> None:
+        """Store preferences after the main head's keys. item_counts: of interactions with each
+        item; n_liking: those of them with a confidence.
+        """
+        factors = preferences.factors
+        arrays, contents.facts[self.group] = factors.state()
+        contents.facts[RECOMMEND_HEADS] = asdict(preferences.shares)
+        self.put_neighbours(contents, preferences.neighbours)
+        keys = DenseComponent(main_head(contents.facts)).pending(contents, "keys")
+        self.put(
+            contents,
+            **arrays,
+            unit_rows=unit_rows(factors.item_embeddings),
+            item_counts=item_counts,
+            n_liking=n_liking,
+            text_map=fit_text_map(keys, factors.item_embeddings),
+        )
+        contents.facts[WEAK_BELOW] = usual_level(preferences.scores, n_liking)
+
+    def forget(self, contents: BuildContents, log: Interactions) -> None:
+        from qkvsearch.models.implicit_als import AlternatingLeastSquares
+
+        feedback = LogComponent().feedback(contents)
+        confidences = log.matrix(feedback.confidences(log.items, log.ratings, log.weights))
+        item_counts, n_liking = _counts(log), _counts(log, confidences.data > 0)
+        is_liked = n_liking > 0
+        embeddings = _rows_where(is_liked, self.pending(contents, "item_embeddings"))
+        rows = embeddings.astype(np.float64)
+        with one_blas_thread():
+            gram = rows.T @ rows
+        settings, of_neighbours = head_settings(contents.facts.get(TUNED, {}).get("settings", {}))
+        numbers = contents.facts[self.group] | {"n_items": max(int(is_liked.sum()), 1)}
+        if is_liked.any():
+            alpha0, reg = AlternatingLeastSquares(**settings).strengths(confidences)
+            numbers |= {"alpha0": alpha0, "reg": reg}
+        contents.facts[self.group] = numbers
+        self.put(
+            contents,
+            item_embeddings=embeddings,
+            gram=gram,
+            unit_rows=_rows_where(is_liked, self.pending(contents, "unit_rows")),
+            item_counts=item_counts,
+            n_liking=n_liking,
+        )
+        factors = ImplicitFactors(item_embeddings=embeddings, gram=gram, **numbers)
+        preferences = Preferences(factors, None, HeadShares(**contents.facts[RECOMMEND_HEADS]))
+        if not is_liked.any():
+            self.put_neighbours(contents, None)
+        elif self.is_pending(contents, NEIGHBOUR_ARRAYS["starts"]):
+            # Each weight follows exactly from who has both items, so that with the interactions
+            # that are left one could compute who was there: they are learned anew.
+            neighbours = _neighbours(confidences, of_neighbours, silent)
+            self.put_neighbours(contents, neighbours)
+            preferences = with_scales(replace(preferences, neighbours=neighbours), confidences)
+        contents.facts[RECOMMEND_HEADS] = asdict(preferences.shares)
+        contents.facts[WEAK_BELOW] = usual_level(preferences.scores, n_liking)
+
+    def put_neighbours(self, contents: BuildContents, neighbours: NeighbourWeights | None) -> None:
+        """Store neighbours, or remove them."""
+        for name, array in NEIGHBOUR_ARRAYS.items():
+            self.put(contents, **{array: neighbours and getattr(neighbours, name)})
+
+    def drop(self, contents: BuildContents) -> None:
+        super().drop(contents)
+        contents.facts.pop(WEAK_BELOW, None)
+        contents.facts.pop(RECOMMEND_HEADS, None)
+
+    def load(self, models: StoredModels) -> StoredPreferences:
+        sizes: dict[str, int] = {}
+        keys: Any = None  # an array or remote rows
+        if "text_map" in self.names_in(models.snapshot):
+            keys = models.load(DenseComponent(models.main_head)).keys.vectors
+            sizes["text_components"] = keys.shape[1]
+        others = NEIGHBOUR_ARRAYS.values()
+        names = [name for name in self.names_in(models.snapshot) if name not in others]
+        arrays = self.read(models.snapshot, *names, **sizes)
+        rows, counts = DenseKeys(arrays.pop("unit_rows")), arrays.pop("item_counts")
+        level = float(models.snapshot.facts[WEAK_BELOW])
+        strength = Strength(level, arrays.pop("n_liking"))
+        if keys is not None:
+            embeddings, text_map = arrays["item_embeddings"], arrays.pop("text_map")
+            placed = place_cold_items(embeddings, keys, text_map, counts == 0)
+            arrays["item_embeddings"] = placed
+        factors = ImplicitFactors.from_state(arrays, models.snapshot.facts[self.group])
+        shares = HeadShares(**models.snapshot.facts[RECOMMEND_HEADS])
+        heads = Preferences(factors, self.neighbours(models.snapshot), shares)
+        return StoredPreferences(heads, rows, counts, strength)
+
+    def neighbours(self, snapshot: Snapshot) -> NeighbourWeights | None:
+        """Return the neighbours in the rows of the build's items; None where there are none."""
+        if self.name_of(NEIGHBOUR_ARRAYS["starts"]) not in snapshot:
+            return None
+        arrays = self.piece(snapshot.base, *NEIGHBOUR_ARRAYS.values())
+        weights = NeighbourWeights(**{n: arrays[array] for n, array in NEIGHBOUR_ARRAYS.items()})
+        rows = snapshot.rows
+        return weights if rows.is_plain else weights.mapped(rows.item_rows_of_base, len(rows))
+
+    def merge(self, contents: BuildContents, models: StoredModels, progress: Progress) -> None:
+        super().merge(contents, models, progress)
+        if not models.snapshot.rows.is_plain:
+            self.put_neighbours(contents, self.neighbours(models.snapshot))
+
+    def delete(self, contents: BuildContents, models: StoredModels, deleted: np.ndarray) -> None:
+        """Subtract the deleted items from the sums over all items."""
+        embeddings = self.rows_at(models.snapshot, "item_embeddings", deleted).astype(np.float64)
+        n_learned = int(np.count_nonzero(embeddings.any(axis=1)))
+        if n_learned:
+            gram = self.read(models.snapshot, "gram")["gram"]
+            self.put(contents, gram=gram - embeddings.T @ embeddings)
+        numbers = contents.facts[self.group]
+        # At least one, or the solve for a user without a history would divide by zero.
+        contents.facts[self.group] = numbers | {"n_items": max(numbers["n_items"] - n_learned, 1)}
+
+
+@dataclass(frozen=True)
+class RatingsComponent(LearnedComponent[RatingFactors]):
+    """The model of ratings: item biases and embeddings. A new item is rated like the mean item."""
+
+    group: str = "ratings"
+    arrays: ClassVar = {
+        "item_biases": ArraySpec("f", ("items",), rows="interactions"),
+        "item_embeddings": ArraySpec("f", ("items", "components"), rows="interactions"),
+    }
+
+    def learn(self, contents: BuildContents, log: Interactions, progress: Progress) -> None:
+        """Fit `BiasedMF` and store it, if the log has ratings."""
+        from qkvsearch.models.biased_mf import BiasedFactorization
+
+        self.drop(contents)
+        if len(log.rated()):
+            model = BiasedFactorization(
+                random_state=0, callback=partial(progress, "learning ratings")
+            )
+            self.store(contents, model.fit(log).factors_)
+
+    def forget(self, contents: BuildContents, log: Interactions) -> None:
+        rated = log.rated()
+        if rated.ratings is None or not len(rated):
+            self.drop(contents)
+            return
+        scale = LogComponent().feedback(contents).scale or ends_of(rated.ratings)
+        mean = np.clip(rated.ratings.astype(np.float64), *scale).mean()
+        is_rated = _counts(rated) > 0
+        arrays = {name: self.pending(contents, name) for name in self.arrays}
+        self.put(contents, **{name: _rows_where(is_rated, arrays[name]) for name in arrays})
+        numbers = {"mean": float(mean), "lowest": float(scale[0]), "highest": float(scale[1])}
+        contents.facts[self.group] = contents.facts[self.group] | numbers
+
+    def store(self, contents: BuildContents, factors: RatingFactors) -> None:
+        arrays, contents.facts[self.group] = factors.state()
+        self.put(contents, **arrays)
+
+    def load(self, models: StoredModels) -> RatingFactors:
+        numbers = models.snapshot.facts[self.group]
+        return RatingFactors.from_state(self.read(models.snapshot), numbers)
+
+
+@dataclass(frozen=True)
+class NextItemComponent(LearnedComponent["NextItemModel"]):
+    """The next-item model, if the build was asked for one. A new item has zeros and no score."""
+
+    group: str = "next_item"
+    arrays: ClassVar = {
+        "item_embeddings": ArraySpec("f", ("items", "components"), rows="interactions"),
+        "positions": ArraySpec("f", ("positions", "components")),
+        "encoder": ArraySpec("f", ("weights",)),
+    }
+
+    def check(self, log: Interactions | None) -> None:
+        """Raise `QkvError` where the model cannot be learned from a log."""
+        from qkvsearch.models.next_item import NextItem
+
+        if log is None:
+            raise QkvError(
+                "`next_item` learns from interactions: give `interactions`, or leave it out"
+            )
+        NextItem().check(log)
+
+    def learn(self, contents: BuildContents, log: Interactions, progress: Progress) -> None:
+        """Train `NextItem`, which takes minutes, and store it."""
+        from qkvsearch.models.next_item import NextItem
+
+        callback = partial(progress, "learning what comes next")
+        self.store(contents, NextItem(random_state=0, callback=callback).fit(log).model_)
+
+    def forget(self, contents: BuildContents, log: Interactions) -> None:
+        embeddings = _rows_where(_counts(log) > 0, self.pending(contents, "item_embeddings"))
+        self.put(contents, item_embeddings=embeddings)
+
+    def store(self, contents: BuildContents, model: NextItemModel) -> None:
+        arrays, contents.facts[self.group] = model.state()
+        self.put(contents, **arrays)
+
+    def load(self, models: StoredModels) -> NextItemModel:
+        from qkvsearch.models.next_item_model import NextItemModel
+
+        arrays, numbers = self.read(models.snapshot), models.snapshot.facts[self.group]
+        try:
+            return NextItemModel.from_state(arrays, numbers)
+        except ValueError as error:
+            file = models.snapshot.file(f"{self.group}.encoder")
+            raise DamagedError(file.path, f"not the weights of an encoder: {error}") from None
+
+
+def _neighbours(
+    confidences: csr_matrix, settings: Mapping[str, Any], progress: Progress
+) -> NeighbourWeights:
+    callback = partial(progress, "learning neighbours")
+    return NeighbourRegression(**settings, callback=callback).fit(confidences).weights_
+
+
+def _rows_where(is_kept: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return a copy with zeros in the rows of the items, bool (n_items,), that are not kept."""
+    kept = np.array(rows)
+    kept[~is_kept] = 0
+    return kept
+
+
+def _counts(log: Interactions, which: np.ndarray | None = None) -> np.ndarray:
+    """Count the interactions with each item, int32 (n_items,). which: bool (n,), only these."""
+    return counts_of(log.items, len(log.item_ids), which).astype(np.int32)

@@ -1,0 +1,355 @@
+"""The stored log of interactions, and users' histories: the log with what was recorded since."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from qkvsearch._utils.caching import cached_property
+from qkvsearch._utils.callbacks import Progress, silent
+from qkvsearch._utils.scratch import pieces_of
+from qkvsearch._utils.validation import check_id
+from qkvsearch.errors import QkvError
+from qkvsearch.heads.component import ArraySpec, LearnedComponent
+from qkvsearch.models.confidences import Feedback
+from qkvsearch.models.user_history import NOW, History, Interaction
+from qkvsearch.store import BuildContents, Snapshot, StoredCatalog
+from qkvsearch.tables.ids import Id, Ids, are_integers
+from qkvsearch.tables.interactions import Interactions
+from qkvsearch.tables.times import UNKNOWN_TIME
+
+if TYPE_CHECKING:
+    from qkvsearch.heads.stored_models import StoredModels
+    from qkvsearch.store.records.build_records import RecordsView
+
+# The memory limit of batches: histories and embeddings of 2,048 users, and 200,000 rows of a
+# table of recommendations.
+BLOCK, ROWS = 2048, 200_000
+# Arrays with one number for each interaction; the others are of users and of items.
+NUMBERS = ("ratings", "times", "weights")
+PAIR_ARRAYS = ("items", *NUMBERS)
+# The facts with lines on how the log was read and learned from, and whether the scale of its
+# ratings is inferred from them.
+LOG_ROWS, SCALE_INFERRED = "log_rows", "rating_scale_inferred"
+
+
+class UsersOfItem(NamedTuple):
+    """Who has an item in the log: the rows of the users, ascending, and what they gave it, as in
+    `StoredLog`, with None for what the log lacks.
+    """
+
+    users: np.ndarray
+    ratings: np.ndarray | None = None
+    times: np.ndarray | None = None
+    weights: np.ndarray | None = None
+
+
+class StoredLog:
+    """The log of an opened build: all of it, or one user's history.
+
+    arrays: indptr int64 (n_users + 1,), where each user's interactions begin; items int32 (n,),
+    rows of the base, ascending within a user; ratings and weights float32 (n,) and times int64
+    (n,), where there are any; with weights usual_weights float32 (n_items,), as `Feedback` has
+    them. What is of deleted items is not in the log.
+    """
+
+    def __init__(self, snapshot: Snapshot, arrays: dict[str, np.ndarray]) -> None:
+        self._build, self._arrays = snapshot, arrays
+
+    def interactions(self) -> Interactions:
+        """Return the whole log in the owner's ids."""
+        lengths = np.diff(self._arrays["indptr"])
+        log = Interactions(
+            users=np.repeat(np.arange(len(lengths), dtype=np.int32), lengths),
+            items=self._arrays["items"],
+            user_ids=self._build.catalog.ids("users"),
+            item_ids=self._build.catalog.ids("items"),
+            ratings=self._arrays.get("ratings"),
+            times=self._arrays.get("times"),
+            times_comparable=self._build.facts.get("times_comparable", True),
+            weights=self._arrays.get("weights"),
+            scale=self.feedback.scale,
+        )
+        if self._is_plain:
+            return log
+        mapped = replace(log, items=self._item_rows[log.items].astype(np.int32))
+        order = np.lexsort((mapped.items, mapped.users))
+        return mapped.take(order[mapped.items[order] >= 0])
+
+    @cached_property
+    def feedback(self) -> Feedback:
+        """The rule that turns ratings and weights into confidences."""
+        return feedback_of(self._build.facts, self._arrays.get("usual_weights"))
+
+    @cached_property
+    def last_time(self) -> int | None:
+        """The time of the latest interaction; None without times."""
+        times = self._arrays.get("times", ())
+        return int(np.max(times)) if len(times) else None
+
+    def history(self, user: int | None) -> History:
+        """Return the history of the user in this row of the build; an empty one for None."""
+        arrays = self._arrays
+        span = slice(0) if user is None else slice(*arrays["indptr"][user : user + 2])
+        positions = arrays["items"][span].astype(np.int64)
+        order: Any = slice(None)
+        if not self._is_plain:
+            positions = self._item_rows[positions]
+            order = np.argsort(positions, kind="stable")
+            order = order[positions[order] >= 0]
+            positions = positions[order]
+        n = len(positions)
+
+        def of_pairs(name: str, default: Any = None) -> Any:
+            return arrays[name][span][order] if name in arrays else default
+
+        times = of_pairs("times", np.full(n, UNKNOWN_TIME, np.int64))
+        ratings = of_pairs("ratings", np.full(n, np.nan, np.float32))
+        weights = of_pairs("weights")
+        confidences = self.feedback.confidences(positions, ratings, weights)
+        return History(positions, confidences, ratings, times, weights)
+
+    def users_of(self, items: Sequence[int]) -> dict[int, UsersOfItem]:
+        """Return the users of each of the items in these rows, in one pass over the log."""
+        is_asked = np.isin(self._item_rows, items)
+        stored = self._arrays["items"]
+        found = [np.zeros(0, dtype=np.int64)]
+        for rows in pieces_of(len(stored)):
+            found.append(rows.start + np.flatnonzero(is_asked[stored[rows]]))
+        pairs = np.concatenate(found)
+        item_of = self._item_rows[stored[pairs]]
+        order = np.argsort(item_of, kind="stable")
+        pairs, item_of = pairs[order], item_of[order]
+        users = np.searchsorted(self._arrays["indptr"], pairs, side="right") - 1
+        of_items = {}
+        for item in items:
+            own = slice(*np.searchsorted(item_of, [item, item + 1]))
+            numbers = {
+                name: self._arrays[name][pairs[own]] for name in NUMBERS if name in self._arrays
+            }
+            of_items[item] = UsersOfItem(users[own], **numbers)
+        return of_items
+
+    @cached_property
+    def _item_rows(self) -> np.ndarray:
+        """The item row of each row of the base, −1 for a deleted item."""
+        return self._build.rows.item_rows_of_base
+
+    @cached_property
+    def _is_plain(self) -> bool:
+        """Whether every item has the same row as in the base."""
+        return is_identity(self._item_rows)
+
+
+def feedback_of(facts: Mapping[str, Any], usual_weights: np.ndarray | None) -> Feedback:
+    """Return the rule that turns ratings and weights into confidences, from a build's facts."""
+    scale = facts.get("rating_scale")
+    return Feedback(scale and tuple(scale), facts.get("usual_weight"), usual_weights)
+
+
+@dataclass(frozen=True)
+class LogComponent(LearnedComponent[StoredLog]):
+    """The log of interactions, where the build got any.
+
+    Interactions with deleted items stay stored and are skipped by reading. Confidences stay as they
+    were when the models were learned.
+    """
+
+    group: str = "interactions"
+    arrays: ClassVar = {
+        "indptr": ArraySpec("i", ("users",), spans="pairs"),
+        "items": ArraySpec("i", ("pairs",), below="items"),
+        "ratings": ArraySpec("f", ("pairs",)),
+        "times": ArraySpec("i", ("pairs",)),
+        "weights": ArraySpec("f", ("pairs",)),
+        "usual_weights": ArraySpec("f", ("items",), rows="interactions"),
+    }
+
+    def learn(self, contents: BuildContents, log: Interactions, progress: Progress) -> None:
+        """Store the log, and learn how its ratings and weights become confidences."""
+        feedback = Feedback.of(log)
+        self.drop(contents)
+        self.store(contents, log)
+        self.put(contents, usual_weights=feedback.usual_weights)
+        self.note_feedback(contents, feedback)
+
+    def forget(self, contents: BuildContents, log: Interactions) -> None:
+        """Store the log that is left. The scale of ratings and the usual weights are what a build
+        from this log has.
+        """
+        if contents.facts.get(SCALE_INFERRED):
+            log = replace(log, scale=None)
+        self.learn(contents, log, silent)
+
+    def note_feedback(self, contents: BuildContents, feedback: Feedback) -> None:
+        """Store the scale and the usual weight in the facts."""
+        if feedback.usual_weight is not None:
+            contents.facts["usual_weight"] = feedback.usual_weight
+        if feedback.scale is not None:
+            contents.facts["rating_scale"] = feedback.scale
+
+    def store(self, contents: BuildContents, log: Interactions) -> None:
+        """Store a log without its `Feedback`."""
+        indptr = np.searchsorted(log.users, np.arange(len(log.user_ids) + 1))
+        contents.users = log.user_ids
+        self.put(contents, indptr=indptr, **{name: getattr(log, name) for name in PAIR_ARRAYS})
+        self.note_size(
+            contents, len(log.user_ids), len(log), log.times is not None, log.times_comparable
+        )
+
+    def note_size(
+        self, contents: BuildContents, n_users: int, n: int, has_times: bool, comparable: bool
+    ) -> None:
+        """Store the size of the log in the facts."""
+        contents.facts |= {"n_users": n_users, "n_interactions": n}
+        if has_times:
+            contents.facts["times_comparable"] = comparable
+
+    def drop(self, contents: BuildContents) -> None:
+        super().drop(contents)
+        for name in ("usual_weight", "rating_scale", "times_comparable"):
+            contents.facts.pop(name, None)
+
+    def feedback(self, contents: BuildContents) -> Feedback:
+        """Return the rule that turns ratings and weights of a stored log into confidences."""
+        usual = "usual_weights"
+        has_weights = self.is_pending(contents, usual)
+        return feedback_of(contents.facts, self.pending(contents, usual) if has_weights else None)
+
+    def load(self, models: StoredModels) -> StoredLog:
+        snapshot, usual = models.snapshot, "usual_weights"
+        names = [name for name in self.names_in(snapshot) if name != usual]
+        arrays = self.piece(snapshot.base, *names, users=snapshot.facts["n_users"])
+        if usual in self.names_in(snapshot):
+            arrays |= self.read(snapshot, usual)
+        return StoredLog(snapshot, arrays)
+
+    def merge(self, contents: BuildContents, models: StoredModels, progress: Progress) -> None:
+        super().merge(contents, models, progress)
+        if not is_identity(models.snapshot.rows.item_rows_of_base):
+            self.store(contents, models.load(self).interactions())
+
+
+def is_identity(rows: np.ndarray) -> bool:
+    """Return whether row numbers (n,) are 0 to n − 1 in order."""
+    return bool((rows == np.arange(len(rows))).all())
+
+
+@dataclass(frozen=True)
+class Histories:
+    """The histories of all users: those of the build in its order, then those only recorded.
+
+    A history has the interactions of the log and the new records. An answer makes one of these and
+    asks nothing else for records: all that it reads is of one moment.
+    """
+
+    models: StoredModels
+    catalog: StoredCatalog
+
+    @cached_property
+    def records(self) -> RecordsView:
+        """The records of the moment in which they are first read."""
+        return self.catalog.records.view()
+
+    @cached_property
+    def _built(self) -> Ids:
+        return self.catalog.ids("users")
+
+    @cached_property
+    def _recorded(self) -> dict[str, list[Interaction]]:
+        return self.records.by_user()
+
+    @cached_property
+    def ids(self) -> Ids:
+        """The ids of all users. Whole numbers stay numbers if all ids of the build are numbers."""
+        newcomers = [user for user in self._recorded if user not in self._built]
+        return JoinedIds(self._built, newcomers) if newcomers else self._built
+
+    @property
+    def mixed(self) -> bool:
+        """Whether some ids are numbers and some are text."""
+        return self._built.integer and not self.ids.integer and len(self._built) > 0
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def blocks(self, k: int = 1) -> list[tuple[int, int]]:
+        """Return start and stop of blocks of users, for a table with k rows for each user."""
+        size = min(BLOCK, max(1, ROWS // max(k, 1)))
+        return [(start, min(start + size, len(self))) for start in range(0, len(self), size)]
+
+    def at(self, row: int, recent: int | None = None) -> History:
+        """Return the history of the user in this row of `ids`."""
+        built = row if row < len(self._built) else None
+        history = self._of_row(built, self._recorded.get(self.ids.texts[row], []))
+        if recent is None or (history.times == UNKNOWN_TIME).all():
+            return history
+        return history.recent(recent)
+
+    def n_recorded(self, row: int) -> int:
+        """Return the number of new records of the user in this row of `ids`."""
+        return len(self._recorded.get(self.ids.texts[row], []))
+
+    @property
+    def user_counts(self) -> np.ndarray:
+        """How many users interacted with each item, new records included, int64 (n_items,)."""
+        counts = np.zeros(self.models.n_items, dtype=np.int64)
+        if self.models.implicit is not None:
+            counts += self.models.item_counts.astype(np.int64)
+        for user, interactions in self._recorded.items():
+            row = self._built.find(user)
+            in_log = self.models.history(row if row >= 0 else None).positions
+            counts[np.setdiff1d([new.position for new in interactions], in_log)] += 1
+        return counts
+
+    def knows(self, user: Any) -> bool:
+        """Return whether a user is in the build or in the records."""
+        is_built = self.catalog.user_position(user) is not None
+        return is_built or self.records.user(user).name is not None
+
+    def stored_id(self, user: Any) -> Id:
+        """Return the id of a known user as the build or the records spell it."""
+        row = self.catalog.user_position(user)
+        if row is not None:
+            return self._built[row]
+        name = self.records.user(user).name
+        assert name is not None
+        return int(name) if self._built.integer and are_integers([name]) else name
+
+    def of(
+        self, user: Any, likes: Sequence[int] = (), rated: Sequence[Interaction] = ()
+    ) -> History:
+        """Return the history of a user, extended by ratings and likes (rows of items) of this
+        query; or one of those alone. Raises `UnknownIdError` for an unknown user, `QkvError`
+        without user, likes and ratings.
+        """
+        if user is None and not likes and not rated:
+            raise QkvError("nobody to recommend to: name a user, or something they like")
+        row = None if user is None else self.catalog.user_position(check_id("user", user))
+        recorded = [] if user is None else self.records.user(user).interactions
+        if user is not None and not self.knows(user):
+            raise self.catalog.unknown_user(user)
+        liked = [Interaction(item, None, NOW) for item in likes]
+        return self._of_row(row, [*recorded, *rated]).then(liked, self.models.feedback)
+
+    def _of_row(self, row: int | None, recorded: Sequence[Interaction]) -> History:
+        """Return the log's history of the user in this row (None: a new user), then `recorded`."""
+        history = self.models.history(row)
+        return history.then(history.recorded_later(recorded), self.models.feedback)
+
+
+class JoinedIds(Ids):
+    """The ids of a build, then other ids. Text among these does not turn numbers into text."""
+
+    def __init__(self, built: Ids, others: Sequence[str]) -> None:
+        super().__init__([*built.texts, *others], built.fold)
+        self._numbers, self._n_built = built.integer, len(built)
+
+    def __getitem__(self, position: Any) -> Any:
+        text = self.texts[position]
+        if not self._numbers:
+            return text
+        return int(text) if position < self._n_built or are_integers([text]) else text

@@ -1,0 +1,243 @@
+"""The models of an opened build, each loaded on its first use."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from qkvsearch._utils.caching import cached_property
+from qkvsearch.errors import DamagedError, NotBuiltError, QkvError
+from qkvsearch.heads.answerability import Answerability
+from qkvsearch.heads.bm25 import TermKeys
+from qkvsearch.heads.component import COLUMN_WEIGHTS, LANGUAGE, MISFIT, IndexComponent, main_head
+from qkvsearch.heads.dense import DenseComponent
+from qkvsearch.heads.dense_keys import ItemKeys
+from qkvsearch.heads.late_interaction import TokenKeys
+from qkvsearch.heads.remote_keys import RemoteKeys
+from qkvsearch.heads.tokens import TokensComponent
+from qkvsearch.heads.word_index import WordIndex
+from qkvsearch.heads.words import CodesComponent, LexicalComponent, WordsComponent
+from qkvsearch.store import Snapshot
+from qkvsearch.store.remote_collections import RemoteCollection
+from qkvsearch.store.segments import MANIFEST
+from qkvsearch.text.analysis import Analyzer
+from qkvsearch.text.encoders import dense_heads
+from qkvsearch.text.text_encoder import TextEncoder
+
+# What is learned from interactions is imported by the methods that need it: search does not.
+if TYPE_CHECKING:
+    from qkvsearch.heads.learned_models import PreferencesComponent
+    from qkvsearch.heads.stored_log import LogComponent
+    from qkvsearch.models.confidences import Feedback
+    from qkvsearch.models.preferences import Preferences
+    from qkvsearch.models.strength import Strength
+    from qkvsearch.models.user_history import History
+    from qkvsearch.models.user_vectors import ImplicitFactors
+    from qkvsearch.tables.interactions import Interactions
+    from qkvsearch.tables.ratings import Scale
+
+T = TypeVar("T")
+# Facts that every build has, and their types.
+FACTS = {
+    "n_items": int, "columns": list, "text_columns": list, "encoder": str, "head_weights": dict,
+    "rows": list, LANGUAGE: str, "qkvsearch": str,
+}  # fmt: skip
+
+
+class StoredModels:
+    """The models of one build.
+
+    Raises `DamagedError` where the facts in the build's manifest are incomplete or of other types.
+    """
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self._check_facts()
+        self.n_items: int = snapshot.facts["n_items"]
+        self._loaded: dict[IndexComponent[Any], Any] = {}
+
+    def _check_facts(self) -> None:
+        facts = self.snapshot.facts
+        try:
+            weights = [float(weight) for weight in facts["head_weights"].values()]
+            fits = all(isinstance(facts[name], kind) for name, kind in FACTS.items())
+            fits &= all(isinstance(column["name"], str) for column in facts["columns"])
+            for of_head in facts.get(COLUMN_WEIGHTS, {}).values():
+                fits &= all(float(of_head[name]) >= 0 for name in facts["text_columns"])
+        except MISFIT:
+            fits = False
+        if not fits or not weights:
+            raise self._damaged("its facts are not those of a build")
+
+    def _damaged(self, what: str) -> DamagedError:
+        return DamagedError(self.snapshot.segments[-1].folder / MANIFEST, what)
+
+    def load(self, component: IndexComponent[T]) -> T:
+        """Load a component once. Raises `DamagedError` where its arrays do not fit together."""
+        loaded: T | None = self._loaded.get(component)
+        if loaded is None:
+            try:
+                loaded = self._loaded[component] = component.load(self)
+            except QkvError:
+                raise
+            except MISFIT as error:
+                what = f"{component.group} does not fit together: {type(error).__name__}: {error}"
+                raise self._damaged(what) from error
+        return loaded
+
+    def find(self, component: IndexComponent[T]) -> T | None:
+        """Load a component; return None where the build is without it."""
+        return self.load(component) if component.is_in(self.snapshot) else None
+
+    # --- search ---
+
+    @cached_property
+    def head_weights(self) -> dict[str, float]:
+        """Weight of each head of a search, the lexical one first. The weights add up to 1."""
+        return dict(self.snapshot.facts["head_weights"])
+
+    @cached_property
+    def dense_heads(self) -> list[str]:
+        """The dense heads of a search, in the order of their weights."""
+        return dense_heads(self.head_weights)
+
+    @cached_property
+    def main_head(self) -> str:
+        """The dense head that represents meaning where only one head can be used."""
+        return main_head(self.snapshot.facts)
+
+    def column_weights(self, head: str) -> list[float] | None:
+        """Return the text columns' weights in the keys of a head; None where all are equal."""
+        weights = self.snapshot.facts.get(COLUMN_WEIGHTS, {}).get(head)
+        columns = self.snapshot.facts["text_columns"]
+        return None if weights is None else [float(weights[name]) for name in columns]
+
+    @cached_property
+    def analyzer(self) -> Analyzer:
+        """The analyzer that turns texts into terms."""
+        return Analyzer(self.snapshot.facts[LANGUAGE])
+
+    @cached_property
+    def answerability(self) -> Answerability:
+        """The thresholds below which a query counts as not answered by any item."""
+        try:
+            return Answerability.of(self.snapshot.facts)
+        except MISFIT:
+            raise self._damaged("its facts are not those of a build") from None
+
+    @cached_property
+    def lexical_keys(self) -> TermKeys:
+        """The items' keys of the lexical head."""
+        return self.load(LexicalComponent())
+
+    @cached_property
+    def code_keys(self) -> TermKeys:
+        """The items' ids and other codes."""
+        return self.load(CodesComponent())
+
+    @cached_property
+    def words(self) -> WordIndex:
+        """The items' words in order."""
+        return self.load(WordsComponent())
+
+    def encoder(self, head: str) -> TextEncoder:
+        """Return the encoder of a dense head. Raises as `StoredHead.encoder` does."""
+        return self.load(DenseComponent(head)).encoder
+
+    def dense_keys(self, head: str) -> ItemKeys[Any]:
+        """Return the items' keys of a dense head."""
+        return self.load(DenseComponent(head)).keys
+
+    @cached_property
+    def key_store(self) -> Any:
+        """The server that has the keys; None where they are local."""
+        if RemoteCollection.of(self.snapshot.facts) is None:
+            return None
+        keys = self.dense_keys(self.main_head)
+        return keys.vectors.store if isinstance(keys, RemoteKeys) else None
+
+    @cached_property
+    def has_tokens(self) -> bool:
+        """Whether the items' tokens are stored; this needs no encoder."""
+        return TokensComponent(self.main_head).is_in(self.snapshot)
+
+    @cached_property
+    def token_keys(self) -> TokenKeys:
+        """The items' tokens. Only where `has_tokens`."""
+        return self.load(TokensComponent(self.main_head))
+
+    # --- recommendations ---
+
+    @property
+    def implicit(self) -> ImplicitFactors | None:
+        """The preferences, with cold items placed by their text; None without interactions."""
+        heads = self.preferences
+        return None if heads is None else heads.factors
+
+    @property
+    def preferences(self) -> Preferences | None:
+        """The heads of a recommendation; None without interactions."""
+        preferences = self.find(self._preferences)
+        return None if preferences is None else preferences.heads
+
+    @property
+    def item_counts(self) -> np.ndarray:
+        """How many users of the log interacted with each item, (n_items,)."""
+        return self.load(self._preferences).item_counts
+
+    @property
+    def strength(self) -> Strength | None:
+        """The test of whether a recommendation rests on too little; None without interactions."""
+        preferences = self.find(self._preferences)
+        return None if preferences is None else preferences.strength
+
+    def require_interactions(self, purpose: str) -> None:
+        """Raise `NotBuiltError` where the build has no interactions."""
+        if not self._log.is_in(self.snapshot):
+            raise NotBuiltError(
+                f"this workspace has no interactions to {purpose}; build with `interactions`"
+            )
+
+    def log(self, purpose: str = "learn from") -> Interactions:
+        """Return the log, in the owner's ids. Raises `NotBuiltError` where there is none."""
+        self.require_interactions(purpose)
+        return self.load(self._log).interactions()
+
+    @property
+    def rating_scale(self) -> Scale:
+        """The lowest and the highest rating; None without ratings."""
+        return self.snapshot.facts.get("rating_scale")
+
+    @property
+    def feedback(self) -> Feedback:
+        """The rule that turns ratings and weights into confidences."""
+        from qkvsearch.models.confidences import Feedback
+
+        log = self.find(self._log)
+        return Feedback() if log is None else log.feedback
+
+    @property
+    def last_time(self) -> int | None:
+        """The time of the latest interaction in the log; None without times."""
+        log = self.find(self._log)
+        return None if log is None else log.last_time
+
+    def history(self, user: int | None) -> History:
+        """Return the log's history of the user in this row; an empty one for None."""
+        from qkvsearch.models.user_history import EMPTY_HISTORY
+
+        log = self.find(self._log)
+        return EMPTY_HISTORY if log is None else log.history(user)
+
+    @property
+    def _log(self) -> LogComponent:
+        from qkvsearch.heads.stored_log import LogComponent
+
+        return LogComponent()
+
+    @property
+    def _preferences(self) -> PreferencesComponent:
+        from qkvsearch.heads.learned_models import PreferencesComponent
+
+        return PreferencesComponent()

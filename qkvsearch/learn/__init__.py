@@ -1,0 +1,1 @@
+"""Before a question: build, add, remove, merge, learn, forget, repair and record."""

@@ -1,0 +1,225 @@
+"""Add and remove items: a new segment, and tombstones for deleted rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from qkvsearch._utils.callbacks import Progress, silent
+from qkvsearch.attention import exclusion_mask
+from qkvsearch.errors import QkvError, quantity
+from qkvsearch.heads.component import Addition
+from qkvsearch.heads.registry import each_component
+from qkvsearch.heads.stored_models import StoredModels
+from qkvsearch.learn.merge import merge_if_many
+from qkvsearch.store import BuildContents, CatalogRows, Snapshot, Workspace
+from qkvsearch.store.segments import AFTER, ORIGIN
+from qkvsearch.tables.columns import Columns, check_column
+from qkvsearch.tables.columns.facts import text_read
+from qkvsearch.tables.ids import Id
+from qkvsearch.text.pretrained.encoding_cache import forget_texts
+from qkvsearch.where import Where
+
+if TYPE_CHECKING:
+    from qkvsearch.tables.dataset import Source
+
+# The fact with the totals of all updates since the build.
+REVISED = "revised"
+
+
+@dataclass(frozen=True)
+class Revision:
+    """Result of adding or removing items, or of a dry run.
+
+    added, replaced, removed: numbers of items. interactions_removed: interactions with removed
+    items. n_items: items of the new build. gone: id and title of each removed item.
+    """
+
+    added: int
+    replaced: int
+    removed: int
+    interactions_removed: int
+    n_items: int
+    notes: list[str]
+    gone: Sequence[dict[str, Any]] = ()
+
+
+def add_items(
+    workspace: Workspace,
+    source: Source,
+    columns: Columns | None = None,
+    progress: Progress | None = None,
+) -> Revision:
+    """Add the items of a file or frame to the current build, and publish the result.
+
+    An item with a known id is replaced and keeps its interactions. `recommend` places new items by
+    their text, if the build learned how texts predict preferences. Raises `QkvError`, and
+    `DataError` where the file lacks the id, the title or all columns that search reads.
+    """
+    from qkvsearch.learn.align_rows import addition
+    from qkvsearch.tables.dataset import load
+
+    columns = columns or Columns()
+    frame, report = load(source, "items", columns)
+    for name in columns.ignore:
+        check_column(name, list(frame), report.file, "`ignore`")
+    progress = progress or silent
+    with workspace.writing("add"), closing(workspace.open()) as build:
+        new_items = addition(build, frame, columns, report)
+        report.conclude(columns.strict)
+        n_added = int((new_items.positions < 0).sum())
+        n_items = build.facts["n_items"] + n_added
+        notes = [str(report), *report.warning_lines()]
+        revision = Revision(n_added, len(new_items.positions) - n_added, 0, 0, n_items, notes)
+        contents = _with_rows(build, new_items, revision)
+        for component in each_component(new_items.previous, "revising", progress):
+            component.extend(contents, new_items, progress)
+        changed = new_items.positions[new_items.unread]
+        texts = stored_texts(build, changed[changed >= 0])
+        revision = _published(workspace, contents, "add", revision, progress)
+        forgotten = forget_texts(texts - set(chain(*new_items.new_fields)))
+        return replace(revision, notes=[*revision.notes, *forgotten])
+
+
+def remove_items(
+    workspace: Workspace,
+    items: Id | Iterable[Id] = (),
+    *,
+    where: Where | None = None,
+    dry_run: bool = False,
+    progress: Progress | None = None,
+) -> Revision:
+    """Remove items with their interactions, and publish the result.
+
+    items: ids or unique titles. where: a condition over the catalog's columns, in place of `items`.
+    dry_run: change nothing. Raises `UnknownIdError` for an unknown item, and removes none then;
+    `QkvError` where no item would be left.
+    """
+    is_many = isinstance(items, Iterable) and not isinstance(items, str)
+    named: list[Any] = list(items) if is_many else [items]  # type: ignore[arg-type]
+    if bool(named) == (where is not None):
+        raise QkvError("name the items to remove, or give a condition (`where`): one of the two")
+    if dry_run:
+        with closing(workspace.open()) as build:
+            return _plan_removal(build, named, where)[1]
+    progress = progress or silent
+    with workspace.writing("remove"), closing(workspace.open()) as build:
+        deleted, revision = _plan_removal(build, named, where)
+        if not len(deleted):
+            return revision
+        models, contents = StoredModels(build), _segment(build, revision)
+        contents.tombstones = np.union1d(build.tombstones, build.rows.stored[deleted])
+        for component in each_component(models, "revising", progress):
+            component.delete(contents, models, deleted)
+        texts = stored_texts(build, deleted)
+        revision = _published(workspace, contents, "remove", revision, progress)
+        return replace(revision, notes=[*revision.notes, *forget_texts(texts)])
+
+
+def stored_texts(snapshot: Snapshot, positions: np.ndarray) -> set[str]:
+    """Return the texts of items, which encoders read."""
+    columns, names = snapshot.catalog.catalog_columns, snapshot.facts["text_columns"]
+    types = [columns.stored_as(name).type for name in names]
+    rows = snapshot.catalog.cells(positions, names) if names else []
+    return {text_read(cell, kind) for row in rows for cell, kind in zip(row, types, strict=True)}
+
+
+def _plan_removal(
+    snapshot: Snapshot, named: Sequence[Any], where: Where | None
+) -> tuple[np.ndarray, Revision]:
+    """Return the rows to remove, and the result. Raises `QkvError` where no item would be left."""
+    n_items: int = snapshot.facts["n_items"]
+    matches = [snapshot.catalog.find_item(item) for item in named]
+    if where is None:
+        mask = ~exclusion_mask(n_items, [position for position, _ in matches])
+    else:
+        mask = snapshot.catalog.mask(where)
+    if mask.all():
+        raise QkvError(
+            "that is every item, and a workspace has at least one: build it again from other "
+            "items, or delete its folder"
+        )
+    deleted = np.flatnonzero(mask)
+    rows = snapshot.catalog.cells(deleted, ["id", "title"])
+    return deleted, Revision(
+        added=0,
+        replaced=0,
+        removed=len(deleted),
+        interactions_removed=_n_interactions(snapshot, mask),
+        n_items=n_items - len(deleted),
+        notes=[note for _, note in matches if note],
+        gone=[{"id": id_, "title": title} for id_, title in rows],
+    )
+
+
+def _n_interactions(snapshot: Snapshot, deleted: np.ndarray) -> int:
+    """Count the interactions of the log with deleted items, bool (n_items,)."""
+    if "interactions.items" not in snapshot:
+        return 0
+    item_rows = snapshot.rows.item_rows_of_base[snapshot.array("interactions.items")]
+    return int(deleted[item_rows[item_rows >= 0]].sum())
+
+
+def _with_rows(snapshot: Snapshot, new_items: Addition, revision: Revision) -> BuildContents:
+    """Return the contents of a segment with the new items and their order among the base's."""
+    contents, rows, replaced = _segment(snapshot, revision), snapshot.rows, new_items.positions
+    ids = new_items.catalog.ids
+    contents.catalog = CatalogRows.of_segment(new_items.catalog, snapshot.catalog)
+    contents.arrays[AFTER] = snapshot.base.catalog.rows_before(ids)
+    contents.arrays[ORIGIN] = np.where(replaced >= 0, rows.origin[replaced], -1)
+    contents.tombstones = np.union1d(snapshot.tombstones, rows.stored[replaced[replaced >= 0]])
+    contents.facts["columns"] = [column.to_record() for column in new_items.catalog.columns]
+    return contents
+
+
+def _segment(snapshot: Snapshot, revision: Revision) -> BuildContents:
+    facts = dict(snapshot.facts)
+    facts[REVISED] = _totals(facts, revision)
+    facts["n_items"] = revision.n_items
+    if "n_interactions" in facts:
+        facts["n_interactions"] -= revision.interactions_removed
+    return BuildContents(facts=facts, base=snapshot)
+
+
+def _published(
+    workspace: Workspace,
+    contents: BuildContents,
+    command: str,
+    revision: Revision,
+    progress: Progress,
+) -> Revision:
+    progress("saving", 0, 1)
+    workspace.publish(contents, command)
+    merged = merge_if_many(workspace, command, progress)
+    progress("saving", 1, 1)
+    return replace(revision, notes=[*revision.notes, *merged])
+
+
+def _totals(facts: Mapping[str, Any], revision: Revision) -> dict[str, int]:
+    """Return the totals of all updates since the build. The number of interactions is left out if
+    it was: `forget` removes it, because some of them may have been the user's.
+    """
+    names = ["added", "replaced", "removed", "interactions_removed"]
+    previous = facts.get(REVISED)
+    if previous is None:
+        previous = dict.fromkeys(names, 0)
+    return {name: previous[name] + getattr(revision, name) for name in names if name in previous}
+
+
+def revised_lines(facts: Mapping[str, Any]) -> list[str]:
+    """Return a line about all updates since the build, none where there are no updates."""
+    total = facts.get(REVISED)
+    if total is None:
+        return []
+    line = (
+        f"since then: {total['added']:,} added, {total['replaced']:,} replaced, "
+        f"{total['removed']:,} removed"
+    )
+    if "interactions_removed" in total:
+        line += f" with {quantity(total['interactions_removed'], 'interaction')}"
+    return [line]

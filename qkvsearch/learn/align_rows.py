@@ -1,0 +1,205 @@
+"""Read the items of a file with the columns and the types that a build's catalog has."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from qkvsearch.errors import DataError, listed_names, quantity
+from qkvsearch.heads.component import Addition
+from qkvsearch.heads.stored_models import StoredModels
+from qkvsearch.store import Snapshot
+from qkvsearch.tables.catalog import ROW_NUMBERS, Catalog, item_texts, one_row_each, years_in
+from qkvsearch.tables.catalog_columns import OWN_NAMES, CatalogColumns
+from qkvsearch.tables.columns import Columns, check_column, find_column, require_column
+from qkvsearch.tables.columns.column_types import TypedColumn, typed
+from qkvsearch.tables.columns.facts import ColumnFacts
+from qkvsearch.tables.columns.numbers import stored_numbers
+from qkvsearch.tables.report import ReadReport
+
+
+def addition(
+    snapshot: Snapshot, frame: pd.DataFrame, columns: Columns, report: ReadReport
+) -> Addition:
+    """Return the items of `frame`, whose cells are text, and which items of the build they replace.
+
+    Raises `DataError` for a file without a column of ids or titles, or of texts that search reads.
+    """
+    texts = _align_columns(frame, columns, report, snapshot)
+    row_of = snapshot.catalog.find_items(texts["id"])
+    texts["id"] = _align_ids(snapshot, texts["id"], row_of)
+    cells, facts = _align_types(texts, snapshot, report)
+    ids, variants = one_row_each(texts["id"], cells, snapshot.facts.get("fold_ids", False), report)
+    row_of = snapshot.catalog.find_items(ids.texts)
+    positions = np.array([row_of.get(i, -1) for i in ids.texts], dtype=np.int64)
+    rows = pd.DataFrame({name: column.cells for name, column in cells.items()})
+    for name, fact in facts.items():
+        if name != "id" and fact.type in ("number", "yes/no"):
+            rows[name] = stored_numbers(rows[name])
+    searched = tuple(snapshot.facts["text_columns"])
+    catalog = Catalog(ids, rows, searched, tuple(facts.values()), variants)
+    unread = _unread(snapshot, catalog, positions)
+    return Addition(StoredModels(snapshot), catalog, positions, unread)
+
+
+def _align_ids(snapshot: Snapshot, texts: Sequence[str], row_of: dict[str, int]) -> list[str]:
+    """Spell known ids as the build does: their case may differ."""
+    ids, _ = snapshot.catalog.names(list(row_of.values()))
+    spelled = dict(zip(row_of, map(str, ids), strict=True))
+    return [spelled.get(text, text) for text in texts]
+
+
+def _unread(snapshot: Snapshot, catalog: Catalog, positions: np.ndarray) -> np.ndarray:
+    """Return True for new items and for items with a changed text, bool (n,)."""
+    unread = positions < 0
+    replacing = np.flatnonzero(~unread)
+    names = list(catalog.text_columns)
+    before = snapshot.catalog.cells(positions[replacing], names)
+    now = catalog.frame[names].astype(object).fillna("").astype(str).to_numpy(object)
+    for row, cells in zip(replacing, before, strict=True):
+        unread[row] = ["" if cell is None else str(cell) for cell in cells] != list(now[row])
+    return unread
+
+
+def column_facts(snapshot: Snapshot) -> dict[str, ColumnFacts]:
+    """Return the facts about each column by its stored name."""
+    facts = [ColumnFacts(**record) for record in snapshot.facts["columns"]]
+    return {fact.stored or fact.name: fact for fact in facts}
+
+
+def _align_columns(
+    frame: pd.DataFrame,
+    columns: Columns,
+    report: ReadReport,
+    snapshot: Snapshot,
+) -> pd.DataFrame:
+    """Return the items of `frame` as text with exactly the columns of the build.
+
+    Rows are read as in a build; columns are found by their stored or their owner's name. A column
+    that the file lacks is left empty, with a warning where search reads it. Raises `DataError` for
+    a file without ids, titles or texts.
+    """
+    report.require_rows()
+    searched = snapshot.facts["text_columns"]
+    frame = _with_search_columns(frame, columns.text, searched, report.file)
+    names = list(frame.columns)
+    named = None if columns.text and "title" in searched else columns.title
+    usual = {column.role: column.name for column in snapshot.catalog.catalog_columns}
+    if column_facts(snapshot)["id"].convention == ROW_NUMBERS and columns.id is None:
+        raise DataError(
+            f"{report.file}: the ids of this workspace are the numbers of the rows that it was "
+            "built from, and other rows would replace those items: name a column of ids with "
+            "`id_column` here, or build again from all files"
+        )
+    id_column = require_column("id", columns.id or _among(names, usual["id"]), names, report.file)
+    here = snapshot.catalog.catalog_columns
+    # Another column of the build is not the one of titles, though it may be called `title`.
+    untaken = [name for name in names if not here.has(name) or here.find(name).stored in OWN_NAMES]
+    title = named or _among(names, usual["title"])
+    title = find_column("title", title, names if title else untaken, report.file) or id_column
+    folds = snapshot.facts.get("fold_ids", False)
+    about = Columns(id=id_column, title=title, text=[title], fold_ids=folds, ignore=columns.ignore)
+    items = item_texts(frame, about, report)
+    rows = items.frame if title != id_column else items.frame.drop(columns="title")
+    rows = rows.rename(columns=_stored_names(rows, items.spelled, here))
+    year = here.find("year").stored if here.has("year") else None
+    if year and year not in rows and "title" in rows:
+        years = years_in(rows["title"])
+        if years.notna().any():
+            rows[year] = years
+    _require_search_columns(rows, snapshot, report, names)
+    _note_differences(rows, snapshot.catalog.columns, report)
+    if not searched:
+        report.notes.append("no text is searched here: the items came from interactions alone")
+    return rows.reindex(columns=snapshot.catalog.columns)
+
+
+def _stored_names(
+    rows: pd.DataFrame, spelled: Mapping[str, str], columns: CatalogColumns
+) -> dict[str, str]:
+    """Return the stored name of each column of a file, by its name in `rows`; a column that the
+    build lacks keeps the name that the file has. spelled: those names, by the names in `rows`.
+    """
+    stored = {name: name for name in OWN_NAMES if name in rows}
+    others = [name for name in rows if name not in stored]
+    # Where a file has both `Price` and `price`, each is the column of its exact name.
+    exact = {column.name for column in columns}
+    for name in sorted(others, key=lambda name: spelled[name] not in exact):
+        own = spelled[name]
+        found = columns.find(own).stored if columns.has(own) else own
+        is_taken = found in stored.values() or found in OWN_NAMES
+        stored[name] = f"{own} (again)" if is_taken else found
+    return stored
+
+
+def _among(names: Sequence[str], usual: str) -> str | None:
+    """Return the name of a column as the file spells it; None where the file lacks it."""
+    return next((name for name in names if name.casefold() == usual.casefold()), None)
+
+
+def _align_types(
+    texts: pd.DataFrame, snapshot: Snapshot, report: ReadReport
+) -> tuple[dict[str, TypedColumn], dict[str, ColumnFacts]]:
+    """Convert columns to the build's types, and return facts; misfits become empty, with a note."""
+    columns, facts = {"id": TypedColumn("text", texts["id"])}, column_facts(snapshot)
+    for name, fact in list(facts.items())[1:]:
+        column = typed(texts[name], fact.type, convention=fact.convention)
+        columns[name] = column
+        report.notes.extend(column.emptied(fact.name, texts[name], texts["id"]))
+        facts[name] = replace(fact, changed=dict(Counter(fact.changed) + column.changed))
+    return columns, facts
+
+
+def _with_search_columns(
+    frame: pd.DataFrame, named: Sequence[str] | None, searched: Sequence[str], file: str
+) -> pd.DataFrame:
+    """Rename the columns in `named` to the columns that search reads, in the same order."""
+    if named is None:
+        return frame
+    if len(named) != len(searched):
+        raise DataError(
+            f"{file}: search reads {len(searched)} columns here ({listed_names(searched)}), and "
+            f"`text_columns` names {len(named)}: name as many, in that order"
+        )
+    names = list(frame.columns)
+    columns = [check_column(name, names, file, "`text_columns`") for name in named]
+    replaced = [name for name in names if name in searched and name not in columns]
+    renamed = dict(zip(columns, searched, strict=True))
+    return frame.drop(columns=replaced).rename(columns=renamed)
+
+
+def _require_search_columns(
+    rows: pd.DataFrame, snapshot: Snapshot, report: ReadReport, names: Sequence[str]
+) -> None:
+    """Raise `DataError` for a file without titles, or without any text; warn of other columns."""
+    searched = snapshot.facts["text_columns"]
+    lacking = [
+        name
+        for name in searched
+        if name not in rows and not (name == "title" and snapshot.catalog.is_titled_by_id())
+    ]
+    if not lacking:
+        return
+    message = (
+        f"{report.file}: no column {listed_names(lacking)}, and search reads "
+        f"{listed_names(searched)}; name those columns in that order with `text_columns`, or "
+        f"add them to the file (columns: {listed_names(names)})"
+    )
+    if "title" in lacking or not any(name in rows for name in searched):
+        raise DataError(message)
+    report.warnings.append(f"{message}; {quantity(len(rows), 'row')} left empty there")
+
+
+def _note_differences(rows: pd.DataFrame, columns: Sequence[str], report: ReadReport) -> None:
+    extra = [name for name in rows if name not in columns]
+    # The title may be the id, and the year may come from the titles.
+    covered = {*rows, "title", "year"}
+    absent = [name for name in columns if name not in covered]
+    if extra:
+        report.notes.append(f"left out, because the catalog has no such column: {', '.join(extra)}")
+    if absent:
+        report.notes.append(f"left empty, because the file has no such column: {', '.join(absent)}")

@@ -1,0 +1,199 @@
+"""Build a workspace from data: fit the encoders and the models, store them, publish."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from qkvsearch._utils.callbacks import Progress, silent
+from qkvsearch._utils.version import __version__
+from qkvsearch.errors import QkvError
+from qkvsearch.heads.answerability import FACT as ANSWERABILITY
+from qkvsearch.heads.component import LANGUAGE
+from qkvsearch.heads.dense import DenseComponent
+from qkvsearch.heads.learned_models import TUNED, NextItemComponent
+from qkvsearch.heads.registry import FROM_INTERACTIONS
+from qkvsearch.heads.stored_log import LOG_ROWS, SCALE_INFERRED
+from qkvsearch.learn.calibration import best_scores, calibrate
+from qkvsearch.learn.head_weights import learn_weights, length_weights
+from qkvsearch.learn.spark_build import learn_from_spark, spark_log
+from qkvsearch.learn.texts import store_head, store_words
+from qkvsearch.store import BuildContents, CatalogRows, Workspace
+from qkvsearch.store.remote_collections import FACT as KEYS
+from qkvsearch.store.remote_collections import RemoteCollection
+from qkvsearch.store.workspace import NOT_TAKEN_OVER
+from qkvsearch.tables.catalog import Catalog
+from qkvsearch.tables.columns import Columns
+from qkvsearch.tables.dataset import Dataset, Source
+from qkvsearch.tables.interactions import Interactions
+from qkvsearch.tables.sources import read_source
+from qkvsearch.tables.synonyms import FACT as SYNONYMS
+from qkvsearch.tables.synonyms import Synonyms
+from qkvsearch.text.analysis import Analyzer
+from qkvsearch.text.analyzed import AnalyzedTexts
+from qkvsearch.text.encoders import (
+    AUTO,
+    CHOICES,
+    LEARNED,
+    SECOND_PASS,
+    Choice,
+    TextEncoder,
+    choose,
+    dense_heads,
+    fitted_encoder,
+    learned_encoder,
+    pretrained_encoder,
+    prior_weights,
+)
+from qkvsearch.text.languages import Language
+from qkvsearch.text.languages import chosen as chosen_language
+
+
+def build_workspace(
+    workspace: Workspace,
+    dataset: Dataset,
+    *,
+    encoder: str = AUTO,
+    language: str = AUTO,
+    next_item: bool = False,
+    synonyms: Synonyms | None = None,
+    keys: str | None = None,
+    progress: Progress | None = None,
+) -> None:
+    """Learn everything from `dataset` and publish it, as `engine.build` describes.
+
+    Preferences are learned with the settings that `tune` found for the workspace, if any. keys:
+    `milvus:URI` of a server for the keys. Raises `QkvError`.
+    """
+    fields: Sequence[Sequence[str]] = dataset.catalog.fields()
+    chosen = choose(fields) if encoder == AUTO else Choice(encoder, "")
+    encoder = chosen.encoder
+    # A missing model or language fails here, before any work.
+    spoken = chosen_language(language, dataset.catalog.texts())
+    weights = prior_weights(encoder)
+    pretrained = {
+        name: pretrained_encoder(name, encoder)
+        for name in weights
+        if name not in ("lexical", *LEARNED)
+    }
+    if next_item:
+        if not isinstance(dataset.interactions, Interactions | None):
+            raise QkvError("`next_item` learns on one machine: leave out `engine`, or `next_item`")
+        NextItemComponent().check(dataset.interactions)
+    if encoder not in CHOICES:  # a folder, absolute so that it is found from anywhere
+        encoder = str(Path(encoder).resolve())
+    progress = progress or silent
+    with workspace.writing("build"):
+        previous = workspace.current_facts()
+        contents = _contents(dataset, encoder, chosen.why, spoken)
+        if keys is not None:
+            contents.facts[KEYS] = RemoteCollection.new(keys, previous).to_fact()
+        if synonyms:
+            contents.facts[SYNONYMS] = synonyms
+        fields = AnalyzedTexts.of_columns(fields, Analyzer(spoken.name))
+        _add_text(contents, dataset.catalog, fields, pretrained, weights, progress)
+        lost = previous.get(NOT_TAKEN_OVER, ())
+        contents.facts["rows"] += [f"{NOT_TAKEN_OVER}: {reason}" for reason in lost]
+        if dataset.interactions is not None:
+            contents.facts |= {name: previous[name] for name in previous.keys() & {TUNED}}
+        if isinstance(dataset.interactions, Interactions):
+            for component in (*FROM_INTERACTIONS, *[NextItemComponent()] * next_item):
+                component.learn(contents, dataset.interactions, progress)
+        elif dataset.interactions is not None:
+            notes = learn_from_spark(contents, spark_log(dataset.interactions), progress)
+            contents.facts[LOG_ROWS] += notes
+        progress("saving", 0, 1)
+        workspace.publish(contents, "build")
+        progress("saving", 1, 1)
+
+
+@contextmanager
+def reading(
+    source: Source | None,
+    items: Source | None,
+    interactions: Source | None,
+    columns: Columns | None,
+    engine: str | None = None,
+) -> Iterator[Dataset]:
+    """Read a data set on this machine or with Spark, which holds the log until the block ends.
+    Raises `QkvError`.
+    """
+    if engine is None:
+        yield read_source(source, items, interactions, columns)
+        return
+    from qkvsearch.engines.spark.spark_log import read_on_spark
+
+    if source is not None:
+        raise QkvError("`engine` takes `items` and `interactions`, not a SOURCE")
+    with read_on_spark(engine, items, interactions, columns) as dataset:
+        yield dataset
+
+
+def _contents(dataset: Dataset, encoder: str, why: str, spoken: Language) -> BuildContents:
+    """Return a build with a catalog and no models. why: the reason for an automatic encoder."""
+    facts = {
+        "qkvsearch": __version__,
+        "encoder": encoder,
+        "encoder_chosen": f"automatic: {why}" if why else "your choice",
+        LANGUAGE: spoken.name,
+        "language_chosen": spoken.why,
+        "n_items": len(dataset.catalog),
+        "text_columns": list(dataset.catalog.text_columns),
+        "columns": [column.to_record() for column in dataset.catalog.columns],
+        "interaction_columns": [column.to_record() for column in dataset.log_columns()],
+        "interaction_options": dataset.options,
+        "rows": dataset.lines(of_log=False),
+    }
+    if dataset.interactions is not None:
+        facts[LOG_ROWS] = dataset.lines(of_log=True)
+        facts[SCALE_INFERRED] = dataset.scale_inferred
+    if dataset.catalog.ids.fold:
+        facts["fold_ids"] = True
+    return BuildContents(CatalogRows.of(dataset.catalog), facts=facts)
+
+
+def _add_text(
+    contents: BuildContents,
+    catalog: Catalog,
+    fields: Sequence[AnalyzedTexts],
+    pretrained: Mapping[str, TextEncoder],
+    prior: dict[str, float],
+    progress: Progress,
+) -> None:
+    """Add lexical keys, encoders, dense keys, weights of heads and columns, and thresholds."""
+    analyzer = fields[0].runs.analyzer
+    names = [name for name in prior if name in LEARNED]
+    progress("reading texts", 0, len(names) + 1)
+    lexical = store_words(contents, catalog, fields)
+    encoders: dict[str, TextEncoder] = {}
+    epochs: dict[str, int | None] = {}
+    for name in dense_heads(prior):
+        if name in LEARNED:
+            progress("reading texts", names.index(name) + 1, len(names) + 1)
+            encoders[name], epochs[name] = learned_encoder(name, fields, analyzer.language)
+        else:
+            encoders[name] = fitted_encoder(name, fields, pretrained=pretrained.get(name))
+    progress("reading texts", len(names) + 1, len(names) + 1)
+    main = dense_heads(prior)[-1]
+    weights = length_weights(fields, analyzer)
+
+    weigh = partial(progress, "weighing the heads")
+    weigh(0, len(prior))
+    heads, made = learn_weights(fields, encoders, prior, epochs, progress=weigh, analyzer=analyzer)
+    weigh(len(prior), len(prior))
+    contents.facts["head_weights"] = heads
+    keys: dict[str, np.ndarray] = {}
+    for name, encoder in encoders.items():
+        # Only the main head has tokens, for late interaction.
+        has_tokens = name == main and main in SECOND_PASS
+        keys[name] = store_head(contents, name, encoder, fields, progress, weights, has_tokens)
+    if main in pretrained:
+        DenseComponent(main).note_texts(contents)
+    titles = [title for title in catalog.frame["title"].astype(str) if title.strip()]
+    scores = best_scores(lexical, encoders, keys, analyzer)
+    answerability = calibrate(lexical, scores, heads, titles, made, analyzer=analyzer)
+    contents.facts[ANSWERABILITY] = answerability.to_fact()

@@ -1,0 +1,169 @@
+"""Erase a user's data: from the log, the records and every previous build."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from qkvsearch._utils.callbacks import Progress, silent
+from qkvsearch.errors import QkvError, quantity
+from qkvsearch.heads.learned_models import NextItemComponent
+from qkvsearch.heads.registry import FROM_INTERACTIONS
+from qkvsearch.heads.stored_log import LOG_ROWS
+from qkvsearch.heads.stored_models import StoredModels
+from qkvsearch.learn.add import REVISED
+from qkvsearch.learn.merge import merged_contents
+from qkvsearch.store import BuildContents, CatalogRows, Workspace
+from qkvsearch.store.catalog.file import CATALOG
+from qkvsearch.store.segments import BUILDS_FOLDER, MANIFEST, Segment
+from qkvsearch.tables.ids import Id, Ids, id_text
+from qkvsearch.tables.interactions import Interactions
+from qkvsearch.tables.times import UNKNOWN_TIME
+
+# An example of a rating or a weight.
+NUMBER = re.compile(r"-?\d+(\.\d+)?")
+LEARNED = (
+    "All counts are without the user. Embeddings of items, and what else was learned with these "
+    "interactions, stay until `learn` fits them again."
+)
+
+
+@dataclass(frozen=True)
+class Forgotten:
+    """Result of erasing a user: how much was deleted. The notes say what stays."""
+
+    interactions: int
+    records: int
+    builds: int
+    notes: list[str]
+
+
+def forget_user(
+    workspace: Workspace, user: Id, *, dry_run: bool = False, progress: Progress | None = None
+) -> Forgotten:
+    """Delete a user's interactions and records, and every previous build.
+
+    Afterwards no file of the workspace has the id, and nothing that is counted counts the user.
+    What was learned with these interactions stays until `learn` fits it again. dry_run: change
+    nothing. Raises `UnknownIdError`.
+    """
+    progress = progress or silent
+    with workspace.writing("forget"):
+        with closing(workspace.open()) as build:
+            models, row = StoredModels(build), build.catalog.user_position(user)
+            is_known = row is not None or build.catalog.records.has(user)
+            # After a killed run or a build from other files only previous builds have the user.
+            if not (is_known or _is_in_folders(workspace, user)):
+                raise build.catalog.unknown_user(user)
+            n_interactions, n_builds = 0, len(workspace.builds()) - (row is None)
+            if dry_run:
+                n_records = build.catalog.records.page(user, 0, 0)[1]
+                return Forgotten(len(models.history(row)), n_records, n_builds, [])
+            if row is not None:
+                contents, n_interactions = _without(models, row, progress)
+                workspace.publish(contents, "forget")
+            plain_id = id_text(user, build.catalog.are_whole("users"))
+            n_records = workspace.records.forget(plain_id, fold=build.catalog.fold_ids)
+        workspace.drop_builds(even_in_use=True)
+        notes = [LEARNED] if n_interactions else []
+        return Forgotten(n_interactions, n_records, n_builds, [*notes, *_left(workspace, user)])
+
+
+def _left(workspace: Workspace, user: Id) -> Iterator[str]:
+    """Yield notes about files that may still have the user and must be removed by hand."""
+    if _is_in_folders(workspace, user):
+        yield (
+            "A previous build could not be removed: delete the folders in "
+            f"{BUILDS_FOLDER} that `builds` does not list."
+        )
+
+
+def _is_in_folders(workspace: Workspace, user: Id) -> bool:
+    """Return whether any build on the disk, listed or not, has the user."""
+    for manifest in (workspace.path / BUILDS_FOLDER).glob(f"*/{MANIFEST}"):
+        with suppress(QkvError):
+            segment = Segment(manifest.parent)
+            if CATALOG not in segment.files:
+                continue
+            with closing(segment):
+                if segment.catalog.find("users", [id_text(user, segment.catalog.whole_users)]):
+                    return True
+    return False
+
+
+def _without(models: StoredModels, row: int, progress: Progress) -> tuple[BuildContents, int]:
+    """Return a base without the user in this row, and the number of their interactions.
+
+    Everything that is counted is counted anew from the interactions that are left.
+    """
+    contents = merged_contents(models, progress)
+    log = models.log("forget from")
+    remains = log.users != row
+    users = Ids([name for i, name in enumerate(log.user_ids.texts) if i != row], log.user_ids.fold)
+    others = log.take(remains)
+    rows = (others.users - (others.users > row)).astype(np.int32)
+    others = replace(others, users=rows, user_ids=users)
+    components = [*FROM_INTERACTIONS, NextItemComponent()]
+    if len(others):
+        for component in components:
+            if component.is_in(models.snapshot):
+                component.forget(contents, others)
+    else:  # as in a build without interactions
+        for component in components:
+            component.drop(contents)
+        for name in ("n_users", "n_interactions"):
+            contents.facts.pop(name, None)
+        contents.users = None
+    _forget_reports(contents, others)
+    contents.shared.pop(CATALOG, None)
+    contents.catalog = CatalogRows.of_stored(models.snapshot.catalog)
+    return contents, int((~remains).sum())
+
+
+def _forget_reports(contents: BuildContents, log: Interactions) -> None:
+    """Replace what the build reported on the rows and the cells of the file of interactions: its
+    numbers and its examples are those of a file with the user.
+    """
+    facts = contents.facts
+    n_interactions = quantity(len(log), "interaction")
+    n_users = quantity(len(log.user_ids), "user")
+    facts[LOG_ROWS] = [f"since a user was erased: {n_interactions} of {n_users}"]
+    facts["interaction_columns"] = [
+        {
+            **record,
+            "empty": _share_empty(record["role"], log),
+            "example": _example(record["role"], record["example"], log),
+            "changed": {},
+        }
+        for record in facts.get("interaction_columns", ())
+    ]
+    # Some of the interactions with removed items may have been the user's.
+    if REVISED in facts:
+        totals = facts[REVISED]
+        facts[REVISED] = {name: totals[name] for name in totals if name != "interactions_removed"}
+
+
+def _share_empty(role: str, log: Interactions) -> float:
+    """Return the share of the interactions that have no number for this role."""
+    if role == "rating" and log.ratings is not None:
+        is_empty = np.isnan(log.ratings)
+    elif role == "time" and log.times is not None:
+        is_empty = log.times == UNKNOWN_TIME
+    else:
+        return 0.0
+    return round(float(is_empty.mean()), 4) if len(log) else 0.0
+
+
+def _example(role: str, example: str, log: Interactions) -> str:
+    """Return the example of a column if an interaction that is left has it, otherwise ""."""
+    if role == "item":
+        item = log.item_ids.find(example)
+        return example if item >= 0 and (log.items == item).any() else ""
+    numbers = {"rating": log.ratings, "weight": log.weights}.get(role)
+    if numbers is None or NUMBER.fullmatch(example) is None:
+        return ""
+    return example if (numbers == np.float32(example)).any() else ""

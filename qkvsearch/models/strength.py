@@ -1,0 +1,103 @@
+"""Reliability of recommendations: whether a history gives lower scores than most single likes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import isfinite
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from qkvsearch.models.user_history import History
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+# The level is the 10 % quantile of the best scores of single likes; at most MAX_DRAWN are sampled.
+SHARE_BELOW, MAX_DRAWN = 0.1, 1000
+# Items liked by fewer users are weak evidence, whatever the scores.
+MIN_USERS = 3
+# Scores computed at a time: 16 MB.
+MAX_SCORES = 2**22
+
+
+@dataclass(frozen=True)
+class Strength:
+    """The measure of a log by which histories are weak.
+
+    level: the score that the best recommendation exceeds for nine of ten single likes. n_liking:
+    int32 (n_items,), how many users of the log like each item.
+    """
+
+    level: float
+    n_liking: np.ndarray
+
+    def is_weak(self, history: History, best: float) -> bool:
+        """Return whether a history is weak evidence. best: the top score of items outside it."""
+        return best < self.level or self.n_users(history) < MIN_USERS
+
+    def n_users(self, history: History) -> int:
+        """Return how many users like the most popular liked item of a history."""
+        return int(self.n_liking[history.liked.positions].max(initial=0))
+
+    def why_weak(self, history: History, best: float) -> str:
+        """Return an explanation for people; empty for a history that is strong enough."""
+        if not self.is_weak(history, best):
+            return ""
+        n, n_items = self.n_users(history), len(history.liked)
+        people = (
+            f"{n:,} {'person' if n == 1 else 'people'} of the log" if n else "nobody of the log"
+        )
+        evidence = f"one item that {people} liked"
+        if n_items > 1:
+            evidence = f"{n_items:,} items, the best known of which {people} liked"
+        scores = ""
+        if not isfinite(best):
+            scores = "; no other item has a score"
+        elif best < self.level:
+            scores = (
+                f"; the best score is {best:.3f}, where nine of ten single likes bring "
+                f"{self.level:.3f} or more"
+            )
+        advice = "More likes make them stronger; `similar` goes by texts, too."
+        return f"Weak: these rest on {evidence}{scores}. {advice}"
+
+
+def best_unseen(scores: np.ndarray, history: History) -> float:
+    """Return the highest of the scores (n_items,) of items outside a history; −∞ for none."""
+    others = scores.copy()
+    others[history.positions] = -np.inf
+    return float(others.max(initial=-np.inf))
+
+
+def usual_level(
+    score: Callable[[csr_matrix], np.ndarray], n_liking: np.ndarray, seed: int = 0
+) -> float:
+    """Return the score that the best recommendation exceeds for nine of ten single likes of a log.
+
+    score: from histories (n, n_items) to new scores (n, n_items). n_liking (n_items,): the number
+    of likes of each item. Of many likes a random sample is used, in
+    which popular items occur as often as in the log.
+    """
+    from scipy.sparse import csr_matrix
+
+    ends = np.cumsum(n_liking, dtype=np.int64)
+    n_likes = int(ends[-1]) if len(ends) else 0
+    n_drawn = min(n_likes, MAX_DRAWN)
+    likes = np.random.default_rng(seed).choice(n_likes, n_drawn, replace=False)
+    items, counts = np.unique(np.searchsorted(ends, likes, side="right"), return_counts=True)
+    n, n_items = len(items), len(n_liking)
+    if not n:
+        return 0.0
+    histories = csr_matrix((np.ones(n), items, np.arange(n + 1)), shape=(n, n_items))
+    best = np.empty(n, dtype=np.float32)
+    step = max(1, MAX_SCORES // n_items)
+    for start in range(0, n, step):
+        block = slice(start, start + step)
+        scores = score(histories[block])
+        scores[np.arange(len(scores)), items[block]] = -np.inf
+        best[block] = scores.max(axis=1)
+    order = np.argsort(best, kind="stable")
+    rank = np.searchsorted(np.cumsum(counts[order]), SHARE_BELOW * counts.sum(), side="right")
+    return max(float(best[order[rank]]), 0.0)

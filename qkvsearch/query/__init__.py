@@ -1,1 +1,0 @@
-"""The language of queries, and the conditions of `--where`."""

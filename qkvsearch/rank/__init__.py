@@ -1,0 +1,4 @@
+"""After a question: query, conditions, fusion, second pass, ranking and reasons.
+
+Nothing here writes.
+"""

@@ -1,0 +1,190 @@
+"""The conditions of a query's operators: "a phrase", -word, field:word, word*."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from qkvsearch._utils.folding import fold
+from qkvsearch._utils.query_lock import pause
+from qkvsearch.heads.stored_models import StoredModels
+from qkvsearch.rank.query_language import Clause
+from qkvsearch.store import StoredCatalog
+from qkvsearch.tables.catalog_columns import StoredColumn
+from qkvsearch.tables.columns.facts import LIST_SEPARATOR, NO, YES
+from qkvsearch.tables.ids import id_text
+from qkvsearch.text.analysis import HAS_CJK, MAX_CACHED_TEXT, Analyzer, resolve_code
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """The conditions of a query. mask: bool (n_items,), None without any. notes: on unmet ones."""
+
+    mask: np.ndarray | None
+    notes: Sequence[str] = ()
+
+    @classmethod
+    def of(
+        cls, clauses: Sequence[Clause], models: StoredModels, catalog: StoredCatalog
+    ) -> Conditions:
+        """Apply the clauses one after the other."""
+        conditions = [clause for clause in clauses if clause.is_condition]
+        if not conditions:
+            return cls(None)
+        reader = _ConditionReader(models, catalog)
+        all_items = np.ones(models.n_items, dtype=bool)
+        mask, notes = all_items, []
+        has_text = len(conditions) < len(clauses)
+        for clause in conditions:
+            pause()
+            matches = reader.matches(clause, mask)
+            if clause.excluded:
+                matches = mask & ~matches
+            elif not matches.any() and (
+                mask is all_items or not reader.matches(clause, all_items).any()
+            ):
+                notes.append(f"No item has {clause}.")
+                if has_text and clause.kind == "phrase" and clause.is_plain:
+                    notes[-1] += " Its words were searched without the quotation marks."
+                    continue
+            mask = matches
+            if not mask.any():
+                break
+        if not mask.any() and not notes:
+            notes.append("No item has all of this.")
+        return cls(None if mask is all_items else mask, notes)
+
+    def apply(self, mask: np.ndarray) -> np.ndarray:
+        """Return which items of `mask`, bool (n_items,), meet all conditions."""
+        return mask if self.mask is None else mask & self.mask
+
+
+@dataclass(frozen=True)
+class _ConditionReader:
+    models: StoredModels
+    catalog: StoredCatalog
+
+    def matches(self, clause: Clause, items: np.ndarray) -> np.ndarray:
+        """Return which of these items match a clause, its minus aside, bool (n_items,)."""
+        if not clause.field:
+            return self._in_texts(clause, items, None)
+        column = self._column(clause)
+        if column.stored in self._searched:
+            return self._in_texts(clause, items, self._searched.index(column.stored))
+        # The column is not searched: test its cells.
+        is_match = _cell_test(clause, column, self.models.analyzer)
+        matches = self.catalog.column_cells(column.stored).holds(is_match, items)
+        if column.stored in self.catalog.varying:
+            for row, cell in self.catalog.variants([column.stored]):
+                matches[row] |= items[row] and cell is not None and is_match(cell)
+        return matches
+
+    @property
+    def _searched(self) -> list[str]:
+        return list(self.models.snapshot.facts["text_columns"])
+
+    def _column(self, clause: Clause) -> StoredColumn:
+        return self.catalog.catalog_columns.find(clause.field)
+
+    def _in_texts(self, clause: Clause, items: np.ndarray, column: int | None) -> np.ndarray:
+        """Return which of these items match in the searched columns, or in one of them."""
+        index = self.models.words
+        if clause.kind == "prefix":
+            return self._with_prefix(clause.text, items, column)
+        tokens = resolve_code(
+            self.models.analyzer.tokens(clause.text), self.models.lexical_keys.has
+        )
+        terms = [token.term for token in tokens]
+        candidates = self._with_all(terms, items)
+        if len(terms) < 2 and column is None:
+            return candidates
+        if any(len(term) == 1 and HAS_CJK(term) for term in terms):
+            candidates = items
+        return index.with_phrase(terms, candidates, column)
+
+    def _with_prefix(self, text: str, items: np.ndarray, column: int | None) -> np.ndarray:
+        tokens = self.models.analyzer.tokens(text)
+        *whole, last = [token.text for token in tokens] or [fold(text)]
+        before = [token.term for token in tokens[: len(whole)]]
+        candidates = self._with_all(before, items) if before else items
+        return self.models.words.with_phrase_prefix(before, last, candidates, column)
+
+    def _with_all(self, terms: Sequence[str], items: np.ndarray) -> np.ndarray:
+        """Return which of these items have all of these terms in any column, bool (n_items,)."""
+        mask = items & bool(terms)
+        for term in set(terms):
+            has_term = np.zeros_like(mask)
+            has_term[self.models.lexical_keys.postings(term)[0]] = True
+            mask &= has_term
+        return mask
+
+
+def _cell_test(clause: Clause, column: StoredColumn, analyzer: Analyzer) -> Callable[[Any], bool]:
+    """Return the test of whether a cell matches a clause, by the type of its column."""
+    text = fold(clause.text)
+    is_prefix = clause.kind == "prefix"
+    if column.type == "yes/no":
+        return lambda cell: text in (YES if cell else NO)
+    if column.type == "number" and not is_prefix:
+        return _number_test(clause.text)
+    if column.type in ("date", "number") or column.role == "id":
+        # A year matches all its days; an id must be complete.
+        length = len(text) if is_prefix or column.type == "date" else None
+        return lambda cell: fold(id_text(cell))[:length] == text
+    words = _terms(clause.text, analyzer)
+
+    def has_text(entry: Any) -> bool:
+        return _entry_has(str(entry), words, text, is_prefix, analyzer)
+
+    if column.type == "list":
+        return lambda cell: any(map(has_text, str(cell).split(LIST_SEPARATOR)))
+    return has_text
+
+
+def _entry_has(
+    entry: str, words: Sequence[str], text: str, is_prefix: bool, analyzer: Analyzer
+) -> bool:
+    """Return whether an entry has these words one behind the other, or a word with this prefix."""
+    if is_prefix:
+        folded = fold(entry)
+        return any(word.startswith(text) for word in [folded, *folded.split()])
+    if not words:
+        return text == fold(entry)
+    entry_words = _terms(entry, analyzer)
+    if words[0] not in entry_words:
+        return False
+    starts = range(len(entry_words) - len(words) + 1)
+    return any(entry_words[i : i + len(words)] == words for i in starts)
+
+
+def _terms(entry: str, analyzer: Analyzer) -> tuple[str, ...]:
+    """Return the terms of a text; cached for short ones, which several conditions read."""
+    read = _cached_terms if len(entry) <= MAX_CACHED_TEXT else _cached_terms.__wrapped__
+    return read(entry, analyzer)
+
+
+@lru_cache(maxsize=1 << 15)
+def _cached_terms(entry: str, analyzer: Analyzer) -> tuple[str, ...]:
+    return tuple(token.term for token in analyzer.tokens(entry))
+
+
+COMPARISONS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
+
+
+def _number_test(text: str) -> Callable[[Any], bool]:
+    """Return the test for a number, for a range as `1990..1999`, or for `>=1990`."""
+    sign = next((sign for sign in COMPARISONS if text.startswith(sign)), "")
+    low, dots, high = text.removeprefix(sign).partition("..")
+    try:
+        minimum = float(low) if low else -np.inf
+        maximum = (float(high) if high else np.inf) if dots else minimum
+    except ValueError:
+        return lambda cell: False
+    if sign:
+        return lambda cell: bool(COMPARISONS[sign](cell, minimum))
+    return lambda cell: minimum <= cell <= maximum

@@ -1,0 +1,107 @@
+"""How pages display a column: as a length of time, an amount of money, an image, or a link."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from qkvsearch.store import StoredCatalog
+from qkvsearch.tables.catalog_columns import StoredColumn
+from qkvsearch.tables.columns import words_of
+from qkvsearch.tables.columns.facts import CELL_WORDS, CURRENCY_SYMBOLS
+
+SECONDS = {"seconds": 1, "minutes": 60, "hours": 3600}
+SHORT = {"sec": "seconds", "secs": "seconds", "s": "seconds", "min": "minutes", "mins": "minutes"}
+LENGTHS = set("duration length runtime dauer laufzeit lange duree duracion durata duracao".split())
+PRICES = set(
+    "price prices cost costs amount fee discount budget msrp preis preise kosten betrag prix cout "
+    "precio precios preco prezzo costo cena prijs pris цена 价格 價格 価格 가격 售价".split()
+)
+CODES, IS_SIGN = frozenset(CELL_WORDS["currencies"]), re.compile(f"[{CURRENCY_SYMBOLS}]")
+# Signs that one currency alone has. "$" and "¥" are of several, and are shown as they are.
+CODE_OF_SIGN = {"€": "EUR", "£": "GBP", "₹": "INR", "₽": "RUB", "₩": "KRW", "₺": "TRY", "₪": "ILS"}
+# Of the filled cells, at least this share is of one kind.
+MIN_SHARE = 0.95
+# The items of the sample that is read first, and the most characters of an address.
+SAMPLE_SIZE, MAX_ADDRESS = 200, 2000
+IMAGES = set(
+    "image images img picture photo thumbnail poster cover bild foto imagen immagine 图片".split()
+)
+IMAGE_FILE = re.compile(r"\.(avif|gif|jpe?g|png|svg|webp)", re.IGNORECASE)
+
+
+def unit_of(catalog: StoredCatalog, column: StoredColumn) -> str:
+    """Return the unit of a column of numbers: "seconds", "minutes" or "hours" by its name, or the
+    currency that its name says or nearly all of its cells had, as a code or a sign; otherwise "".
+    """
+    if column.type != "number":
+        return ""
+    facts = {fact.get("stored") or fact["name"]: fact for fact in catalog.facts.get("columns", ())}
+    fact = facts.get(column.stored, {})
+    n_filled = round((1 - fact.get("empty", 0.0)) * len(catalog.rows))
+    return _duration(column.name) or _currency(column.name, fact.get("changed", {}), n_filled)
+
+
+def _duration(name: str) -> str:
+    words = words_of(name)
+    if words[-1:] and words[-1] in SECONDS and set(words[:-1]) <= LENGTHS:
+        return words[-1]
+    return SHORT.get(words[-1], "") if LENGTHS & set(words[:-1]) else ""
+
+
+def _currency(name: str, changed: Mapping[str, int], n_filled: int) -> str:
+    """Return the one currency of a column's name and cells, or "" for none or several.
+
+    >>> _currency("Price (EUR)", {}, 3), _currency("Preis", {"€ removed": 3}, 3)
+    ('EUR', 'EUR')
+    >>> _currency("price", {"$ removed": 2, "€ removed": 1}, 3), _currency("all", {}, 3)
+    ('', '')
+    """
+    cells: dict[str, int] = {}
+    for what, n in changed.items():
+        sign = what.removesuffix(" removed").upper()
+        if sign != what.upper() and (sign in CODES or IS_SIGN.fullmatch(sign[-1:])):
+            code = CODE_OF_SIGN.get(sign, sign)
+            cells[code] = cells.get(code, 0) + n
+    words = words_of(name)
+    named = {CODE_OF_SIGN.get(sign, sign) for sign in IS_SIGN.findall(name)}
+    if PRICES & set(words):
+        named |= {word.upper() for word in words} & CODES
+    currencies = named | set(cells)
+    if len(currencies) != 1:
+        return ""
+    return next(iter(currencies)) if named or sum(cells.values()) >= MIN_SHARE * n_filled else ""
+
+
+def address_columns(catalog: StoredCatalog) -> list[dict[str, Any]]:
+    """Return the columns of web addresses, as far as a sample tells: `name`, `type`, and `display`,
+    "image" or "link". Only the first column of images is returned.
+    """
+    n_items = len(catalog.rows)
+    rows = np.unique(np.linspace(0, n_items - 1, min(n_items, SAMPLE_SIZE)).astype(np.int64))
+    texts = [c for c in catalog.catalog_columns if c.type == "text" and c.stored != "id"]
+    cells = catalog.cells(rows, [column.stored for column in texts])
+    displayed: list[dict[str, Any]] = []
+    for index, column in enumerate(texts):
+        filled = [str(row[index]) for row in cells if row[index] not in (None, "")]
+        n_filled, filled = len(filled), list(filter(_is_address, filled))
+        if not filled or len(filled) < MIN_SHARE * n_filled:
+            continue
+        is_image = bool(IMAGES & set(words_of(column.name))) or all(map(_is_image, filled))
+        display = "image" if is_image else "link"
+        if not is_image or all(other["display"] != display for other in displayed):
+            displayed.append({"name": column.name, "type": "text", "display": display})
+    return displayed
+
+
+def _is_address(cell: str) -> bool:
+    """Return whether a cell is the address of a page or an image, and no other scheme's."""
+    return len(cell) <= MAX_ADDRESS and re.match(r"https?://[^\s/]+\S*$", cell) is not None
+
+
+def _is_image(cell: str) -> bool:
+    return IMAGE_FILE.search(urlsplit(cell).path) is not None

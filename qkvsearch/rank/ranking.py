@@ -1,0 +1,304 @@
+"""From a head's scores to a ranking: mask, top-k, softmax, and reasons on request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import isfinite
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from qkvsearch._utils.deadline import check_deadline
+from qkvsearch._utils.query_lock import query_lock
+from qkvsearch._utils.shown_sums import adding_up, signed
+from qkvsearch._utils.threads import one_blas_thread
+from qkvsearch.attention.masks import hide
+from qkvsearch.attention.weights import softmax
+from qkvsearch.errors import QkvError, quantity
+from qkvsearch.rank.reasons import Reason, Reasoning, WordReasons
+from qkvsearch.scores.components import Components, ScoreComponent
+from qkvsearch.scores.fusion import Scores
+from qkvsearch.scores.topk import best_of_groups
+from qkvsearch.tables.ids import Id
+from qkvsearch.terminal import html_table, in_one_line
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Rows of items to their ids and titles.
+Names = Callable[[np.ndarray], tuple[Sequence[Id], Sequence[str]]]
+# The hits and reasons that Python and notebooks display; `to_records` returns all.
+MAX_HITS, MAX_REASONS = 50, 3
+SCORE_DECIMALS = 4
+
+
+# The fields that every hit has, before the catalog's columns.
+FIRST = ("rank", "id", "title", "score", "weight", "match")
+
+
+class Hit(NamedTuple):
+    """One ranked item. `score` is before the softmax, `weight` after it. `match` is how well an
+    item answers a text: strong, good or weak. Fields that do not apply to the ranking are None.
+    fields: cells of the catalog by the names of the columns.
+
+    >>> Hit(1, "a", "Red lamp", score=2.0, weight=0.5).title
+    'Red lamp'
+    """
+
+    rank: int
+    id: Id
+    title: str
+    score: float
+    weight: float
+    heads: dict[str, float] | None = None
+    predicted_rating: float | None = None
+    because: list[dict[str, Any]] | None = None
+    cold: bool | None = None
+    weak: bool | None = None
+    match: str | None = None
+    matches: dict[str, list[str]] | None = None
+    snippet: str | None = None
+    fields: dict[str, Any] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields that apply, in the documented order, with the catalog's columns after
+        the weight. A column named like a field of the hit, such as `score`, is `items.score`.
+        """
+        values = {name: value for name, value in self._asdict().items() if value is not None}
+        cells = values.pop("fields", {})
+        first = {name: values.pop(name) for name in FIRST if name in values}
+        return first | {own_key(name): cell for name, cell in cells.items()} | values
+
+
+# The names of fields in rows about items.
+ROW_NAMES = (*Hit._fields, "parts", "reasons", "users", "user", "query")
+# Before the name of a catalog's column that is one of these.
+OWN_PREFIX = "items."
+
+
+def own_key(name: str) -> str:
+    """Return the name of a catalog's column in a row about an item. No two columns have the same.
+
+    >>> own_key("Price"), own_key("score"), own_key("items.score")
+    ('Price', 'items.score', 'items.items.score')
+    """
+    bare = name
+    while bare.startswith(OWN_PREFIX):
+        bare = bare.removeprefix(OWN_PREFIX)
+    return OWN_PREFIX + name if bare in ROW_NAMES else name
+
+
+@dataclass(frozen=True)
+class Ranking(Sequence[Hit]):
+    """Hits, best first. The weight of a hit is the softmax of score / temperature over
+    `n_candidates` items.
+
+    columns: of the catalog, shown with each hit. annotations: the fields that `annotated` filled.
+    notes: for the user. query: as it was typed. corrections: the words of the query that were read
+    as others. facets: by column, how many of the matching items have each value. reasoning: turns
+    the parts of a score into reasons.
+
+    >>> ranking = Ranking([Hit(1, "a", "Red lamp", 2.0, 0.5)], np.array([0]), 1.0, n_candidates=2)
+    >>> ranking[0].title, len(ranking), ranking.to_records()[0]["weight"]
+    ('Red lamp', 1, 0.5)
+    """
+
+    hits: Sequence[Hit]
+    positions: np.ndarray
+    temperature: float
+    n_candidates: int
+    head: Scores | None = field(repr=False, default=None)
+    notes: Sequence[str] = ()
+    query: str = ""
+    corrections: Sequence[dict[str, Any]] = ()
+    facets: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    reasoning: Reasoning = field(repr=False, default=WordReasons())
+    columns: Sequence[str] = ()
+    annotations: Sequence[str] = ()
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.hits[index]
+
+    def __repr__(self) -> str:
+        return as_text(self)
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
+
+    def parts(self, index: int) -> Components:
+        """Return all parts of one hit's score, as arrays."""
+        return self.head.parts(int(self.positions[index]))  # type: ignore[union-attr]
+
+    def explain(self, index: int, *, full: bool = False) -> list[ScoreComponent]:
+        """Return the 20 largest parts of one hit's score, and one with the query "others" for the
+        rest; with `full` all parts. They add up to the score.
+        """
+        parts = self.parts(index)
+        return parts.ordered() if full else parts.listed()
+
+    def reasons(self, index: int, parts: Components | None = None) -> list[Reason]:
+        """Return a few lines that add up to a hit's score. parts: the hit's, if computed."""
+        parts = self.parts(index) if parts is None else parts
+        return self.reasoning(int(self.positions[index]), parts)
+
+    def annotated(self, **columns: Sequence[Any]) -> Ranking:
+        """Return the ranking with a field filled in: one value for each hit."""
+        fields = dict(zip(Hit._fields, zip(*self.hits, strict=True), strict=False)) | columns
+        hits = list(map(Hit._make, zip(*fields.values(), strict=True))) if self.hits else []
+        return replace(self, hits=hits, annotations=[*self.annotations, *columns])
+
+    def page(self, offset: int) -> Ranking:
+        """Return the ranking from `offset` on. The ranks stay."""
+        return replace(self, hits=self.hits[offset:], positions=self.positions[offset:])
+
+    def noted(self, notes: Sequence[str]) -> Ranking:
+        """Return the ranking with more notes in front."""
+        return replace(self, notes=[*notes, *self.notes]) if notes else self
+
+    def envelope(self, hits: Sequence[dict[str, Any]] | None = None) -> dict[str, Any]:
+        """Return query, notes and hits as one object; hits: by default those of `to_records`."""
+        return {
+            "query": self.query,
+            "notes": list(self.notes),
+            "corrections": list(self.corrections),
+            "facets": dict(self.facets),
+            "hits": self.to_records() if hits is None else list(hits),
+        }
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return a dictionary for each hit, with the documented fields."""
+        return [hit.to_dict() for hit in self.hits]
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the fields in `to_records`, in order, and those that hits would have."""
+        names = [name for name in Hit._fields if name in (*FIRST[:5], "heads", *self.annotations)]
+        first = [name for name in FIRST if name in names]
+        others = [name for name in names if name not in (*FIRST, "fields")]
+        return [*first, *map(own_key, self.columns), *others]
+
+    def explained_records(self, full: bool = False) -> list[dict[str, Any]]:
+        """Return `to_records` with the `parts` of each score, as `explain` lists them, where a hit
+        has no `because`, and with `reasons`, the parts in plain words. full: all parts of the first
+        hit.
+        """
+        rows = self.to_records()
+        for i, row in enumerate(rows):
+            check_deadline()
+            row |= self._explained(i, full and i == 0, "because" not in row)
+        return rows
+
+    @query_lock()
+    @one_blas_thread()
+    def _explained(self, index: int, full: bool, with_parts: bool) -> dict[str, Any]:
+        """Return what `explained_records` adds to a hit. Other queries may run between hits."""
+        parts = self.parts(index)
+        reasons = [reason._asdict() for reason in self.reasons(index, parts)]
+        if not with_parts:
+            return {"reasons": reasons}
+        listed = parts.ordered() if full else parts.listed()
+        return {"parts": [part.to_dict() for part in listed], "reasons": reasons}
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each hit."""
+        import pandas as pd
+
+        return pd.DataFrame(self.to_records(), columns=self.names)
+
+
+def rank(
+    head: Scores | None,
+    names: Names,
+    *,
+    k: int,
+    offset: int = 0,
+    temperature: float | None = None,
+    mask: np.ndarray | None = None,
+    groups: np.ndarray | None = None,
+) -> Ranking:
+    """Compute softmax(scores / temperature + mask), and return the k best items after the first
+    `offset`; no items for None.
+
+    mask: bool (n_items,), True = may be ranked. Items that the head knows nothing about are masked
+    as well. groups: a number for each item (n_items,); only the best item of each is a hit, with
+    its weight among all items. temperature: by default one standard deviation of the scores, so
+    that the weights of heads with different units are comparable.
+    """
+    if head is None:
+        return Ranking([], np.zeros(0, dtype=np.int64), temperature or 1.0, 0)
+    if temperature is None:
+        temperature = head.moments[1] or 1.0
+        if not isfinite(temperature):
+            raise QkvError("a score is not finite: the build is damaged; run qkvsearch repair")
+    allowed = head.allowed(mask)
+    positions = best_of_groups(head.scores, k + offset if k else 0, allowed, groups)[offset:]
+    weights = softmax(hide(head.scores, allowed), temperature)[positions].tolist()
+    ids, titles = names(positions)
+    scores, by_head = head.scores[positions].tolist(), head.by_names(positions)
+    ranks = range(offset + 1, offset + 1 + len(positions))
+    hits = [Hit(*row) for row in zip(ranks, ids, titles, scores, weights, by_head, strict=True)]
+    n_candidates = int(np.count_nonzero(allowed))
+    return Ranking(hits, positions, temperature, n_candidates, head, head.notes)
+
+
+# --- a ranking as text in Python, and as an HTML table in a notebook ---
+
+
+def as_text(ranking: Ranking) -> str:
+    """Return the number of hits and a line for each."""
+    lines = [_counted(ranking)]
+    for hit in ranking.hits[:MAX_HITS]:
+        lines.append(
+            f"{hit.rank:4}  {hit.score:8.{SCORE_DECIMALS}f}  {hit.match or '':6}  {_named(hit)}"
+        )
+    return "\n".join([*lines, *["   …"] * (len(ranking) > MAX_HITS)])
+
+
+def as_html(ranking: Ranking) -> str:
+    """Return a table: rank, title, match, score and reasons."""
+    rows = [
+        (hit.rank, _named(hit), hit.match or "", f"{hit.score:.{SCORE_DECIMALS}f}", _reasons(hit))
+        for hit in ranking.hits[:MAX_HITS]
+    ]
+    names = ("#", "title", "match", "score", "reasons")
+    return html_table(_counted(ranking), names, rows, ranking.notes)
+
+
+def _counted(ranking: Ranking) -> str:
+    candidates = quantity(ranking.n_candidates, "candidate")
+    return f"Ranking: {quantity(len(ranking), 'hit')} of {candidates}"
+
+
+def _named(hit: Hit) -> str:
+    """Return title and id."""
+    return in_one_line(f"{hit.title} ({hit.id})")
+
+
+def _reasons(hit: Hit) -> str:
+    """Return the largest contributions of the history, matching words, or the heads.
+
+    Contributions end in their sum, the score, and those that are not named are one of them.
+    """
+    if hit.because:
+        named = [(reason["title"], reason["contribution"]) for reason in hit.because]
+    elif hit.because is None and hit.matches:
+        return "; ".join(f"{column}: {', '.join(words)}" for column, words in hit.matches.items())
+    else:
+        named = list((hit.heads or {}).items())
+    if not named:
+        return ""
+    named.sort(key=lambda pair: -abs(pair[1]))
+    if len(named) > MAX_REASONS + 1:
+        others = named[MAX_REASONS:]
+        rest = (f"{len(others):,} others", sum(value for _, value in others))
+        named = [*named[:MAX_REASONS], rest]
+    shown = adding_up([value for _, value in named], hit.score, SCORE_DECIMALS)
+    addends = [
+        f"{name} {signed(value, SCORE_DECIMALS)}"
+        for (name, _), value in zip(named, shown, strict=True)
+    ]
+    return f"{', '.join(addends)} = {hit.score:.{SCORE_DECIMALS}f}"

@@ -1,0 +1,305 @@
+"""Reasons in plain words: the exact parts of a score as a few lines that add up to it.
+
+A score compares an item with the average item: the mean of each head is subtracted, the same number
+for every item, and that is the line "average item (subtracted)". The lines of words tell how much
+each word adds before that. In the lexical head a word and its pairs add exactly what the item would
+lose without them. In a dense head every word adds something to every item: a word speaks for the
+item to which it adds more than to others, and for an item where it adds more than its share of the
+mean. Words without a meaning of their own, such as "the" or a token that a transformer adds, are
+the line "overall meaning".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from qkvsearch._utils.caching import cached_by_word, cached_property
+from qkvsearch._utils.folding import fold
+from qkvsearch._utils.shown_sums import adding_up, signed
+from qkvsearch.scores.components import Components, Source
+from qkvsearch.terminal import shorten
+from qkvsearch.text.analysis import CJK, HAS_CJK, RUNS, Analyzer
+from qkvsearch.text.languages import stop_words
+
+# Limits chosen by eye, on both samples and on 9,742 films, with each encoder.
+# The lines that are shown add up to this share of all values, and are at most so many.
+SHARE, MAX_LINES = 0.8, 6
+# A pair of words is named if it adds at least this share of the query's word, where that word adds
+# at least this share of all values.
+PAIR_SHARE, WORD_SHARE, MAX_PAIRS = 0.25, 0.05, 2
+# The items of a group that are named, and the characters of a title among other words.
+MAX_NAMED, MAX_CHARACTERS = 2, 25
+# The names of heads, and of what is added to them, in reasons; all other heads compare meanings.
+KINDS: Mapping[str, str] = {
+    "lexical": "same word",
+    "token": "word by word",
+    "collaborative": "your taste",
+    "popular": "most popular: number of users",
+    "popularity": "for how popular it is",
+    "diversity": "for the sake of diversity",
+    "constant": "whatever the history is",
+    "beginning": "it begins as typed",
+}
+MEANING, SIMILAR_TO = "similar meaning", "similar meaning to"
+# The heads whose parts without query and key differ between items.
+OF_ITEMS = ("popular", "popularity", "diversity", "constant", "beginning")
+AVERAGE_ITEM, OVERALL = "average item (subtracted)", "overall meaning"
+# What comes before an item of a history: whether the score without it is lower by what it adds.
+BECAUSE, TOGETHER_WITH = "because of", "together with"
+# A token that a transformer adds to a text.
+ADDED = re.compile(r"\[[A-Z]+\]|<[/\w]+>")
+# A folded word that a person recognizes: at least three letters, or any CJK characters.
+ASCII_WORD = r"[^\W\d_]{3,}(?:['-][^\W\d_]+)*"
+WORD = rf"{ASCII_WORD}|[{CJK}]+"
+
+
+class Reason(NamedTuple):
+    """A line of an explanation: what adds `value` to a score."""
+
+    text: str
+    value: float
+
+
+# An item's row and the parts of its score to reasons that add up to the same.
+Reasoning = Callable[[int, Components], list[Reason]]
+
+
+class WordReasons:
+    """A `Reasoning` by the words of a query: a line for each word, for all heads together."""
+
+    def __init__(self, text: str = "") -> None:
+        self.text = text
+        self._names: dict[tuple[Source, bool], str] = {}  # all hits have the same words
+
+    @cached_property
+    def words(self) -> dict[str, None]:
+        """The folded words of the query, in order."""
+        return dict.fromkeys(RUNS.findall(fold(self.text)))
+
+    @cached_property
+    def unlisted(self) -> frozenset[str]:
+        """The words without a line of their own."""
+        return stop_words() if self.words.keys() - stop_words() else frozenset()
+
+    def __call__(self, position: int, parts: Components) -> list[Reason]:
+        lines = _Lines(parts, self._name)
+        threshold = WORD_SHARE * float(np.abs(lines.values).sum())
+        reasons = few(lines.values.tolist(), lambda line: lines.text(line, threshold))
+        return [*reasons, *constant(parts)]
+
+    def _name(self, source: Source, is_whole_item: bool) -> str:
+        name = self._names.get((source, is_whole_item))
+        if name is None:
+            name = self._names[source, is_whole_item] = self._named(*source[:2], is_whole_item)
+        return name
+
+    def _named(self, head: str, query: Any, is_whole_item: bool) -> str:
+        """Return the line that a part belongs to. is_whole_item: it is of no piece of the item."""
+        label, kind = str(query), KINDS.get(head, MEANING)
+        if query is None or is_whole_item:  # such as an item of a history
+            return kind
+        word = fold(label)
+        if ADDED.fullmatch(label) or not any(map(str.isalnum, word)) or word in self.unlisted:
+            return OVERALL
+        if word not in self.words and HAS_CJK(word):
+            return next((run for run in self.words if word in run), word)
+        return word
+
+
+class _Lines:
+    """The parts of a score by the words of its query, a line for each word.
+
+    names: the word of each line, or the kind of head. values: what each line adds, float64.
+    """
+
+    def __init__(self, parts: Components, name: Callable[[Source, bool], str]) -> None:
+        self.parts = parts
+        numbers: dict[str, int] = {}
+        line_of = [
+            -1 if is_constant else numbers.setdefault(name(source, key is None), len(numbers))
+            for source, key, is_constant in zip(
+                parts.sources, parts.first_keys, are_constant(parts), strict=True
+            )
+        ]
+        self.names = list(numbers)
+        # The line of each source, −1 for a constant.
+        self.line_of = np.array(line_of, dtype=np.int64)
+        in_line = self.line_of >= 0
+        self.values = np.bincount(self.line_of[in_line], parts.sums[in_line], len(numbers))
+
+    def text(self, line: int, threshold: float) -> str:
+        """Return the text of a line: a word, the kinds of heads, and if it adds at least
+        `threshold` the words of the item that it is paired with.
+        """
+        name, value = self.names[line], float(self.values[line])
+        rows = np.flatnonzero(self.line_of == line)
+        query, key = self.parts.sources[rows[0]].query, self.parts.first_keys[rows[0]]
+        if query is None and key is not None:
+            return f"{name}, {key}"
+        if name == OVERALL or key is None:
+            return name
+        kinds: dict[str, float] = {}
+        for row in rows.tolist():
+            kind = KINDS.get(self.parts.sources[row].head, MEANING)
+            kinds[kind] = kinds.get(kind, 0.0) + float(self.parts.sums[row])
+        largest = sorted(kinds.items(), key=lambda pair: -abs(pair[1]))
+        shown = adding_up([added for _, added in largest], value)
+        by = ", ".join(
+            f"{kind} {signed(added)}" for (kind, _), added in zip(largest, shown, strict=True)
+        )
+        pairs = self._pairs(name, rows, value) if abs(value) >= threshold else []
+        if list(kinds) == [MEANING]:
+            return f"{SIMILAR_TO} {name}" + (f": {', '.join(pairs)}" if pairs else "")
+        return f"{', '.join([name, *pairs])}: {by if len(kinds) > 1 else largest[0][0]}"
+
+    def _pairs(self, word: str, rows: np.ndarray, value: float) -> list[str]:
+        """Return the other words of the item that add a large share of a word's value."""
+        names, values = self.parts.table(rows.tolist())
+        is_lexical = [self.parts.sources[row].head == "lexical" for row in rows.tolist()]
+        numbers: dict[str, int] = {}
+        number_of = [numbers.setdefault(fold(str(name)), len(numbers)) for name in names]
+        of_all = np.bincount(number_of, values.sum(axis=0))
+        of_lexical = np.bincount(number_of, values[is_lexical].sum(axis=0))
+        keys, own_terms, pairs = list(numbers), terms(word), []
+        is_large = np.maximum(of_all / value, of_lexical / value) >= PAIR_SHARE
+        for number in np.flatnonzero(is_large).tolist():
+            key, added = keys[number], 0.0
+            if is_word(key) and not terms(key) & own_terms:
+                added = float(of_all[number])
+            elif key not in word and terms(key) != own_terms:  # it matches as another word
+                added = float(of_lexical[number])
+            if added / value >= PAIR_SHARE:
+                pairs.append((added, key))
+        return [key for _, key in sorted(pairs, key=lambda pair: -abs(pair[0]))[:MAX_PAIRS]]
+
+
+def is_word(label: str) -> bool:
+    """Return whether a person recognizes a label as a word with a meaning.
+
+    >>> [label for label in ("rain", "[SEP]", "ed", "the", "雨", "2001") if is_word(label)]
+    ['rain', '雨']
+    """
+    word = fold(label)
+    # The pattern with CJK takes longer to compile than a table of hits takes to print.
+    pattern = ASCII_WORD if word.isascii() else WORD
+    return re.fullmatch(pattern, word) is not None and word not in stop_words()
+
+
+# The terms of a word: "knots" is the same word as "knot".
+terms: Callable[[str], frozenset[str]] = cached_by_word(
+    lambda word: frozenset(Analyzer().key_terms(word)), 1 << 14
+)
+
+
+# --- lines of any kind ---
+
+
+def are_constant(parts: Components) -> list[bool]:
+    """Return for each source whether it adds the same to every item."""
+    return [
+        source.query is None and key is None and source.head not in OF_ITEMS
+        for source, key in zip(parts.sources, parts.first_keys, strict=True)
+    ]
+
+
+def constant(parts: Components) -> list[Reason]:
+    """Return the subtracted means of heads as one line; none where no mean is subtracted."""
+    values = parts.sums[are_constant(parts)]
+    return [Reason(AVERAGE_ITEM, float(values.sum()))] if len(values) else []
+
+
+def few(values: Sequence[float], text: Callable[[int], str]) -> list[Reason]:
+    """Return the largest values that add up to `SHARE` of all, and the others as one line.
+
+    text: returns the text of the i-th line; called only for lines that are shown.
+
+    >>> few([6.0, -3.0, 0.5, 0.25], "abcd".__getitem__)[1:]
+    [Reason(text='b', value=-3.0), Reason(text='2 smaller ones', value=0.75)]
+    """
+    ordered = sorted((i for i, value in enumerate(values) if value), key=lambda i: -abs(values[i]))
+    n = min(n_for_share([values[i] for i in ordered]), MAX_LINES)
+    if len(ordered) <= n + 1:
+        return [Reason(text(i), values[i]) for i in ordered]
+    rest = sum(values[i] for i in ordered[n:])
+    reasons = [Reason(text(i), values[i]) for i in ordered[:n]]
+    return [*reasons, Reason(f"{len(ordered) - n:,} smaller ones", rest)]
+
+
+def n_for_share(values: Sequence[float] | np.ndarray) -> int:
+    """Return how many of the values, the largest first, make up `SHARE` of their absolute sum."""
+    sums = np.cumsum([0.0, *np.abs(values)])
+    return int(np.searchsorted(sums, SHARE * sums[-1]))
+
+
+class KindsOfItems:
+    """The items of a history by kinds, such as genres. titles, kinds: of each item."""
+
+    def __init__(self, titles: Sequence[str], kinds: Sequence[Collection[str]]) -> None:
+        self.titles = titles
+        self.names = sorted({kind for of_item in kinds for kind in of_item})
+        numbers = {name: number for number, name in enumerate(self.names)}
+        pairs = [(i, numbers[kind]) for i, of_item in enumerate(kinds) for kind in of_item]
+        # One item and one of its kinds in each pair.
+        self._items, self._kinds = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+
+    def reasons(
+        self,
+        values: np.ndarray,
+        which: np.ndarray,
+        first: Collection[str] = (),
+        link: str = TOGETHER_WITH,
+    ) -> list[Reason]:
+        """Return a line for each item if few of them make up most of the sum. Otherwise return a
+        line for each group of items of one kind; an item is in one group.
+
+        values: what each item adds, float64 (n_items,). which: the items that count, bool
+        (n_items,). The first group is the kind that adds most, the next one the kind that adds most
+        of the rest. Kinds in `first`, those of the recommended item, count twice. link: `BECAUSE`
+        or `TOGETHER_WITH`.
+        """
+        values, left = np.where(which, values, 0.0), which.copy()
+        if n_for_share(-np.sort(-np.abs(values))) <= MAX_LINES:
+            return few(values.tolist(), lambda i: f"{link} {self.titles[i]}")
+        weights = np.array([2 if name in first else 1 for name in self.names])
+        groups: list[Reason] = []
+        while (
+            len(groups) < MAX_LINES - 1
+            and (kind := self._largest(values, left, weights)) is not None
+        ):
+            members = np.zeros_like(left)
+            members[self._items[self._kinds == kind]] = True
+            groups.append(group(f"of {self.names[kind]}", self.titles, values, members & left))
+            left &= ~members
+        if left.any():
+            groups.append(group("others" if groups else "items", self.titles, values, left))
+        return few([reason.value for reason in groups], lambda i: groups[i].text)
+
+    def _largest(self, values: np.ndarray, left: np.ndarray, weights: np.ndarray) -> int | None:
+        """Return the kind of several items that adds most; of equal ones the first by name."""
+        is_left = left[self._items]
+        kinds, n_kinds = self._kinds[is_left], len(self.names)
+        sums = np.bincount(kinds, values[self._items[is_left]], n_kinds)
+        sizes = np.where(np.bincount(kinds, minlength=n_kinds) > 1, weights * np.abs(sums), -1.0)
+        best = int(np.argmax(sizes)) if n_kinds else 0
+        return best if n_kinds and sizes[best] >= 0 else None
+
+
+def group(what: str, titles: Sequence[str], values: np.ndarray, which: np.ndarray) -> Reason:
+    """Return items as one line that names the largest. which: bool (n_items,)."""
+    items = np.flatnonzero(which)
+    largest = items[np.argsort(-np.abs(values[items]), kind="stable")][:MAX_NAMED]
+    names = ", ".join(titles[item] for item in largest.tolist())
+    return Reason(f"from {len(items):,} {what}, such as {names}", float(values[items].sum()))
+
+
+def short(title: str) -> str:
+    """Return a title in one line, cut if it is long.
+
+    >>> short("Mending a net with my uncle before the boats go out")
+    'Mending a net with my un…'
+    """
+    return shorten(" ".join(title.split()), MAX_CHARACTERS)

@@ -1,0 +1,250 @@
+"""Similar items, by their users and their texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+from qkvsearch._utils.caching import cached_property
+from qkvsearch._utils.folding import fold
+from qkvsearch.errors import QkvError, listed_names
+from qkvsearch.heads.dense_keys import product_parts
+from qkvsearch.heads.learned_models import PreferencesComponent
+from qkvsearch.heads.stored_log import Histories
+from qkvsearch.models.preferences import COLLABORATIVE, NEIGHBOURS
+from qkvsearch.rank.item_users import ItemUsers, Likers
+from qkvsearch.rank.reasons import Reason, are_constant, constant, few, is_word, short, terms
+from qkvsearch.rank.recommend import (
+    neighbour_scores,
+)
+from qkvsearch.rank.text_search import TextSearch
+from qkvsearch.scores.approximate import (
+    ALL_ITEMS,
+    ApproximateQuery,
+    Filter,
+    fuse_candidates,
+)
+from qkvsearch.scores.components import Components, PartsOf, Source
+from qkvsearch.scores.fusion import Scores, fuse, summed
+from qkvsearch.text.labelled import LabelledVectors
+
+# How much the weight of a neighbour counts beside the cosine of embeddings. Chosen on four logs: by
+# NDCG@10 the best ten then hold more of what held-out users have beside the item (on average .304
+# instead of .273). With 10 instead of 3 they have fewer genres in common with it.
+SPEAKS_FOR = 3.0
+# Chosen by eye, on neighbours of well-known films: no judged set of neighbours was at hand.
+# Where a smaller share of an item's users like both, they only like similar things.
+MIN_SHARED = 0.25
+WEIGHTS = {COLLABORATIVE: 0.6, "semantic": 0.4}
+# The words shared by two texts that a reason names.
+MAX_NAMED = 4
+# The texts of so many items are explained word by word. Of more items each is one part.
+MAX_BY_WORD = 5
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """The keys of items as a query: by each head, the mean of them at length 1.
+
+    positions: the row numbers of the items, each once.
+    """
+
+    texts: TextSearch
+    positions: Sequence[int]
+
+    def fused(self, allowed: Filter = ALL_ITEMS) -> Scores | None:
+        """Return the scores of all items, None where no head knows the query's items."""
+        heads = {name: head for name, head in self._heads().items() if head is not None}
+        if not heads:
+            return None
+
+        def fuse_all(scores: Mapping[str, Scores]) -> Scores:
+            of_texts = self._text_parts()
+            named = {
+                name: self._named(head, of_texts if name == "semantic" else head.parts)
+                for name, head in scores.items()
+            }
+            if NEIGHBOURS in named:  # in units of the cosine, so that one head compares by users
+                by_users = summed([named[COLLABORATIVE], named.pop(NEIGHBOURS)])
+                named[COLLABORATIVE] = by_users.renamed(COLLABORATIVE)
+            return fuse(list(named.values()), [WEIGHTS[name] for name in named])
+
+        return fuse_candidates(heads, fuse_all, allowed)[1]
+
+    def _heads(self) -> dict[str, Scores | ApproximateQuery | None]:
+        """Return the heads; a component's query is (index of the item, its title or a word)."""
+        heads: dict[str, Scores | ApproximateQuery | None] = {"semantic": self._by_text()}
+        if self.texts.models.implicit is not None:
+            directions = self._directions(self.positions)
+            mean = directions.vectors / len(self.positions)
+            if mean.any():  # cold items have none
+                keys = self.texts.models.load(PreferencesComponent()).unit_rows
+                query = LabelledVectors(list(enumerate(directions.labels)), mean)
+                of_one = lambda position: self._directions([position])  # noqa: E731
+                heads[COLLABORATIVE] = keys.head(COLLABORATIVE, query, of_one)
+                rows = np.array(self.positions)
+                shares = np.full(len(rows), SPEAKS_FOR / len(rows))
+                preferences = self.texts.models.load(PreferencesComponent()).heads
+                by_neighbours = neighbour_scores(preferences, rows, shares, query.labels)
+                heads |= {} if by_neighbours is None else {NEIGHBOURS: by_neighbours}
+        return heads
+
+    def _by_text(self) -> Scores | ApproximateQuery | None:
+        """Score by the stored keys alone; the encoder is loaded only to explain a score."""
+        head = self.texts.models.main_head
+        keys = self.texts.models.dense_keys(head)
+        mean = keys.vectors[list(self.positions)].mean(axis=0, keepdims=True)
+        return keys.head("semantic", LabelledVectors([None], mean)) if mean.any() else None
+
+    def _text_parts(self) -> PartsOf:
+        """Return the function that computes the components of the semantic head."""
+        head = self.texts.models.main_head
+        keys = self.texts.models.dense_keys(head)
+
+        @cache
+        def parts_of() -> PartsOf:
+            if len(self.positions) <= MAX_BY_WORD:
+                return product_parts("semantic", self._words(), partial(self.texts.pieces, head))
+            of_items = keys.vectors[list(self.positions)] / len(self.positions)
+            _, titles = self.texts.catalog.names(self.positions)
+            query = LabelledVectors(list(enumerate(titles)), of_items)
+            of_one = lambda other: LabelledVectors([None], keys.vectors[[other]])  # noqa: E731
+            return product_parts("semantic", query, of_one)
+
+        return lambda position: parts_of()(position)
+
+    def _words(self) -> LabelledVectors:
+        """Return the words of all the items, labelled (index of the item, word)."""
+        head = self.texts.models.main_head
+        pieces = [self.texts.pieces(head, position) for position in self.positions]
+        labels = [(i, label) for i, item in enumerate(pieces) for label in item.labels]
+        vectors = np.concatenate([item.vectors for item in pieces]) / len(pieces)
+        return LabelledVectors(labels, vectors)
+
+    def _directions(self, positions: Sequence[int]) -> LabelledVectors:
+        """Return items' embeddings at length 1, labelled with their titles."""
+        _, titles = self.texts.catalog.names(positions)
+        vectors = self.texts.models.load(PreferencesComponent()).unit_rows.vectors[list(positions)]
+        return LabelledVectors(titles, np.asarray(vectors))
+
+    def _named(self, head: Scores, parts: PartsOf) -> Scores:
+        """Return the head with the word or title alone as a component's query, with its item's id
+        where there are several items."""
+        ids, _ = self.texts.catalog.names(self.positions)
+        items = ids if len(ids) > 1 else [None]
+
+        def named(source: Source) -> Source:
+            i, label = source.query
+            return Source(source.head, label, items[i])
+
+        return replace(head, parts=lambda position: parts(position).renamed(named))
+
+
+# What a line of reasons adds, and its text, which is made where it is shown.
+Line = tuple[float, Callable[[], str]]
+
+
+class NeighbourReasons:
+    """A `Reasoning` by the people who like both items, and by the words that both texts have.
+
+    positions: the rows of the items of the question. hits: those of the items that are explained.
+    Most answers are never explained, so what was recorded of these items is read with the first
+    reason, of all of them at once. What is recorded after the answer does not count.
+    """
+
+    def __init__(
+        self,
+        texts: TextSearch,
+        histories: Histories,
+        positions: Sequence[int],
+        hits: Sequence[int],
+    ) -> None:
+        ids, titles = texts.catalog.names(positions)
+        items = ids if len(ids) > 1 else [None]
+        self.items = dict(zip(items, zip(positions, titles, strict=True), strict=True))
+        self.histories, self.explained = histories, [*positions, *hits]
+        with suppress(QkvError):  # damaged records: the ranking needs none, its reasons do
+            histories.records.fix_moment()
+        self.liking = cache(self._liking)
+
+    @cached_property
+    def users(self) -> ItemUsers:
+        """The users of all these items. Raises `QkvError` where the records are damaged."""
+        return ItemUsers.of(self.histories, self.explained)
+
+    def _liking(self, position: int) -> Likers:
+        return self.users.liking(position)
+
+    def __call__(self, position: int, parts: Components) -> list[Reason]:
+        wholes: dict[Source, float] = {}  # what the sources add that are whole items
+        words: dict[Any, list[int]] = {}  # and, by item, those that are its words
+        for row, (source, key, is_constant) in enumerate(
+            zip(parts.sources, parts.first_keys, are_constant(parts), strict=True)
+        ):
+            if is_constant:
+                continue
+            if key is None or source.head == COLLABORATIVE:
+                wholes[source] = wholes.get(source, 0.0) + float(parts.sums[row])
+            else:
+                words.setdefault(source.item, []).append(row)
+        lines = [
+            line for item in words for line in _by_words(self.items[item][1], parts, words[item])
+        ]
+
+        def text(i: int) -> str:
+            if i >= len(wholes):
+                return lines[i - len(wholes)][1]()
+            return self._of_item([*wholes][i], position)
+
+        values = [*wholes.values(), *(value for value, _ in lines)]
+        return [*few(values, text), *constant(parts)]
+
+    def _of_item(self, source: Source, position: int) -> str:
+        row, title = self.items[source.item]
+        if source.head == COLLABORATIVE:
+            return self._people(row, title, position)
+        return f"similar meaning to {short(title)}"
+
+    def _people(self, row: int, title: str, position: int) -> str:
+        users = self.liking(row)
+        both = users.number_shared(self.liking(position))
+        if both < MIN_SHARED * users.number:
+            return (
+                f"people: those who like {short(title)} and this like much the same ({both:,} both)"
+            )
+        who_like = "likes" if users.number == 1 else "like"
+        also_like = "likes" if both == 1 else "like"
+        return (
+            f"people: {both:,} of the {users.number:,} who {who_like} {short(title)} also "
+            f"{also_like} this"
+        )
+
+
+def _by_words(title: str, parts: Components, rows: Sequence[int]) -> list[Line]:
+    """Return a line for the words that both texts have, in any form, and one for all other words.
+    rows: the sources that are the words of one text.
+    """
+    keys, values = parts.table(rows)
+    columns_with: dict[str, list[int]] = {}
+    for column, key in enumerate(keys):
+        for term in terms(key):
+            columns_with.setdefault(term, []).append(column)
+    sums: dict[str, float] = {}
+    for row, of_word in zip(rows, values, strict=True):
+        query = parts.sources[row].query
+        columns = {column for term in terms(query) for column in columns_with.get(term, ())}
+        if columns and is_word(query):
+            word = fold(query)
+            sums[word] = sums.get(word, 0.0) + float(of_word[list(columns)].sum())
+    largest = sorted(sums, key=lambda word: -abs(sums[word]))
+    named = listed_names(largest, MAX_NAMED)
+    same, total = sum(sums.values()), float(values.sum())
+    lines: list[Line] = [(total - same, lambda: f"similar meaning to {short(title)}")]
+    if sums:
+        lines.append((same, lambda: f"same words as {short(title)}: {named}"))
+    return lines

@@ -1,1 +1,0 @@
-"""Recommendations and similar items, and the recording of interactions."""

@@ -1,0 +1,1 @@
+"""The scores of heads: their components, fusion, top-k and candidates."""

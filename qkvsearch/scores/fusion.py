@@ -1,0 +1,178 @@
+"""The scores of a head, and the fusion of several heads into one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from qkvsearch._utils.caching import cached_property
+from qkvsearch.scores.components import Components, PartsOf, ScoreComponent
+
+# Scores whose deviation is a smaller share of the largest differ by rounding errors alone.
+MIN_SPREAD = 1e-6
+# Smaller deviations have no reciprocal in float32.
+MIN_DEVIATION = 2.0**-126
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Scores of all items for one query, before the mask and the softmax.
+
+    scores: float32 (n_items,). `parts(position)` add up to `scores[position]`. covered: bool
+    (n_items,), the items that the head knows anything about; None for all. addends: the heads that
+    a fused head is the sum of. notes: for the user. raw: the heads of a search, before fusion.
+    """
+
+    name: str
+    scores: np.ndarray
+    parts: PartsOf
+    covered: np.ndarray | None = None
+    addends: Sequence[Scores] = ()
+    notes: Sequence[str] = ()
+    raw: Mapping[str, Scores] = field(default_factory=dict)
+
+    @cached_property
+    def moments(self) -> tuple[float, float]:
+        """Mean and deviation of the scores, the latter 0 if only rounding differs."""
+        return moments(self.scores)
+
+    def allowed(self, mask: np.ndarray | None = None) -> np.ndarray:
+        """Return the items of `mask`, bool (n_items,), that the head knows anything about."""
+        allowed = np.ones(len(self.scores), dtype=bool) if mask is None else mask
+        return allowed if self.covered is None else allowed & self.covered
+
+    def renamed(self, name: str) -> Scores:
+        """Return the same scores and parts under one name, also those of a fused head."""
+
+        def parts(position: int) -> Components:
+            return self.parts(position).renamed(lambda source: source._replace(head=name))
+
+        return Scores(name, self.scores, parts, self.covered, notes=self.notes)
+
+    def above_mean(self) -> Scores:
+        """Return a fused head that covers only the items that one of its heads finds a word in, or
+        scores higher than the mean item; all where all items have the same scores.
+        """
+        above = np.zeros(len(self.scores), dtype=bool)
+        for head in self.addends or [self]:
+            above |= head.scores > 0
+            if head.covered is not None:
+                above |= head.covered
+        return replace(self, covered=self.allowed(above)) if above.any() else self
+
+    def by_names(self, positions: np.ndarray) -> list[dict[str, float]]:
+        """Return what each fused head adds to the scores of items."""
+        heads = self.addends or [self]
+        names = [head.name for head in heads]
+        columns = [head.scores[positions].tolist() for head in heads]
+        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def fuse(heads: Sequence[Scores], weights: Sequence[float]) -> Scores:
+    """Return the weighted sum of heads in standard deviations from their means.
+
+    Heads measure in units of their own (BM25 is open-ended, a cosine is not), so each is
+    standardized over all items before the sum (Lee 1997, "Analyses of multiple evidence
+    combination", on score normalization). Weights, of which one at least is positive, are scaled to
+    sum to 1. In the parts the mean appears as a constant of its own, with neither query nor key.
+    """
+    total_weight = float(np.sum(np.asarray(weights, dtype=np.float64)))
+    scaled = [_standardize(head, w / total_weight) for head, w in zip(heads, weights, strict=True)]
+    total = scaled[0].scores.copy()
+    for head in scaled[1:]:
+        total += head.scores
+    return Scores(
+        name="+".join(head.name for head in heads),
+        scores=total,
+        parts=lambda position: Components.joined([head.parts(position) for head in scaled]),
+        covered=_any_covered(heads),
+        addends=scaled,
+    )
+
+
+def weighted_sum(heads: Sequence[Scores], factors: Sequence[float]) -> Scores:
+    """Return the sum of the heads, each multiplied by a factor that is the same for all queries, so
+    that a change of one head leaves what the others add.
+    """
+    scaled = [_scaled(head, factor) for head, factor in zip(heads, factors, strict=True)]
+    return replace(summed(scaled), name="+".join(head.name for head in heads), addends=scaled)
+
+
+def summed(heads: Sequence[Scores]) -> Scores:
+    """Return the sum of scores in the same units, with the first head's name."""
+    return Scores(
+        name=heads[0].name,
+        scores=np.asarray(sum(head.scores for head in heads), dtype=np.float32),
+        parts=lambda position: Components.joined([head.parts(position) for head in heads]),
+        covered=_any_covered(heads),
+    )
+
+
+def plus(head: Scores, name: str, values: np.ndarray, parts: PartsOf | None = None) -> Scores:
+    """Add values (n_items,) to scores: the sum of `parts`, or one part without query and key."""
+
+    def constant(position: int) -> Components:
+        return Components.of([ScoreComponent(name, None, None, float(values[position]))])
+
+    added = Scores(name, np.asarray(values, dtype=np.float32), parts or constant)
+    return Scores(
+        name=f"{head.name}+{name}",
+        scores=np.asarray(head.scores + values, dtype=np.float32),
+        parts=lambda position: Components.joined([head.parts(position), added.parts(position)]),
+        covered=head.covered,
+        addends=[*(head.addends or [head]), added],
+    )
+
+
+def mean_and_deviation(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the moments of scores (..., n_items), float64 (..., 1) each. The deviation is 0 where
+    scores differ by rounding errors alone, and so tell no item from another.
+    """
+    mean = scores.mean(axis=-1, dtype=np.float64, keepdims=True)
+    deviation = scores.std(axis=-1, dtype=np.float64, keepdims=True)
+    largest = np.abs(scores).max(axis=-1, initial=0, keepdims=True)
+    is_spread = deviation > np.maximum(MIN_SPREAD * largest, MIN_DEVIATION)
+    return mean, np.where(is_spread, deviation, 0)
+
+
+def moments(scores: np.ndarray) -> tuple[float, float]:
+    """Return `mean_and_deviation` of one query's scores (n_items,)."""
+    n_items = max(len(scores), 1)
+    centred = scores.astype(np.float64)
+    mean = float(np.add.reduce(centred)) / n_items
+    centred -= mean
+    deviation = math.sqrt(float(centred @ centred) / n_items)
+    # An upper bound: no score is farther from the mean.
+    largest = abs(mean) + deviation * math.sqrt(n_items)
+    if deviation <= MIN_SPREAD * largest:
+        largest = float(np.abs(scores).max(initial=0))
+    return mean, 0.0 if deviation <= max(MIN_SPREAD * largest, MIN_DEVIATION) else deviation
+
+
+def _any_covered(heads: Sequence[Scores]) -> np.ndarray | None:
+    """Return the items that some head covers; None where one of them covers all."""
+    covered = [head.covered for head in heads if head.covered is not None]
+    return np.any(covered, axis=0) if len(covered) == len(heads) else None
+
+
+def _scaled(head: Scores, factor: float) -> Scores:
+    """Return the scores and their parts times a factor."""
+    scores = np.asarray(head.scores * np.float32(factor), dtype=np.float32)
+    return Scores(head.name, scores, lambda i: head.parts(i).scaled(factor), head.covered)
+
+
+def _standardize(head: Scores, share: float) -> Scores:
+    """Return `share` · (scores − mean) / standard deviation, and its parts."""
+    mean, deviation = head.moments
+    factor = share / deviation if deviation else 0.0
+
+    def parts(position: int) -> Components:
+        constant = Components.of([ScoreComponent(head.name, None, None, -mean * factor)])
+        return Components.joined([head.parts(position).scaled(factor), constant])
+
+    scores = head.scores - np.float32(mean)
+    scores *= np.float32(factor)
+    return Scores(head.name, scores, parts, head.covered)

@@ -1,1 +1,0 @@
-"""A text query to ranked items: terms, misspelled words, conditions, snippets and facets."""

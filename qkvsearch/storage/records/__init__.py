@@ -1,6 +1,0 @@
-"""Recorded interactions: one database for all builds of a workspace."""
-
-from qkvsearch.storage.records.database import RecordsDatabase
-from qkvsearch.storage.records.record_rows import NewRecord, Origin, Record
-
-__all__ = ["NewRecord", "Origin", "Record", "RecordsDatabase"]

@@ -1,0 +1,96 @@
+"""The root of a workspace: the list of builds and the current one.
+
+Renaming `root.json` into place makes a build current; all its files are on disk before.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from qkvsearch.errors import DamagedError
+from qkvsearch.store.checksums import read_checksummed, write_checksummed
+from qkvsearch.store.segments import BUILD_NAME, FORMAT_VERSION, require_format
+
+ROOT = "root.json"
+
+
+@dataclass(frozen=True)
+class BuildEntry:
+    """A build in the list of the root.
+
+    name: of its folder. number: greater than those of earlier builds. command: that made it. base:
+    the whole build that its segments were added to, or itself. parent: the build that was current
+    before, "" for none. manifest: the checksum of its manifest.
+    """
+
+    name: str
+    number: int
+    created: str
+    command: str
+    items: int
+    base: str
+    parent: str
+    manifest: str
+
+
+@dataclass(frozen=True)
+class Root:
+    """All builds, the oldest first, and the name of the current one."""
+
+    builds: Sequence[BuildEntry]
+    current: str
+
+    @property
+    def next_number(self) -> int:
+        return max((build.number for build in self.builds), default=0) + 1
+
+    def find(self, name: str) -> BuildEntry | None:
+        return next((build for build in self.builds if build.name == name), None)
+
+    @property
+    def current_build(self) -> BuildEntry:
+        build = self.find(self.current)
+        assert build is not None
+        return build
+
+
+def read_root(workspace: Path) -> Root | None:
+    """Read the root, if any. Raises `DamagedError`, and `WorkspaceError` for another format."""
+    path = workspace / ROOT
+    try:
+        content: Any = read_checksummed(path)
+    except FileNotFoundError:
+        return None
+    try:
+        require_format(workspace, content["format"])
+        return _root(content)
+    except (AttributeError, LookupError, TypeError):
+        raise DamagedError(path, "it is not a list of builds") from None
+
+
+def root_state(workspace: Path) -> tuple[int, ...] | None:
+    """Return a value that changes with every change of the root, without reading it."""
+    try:
+        status = (workspace / ROOT).stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size
+
+
+def write_root(workspace: Path, root: Root) -> None:
+    """Replace the list of builds and the current one: the rename of the root file is the commit."""
+    builds = [asdict(build) for build in root.builds]
+    content = {"format": FORMAT_VERSION, "current": root.current, "builds": builds}
+    write_checksummed(workspace / ROOT, content)
+
+
+def _root(content: Any) -> Root:
+    builds = [BuildEntry(**entry) for entry in content["builds"]]
+    root = Root(builds, content["current"])
+    if root.find(root.current) is None:
+        raise LookupError(root.current)
+    for build in builds:
+        if not BUILD_NAME.fullmatch(build.name) or not BUILD_NAME.fullmatch(build.base):
+            raise LookupError(build.name)
+    return root

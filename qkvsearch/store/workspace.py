@@ -1,0 +1,381 @@
+"""A workspace: publish a build, whose files are synced before the root makes it current."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import shutil
+import sqlite3
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from qkvsearch._utils.files import sync_directory
+from qkvsearch.errors import DamagedError, QkvError, WorkspaceError, listed_names
+from qkvsearch.store.array_files import (
+    file_entry,
+    share_file,
+    write_array,
+)
+from qkvsearch.store.build_contents import BuildContents
+from qkvsearch.store.catalog.file import CATALOG, write_catalog
+from qkvsearch.store.checksums import read_checksummed, write_checksummed
+from qkvsearch.store.locks import is_in_use, writer_lock
+from qkvsearch.store.records import RecordsDatabase
+from qkvsearch.store.remote_collections import collections_of, drop_keys, write_keys
+from qkvsearch.store.root import ROOT, BuildEntry, Root, read_root, root_state, write_root
+from qkvsearch.store.segments import (
+    BUILD_NAME,
+    BUILDS_FOLDER,
+    FORMAT_VERSION,
+    MANIFEST,
+    TOMBSTONES,
+    Segment,
+)
+from qkvsearch.store.snapshot import Snapshot, open_current
+
+if TYPE_CHECKING:
+    pass
+
+log = logging.getLogger("qkvsearch.store")
+
+# How many builds, of how many bases including the current one, a rollback can return to.
+MAX_BASES, MAX_BUILDS = 2, 50
+# How many names are drawn for a new build before all count as taken.
+ATTEMPTS = 100
+# How often all files are read again because a writer changed the builds meanwhile.
+MAX_CHECKS = 5
+# The start of report lines about settings of the previous build that could not be read.
+NOT_TAKEN_OVER = "not taken over"
+LOST_FACTS = "settings that tune found, if it did, cannot be read"
+# NumPy raises an OSError without a number where it cannot write all of an array.
+NO_SPACE = (None, errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
+
+
+class Workspace:
+    """A folder with `root.json` and `builds/<name>/`.
+
+    wait, notify: as in `writer_lock`.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        wait: float | None = None,
+        notify: Callable[[str], None] | None = None,
+    ) -> None:
+        self.path, self.wait, self.notify = Path(path), wait, notify
+
+    def open(self) -> Snapshot:
+        """Open the current build. Raises `WorkspaceError` where there is none or it is damaged."""
+        snapshot = open_current(self.path)
+        if snapshot is None:
+            raise self._missing
+        return snapshot
+
+    @property
+    def _missing(self) -> WorkspaceError:
+        if any((self.path / BUILDS_FOLDER).glob(f"*/{MANIFEST}")):
+            advice = "make it again, of the builds that are there, with repair, or build anew"
+            return DamagedError(self.path / ROOT, "it is not there", advice)
+        return WorkspaceError(
+            f"{self.path}: no workspace here; build one with qkvsearch -w {self.path} build FILE, "
+            "or try a sample with qkvsearch -w sample:videos"
+        )
+
+    def state(self) -> tuple[int, ...] | None:
+        """Return a value that changes with every change of the root; this takes microseconds."""
+        return root_state(self.path)
+
+    @contextmanager
+    def writing(self, command: str) -> Iterator[None]:
+        """Hold the right to change the workspace in a `with` block.
+
+        Raises `WorkspaceError` where another writer has it for longer than `wait`, and where there
+        is no workspace, unless the `command` is "build".
+        """
+        if command != "build" and not self.path.is_dir():
+            raise self._missing
+        with writer_lock(self.path, command, self.wait, self.notify) as is_first:
+            if is_first and command != "repair":
+                read_root(self.path)  # a damaged root fails now, not after hours of work
+            yield
+
+    def publish(
+        self,
+        contents: BuildContents,
+        command: str,
+        *,
+        instead_of: str = "",
+    ) -> BuildEntry:
+        """Write a build to a new folder and make it current. It is added to the list of builds, or
+        replaces the build `instead_of`.
+
+        A crash at any point leaves the previous build current. A caller that derives `contents`
+        from a build must hold `writing` from before it reads that build. Raises `WorkspaceError`
+        where the folder cannot be written.
+        """
+        with self.writing(command):
+            root = read_root(self.path) or Root([], "")
+            instead = root.find(instead_of)
+            with self._new_folder() as folder:
+                entry = BuildEntry(
+                    name=folder.name,
+                    number=root.next_number,
+                    created=datetime.now(UTC).isoformat(timespec="seconds"),
+                    command=command,
+                    items=int(contents.facts["n_items"]),
+                    base=folder.name if contents.base is None else contents.base.base.name,
+                    parent=instead.parent if instead else root.current,
+                    manifest="",
+                )
+                entry = self._written(folder, entry, contents)
+                builds = [build for build in root.builds if build is not instead]
+                write_root(self.path, _within_limits(Root([*builds, entry], entry.name)))
+            self._clean()
+        return entry
+
+    @contextmanager
+    def _new_folder(self) -> Iterator[Path]:
+        """Create a folder for a new build. After an error, remove it again, unless the build is
+        current already; errors of the disk become `WorkspaceError`.
+        """
+        builds, folder = self.path / BUILDS_FOLDER, None
+        try:
+            builds.mkdir(0o700, exist_ok=True)
+            folder = _create_folder(builds)
+            yield folder
+        except BaseException as error:
+            if folder is not None:
+                self._discard(folder)
+            if not isinstance(error, (OSError, sqlite3.Error)):
+                raise
+            no_space = isinstance(error, OSError) and error.errno in NO_SPACE
+            full = no_space or "disk is full" in str(error)
+            advice = "; is the disk full? The previous build stays" if full else ""
+            message = f"{self.path}: cannot write the build: {error}{advice}"
+            raise WorkspaceError(message) from error
+
+    def _written(self, folder: Path, entry: BuildEntry, contents: BuildContents) -> BuildEntry:
+        """Write all files of a build, then the manifest; return the entry with its checksum."""
+        files: dict[str, Any] = {}
+        for name, source in contents.shared.items():
+            files[name] = share_file(source, folder / name)
+        if contents.catalog is not None:
+            write_catalog(folder / CATALOG, contents.catalog, contents.users)
+            files[CATALOG] = file_entry(folder / CATALOG)
+        n_rows = contents.n_rows
+        write_keys(entry.name, self.path, contents)
+        arrays = dict(contents.arrays)
+        if contents.tombstones is not None and len(contents.tombstones):
+            arrays[TOMBSTONES] = contents.tombstones.astype(np.int32)
+        for name, array in arrays.items():
+            files[f"{name}.npy"] = write_array(folder / f"{name}.npy", array)
+        manifest = {
+            "format": FORMAT_VERSION,
+            "build": asdict(entry),
+            "n_rows": n_rows,
+            "below": _below(contents.base),
+            "facts": contents.facts,
+            "files": files,
+        }
+        checksum = write_checksummed(folder / MANIFEST, manifest)
+        sync_directory(folder.parent)
+        return replace(entry, manifest=checksum)
+
+    # --- verification ---
+
+    def damaged_files(self) -> list[DamagedError]:
+        """Read every file of the root, the records and all builds, and return an error for each
+        that differs from what was written. Where the root cannot be read, the builds are those that
+        have a folder. Raises `WorkspaceError` for another format.
+        """
+        for _ in range(MAX_CHECKS):
+            before = self.state()
+            errors = self._damaged_files()
+            # A writer may have removed builds meanwhile, whose files are missing then.
+            if not errors or self.state() == before:
+                break
+        return errors
+
+    def _damaged_files(self) -> list[DamagedError]:
+        errors: list[DamagedError] = []
+        folders = self.path / BUILDS_FOLDER
+        checksums: dict[str, str | None] = {}
+        try:
+            root = read_root(self.path)
+            if root is None:
+                return []
+            checksums.update((build.name, build.manifest) for build in root.builds)
+        except DamagedError as error:
+            errors.append(error)
+            names = (path.name for path in folders.glob("*"))
+            checksums.update((name, None) for name in names if BUILD_NAME.fullmatch(name))
+        try:
+            self.records.check()
+        except DamagedError as error:
+            errors.append(error)
+        return [*errors, *_damaged_segments(folders, checksums)]
+
+    # --- records ---
+
+    @property
+    def records(self) -> RecordsDatabase:
+        """The database of recorded interactions, which all builds share."""
+        return RecordsDatabase.of(self.path, self.wait, self.notify)
+
+    def current_facts(self) -> dict[str, Any]:
+        """Return the facts of the current build, even if other files of it are damaged; under
+        `NOT_TAKEN_OVER`, lines about settings that a new build cannot take over.
+        """
+        try:
+            root = read_root(self.path)
+            if root is None:
+                return {}
+            path = self.path / BUILDS_FOLDER / root.current / MANIFEST
+            return dict(read_checksummed(path, root.current_build.manifest)["facts"])
+        except DamagedError as error:
+            # The line is stored, and shown to people who do not know where the workspace is.
+            name = Path(error.file).name
+            return {NOT_TAKEN_OVER: [f"{LOST_FACTS} ({name}: {error.what})"]}
+
+    # --- previous builds ---
+
+    def builds(self) -> list[BuildEntry]:
+        """Return the builds that rollback can return to, oldest first. Raises `WorkspaceError`."""
+        root = read_root(self.path)
+        return [] if root is None else list(root.builds)
+
+    def rollback(self, name: str | None = None) -> BuildEntry:
+        """Make another build current, by default the previous one; later builds stay listed. Raises
+        `WorkspaceError` where there is no such build, `DamagedError` where it is damaged.
+        """
+        with self.writing("rollback"):
+            root = read_root(self.path) or Root([], "")
+            entry = root.find(root.current_build.parent if name is None else name)
+            if entry is None:
+                others = [build.name for build in root.builds if build.name != root.current]
+                verb = "is" if len(others) == 1 else "are"
+                there = f"there {verb} {listed_names(others)}" if others else "there is no other"
+                what = "no build before the current one" if name is None else f"no build {name!r}"
+                raise WorkspaceError(f"{self.path}: {what}; {there}")
+            with closing(Snapshot.of(self.path, entry)) as build:
+                for error in build.damaged():
+                    raise error
+            self.replace_root(replace(root, current=entry.name))
+        return entry
+
+    def drop_builds(self, *, even_in_use: bool = False, but: Iterable[str] = ()) -> int:
+        """Remove all builds except the current one and those named in `but`, and return how many
+        were removed. Builds that readers have open lose their folder only with `even_in_use`.
+        """
+        with self.writing("compact"):
+            root = read_root(self.path)
+            assert root is not None
+            names = {root.current, *but}
+            builds = [build for build in root.builds if build.name in names]
+            self.replace_root(Root(builds, root.current))
+            self._clean(even_in_use)
+            return len(root.builds) - len(builds)
+
+    def replace_root(self, root: Root) -> None:
+        """Write the root, or say that it cannot be written. Raises `WorkspaceError`."""
+        try:
+            write_root(self.path, root)
+        except OSError as error:
+            message = f"{self.path}: cannot write: {error.strerror or error}; nothing has changed"
+            raise WorkspaceError(message) from error
+
+    def _discard(self, folder: Path) -> None:
+        """Remove a build's folder, unless it became current just before the interruption."""
+        with suppress(QkvError):
+            root = read_root(self.path)
+            if root is None or root.find(folder.name) is None:
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def _clean(self, even_in_use: bool = False) -> None:
+        """Remove leftovers after a change. The change is done, whatever fails here: the log says
+        so, and the next writer removes what is left.
+        """
+        try:
+            self._remove_leftovers(even_in_use)
+        except (OSError, QkvError) as error:
+            log.warning("%s: what earlier builds left could not be removed: %s", self.path, error)
+
+    def _remove_leftovers(self, even_in_use: bool = False) -> None:
+        """Remove the folders of builds that are not listed any more, except those that readers have
+        open unless `even_in_use`, and the files of interrupted writers. Requires `writing`.
+        """
+        root = read_root(self.path)
+        assert root is not None
+        folders = self.path / BUILDS_FOLDER
+        remote = collections_of(self.path)
+        names = {path.name for path in folders.iterdir() if BUILD_NAME.fullmatch(path.name)}
+        listed = {build.name for build in root.builds}
+        needed = set(listed)
+        if not even_in_use:
+            needed |= {name for name in names - listed if is_in_use(folders / name / MANIFEST)}
+        try:
+            for name in list(needed):
+                needed |= {below for below, _ in Segment(folders / name).below}
+        except DamagedError:  # which other folders it needs is not known
+            return
+        for name in names - needed:
+            shutil.rmtree(folders / name, ignore_errors=True)
+        for path in [*self.path.glob(".root.json-*"), *folders.glob("*/.manifest.json-*")]:
+            path.unlink(missing_ok=True)
+        drop_keys(remote, self.path)
+
+
+def _damaged_segments(folders: Path, checksums: Mapping[str, str | None]) -> Iterator[DamagedError]:
+    """Read every file of these builds and of the segments below them. checksums: of each build's
+    manifest, by name; None where it is not known.
+    """
+    queue, seen = list(checksums.items()), set()
+    while queue:
+        name, checksum = queue.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        try:
+            segment = Segment(folders / name, checksum)
+        except DamagedError as error:
+            yield error
+        else:
+            queue += segment.below
+            yield from segment.damaged()
+
+
+def _create_folder(builds: Path) -> Path:
+    """Create a folder whose name is the time and a random number."""
+    for _ in range(ATTEMPTS):
+        folder = builds / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:6]}"
+        with suppress(FileExistsError):
+            folder.mkdir()
+            return folder
+    raise FileExistsError(errno.EEXIST, "all names are taken", str(builds))
+
+
+def _within_limits(root: Root) -> Root:
+    """Return the root without the builds that a rollback cannot return to any more."""
+    bases = list(dict.fromkeys([root.current_build.base, *(b.base for b in reversed(root.builds))]))
+    builds = [build for build in root.builds if build.base in bases[:MAX_BASES]]
+    names = {build.name for build in builds[-MAX_BUILDS:]} | {root.current}
+    return Root([build for build in builds if build.name in names], root.current)
+
+
+def _below(base: Snapshot | None) -> list[tuple[str, str]]:
+    """Return name and checksum of the manifest of each segment below a new one."""
+    if base is None:
+        return []
+    own = base.segments[-1]
+    needs_own = len(base.segments) == 1 or any(name != f"{TOMBSTONES}.npy" for name in own.files)
+    below = base.segments if needs_own else base.segments[:-1]
+    return [(segment.name, segment.checksum) for segment in below]

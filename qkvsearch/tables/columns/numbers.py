@@ -1,0 +1,211 @@
+"""Cells of text to numbers: currencies, percent, signs, thousands and decimal separators."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from itertools import compress
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from qkvsearch.tables.columns.facts import CELL_WORDS, CURRENCY_SYMBOLS, ParsedCells
+
+SIGNS = dict.fromkeys("\u2212\u2012\u2013\u2014\ufe63\uff0d", "-") | {"\uff0b": "+"}
+SPACES = dict.fromkeys("\u00a0\u2002\u2003\u2007\u2008\u2009\u200a\u202f\u3000\t", " ")
+APOSTROPHES = dict.fromkeys("\u2019\u02bc\uff07`\u00b4", "'")
+FULL_WIDTH = {chr(0xFF10 + digit): str(digit) for digit in range(10)}
+ONE_SPELLING = str.maketrans(SIGNS | SPACES | APOSTROPHES | FULL_WIDTH)
+
+CODE_OR_WORD = "|".join([*CELL_WORDS["currencies"], *CELL_WORDS["currency_words"]])
+CURRENCY = rf"(?:[A-Z]{{0,3}}[{CURRENCY_SYMBOLS}]|(?:{CODE_OR_WORD})(?![a-z]))"
+NUMBER = re.compile(
+    rf"""(?P<open>\()?\s*(?P<sign>[-+])?\s*(?P<before>{CURRENCY})?\s*(?P<late>[-+])?\s*
+    (?P<digits>[0-9.,](?:[0-9.,' ]*[0-9])?[.,]?)(?P<power>e[-+]?[0-9]+)?(?:(?<=[.,])-{{1,2}})?
+    \s*(?P<percent>%)?\s*(?P<after>{CURRENCY})?\s*(?P<close>\))?""",
+    re.IGNORECASE | re.VERBOSE,
+)
+PLAIN = re.compile(r"(?P<sign>[-+]?)(?P<digits>[0-9]+(?:\.[0-9]*)?)(?P<power>(?:[eE][-+]?[0-9]+)?)")
+# What the digits tell of the decimal separator: there is none (whole), it may be one of thousands
+# as well (either), it is a dot, it is a comma.
+SHAPES = re.compile(
+    r"""(?P<whole>[0-9]+|[0-9]{1,3}(?:[ '][0-9]{3})+)
+    |(?P<either>[1-9][0-9]{0,2}[.,][0-9]{3})
+    |(?P<dot>[0-9]+\.[0-9]*|\.[0-9]+|[0-9]{1,3}(?:[ '][0-9]{3})+\.[0-9]*
+        |[0-9]{1,3}(?:,[0-9]{2,3})*,[0-9]{3}\.[0-9]*|[0-9]{1,3}(?:,[0-9]{2,3})+,[0-9]{3})
+    |(?P<comma>[0-9]+,[0-9]*|,[0-9]+|[0-9]{1,3}(?:[ '][0-9]{3})+,[0-9]*
+        |[0-9]{1,3}(?:\.[0-9]{3})+,[0-9]*|[0-9]{1,3}(?:\.[0-9]{3}){2,})""",
+    re.VERBOSE,
+)
+VERSION = re.compile(r"v?[0-9]+(?:\.[0-9]+){2,}.*")
+PHONE = re.compile(r"\+[0-9]{8,}|[0-9]{3}(?: [0-9]{3}){2,}")
+WHOLE = re.compile(r"-?[0-9]+")
+LEADING_ZERO = re.compile(r"0[0-9]+")
+TO_DOT = {".": str.maketrans("", "", ", '"), ",": str.maketrans(",", ".", ". '")}
+
+
+class NumberCell(NamedTuple):
+    """A cell that may be a number. shape: the group of `SHAPES` that fits, "" for no number."""
+
+    shape: str
+    digits: str
+    power: str = ""
+    negative: bool = False
+    currency: str = ""
+    percent: bool = False
+    brackets: bool = False
+
+    def separator(self, decimal: str) -> str:
+        """Return the decimal separator: `decimal` where the digits do not tell."""
+        return {"dot": ".", "comma": ","}.get(self.shape, decimal)
+
+    def has_thousands(self, decimal: str) -> bool:
+        """Return whether there are separators of thousands among the digits."""
+        others = {".": ", '", ",": ". '"}[self.separator(decimal)]
+        return any(sign in self.digits for sign in others)
+
+    def has_comma(self, decimal: str) -> bool:
+        """Return whether decimals follow a comma."""
+        return self.separator(decimal) == "," and bool(re.search(",[0-9]", self.digits))
+
+    def text(self, decimal: str) -> str:
+        """Return the number as Python writes it."""
+        digits = self.digits.translate(TO_DOT[self.separator(decimal)])
+        return "-" * self.negative + digits + self.power
+
+
+# A longer cell is no number, unless it has digits alone.
+MAX_LENGTH = 64
+NO_NUMBER = NumberCell("", "")
+
+
+def read_numbers(texts: pd.Series, counts: np.ndarray, convention: str = "") -> ParsedCells:
+    """Parse the distinct cells `texts`, of which there are `counts`, as numbers.
+
+    Most cells tell their decimal separator. One that does not, such as 1.234, is read as most of
+    those are, else by `convention`, "." or ",". Without both, a comma separates thousands, and a
+    dot does in amounts of money.
+
+    >>> read_numbers(pd.Series(["$1,299.00", "66,80 €", "(5)"]), np.ones(3)).values.tolist()
+    [1299.0, 66.8, -5.0]
+    """
+    cells = [_cell(text) for text in texts]
+    shapes = np.array([cell.shape for cell in cells], dtype=object)
+    dots, commas = counts[shapes == "dot"].sum(), counts[shapes == "comma"].sum()
+    either = shapes == "either"
+    decimal = _decimal(dots, commas, list(compress(cells, either)), cells, convention)
+    written = pd.Series([cell.text(decimal) for cell in cells], index=texts.index, dtype=object)
+    values, doubts = _values(written, shapes != "")
+    parsed = ParsedCells("number", values, doubts=doubts or _doubts(texts, cells, counts))
+    parsed.convention = decimal if set(shapes) & {"either", "dot", "comma"} else ""
+    _note_changes(parsed, cells, decimal)
+    if either.any() and bool(dots) == bool(commas) and not (dots == commas and convention):
+        first = int(either.argmax())
+        example = f"{texts.iloc[first].strip()} read as {values.iloc[first]:g}"
+        parsed.change(f"ambiguous: {example}", either)
+    return parsed
+
+
+def _cell(text: str) -> NumberCell:
+    plain = PLAIN.fullmatch(text)
+    if plain:
+        sign, digits, power = plain.groups()
+        return NumberCell(_shape(digits), digits, power, sign == "-")
+    spelled = text.translate(ONE_SPELLING).strip() if len(text) <= MAX_LENGTH else ""
+    match = NUMBER.fullmatch(spelled)
+    if (
+        match is None
+        or bool(match["open"]) != bool(match["close"])
+        or (match["before"] and match["after"])
+        or (match["sign"] and match["late"])
+        or not (shape := _shape(match["digits"]))
+    ):
+        return NO_NUMBER
+    brackets, minus = bool(match["open"]), "-" in (match["sign"], match["late"])
+    currency = match["before"] or match["after"] or ""
+    return NumberCell(
+        shape, match["digits"], match["power"] or "", minus != brackets, currency,
+        bool(match["percent"]), brackets,
+    )  # fmt: skip
+
+
+def _shape(digits: str) -> str:
+    match = SHAPES.fullmatch(digits)
+    return (match.lastgroup or "") if match else ""
+
+
+def _decimal(
+    dots: int, commas: int, either: list[NumberCell], cells: list[NumberCell], convention: str
+) -> str:
+    """Return the decimal separator of cells that do not tell."""
+    if dots != commas:
+        return "." if dots > commas else ","
+    if convention:
+        return convention
+    only_dots = bool(either) and not any("," in cell.digits for cell in either)
+    return "," if only_dots and any(cell.currency for cell in cells) else "."
+
+
+def _values(written: pd.Series, is_number: np.ndarray) -> tuple[pd.Series, str]:
+    """Return the numbers, whole ones exactly, and why they may be codes instead."""
+    floats = pd.Series(np.nan, index=written.index)
+    floats[is_number] = [float(text) for text in written[is_number]]
+    floats = floats.where(np.isfinite(floats))
+    long = written[(floats.abs() >= 2**53) & written.str.fullmatch(WHOLE).astype(bool)]
+    if len(long):
+        whole = written[floats.notna()]
+        if all(WHOLE.fullmatch(text) and -(2**63) <= int(text) < 2**63 for text in whole):
+            return whole.map(int).astype("Int64").reindex(written.index), ""
+        if any(int(float(text)) != int(text) for text in long):
+            return floats, "long codes, whose last digits a number would lose"
+    return stored_numbers(floats), ""
+
+
+def stored_numbers(cells: pd.Series) -> pd.Series:
+    """Return numbers with gaps as whole numbers if all are, else as floats.
+
+    >>> stored_numbers(pd.Series([1.0, None, 3], dtype=object)).tolist()
+    [1, <NA>, 3]
+    >>> stored_numbers(pd.Series([0.5, pd.NA], dtype=object)).tolist()
+    [0.5, nan]
+    """
+    if pd.api.types.is_integer_dtype(cells.dtype):  # above 2⁵³ floats would lose digits
+        return cells.astype("Int64")
+    if cells.dtype == object:
+        cells = cells.where(cells.notna(), None)  # pd.NA is no float
+        if all(isinstance(cell, int) for cell in cells.dropna()):
+            return cells.astype("Int64")
+    floats = cells.astype(float)
+    is_whole = (floats.dropna() % 1 == 0).all() and floats.abs().max() < 2**53
+    return floats.astype("Int64") if is_whole else floats
+
+
+def _doubts(texts: pd.Series, cells: list[NumberCell], counts: np.ndarray) -> str:
+    """Return why the cells may be codes that look like numbers, or ""."""
+    if any(LEADING_ZERO.fullmatch(cell.digits) for cell in cells):
+        return "codes with leading zeros"
+    phones = [bool(PHONE.fullmatch(text.strip())) for text in texts]
+    versions = [
+        not cell.shape and bool(VERSION.fullmatch(text))
+        for text, cell in zip(texts, cells, strict=True)
+    ]
+    if counts[phones].sum() > counts.sum() / 2:
+        return "telephone numbers"
+    if counts[versions].sum() > counts.sum() / 100:
+        return "version numbers"
+    return ""
+
+
+def _note_changes(parsed: ParsedCells, cells: list[NumberCell], decimal: str) -> None:
+    for currency in dict.fromkeys(cell.currency for cell in cells if cell.currency):
+        parsed.change(f"{currency} removed", [cell.currency == currency for cell in cells])
+    changes: dict[str, Callable[[NumberCell], bool]] = {
+        "% removed": lambda cell: cell.percent,
+        "parentheses read as minus": lambda cell: cell.brackets,
+        "separators removed": lambda cell: cell.has_thousands(decimal),
+        "decimal comma read": lambda cell: cell.has_comma(decimal),
+        "leading zeros removed": lambda cell: bool(LEADING_ZERO.fullmatch(cell.digits)),
+    }
+    for what, is_so in changes.items():
+        parsed.change(what, list(map(is_so, cells)))

@@ -1,0 +1,84 @@
+"""Which columns search reads: texts and lists, but no codes, links, paths, addresses or numbers."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from qkvsearch.tables.columns import EMAIL
+from qkvsearch.tables.columns.facts import LIST_SEPARATOR
+from qkvsearch.tables.ids import id_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# A word with a digit, but no year, count or other small number, and not as short as "4k" or "mp3".
+CODE = re.compile(r"(?=\S*\d)(?!(?:0|[1-9]\d{0,4})$)\S{4,64}")
+# Dates, times, prices and percentages are no codes, though they are distinct too.
+NO_CODE = re.compile(r"\d{4}-\d\d-\d\d.*|\d{1,3}:\d\d(:\d\d)?|\W*\d{1,6}([.,]\d{1,3})+\D{0,4}")
+# Whole numbers are codes from this on: bar codes have 8 to 14 digits. Smaller ones are amounts.
+MIN_NUMBER = 10_000_000
+# The minimal shares of codes and of distinct values among the cells of a column of codes.
+MIN_CODE_SHARE, MIN_DISTINCT_SHARE = 0.9, 0.5
+# What more than this share of a column's entries is, the column is.
+MIN_SHARE = 0.9
+SAMPLE = 1_000
+LINK = r"((https?|ftp|file|data|mailto|tel|blob|s3|gs):|www\.)\S+"
+KINDS = {
+    "links": re.compile(rf"\s*{LINK}(\s+{LINK})*\s*", re.I),
+    "file paths": re.compile(
+        r"([a-z]:|\.{0,2}|~)?[\\/]\S.*\.\w{1,5}|\S*[\\/]\S*\.[a-z]\w{1,4}|"
+        r"\S+\.(jpe?g|png|gif|webp|svg|bmp|tiff?|pdf|mp[34]|mov|wav|html?|xml|zip|csv|docx?|xlsx?)",
+        re.I,
+    ),
+    "e-mail addresses": re.compile(rf"\s*{EMAIL}\s*"),
+    "numbers": re.compile(r"[\W\d_]*"),
+    "encoded data": re.compile(r"(?=\S*[\d+/=])[\w+/=.-]{65,}|[\da-fA-F]{24,}", re.A),
+}
+
+
+def why_unsearched(cells: pd.Series) -> str:
+    """Return why search does not read a column of texts or lists; "" where it does.
+
+    >>> import pandas as pd
+    >>> why_unsearched(pd.Series(["https://a.example/1", None])), why_unsearched(pd.Series(["Red"]))
+    ('links', '')
+    """
+    filled = cells.dropna()
+    if filled.empty:
+        return "empty"
+    entries = entries_of(filled.iloc[:: max(1, len(filled) // SAMPLE)])
+    kinds = (kind for kind, form in KINDS.items() if _share(entries, form) > MIN_SHARE)
+    kind = next(kinds, "")
+    return "codes" if kind in ("", "numbers") and holds_codes(filled) else kind
+
+
+def holds_codes(cells: pd.Series) -> bool:
+    """Return whether nearly all entries of a column are codes, and most are distinct."""
+    cells = cells.dropna()
+    if cells.dtype.kind == "f" or cells.empty:
+        return False
+    if cells.dtype.kind in "iu" and cells.min() < MIN_NUMBER:
+        return False
+    entries = entries_of(cells)
+    return bool(
+        are_codes(entries).mean() >= MIN_CODE_SHARE
+        and entries.nunique() > MIN_DISTINCT_SHARE * len(entries)
+    )
+
+
+def entries_of(column: pd.Series) -> pd.Series:
+    """Return the cells' entries as text, under their rows; whole numbers have no point."""
+    cells = column.dropna()
+    if cells.dtype.kind == "f":
+        return cells.map(id_text).astype(object)
+    return cells.astype(str).str.split(LIST_SEPARATOR, regex=False).explode()
+
+
+def are_codes(entries: pd.Series) -> pd.Series:
+    is_code: pd.Series = entries.str.fullmatch(CODE) & ~entries.str.fullmatch(NO_CODE)
+    return is_code.astype(bool)
+
+
+def _share(entries: pd.Series, form: re.Pattern[str]) -> float:
+    return float(entries.str.fullmatch(form).astype(bool).mean())

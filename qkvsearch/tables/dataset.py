@@ -1,0 +1,228 @@
+"""Read files and frames as a data set: a catalog, interactions, and reports on every row."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
+
+import pandas as pd
+
+from qkvsearch._utils.limits import LOG_ROWS, ROWS, Limit
+from qkvsearch._utils.validation import require
+from qkvsearch.errors import DataError
+from qkvsearch.tables.catalog import Catalog, catalog_from_frame, catalog_of_ids
+from qkvsearch.tables.columns import Columns, check_column, find_column, named
+from qkvsearch.tables.columns.choice import LOG_TYPES
+from qkvsearch.tables.columns.facts import ColumnFacts
+from qkvsearch.tables.files.encoded import EncodedTable, TableEncoder, different_rows, encoded
+from qkvsearch.tables.files.frames import (
+    as_text,
+    check_width,
+    text_lengths,
+    without_long_cells,
+)
+from qkvsearch.tables.files.tables import read_into
+from qkvsearch.tables.files.unpacking import matching
+from qkvsearch.tables.interactions import Interactions
+from qkvsearch.tables.layouts import LINES, in_rows, rows_of_objects
+from qkvsearch.tables.log import interactions_from_table
+from qkvsearch.tables.report import ReadReport
+
+Table: TypeAlias = tuple[pd.DataFrame, ReadReport]
+# Files and frames of a list are read as one table.
+File: TypeAlias = "str | Path | pd.DataFrame"
+Source: TypeAlias = "File | list[File] | tuple[File, ...] | Table | tuple[EncodedTable, ReadReport]"
+# Rows of a log that are looked at for a column with the titles of its items.
+SAMPLE_ROWS = 100_000
+
+
+class DistributedLog(Protocol):
+    """A log that an engine holds in blocks, such as `engines.spark.spark_log.SparkLog`."""
+
+    @property
+    def n_users(self) -> int: ...
+
+    def __len__(self) -> int: ...
+
+
+@dataclass
+class Dataset:
+    """Items, interactions (or None), reports on files, and options that recorded files share."""
+
+    catalog: Catalog
+    interactions: Interactions | DistributedLog | None = None
+    reports: list[ReadReport] = field(default_factory=list)
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def log_columns(self) -> list[ColumnFacts]:
+        """Return the facts about the columns of the interactions."""
+        return [
+            column
+            for report in self.reports
+            for column in report.columns
+            if column.role in LOG_TYPES
+        ]
+
+    def lines(self, *, of_log: bool) -> list[str]:
+        """Return the reports on the files of interactions, or on the other files."""
+        lines = []
+        for report in self.reports:
+            is_of_log = any(column.role in LOG_TYPES for column in report.columns)
+            if is_of_log == of_log:
+                lines += report.lines()
+        return lines
+
+    @property
+    def scale_inferred(self) -> bool:
+        """Whether the scale of the ratings is what the ratings say, and nobody declared it."""
+        return any(report.scale_inferred for report in self.reports)
+
+
+def read_dataset(
+    items: Source | None, interactions: Source | None, columns: Columns | None = None
+) -> Dataset:
+    """Read a file or frame of items, of interactions, or both.
+
+    With interactions alone, the items have the titles that the log names, or else their ids.
+    """
+    columns = columns or Columns()
+    catalog, log = None, None
+    reports: list[ReadReport] = []
+    if interactions is None:
+        columns.refuse([*LOG_TYPES], "interactions")
+    if items is None and interactions is None:
+        raise DataError("nothing to build from: give a source, `items` or `interactions`")
+    table = None
+    names: list[str] = []
+    if interactions is not None:
+        table, log_report = load_encoded(interactions, "interactions", columns)
+        names.extend(table.columns)
+    if items is not None:
+        frame, report = load(items, "items", columns)
+        names.extend(frame.columns)
+    for name in columns.ignore:
+        check_column(name, names, "ignored columns", "`ignore`")
+    if items is not None:
+        catalog = catalog_from_frame(frame, columns, report, table)
+        report.require_roles(catalog.columns)
+        reports.append(report)
+    if table is not None:
+        if catalog is None:
+            columns.refuse(("id",), "items")
+            catalog = _titles_in_log(table, columns, log_report.file)
+        item_ids = catalog.ids if catalog else None
+        log = interactions_from_table(table, columns, log_report, item_ids)
+        reports.append(log_report)
+        catalog = catalog or catalog_of_ids(log.item_ids)
+    assert catalog is not None
+    for report in reports:
+        report.conclude(columns.strict)
+    return Dataset(catalog, log, reports, columns.options_of_log())
+
+
+def _titles_in_log(table: EncodedTable, columns: Columns, file: str) -> Catalog | None:
+    """Return the items of a log that has a column of their titles, or None."""
+    names, item = columns.not_ignored(table.columns), None
+    if columns.item is not None:  # it may be called title
+        item = find_column("item", columns.item, names, file)
+    title = find_column("title", columns.title, [name for name in names if name != item], file)
+    if item is None:
+        item = find_column("item", None, [name for name in names if name != title], file)
+    if columns.title is None and item is not None:
+        title = next(
+            (name for name in named("title", names) if _are_titles(table, item, name)), None
+        )
+    if title is None or item is None:
+        columns.refuse(("text",), "items")
+        if columns.types:
+            raise DataError("`types` is of the columns of `items`, which were not given")
+        return None
+    text = [check_column(name, names, file, "`text_columns`") for name in columns.text or [title]]
+    rows = different_rows(table, list(dict.fromkeys([item, title, *text])))
+    item_columns = Columns(id=item, title=title, text=text, types=columns.types)
+    report = ReadReport(file, read=len(table))
+    return catalog_from_frame(rows[rows[item].notna()], item_columns, report)
+
+
+def _are_titles(table: EncodedTable, item: str, title: str) -> bool:
+    """Return whether most items have one title each: they have several buyers and orders. Numbers
+    such as #1001 are of orders.
+    """
+    if item == title:
+        return False
+    rows = table.frame([item, title], slice(0, SAMPLE_ROWS)).dropna()
+    titles = rows.drop_duplicates().groupby(item).size()
+    are_single = len(titles) > 0 and bool((titles == 1).mean() > 0.5)
+    return are_single and not rows[title].str.fullmatch(r"\W*\d+").all()
+
+
+def load(source: Source, name: str, columns: Columns | None = None) -> Table:
+    """Read files or frames as a frame of text. name: what messages call a frame."""
+    if isinstance(source, tuple) and source and isinstance(source[-1], ReadReport):
+        return source
+    if isinstance(source, pd.DataFrame):
+        check_width(source.shape[1], name)
+        report = ReadReport(name, read=len(source))
+        frame = as_text(source, report)
+        return without_long_cells(frame, text_lengths(frame), report), report
+    table, report = load_encoded(source, name, columns, ROWS)
+    return table.frame(), report
+
+
+def load_encoded(
+    source: Source, name: str, columns: Columns | None = None, limit: Limit = LOG_ROWS
+) -> tuple[EncodedTable, ReadReport]:
+    """Read files or frames as one table that may be larger than memory: columns by their names,
+    those that a file lacks empty there. name: what messages call a frame.
+    """
+    is_log = name == "interactions"
+    if isinstance(source, tuple) and source and isinstance(source[-1], ReadReport):
+        table, report = source
+        table = table if isinstance(table, EncodedTable) else encoded(table)
+        return rows_of_objects(table, report) if is_log else (table, report)
+    columns, encoder = columns or Columns(), TableEncoder()
+    layout = columns.layout or "rows" if is_log else "rows"
+    delimiter, header = LINES if layout == "lists" else (columns.delimiter, None)
+    reports: list[ReadReport] = []
+    names: list[set[str]] = []
+    for number, each in enumerate(sources := _sources(source, name), 1):
+        if isinstance(each, pd.DataFrame):
+            frame, report = load(each, f"{name} {number}" if len(sources) > 1 else name)
+            encoder.add(frame)
+        else:
+            report = read_into(encoder, each, limit, delimiter, header, columns.encoding)
+        if any(report.file == other.file for other in reports):
+            report.file = str(each)
+        reports.append(report)
+        names.append(encoder.names)
+        encoder.next_file()
+    report = reports[0] if len(reports) == 1 else ReadReport.of_files(reports, names)
+    table = encoder.table()
+    if layout != "rows":
+        return in_rows(table, report, columns)
+    return rows_of_objects(table, report) if is_log else (table, report)
+
+
+def _sources(source: Source, name: str) -> list[File]:
+    """Return files and frames, patterns replaced by the files that they match. Raises `DataError`
+    for a pattern that matches none, and for a file that is named twice.
+    """
+    several: list[Any] = list(source) if isinstance(source, list | tuple) and source else [source]
+    is_known = all(isinstance(each, str | PathLike | pd.DataFrame) for each in several)
+    require(is_known, name, source, "a file, a pandas frame, or a list of them")
+    sources: list[Any] = []
+    for each in several:
+        sources += [each] if isinstance(each, pd.DataFrame) else matching(each)
+    seen: set[object] = set()
+    for each in sources if len(sources) > 1 else []:
+        is_frame = isinstance(each, pd.DataFrame)
+        key = id(each) if is_frame else os.path.realpath(str(each).replace("\0", ""))
+        if key in seen:
+            what = "a frame" if is_frame else each
+            raise DataError(f"{what} is named twice in `{name}`: each row would count twice")
+        seen.add(key)
+    return sources

@@ -1,0 +1,193 @@
+"""Reports on the rows of a file: kept, merged and skipped ones add up to those read."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence, Set, Sized
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from qkvsearch.errors import Count, DataError, quantity
+from qkvsearch.tables.columns.facts import ColumnFacts
+
+# The rows of the second of several files are numbered from this number on, and so forth.
+FILE_ROWS = 1 << 40
+# Of more files, those without anything to report are only counted.
+MAX_FILES = 10
+# A larger share of skipped rows is a warning.
+MAX_SKIPPED = 0.1
+# What no message and no build repeats from a cell or a line above the table: it may be a user.
+EMAIL = re.compile(r"[\w.+-]+@[\w-]+(\.[\w-]+)+")
+
+
+@dataclass
+class ReadReport:
+    """The rows of a file, or of `files`: each is kept, merged into another one, or skipped.
+
+    repaired: the number of lines that are not UTF-8 and were read as `encoding`, whether their
+    rows were kept or not. lacking: columns that one of `files` does not have, and the file. chosen:
+    which columns play which roles, and why. warnings: what a person has to know before they trust
+    the result. first_rows: for each reason to skip rows, the first of them. nested: for each column
+    with lists or objects, the first row that has one. above: the text above the table that was left
+    out. intended: how many skipped rows the options say to skip. n_lines: the rows of a text, those
+    without a cell and those with too many included. scale_inferred: whether the scale of the
+    ratings is what the ratings say, and nobody declared it.
+
+    >>> report = ReadReport("watches.csv", read=10, merged=2, repaired=1)
+    >>> report.skip("without a user", [4, 7, 8])
+    >>> report.kept, str(report)
+    (5, 'watches.csv: 10 rows read: 5 kept, 2 duplicates combined, 3 skipped (3 without a user,
+    first row 4); 1 line decoded as Windows-1252')
+    """
+
+    file: str
+    read: int = 0
+    merged: int = 0
+    repaired: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
+    notes: list[str] = field(default_factory=list)
+    columns: list[ColumnFacts] = field(default_factory=list)
+    chosen: str = ""
+    warnings: list[str] = field(default_factory=list)
+    first_rows: dict[str, Any] = field(default_factory=dict)
+    nested: dict[str, Any] = field(default_factory=dict)
+    above: str = ""
+    intended: int = 0
+    n_lines: int = 0
+    encoding: str = "Windows-1252"
+    files: list[ReadReport] = field(default_factory=list)
+    lacking: dict[str, str] = field(default_factory=dict)
+    scale_inferred: bool = False
+
+    @classmethod
+    def of_files(cls, files: Sequence[ReadReport], names: Sequence[Set[str]]) -> ReadReport:
+        """Join the reports on several files. names: the columns of each."""
+        report = cls(f"{files[0].file} and {len(files) - 1} more", files=list(files))
+        for number, (file, own) in enumerate(zip(files, names, strict=True)):
+            report.read += file.read
+            report.skipped += file.skipped
+            report.warnings += file.warnings
+            for reason, row in file.first_rows.items():
+                report.first_rows.setdefault(reason, row + number * FILE_ROWS)
+            for column, row in file.nested.items():
+                report.nested.setdefault(column, row + number * FILE_ROWS)
+            if lacking := sorted(set().union(*names) - own):
+                file.notes.append(f"no column {', '.join(lacking)}, which is empty there")
+                report.lacking |= dict.fromkeys(lacking, file.file)
+        return report
+
+    def where(self, row: int) -> str:
+        """Return the number of a row, and its file where there are several."""
+        file, row = divmod(row, FILE_ROWS)
+        return f"{row:,} of {self.files[file].file}" if self.files else f"{row:,}"
+
+    @property
+    def kept(self) -> int:
+        return self.read - self.merged - self.skipped.total()
+
+    def skip(self, reason: str, rows: int | Sized) -> None:
+        """Count skipped rows. rows: their number, or their numbers in the file."""
+        if count := rows if isinstance(rows, int) else len(rows):
+            self.skipped[reason] += count
+        if count and not isinstance(rows, int):
+            numbers = np.asarray(rows)
+            self.first_rows.setdefault(reason, int(numbers[0]))
+            for number, file in enumerate(self.files):
+                file.skip(reason, numbers[numbers // FILE_ROWS == number] % FILE_ROWS)
+
+    def changed(self, column: object, changes: Mapping[str, int]) -> None:
+        """Add the number of changed cells of a column, by the kind of change."""
+        self.columns = [
+            replace(facts, changed={**facts.changed, **changes}) if facts.name == column else facts
+            for facts in self.columns
+        ]
+
+    def note(self, count: int, sentence: str, **values: object) -> None:
+        """Add a note on `{n}` rows, where there are any; `{n:row|rows}` is the form for that many.
+
+        Text from a file is one of the `values`, never a part of the sentence.
+        """
+        if count:
+            self.notes.append(sentence.format(n=Count(count), **values))
+
+    def require_plain(self, role: str, column: str) -> None:
+        """Raise `DataError` where an id is a list or an object: as text, [7] would be 7."""
+        if column in self.nested:
+            raise DataError(
+                f"{self.file}, row {self.where(self.nested[column])}: column {column!r} is the "
+                f"{role}, and a list or an object is in it: write a text or a number, or name "
+                f"another `{role}_column`"
+            )
+
+    def require_rows(self) -> None:
+        """Raise `DataError` where no row was read."""
+        if not self.read:
+            raise DataError(f"{self.file}: there are no rows in it, or only a header")
+
+    def require_roles(self, columns: Sequence[ColumnFacts]) -> None:
+        """Raise `DataError` where one of several files lacks a column that has a role."""
+        for column in columns:
+            if column.role not in ("", "text") and column.name in self.lacking:
+                raise DataError(
+                    f"{self.lacking[column.name]}: no column {column.name!r}, which is the "
+                    f"{column.role} of the other files: name it the same in all of them, or leave "
+                    "it out (`ignore`)"
+                )
+
+    def conclude(self, strict: bool) -> None:
+        """Warn where many rows were skipped. strict: raise `DataError` for any warning."""
+        self.require_roles(self.columns)
+        for each in (not self.intended and self.files) or [self]:
+            if each.skipped.total() - each.intended > MAX_SKIPPED * each.read:
+                self.warnings.append(
+                    f"{each.file}: {each.skipped.total():,} of {quantity(each.read, 'row')} were "
+                    f"skipped: {each._reasons()}"
+                )
+        if strict and self.warnings:
+            raise DataError(f"{'; '.join(self.warnings)} (an error, since `strict` is set)")
+
+    def lines(self) -> list[str]:
+        """Return the report, its columns and each warning as a build shows and stores them."""
+        chosen = [f"Columns of {self.file}: {self.chosen}"] if self.chosen else []
+        files = self.files
+        if len(files) > MAX_FILES:
+            files = [each for each in files if each.skipped or each.repaired or each.notes]
+        lines = [each._text(f"{each.read - each.skipped.total():,} used") for each in files]
+        if n_others := len(self.files) - len(files):
+            n_rows = quantity(self.read - sum(each.read for each in files), "row")
+            lines.append(f"{quantity(n_others, 'other file')}: {n_rows} read, all used")
+        return [str(self), *lines, *chosen, *self.warning_lines()]
+
+    def warning_lines(self) -> list[str]:
+        """Return the warnings as messages show them."""
+        return [self._without_users(f"Warning: {each}") for each in self.warnings]
+
+    def _without_users(self, text: str) -> str:
+        """Hide e-mail addresses, but for those in names of files."""
+        files = [report.file for report in (self, *self.files)]
+        return EMAIL.sub(lambda m: m[0] if m[0] in "\n".join(files) else "(e-mail address)", text)
+
+    def _reasons(self) -> str:
+        rows = self.first_rows
+        return ", ".join(
+            f"{count:,} {reason}"
+            + (f", first row {self.where(rows[reason])}" if reason in rows else "")
+            for reason, count in self.skipped.items()
+        )
+
+    def __str__(self) -> str:
+        """Return what became of the rows, and the notes."""
+        return self._text(f"{self.kept:,} kept, {quantity(self.merged, 'duplicate')} combined")
+
+    def _text(self, used: str) -> str:
+        reasons = self._reasons()
+        text = (
+            f"{self.file}: {quantity(self.read, 'row')} read: {used}, "
+            f"{self.skipped.total():,} skipped" + (f" ({reasons})" if reasons else "")
+        )
+        if self.repaired and not self.files:
+            text += f"; {quantity(self.repaired, 'line')} decoded as {self.encoding}"
+        return self._without_users("; ".join([text, *self.notes]))

@@ -1,0 +1,174 @@
+"""Check which types can be compared, and explain why others cannot."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from qkvsearch.errors import QkvError
+from qkvsearch.tables.catalog_columns import StoredColumn
+from qkvsearch.terminal import shorten
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+Cells = Callable[[StoredColumn], Iterator[Any]]
+# How many cells an error shows, how many characters of each, and how many cells are searched.
+SHOWN_CELLS, SHOWN_LENGTH, LOOKED_AT = 3, 30, 100_000
+SHOWN_SQL = 80
+ISO_DATE = re.compile(r"\d{4}(-\d\d(-\d\d( \d\d(:\d\d(:\d\d)?)?)?)?)?")
+NOUNS = {
+    "number": "a number",
+    "date": "a date",
+    "list": "a list",
+    "text": "text",
+    "yes/no": "yes/no",
+}
+WRITE_DATES = "write a date as '2024-03-01', or its beginning: '2024-03', '2024'"
+
+
+@dataclass(frozen=True)
+class Value:
+    """A part of a condition. type: None where it can have any type, such as NULL. column: the
+    column, if the part is one. literal: the value, where it is known.
+    """
+
+    type: str | None
+    node: exp.Expression
+    column: StoredColumn | None = None
+    literal: Any = None
+    is_null: bool = False
+
+    @property
+    def sql(self) -> str:
+        """The part as SQL, with a value instead of its placeholder."""
+        if self.literal is not None and self.node.key == "placeholder":
+            return repr(self.literal)
+        return written(self.node)
+
+
+def written(node: exp.Expression) -> str:
+    """Return a part of a condition as SQL, shortened."""
+    return shorten(node.sql("sqlite"), SHOWN_SQL)
+
+
+def check_pair(left: Value, right: Value, cells: Cells, is_null_safe: bool = False) -> None:
+    """Raise `QkvError` if the two cannot be compared."""
+    for value in (left, right):
+        if value.is_null and not is_null_safe:
+            raise QkvError("nothing equals NULL, nor is it more or less: write IS NULL or IS NOT")
+    types = {left.type, right.type}
+    if None in types or types <= {"text", "list"} or types == {"number"}:
+        return
+    if types <= {"number", "yes/no"}:
+        if all(value.literal in (None, 0, 1) for value in (left, right)):
+            return
+    elif "date" in types and types <= {"date", "text"}:
+        for value in (left, right):
+            if value.type == "text" and not _is_date(value):
+                break
+        else:
+            _require_column(left, right)
+            return
+    raise _mismatch(left, right, cells)
+
+
+def check_apart(dates: Sequence[str]) -> None:
+    """Raise `QkvError` where one includes another: SQLite would keep one of the two."""
+    for longer in dates:
+        for shorter in dates:
+            if longer != shorter and longer.startswith(shorter):
+                raise QkvError(f"{shorter!r} already includes {longer!r}: leave one out")
+
+
+def misfit(value: Value, wanted: str, node: exp.Expression, cells: Cells) -> QkvError:
+    """Return the error for an argument of the wrong type."""
+    if wanted == "number":
+        hint = f"; build with `types` {value.column.name}:number" if value.column else ""
+    elif value.literal is not None:
+        hint = f": write '{value.sql}'"
+    else:
+        hint = f": write CAST({value.sql} AS TEXT) to look at its digits"
+    return QkvError(f"{shown(value, cells)}, and {written(node)} needs a {wanted}{hint}")
+
+
+def shown(value: Value, cells: Cells, offending: bool = False) -> str:
+    """Describe a value, with some of its cells. offending: prefer cells that are not numbers."""
+    if value.column is None:
+        return f"{value.sql} is {NOUNS[value.type or 'text']}"
+    examples = _examples(cells(value.column), offending)
+    such_as = f", such as {', '.join(examples)}" if examples else ""
+    return f"column {value.column.name!r} is {NOUNS[value.type or 'text']}{such_as}"
+
+
+def _mismatch(left: Value, right: Value, cells: Cells) -> QkvError:
+    if left.column is None and right.column is not None:
+        left, right = right, left
+    offending = left.type == "text" and right.type == "number"
+    both = f"{shown(left, cells, offending)}, and {shown(right, cells)}"
+    return QkvError(f"{both}: {_advice(left, right)}")
+
+
+def _advice(left: Value, right: Value) -> str:
+    """Return what to write instead."""
+    types = {left.type, right.type}
+    if "date" in types:
+        year = next((value.literal for value in (left, right) if value.type == "number"), None)
+        if year is not None and 1000 <= year <= 9999 and year == int(year):
+            return f"write the date in quotes, '{int(year)}-01-01'"
+        return WRITE_DATES
+    if "yes/no" in types:
+        name = (left if left.type == "yes/no" else right).sql
+        return f"write {name} = 1 for yes, {name} = 0 for no"
+    if left.type == "list":
+        return f"look for an entry by has({left.sql}, 'ENTRY')"
+    if left.type == "number" and isinstance(right.literal, str):
+        with suppress(ValueError):
+            return f"write {float(right.literal):g} without quotes"
+        return "compare it with a number, without quotes"
+    if left.type == "text" and right.literal is not None:
+        advice = f"compare it with '{right.sql}'"
+        if left.column is None or left.column.role in ("id", "title"):
+            return advice
+        return f"{advice}, or build with `types` {left.column.name}:number"
+    return "both have to be of one type"
+
+
+def _is_date(value: Value) -> bool:
+    """Return whether a value is a text that is a stored date or the beginning of one."""
+    text = value.literal
+    if not isinstance(text, str) or not ISO_DATE.fullmatch(text):
+        return False
+    with suppress(ValueError):
+        datetime.fromisoformat(text + "0001-01-01 00:00:00"[len(text) :])
+        return True
+    return False
+
+
+def _require_column(left: Value, right: Value) -> None:
+    """Raise `QkvError` if neither is a column: only for columns, SQLite compares partial dates."""
+    if left.column is None and right.column is None:
+        date = left if left.type == "date" else right
+        raise QkvError(f"{date.sql}: compare columns of dates themselves, as in added < '2024'")
+
+
+def _examples(cells: Iterator[Any], offending: bool) -> list[str]:
+    """Return a few distinct cells. offending: prefer cells that are not numbers."""
+    distinct = list(dict.fromkeys(islice(cells, LOOKED_AT)))
+    chosen = [cell for cell in distinct if not (offending and _is_number(str(cell)))] or distinct
+    return [
+        repr(shorten(cell, SHOWN_LENGTH) if isinstance(cell, str) else cell)
+        for cell in chosen[:SHOWN_CELLS]
+    ]
+
+
+def _is_number(text: str) -> bool:
+    with suppress(ValueError):
+        float(text)
+        return True
+    return False

@@ -1,0 +1,86 @@
+"""Columns of lists: one separator throughout, and prose is none."""
+
+import pandas as pd
+import pytest
+
+from qkvsearch.tables.columns.column_types import typed
+
+
+def read(*cells, told=None, convention=""):
+    column = typed(pd.Series(cells, dtype=object), told, convention=convention)
+    return column.type, [None if pd.isna(cell) else cell for cell in column.cells]
+
+
+@pytest.mark.parametrize("sign", ["|", " | ", ";", "; ", ",", ", "])
+def test_entries_are_trimmed_and_joined_by_a_bar(sign):
+    rows = [["Drama", "War"], ["Drama"], ["War", "Comedy", "Drama"], ["Comedy", "War"]]
+    type_, cells = read(*[sign.join(entries) for entries in rows])
+    assert (type_, cells) == ("list", ["|".join(entries) for entries in rows])
+
+
+LISTS = {
+    "arrays of JSON and Python": (
+        ['["a", "b"]', "['c']", "[]", "[1, 2]"], ["a|b", "c", None, "1|2"]
+    ),
+    "a bar in an entry of an array": (['["a|b", "c"]', '["d"]'], ["a/b|c", "d"]),
+    "quotes around entries": (
+        ["Chess|\"Saint Louis\"|'Club'", "Chess"], ["Chess|Saint Louis|Club", "Chess"]
+    ),
+    # A word may be an entry, a sign for nothing is none.
+    "unknown": (
+        ["unknown", "Drama|War", "N/A", "War|Drama"], ["unknown", "Drama|War", None, "War|Drama"]
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", LISTS)
+def test_entries_are(case):
+    cells, expected = LISTS[case]
+    assert read(*cells) == ("list", expected)
+
+
+@pytest.mark.parametrize("cell", ['["a", ]]', f"[0x{'f' * 5000}]"])
+def test_an_array_that_cannot_be_read_is_one_cell_that_does_not_fit(cell):
+    cells = ['["a"]'] * 30
+    assert read(*cells, cell)[1][-1] is None
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["A red jacket, warm, and dry", "Light, but it holds", "Of wool, from Peru, by hand", "x"],
+        ["Smith, John", "Doe, Jane", "Smith, Jane", "Doe, John", "Smith, Joe"],
+        ["Berlin, Germany", "Hamburg, Germany", "Bonn, Germany", "Paris, France", "Nice, France"],
+        ["first; second", "third; fourth; fifth"],
+        ["one"] * 50 + ["a|b"],
+        [f"{n} words of a sentence that goes on and on until it is too long|next" for n in "ab"],
+    ],
+)  # fmt: skip
+def test_prose_names_and_places_with_commas_are_text(cells):
+    assert read(*cells) == ("text", cells)
+
+
+@pytest.mark.parametrize(
+    ("cells", "convention", "expected"),
+    [
+        (["a, b", "c"], "", ["a|b", "c"]),
+        (["a; b, c", "d; e"], "", ["a|b, c", "d|e"]),
+        (["salt, pepper"], "|", ["salt, pepper"]),
+        (["salt, pepper"], ",", ["salt|pepper"]),
+        (["salt|pepper, black"], ",", ["salt|pepper, black"]),
+    ],
+)
+def test_told_lists_are_split_as_the_column_was_or_as_most_cells_are(cells, convention, expected):
+    assert read(*cells, told="list", convention=convention) == ("list", expected)
+
+
+def test_a_few_categories_are_entries_where_one_cell_has_those_of_another():
+    cells = ["Outdoor, Rain", "Outdoor", "Camp, Night", "Camp"] * 50
+    assert read(*cells)[:1] == ("list",)
+    assert read(*cells)[1][0] == "Outdoor|Rain"
+    names = ["King, Stephen", "Plato", "Le Guin, Ursula K.", "Homer"] * 50
+    assert read(*names)[0] == "text"
+
+
+def test_an_object_with_a_list_as_a_key_is_no_list():
+    assert read("[{[1]: 'a'}]", '["a", "b"]', told="list") == ("list", [None, "a|b"])
