@@ -412,7 +412,7 @@ class Engine:
                 "another protocol or seed they may have been chosen by interactions that are held "
                 "out here."
             )
-        if n_recorded := models.snapshot.catalog.records.count():
+        if n_recorded := models.snapshot.records.count():
             notes.append(f"Left out: {quantity(n_recorded, 'recorded interaction')}.")
         return replace(evaluation, notes=[*notes, *evaluation.notes])
 

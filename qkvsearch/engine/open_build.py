@@ -131,7 +131,7 @@ class OpenBuild:
         check(k=0 if k is None else k, offset=offset)
         if user is not None:
             check_id("user", user)
-        return record_rows(self.catalog, user, k, offset)
+        return record_rows(self.snapshot, user, k, offset)
 
     def show(self, item: Any) -> dict[str, Any]:
         """Return one item: all columns, and its number of `users`. Raises `UnknownIdError`."""

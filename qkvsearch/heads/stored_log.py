@@ -252,7 +252,7 @@ class Histories:
     @cached_property
     def records(self) -> RecordsView:
         """The records of the moment in which they are first read."""
-        return self.catalog.records.view()
+        return self.models.snapshot.records.view()
 
     @cached_property
     def _built(self) -> Ids:

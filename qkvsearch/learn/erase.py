@@ -55,13 +55,13 @@ def forget_user(
     with workspace.writing("forget"):
         with closing(workspace.open()) as build:
             models, row = StoredModels(build), build.catalog.user_position(user)
-            is_known = row is not None or build.catalog.records.has(user)
+            is_known = row is not None or build.records.has(user)
             # After a killed run or a build from other files only previous builds have the user.
             if not (is_known or _is_in_folders(workspace, user)):
                 raise build.catalog.unknown_user(user)
             n_interactions, n_builds = 0, len(workspace.builds()) - (row is None)
             if dry_run:
-                n_records = build.catalog.records.page(user, 0, 0)[1]
+                n_records = build.records.page(user, 0, 0)[1]
                 return Forgotten(len(models.history(row)), n_records, n_builds, [])
             if row is not None:
                 contents, n_interactions = _without(models, row, progress)

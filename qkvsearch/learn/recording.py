@@ -23,7 +23,7 @@ from qkvsearch.models.user_history import (
 )
 from qkvsearch.rank.given_values import GivenValues
 from qkvsearch.rank.listing import Listing
-from qkvsearch.store import StoredCatalog, Workspace
+from qkvsearch.store import Snapshot, Workspace
 from qkvsearch.store.records import NewRecord, Origin
 from qkvsearch.store.records.database import AlreadyRecordedError
 from qkvsearch.store.records.record_rows import RECORD, Record
@@ -116,7 +116,8 @@ class Recording:
         catalog = self.histories.catalog
         position, note = catalog.find_item(check_id("item", item))
         (id_,), _ = catalog.names([position])
-        return NewRecord(catalog.user_text(user), id_text(id_), rating, weight), note
+        spelled = self.histories.models.snapshot.records.user_text(user)
+        return NewRecord(spelled, id_text(id_), rating, weight), note
 
     def write(
         self, rows: Sequence[NewRecord], notes: Sequence[str] = (), **of_file: Any
@@ -126,7 +127,7 @@ class Recording:
         """
         histories = self.histories
         listing = self.listed(rows, notes)  # before the write: nothing can fail after it
-        learned = histories.catalog.records.learned
+        learned = histories.models.snapshot.records.learned
         origin = Origin(self.client, **of_file)
         records = self.workspace.records.append(rows, origin, histories.models.last_time, learned)
         return _in_batch(listing, records[0].batch)
@@ -138,7 +139,7 @@ class Recording:
         is_batch = batch is None or (is_whole(batch) and 0 < batch < 2**63)
         require(is_batch, "batch", batch, "the number of a batch, as `records` lists them")
         with closing(self.workspace.open()) as current:
-            learned = current.catalog.records.learned
+            learned = current.records.learned
         client = self.client if batch is None or self.over_http else None
         records = self.workspace.records.undo(learned, client, batch)
         if not records:
@@ -175,11 +176,12 @@ def _request_content(key: str, new_rows: Sequence[NewRow]) -> str:
     return ":".join(sha256(text.encode()).hexdigest() for text in (key, request))
 
 
-def record_rows(catalog: StoredCatalog, user: Any, k: int | None, offset: int) -> Listing:
+def record_rows(snapshot: Snapshot, user: Any, k: int | None, offset: int) -> Listing:
     """List the records of one user or of all, the latest first; `learned` where the log of the
     build contains them. Raises `UnknownIdError`.
     """
-    records, total = catalog.records.page(user, k, offset)
+    catalog = snapshot.catalog
+    records, total = snapshot.records.page(user, k, offset)
     # Without any record, a user can only be one of the build.
     if user is not None and not total and catalog.user_position(user) is None:
         raise catalog.unknown_user(user)
@@ -190,7 +192,7 @@ def record_rows(catalog: StoredCatalog, user: Any, k: int | None, offset: int) -
             "title": titled.get(record.item, (None, None))[1],
             "time": readable_time(record.time),
             "recorded": readable_time(record.recorded),
-            "learned": record.number <= catalog.records.learned,
+            "learned": record.number <= snapshot.records.learned,
         }
         for record in records
     ]

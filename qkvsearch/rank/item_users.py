@@ -132,7 +132,7 @@ class ItemUsers:
     @cached_property
     def _recorded(self) -> dict[int, dict[str, list[Interaction]]]:
         """The new interactions by item and by user, oldest first."""
-        records = self.catalog.records
+        records = self.models.snapshot.records
         pairs = zip(self.items, self.rows, strict=True)
         return {item: records.by_user_of(item, rows) for item, rows in pairs}
 

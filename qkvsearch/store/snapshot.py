@@ -15,6 +15,7 @@ from qkvsearch.store.array_files import StoredFile
 from qkvsearch.store.catalog.stored import StoredCatalog
 from qkvsearch.store.locks import hold_build, is_writing
 from qkvsearch.store.records import RecordsDatabase
+from qkvsearch.store.records.build_records import BuildRecords
 from qkvsearch.store.root import BuildEntry, read_root
 from qkvsearch.store.row_map import RowMap
 from qkvsearch.store.segments import AFTER, BUILDS_FOLDER, MANIFEST, ORIGIN, TOMBSTONES, Segment
@@ -125,17 +126,13 @@ class Snapshot:
     @cached_property
     def catalog(self) -> StoredCatalog:
         """The items and users of the build. Raises `DamagedError`."""
-        return StoredCatalog(
-            [segment.catalog for segment in self.with_items],
-            self.rows,
-            self.facts,
-            self.records_database,
-        )
+        catalogs = [segment.catalog for segment in self.with_items]
+        return StoredCatalog(catalogs, self.rows, self.facts)
 
-    @property
-    def records_database(self) -> RecordsDatabase:
-        """The records of the workspace."""
-        return RecordsDatabase.of(self.workspace)
+    @cached_property
+    def records(self) -> BuildRecords:
+        """The interactions with items of this build that were recorded in the workspace."""
+        return BuildRecords(self.catalog, RecordsDatabase.of(self.workspace))
 
     def array(self, name: str) -> np.ndarray:
         """Read an array from the newest segment that has it. Raises `DamagedError`."""

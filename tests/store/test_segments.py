@@ -17,6 +17,7 @@ from qkvsearch.store.catalog.file import CatalogRows, write_catalog
 from qkvsearch.store.catalog.segment import SegmentCatalog
 from qkvsearch.store.catalog.titles import title_key
 from qkvsearch.store.records import RecordsDatabase
+from qkvsearch.store.records.build_records import BuildRecords
 from qkvsearch.store.row_map import RowMap
 from qkvsearch.tables.catalog import Catalog
 from qkvsearch.tables.ids import Ids
@@ -147,7 +148,7 @@ class History:
 
 
 def opened(catalogs, rows, facts=MappingProxyType({})):
-    return StoredCatalog(catalogs, rows, facts, RecordsDatabase(catalogs[0].path.parent))
+    return StoredCatalog(catalogs, rows, facts)
 
 
 def said(ask, *given):
@@ -170,6 +171,7 @@ def answers(catalog, kind):
     ]  # fmt: skip
     order = Random(1).choices(range(n_items), k=9)
     whole, folds = catalog.are_whole("items"), catalog.fold_ids
+    records = BuildRecords(catalog, RecordsDatabase(catalog.segments[0].path.parent))
     return {
         "columns": (catalog.columns, catalog.sql_types, catalog.catalog_columns.names),
         "ids are": (whole, folds),
@@ -185,7 +187,7 @@ def answers(catalog, kind):
         "named": [said(catalog.find_item, item) for item in named],
         "also titles": sorted(catalog.also_titles(catalog.find_items(everyone))),
         "masks": [np.array(said(catalog.mask, where)).tolist() for where in CONDITIONS],
-        "user": [(catalog.user_position(user), catalog.user_text(user)) for user in (5, "12", "x")],
+        "user": [(catalog.user_position(user), records.user_text(user)) for user in (5, "12", "x")],
         "unknown user": str(catalog.unknown_user("70")),
         "empty": catalog.empty_counts(),
         "titled by id": catalog.is_titled_by_id(),

@@ -6,7 +6,7 @@ from contextlib import closing
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.storage.conditions import matching_positions
+from tests.store.conditions import matching_positions
 
 from qkvsearch.errors import QkvError
 from qkvsearch.tables.catalog_columns import CatalogColumns

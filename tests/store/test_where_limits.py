@@ -5,7 +5,7 @@ from contextlib import closing
 from itertools import count
 
 import pytest
-from tests.storage.conditions import matching_positions
+from tests.store.conditions import matching_positions
 
 from qkvsearch._utils.deadline import DeadlineError, deadline
 from qkvsearch._utils.limits import Limit

@@ -26,13 +26,11 @@ from qkvsearch.store.catalog.titles import (
     split_prefix,
     title_key,
 )
-from qkvsearch.store.records import RecordsDatabase
 from qkvsearch.store.row_map import RowMap
 from qkvsearch.tables.catalog_columns import CatalogColumns, StoredColumn
 from qkvsearch.tables.ids import Id, Ids, id_text
 
 if TYPE_CHECKING:
-    from qkvsearch.store.records.build_records import BuildRecords
     from qkvsearch.where import Where
 
 # How many conditions have their mask cached, one byte for each item.
@@ -90,18 +88,13 @@ class StoredCatalog:
     What other modules call the position of an item is its row here; rows are in the order of ids.
 
     segments: the catalogs of the segments that have rows, the base first. rows: which of the stored
-    rows are items. facts: of the build's manifest. recorded: the records of the workspace.
+    rows are items. facts: of the build's manifest.
     """
 
     def __init__(
-        self,
-        segments: Sequence[SegmentCatalog],
-        rows: RowMap,
-        facts: Mapping[str, Any],
-        records_database: RecordsDatabase,
+        self, segments: Sequence[SegmentCatalog], rows: RowMap, facts: Mapping[str, Any]
     ) -> None:
         self.segments, self.rows, self.facts = segments, rows, facts
-        self.records_database = records_database
         # The base also has the users, and what is the same in all segments.
         self._base = segments[0]
         self._masks: dict[Hashable, np.ndarray] = {}
@@ -335,17 +328,9 @@ class StoredCatalog:
         text = id_text(user, self.are_whole("users"))
         return self.find_users([text]).get(text)
 
-    def user_text(self, user: Any) -> str:
-        """Return a user's id as the build or the records spell it; a new id as it is."""
-        position = self.user_position(user)
-        return self.records.user_text(user) if position is None else self._base.user_text(position)
-
-    @cached_property
-    def records(self) -> BuildRecords:
-        """The interactions with items of this build that were recorded in the workspace."""
-        from qkvsearch.store.records.build_records import BuildRecords
-
-        return BuildRecords(self, self.records_database)
+    def user_text(self, position: int) -> str:
+        """Return the id of the user in this row, as the build spells it."""
+        return self._base.user_text(position)
 
     def unknown_user(self, user: Any) -> UnknownIdError:
         """Return the error for an unknown user. It names no other user."""
