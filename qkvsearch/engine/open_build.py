@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from qkvsearch.engine.export_embeddings import ExportedEmbeddings
     from qkvsearch.engine.projection import ItemMap
     from qkvsearch.engine.rows import ItemRows, UserRows
-    from qkvsearch.heads.stored_log import Histories
+    from qkvsearch.heads.histories import Histories
     from qkvsearch.rank.batch import Exported
     from qkvsearch.rank.listing import Listing
     from qkvsearch.rank.recommend import Recommender
@@ -98,7 +98,7 @@ class OpenBuild:
     @property
     def histories(self) -> Histories:
         """The histories of all users, with the interactions recorded since the build."""
-        from qkvsearch.heads.stored_log import Histories
+        from qkvsearch.heads.histories import Histories
 
         return Histories(self.models, self.catalog)
 
@@ -137,7 +137,7 @@ class OpenBuild:
         """Return one item: all columns, and its number of `users`. Raises `UnknownIdError`."""
         from qkvsearch.engine.rows import item_card
 
-        return item_card(self.histories, self.catalog.item_position(check_id("item", item)))
+        return item_card(self.histories, self.catalog.titles.item_position(check_id("item", item)))
 
     def info(self) -> dict[str, Any]:
         """Return what was built, when, and from what."""

@@ -13,7 +13,12 @@ from qkvsearch._utils.callbacks import Progress, silent
 from qkvsearch._utils.scratch import counts_of
 from qkvsearch._utils.threads import one_blas_thread
 from qkvsearch.errors import DamagedError, QkvError
-from qkvsearch.heads.component import RECOMMEND_HEADS, ArraySpec, LearnedComponent, main_head
+from qkvsearch.heads.component import (
+    RECOMMEND_HEADS,
+    BuildModels,
+    LearnedComponent,
+    main_head,
+)
 from qkvsearch.heads.dense import DenseComponent
 from qkvsearch.heads.dense_keys import DenseKeys
 from qkvsearch.heads.stored_log import LogComponent
@@ -29,6 +34,7 @@ from qkvsearch.models.preferences import (
 from qkvsearch.models.strength import Strength, usual_level
 from qkvsearch.models.user_vectors import ImplicitFactors, RatingFactors
 from qkvsearch.store import BuildContents, Snapshot
+from qkvsearch.store.array_spec import ArraySpec
 from qkvsearch.tables.interactions import Interactions
 from qkvsearch.tables.ratings import ends_of
 from qkvsearch.text.labelled import unit_rows
@@ -36,7 +42,6 @@ from qkvsearch.text.labelled import unit_rows
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-    from qkvsearch.heads.stored_models import StoredModels
     from qkvsearch.models.next_item_model import NextItemModel
 
 # The fact with the settings of preferences that `tune` found; missing for the default settings.
@@ -76,9 +81,9 @@ class PreferencesComponent(LearnedComponent[StoredPreferences]):
         "item_counts": ArraySpec("i", ("items",), rows="interactions"),
         "n_liking": ArraySpec("i", ("items",), rows="interactions"),
         "text_map": ArraySpec("f", ("text_components", "components")),
-        "neighbour_starts": ArraySpec("i", ("items",), spans="neighbours"),
-        "neighbour_targets": ArraySpec("i", ("neighbours",), below="items"),
-        "neighbour_values": ArraySpec("f", ("neighbours",)),
+        "neighbour_starts": ArraySpec("i", ("items",), rows="interactions", lists="neighbours"),
+        "neighbour_targets": ArraySpec("i", ("neighbours",), rows="interactions", below="items"),
+        "neighbour_values": ArraySpec("f", ("neighbours",), rows="interactions"),
     }
 
     def learn(self, contents: BuildContents, log: Interactions, progress: Progress) -> None:
@@ -191,7 +196,7 @@ class PreferencesComponent(LearnedComponent[StoredPreferences]):
         contents.facts.pop(WEAK_BELOW, None)
         contents.facts.pop(RECOMMEND_HEADS, None)
 
-    def load(self, models: StoredModels) -> StoredPreferences:
+    def load(self, models: BuildModels) -> StoredPreferences:
         sizes: dict[str, int] = {}
         keys: Any = None  # an array or remote rows
         if "text_map" in self.names_in(models.snapshot):
@@ -213,25 +218,19 @@ class PreferencesComponent(LearnedComponent[StoredPreferences]):
         return StoredPreferences(heads, rows, counts, strength)
 
     def neighbours(self, snapshot: Snapshot) -> NeighbourWeights | None:
-        """Return the neighbours in the rows of the build's items; None where there are none."""
-        if self.name_of(NEIGHBOUR_ARRAYS["starts"]) not in snapshot:
+        """Return the neighbours of the build's items; None where there are none."""
+        starts = NEIGHBOUR_ARRAYS["starts"]
+        if self.name_of(starts) not in snapshot:
             return None
-        arrays = self.piece(snapshot.base, *NEIGHBOUR_ARRAYS.values())
-        weights = NeighbourWeights(**{n: arrays[array] for n, array in NEIGHBOUR_ARRAYS.items()})
-        rows = snapshot.rows
-        return weights if rows.is_plain else weights.mapped(rows.item_rows_of_base, len(rows))
+        arrays = self.numbered_lists(snapshot, starts)
+        return NeighbourWeights(**{name: arrays[full] for name, full in NEIGHBOUR_ARRAYS.items()})
 
-    def merge(self, contents: BuildContents, models: StoredModels, progress: Progress) -> None:
-        super().merge(contents, models, progress)
-        if not models.snapshot.rows.is_plain:
-            self.put_neighbours(contents, self.neighbours(models.snapshot))
-
-    def delete(self, contents: BuildContents, models: StoredModels, deleted: np.ndarray) -> None:
+    def delete(self, contents: BuildContents, snapshot: Snapshot, deleted: np.ndarray) -> None:
         """Subtract the deleted items from the sums over all items."""
-        embeddings = self.rows_at(models.snapshot, "item_embeddings", deleted).astype(np.float64)
+        embeddings = self.rows_at(snapshot, "item_embeddings", deleted).astype(np.float64)
         n_learned = int(np.count_nonzero(embeddings.any(axis=1)))
         if n_learned:
-            gram = self.read(models.snapshot, "gram")["gram"]
+            gram = self.read(snapshot, "gram")["gram"]
             self.put(contents, gram=gram - embeddings.T @ embeddings)
         numbers = contents.facts[self.group]
         # At least one, or the solve for a user without a history would divide by zero.
@@ -276,7 +275,7 @@ class RatingsComponent(LearnedComponent[RatingFactors]):
         arrays, contents.facts[self.group] = factors.state()
         self.put(contents, **arrays)
 
-    def load(self, models: StoredModels) -> RatingFactors:
+    def load(self, models: BuildModels) -> RatingFactors:
         numbers = models.snapshot.facts[self.group]
         return RatingFactors.from_state(self.read(models.snapshot), numbers)
 
@@ -317,7 +316,7 @@ class NextItemComponent(LearnedComponent["NextItemModel"]):
         arrays, contents.facts[self.group] = model.state()
         self.put(contents, **arrays)
 
-    def load(self, models: StoredModels) -> NextItemModel:
+    def load(self, models: BuildModels) -> NextItemModel:
         from qkvsearch.models.next_item_model import NextItemModel
 
         arrays, numbers = self.read(models.snapshot), models.snapshot.facts[self.group]

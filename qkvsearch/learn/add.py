@@ -15,7 +15,6 @@ from qkvsearch.attention import exclusion_mask
 from qkvsearch.errors import QkvError, quantity
 from qkvsearch.heads.component import Addition
 from qkvsearch.heads.registry import each_component
-from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.learn.merge import merge_if_many
 from qkvsearch.store import BuildContents, CatalogRows, Snapshot, Workspace
 from qkvsearch.store.segments import AFTER, ORIGIN
@@ -77,7 +76,7 @@ def add_items(
         notes = [str(report), *report.warning_lines()]
         revision = Revision(n_added, len(new_items.positions) - n_added, 0, 0, n_items, notes)
         contents = _with_rows(build, new_items, revision)
-        for component in each_component(new_items.previous, "revising", progress):
+        for component in each_component(build, "revising", progress):
             component.extend(contents, new_items, progress)
         changed = new_items.positions[new_items.unread]
         texts = stored_texts(build, changed[changed >= 0])
@@ -112,10 +111,10 @@ def remove_items(
         deleted, revision = _plan_removal(build, named, where)
         if not len(deleted):
             return revision
-        models, contents = StoredModels(build), _segment(build, revision)
+        contents = _segment(build, revision)
         contents.tombstones = np.union1d(build.tombstones, build.rows.stored[deleted])
-        for component in each_component(models, "revising", progress):
-            component.delete(contents, models, deleted)
+        for component in each_component(build, "revising", progress):
+            component.delete(contents, build, deleted)
         texts = stored_texts(build, deleted)
         revision = _published(workspace, contents, "remove", revision, progress)
         return replace(revision, notes=[*revision.notes, *forget_texts(texts)])
@@ -134,11 +133,11 @@ def _plan_removal(
 ) -> tuple[np.ndarray, Revision]:
     """Return the rows to remove, and the result. Raises `QkvError` where no item would be left."""
     n_items: int = snapshot.facts["n_items"]
-    matches = [snapshot.catalog.find_item(item) for item in named]
+    matches = [snapshot.catalog.titles.find_item(item) for item in named]
     if where is None:
         mask = ~exclusion_mask(n_items, [position for position, _ in matches])
     else:
-        mask = snapshot.catalog.mask(where)
+        mask = snapshot.catalog.conditions.mask(where)
     if mask.all():
         raise QkvError(
             "that is every item, and a workspace has at least one: build it again from other "

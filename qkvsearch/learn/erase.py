@@ -54,11 +54,11 @@ def forget_user(
     progress = progress or silent
     with workspace.writing("forget"):
         with closing(workspace.open()) as build:
-            models, row = StoredModels(build), build.catalog.user_position(user)
+            models, row = StoredModels(build), build.catalog.users.position(user)
             is_known = row is not None or build.records.has(user)
             # After a killed run or a build from other files only previous builds have the user.
             if not (is_known or _is_in_folders(workspace, user)):
-                raise build.catalog.unknown_user(user)
+                raise build.catalog.users.unknown(user)
             n_interactions, n_builds = 0, len(workspace.builds()) - (row is None)
             if dry_run:
                 n_records = build.records.page(user, 0, 0)[1]
@@ -100,7 +100,7 @@ def _without(models: StoredModels, row: int, progress: Progress) -> tuple[BuildC
 
     Everything that is counted is counted anew from the interactions that are left.
     """
-    contents = merged_contents(models, progress)
+    contents = merged_contents(models.snapshot, progress)
     log = models.log("forget from")
     remains = log.users != row
     users = Ids([name for i, name in enumerate(log.user_ids.texts) if i != row], log.user_ids.fold)

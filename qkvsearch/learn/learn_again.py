@@ -11,9 +11,10 @@ import numpy as np
 
 from qkvsearch._utils.callbacks import Progress, silent
 from qkvsearch.errors import Count, QkvError, WorkspaceError, quantity
+from qkvsearch.heads.histories import Histories
 from qkvsearch.heads.learned_models import TUNED, NextItemComponent, PreferencesComponent
 from qkvsearch.heads.registry import FROM_INTERACTIONS
-from qkvsearch.heads.stored_log import LOG_ROWS, Histories
+from qkvsearch.heads.stored_log import LOG_ROWS
 from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.learn.merge import merged_contents
 from qkvsearch.models.user_history import History
@@ -64,7 +65,7 @@ def learn(workspace: Workspace, progress: Progress | None = None) -> Learned:
                 learned.append(NextItemComponent())
             except QkvError as error:
                 notes.append(f"what comes next stays as it was learned before: {error}")
-        contents = merged_contents(models, progress, but=learned)
+        contents = merged_contents(build, progress, but=learned)
         contents.facts[LEARNED] = last
         contents.facts[LOG_ROWS] = _log_rows(build, n_recorded)
         for component in learned:
@@ -122,7 +123,7 @@ def learn_preferences(
     with workspace.writing("tune"), closing(workspace.open()) as build:
         models = StoredModels(build)
         log = models.log("learn from")
-        contents = merged_contents(models, progress, but=[PreferencesComponent()])
+        contents = merged_contents(build, progress, but=[PreferencesComponent()])
         contents.facts.pop(TUNED, None)
         if tuned:
             contents.facts[TUNED] = dict(tuned)

@@ -16,7 +16,7 @@ import xxhash
 
 from qkvsearch._utils.validation import check_id, is_whole, require
 from qkvsearch.errors import DataError, QkvError, UnknownIdError
-from qkvsearch.heads.stored_log import Histories
+from qkvsearch.heads.histories import Histories
 from qkvsearch.models.user_history import (
     NOW,
     readable_time,
@@ -114,7 +114,7 @@ class Recording:
         check_new_id("user", id_text(check_id("user", user)))
         self.values.check(rating, weight)
         catalog = self.histories.catalog
-        position, note = catalog.find_item(check_id("item", item))
+        position, note = catalog.titles.find_item(check_id("item", item))
         (id_,), _ = catalog.names([position])
         spelled = self.histories.models.snapshot.records.user_text(user)
         return NewRecord(spelled, id_text(id_), rating, weight), note
@@ -183,8 +183,8 @@ def record_rows(snapshot: Snapshot, user: Any, k: int | None, offset: int) -> Li
     catalog = snapshot.catalog
     records, total = snapshot.records.page(user, k, offset)
     # Without any record, a user can only be one of the build.
-    if user is not None and not total and catalog.user_position(user) is None:
-        raise catalog.unknown_user(user)
+    if user is not None and not total and catalog.users.position(user) is None:
+        raise catalog.users.unknown(user)
     titled = catalog.ids_and_titles({record.item for record in records})
     rows = [
         {

@@ -131,8 +131,10 @@ def _derived(
 ) -> BuildContents:
     """Return a base of the sound components and of derived ones. damaged: names of arrays."""
     models = StoredModels(snapshot)
-    broken = [component for component in components_of(models) if any(map(component.owns, damaged))]
-    contents = merged_contents(models, progress, but=broken)
+    broken = [
+        component for component in components_of(snapshot) if any(map(component.owns, damaged))
+    ]
+    contents = merged_contents(snapshot, progress, but=broken)
     _derive_texts(contents, models, broken, damaged, done, progress)
     _derive_interactions(contents, models, broken, done, progress)
     return contents

@@ -81,19 +81,6 @@ class NeighbourWeights:
                 addends[index] = self.values[at]
         return addends * check_values(confidences, len(rows), CONFIDENCES)
 
-    def mapped(self, rows: np.ndarray, n_items: int) -> NeighbourWeights:
-        """Return the weights of `n_items` items. rows: the new row of each item, −1 for none."""
-        sources = rows[np.repeat(np.arange(self.n_items), np.diff(self.starts))]
-        targets = rows[self.targets]
-        order = np.flatnonzero((sources >= 0) & (targets >= 0))
-        order = order[np.lexsort((targets[order], sources[order]))]
-        counts = np.bincount(sources[order], minlength=n_items)
-        return NeighbourWeights(
-            np.concatenate([[0], np.cumsum(counts)]),
-            targets[order].astype(np.int32),
-            np.asarray(self.values[order]),
-        )
-
     def matrix(self) -> csr_matrix:
         """Return B (n_items, n_items): histories (n, n_items) times B are their scores."""
         from scipy.sparse import csr_matrix

@@ -78,7 +78,7 @@ class _ConditionReader:
             return self._in_texts(clause, items, self._searched.index(column.stored))
         # The column is not searched: test its cells.
         is_match = _cell_test(clause, column, self.models.analyzer)
-        matches = self.catalog.column_cells(column.stored).holds(is_match, items)
+        matches = self.catalog.values.cells(column.stored).holds(is_match, items)
         if column.stored in self.catalog.varying:
             for row, cell in self.catalog.variants([column.stored]):
                 matches[row] |= items[row] and cell is not None and is_match(cell)

@@ -63,7 +63,7 @@ def _unsearched(unknown: Sequence[str], reader: QueryReader) -> dict[str, str]:
         escaped = re.escape(form)
         for column in columns:
             pause()
-            cells = reader.catalog.folded_cells(column.stored)
+            cells = reader.catalog.values.folded(column.stored)
             if cells is None:
                 notes[word] = f"No searched text has “{word}”."
             elif form in cells and re.search(rf"{escaped}(?<!\w{escaped})(?!\w)", cells):
@@ -125,7 +125,7 @@ def _suggestions(query: Query, reader: QueryReader, missing: Sequence[str]) -> I
 def _has_cell(reader: QueryReader, column: str, word: str) -> bool:
     if reader.models.lexical_keys.has(word) or len(word) > MAX_DIGITS:
         return False
-    return int(word) in reader.catalog.column_cells(column).distinct
+    return int(word) in reader.catalog.values.cells(column).distinct
 
 
 def _ignored(query: Query, reader: QueryReader) -> Iterator[str]:

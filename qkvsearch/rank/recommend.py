@@ -14,8 +14,8 @@ from qkvsearch._utils.query_lock import pause
 from qkvsearch._utils.validation import check_id
 from qkvsearch.errors import NotBuiltError, QkvError, suggest
 from qkvsearch.heads.dense_keys import DenseKeys
+from qkvsearch.heads.histories import Histories
 from qkvsearch.heads.learned_models import NextItemComponent, RatingsComponent
-from qkvsearch.heads.stored_log import Histories
 from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.models.preferences import COLLABORATIVE, HEADS, NEIGHBOURS
 from qkvsearch.models.strength import best_unseen

@@ -14,8 +14,8 @@ from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.folding import fold
 from qkvsearch.errors import QkvError, listed_names
 from qkvsearch.heads.dense_keys import product_parts
+from qkvsearch.heads.histories import Histories
 from qkvsearch.heads.learned_models import PreferencesComponent
-from qkvsearch.heads.stored_log import Histories
 from qkvsearch.models.preferences import COLLABORATIVE, NEIGHBOURS
 from qkvsearch.rank.item_users import ItemUsers, Likers
 from qkvsearch.rank.reasons import Reason, are_constant, constant, few, is_word, short, terms

@@ -115,14 +115,6 @@ def test_addends_are_what_a_removal_changes(log):
         weights.scores([1, 2], [1.0, -1.0])
 
 
-def test_mapped_weights_are_those_of_other_rows():
-    weights = NeighbourWeights(np.array([0, 2, 3, 4]), np.array([1, 2, 0, 1]), np.arange(1.0, 5))
-    mapped = weights.mapped(np.array([2, -1, 0]), 4).matrix().toarray()
-    expected = np.zeros((4, 4))
-    expected[2, 0] = 2
-    np.testing.assert_array_equal(mapped, expected)
-
-
 def test_an_item_without_users_and_ids_of_interactions():
     log = Interactions.from_columns(["a", "a", "b", "b"], ["x", "y", "x", "y"], item_ids=None)
     model = ItemNeighbours(reg=1.0, dropout=0.0).fit(log)

@@ -1,10 +1,13 @@
 """Look up rows in the catalog of one segment."""
 
+from __future__ import annotations
+
 import json
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from copy import copy
 from itertools import chain, count
 from operator import itemgetter
 from pathlib import Path
@@ -38,29 +41,39 @@ class SegmentCatalog:
         self.path, self.uri = path, f"{path.absolute().as_uri()}?{IMMUTABLE}"
         self._shared = Connection()
         self._is_closed = False
-        # Set by `StoredCatalog`: the item row of each row, int64, −1 for a deleted one, None where
-        # they are the same; and whether numbers as ids are read as text, as in other segments.
-        self.item_rows: np.ndarray | None = None
-        self.ids_as_text = False
+        # The item row of each row, int64, −1 for a deleted one; None where they are the same.
+        self._item_rows: np.ndarray | None = None
+        # Whether numbers as ids are read as text, because those of another segment are text.
+        self._ids_as_text = False
+
+    def numbered(self, item_rows: np.ndarray, *, ids_as_text: bool) -> SegmentCatalog:
+        """Return the catalog as a part of a build, by the same connection.
+
+        item_rows: the item row of each row, int64 (n_rows,), −1 for a deleted one. ids_as_text:
+        read whole numbers as text, as the ids of other segments are.
+        """
+        part = copy(self)
+        part._item_rows, part._ids_as_text = item_rows, ids_as_text
+        return part
 
     def item_row(self, row: int) -> int:
         """Return the item row of a row, −1 for a deleted one."""
         try:
-            return row if self.item_rows is None else int(self.item_rows.item(row))
+            return row if self._item_rows is None else int(self._item_rows.item(row))
         except (LookupError, TypeError) as error:  # no number of a row
             raise self._unread(error) from None
 
     def item_rows_of(self, rows: np.ndarray) -> np.ndarray:
         """Return the item rows of rows, int64, −1 for deleted ones."""
-        return rows if self.item_rows is None else self.item_rows[rows]
+        return rows if self._item_rows is None else self._item_rows[rows]
 
     def deleted_rows(self) -> list[int]:
         """Return the rows that are no items of the build."""
-        return [] if self.item_rows is None else np.flatnonzero(self.item_rows < 0).tolist()
+        return [] if self._item_rows is None else np.flatnonzero(self._item_rows < 0).tolist()
 
     def by_item_row(self, rows: Iterator[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
         """Replace each tuple's row number by the item row, drop deleted rows, and sort by it."""
-        if self.item_rows is None:
+        if self._item_rows is None:
             return rows
         items = ((item, *row[1:]) for row in rows if (item := self.item_row(row[0])) >= 0)
         return items if self._is_ascending else iter(sorted(items, key=itemgetter(0)))
@@ -68,7 +81,7 @@ class SegmentCatalog:
     @cached_property
     def _is_ascending(self) -> bool:
         """Whether items have the order of the rows: not where text ids joined whole numbers."""
-        rows = self.item_rows
+        rows = self._item_rows
         return rows is None or bool(np.all(np.diff(rows[rows >= 0]) > 0))
 
     def require_rows(self, n: int) -> None:
@@ -253,7 +266,7 @@ class SegmentCatalog:
         return f"SELECT {', '.join(expressions)} FROM items"
 
     def _expression(self, column: str) -> str:
-        return "CAST(id AS TEXT)" if column == "id" and self.ids_as_text else sql_name(column)
+        return "CAST(id AS TEXT)" if column == "id" and self._ids_as_text else sql_name(column)
 
     def _unread(self, error: Exception) -> DamagedError:
         return DamagedError(self.path, str(error))

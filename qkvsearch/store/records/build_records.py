@@ -120,9 +120,9 @@ class BuildRecords:
         """Return a user's id as the build spells it, or as it was recorded first; a new id as it
         is.
         """
-        position = self.catalog.user_position(user)
+        position = self.catalog.users.position(user)
         if position is not None:
-            return self.catalog.user_text(position)
+            return self.catalog.users.text(position)
         return next(iter(self._first_spelling(user)), self._text(user))
 
     def page(self, user: Any, k: int | None, offset: int) -> tuple[list[Record], int]:
