@@ -243,7 +243,7 @@ class Engine:
         again: record the same content once more. Raises `QkvError` if no row is usable, and for
         content that is recorded already.
         """
-        from qkvsearch.learn.recording import record_file
+        from qkvsearch.learn.record_file import record_file
 
         return record_file(self._recording(), source, columns, again)
 

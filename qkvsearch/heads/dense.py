@@ -56,14 +56,12 @@ class StoredHead:
         if isinstance(rows, RemoteRows):
             sums = self._component.read(self._snapshot, SUM, PRODUCTS)
             return remote_keys(rows, *sums.values())
-        has_codes = CODES[0] in self._component.names_in(self._snapshot)
-        arrays = self._component.read(self._snapshot, "keys", *CODES[: 2 * has_codes])
-        keys = arrays.pop("keys")
-        if not arrays:
-            return DenseKeys(keys)
+        if CODES[0] not in self._component.names_in(self._snapshot):
+            return DenseKeys(self._component.read(self._snapshot, "keys")["keys"])
         from qkvsearch.heads.quantized import QuantizedKeys
 
-        return QuantizedKeys(keys, **arrays)
+        keys, codes, scales = self._component.read(self._snapshot, "keys", *CODES).values()
+        return QuantizedKeys(keys, codes, scales)
 
     @cached_property
     def encoder(self) -> TextEncoder:
@@ -85,9 +83,9 @@ class StoredHead:
     @property
     def _width(self) -> int:
         """The length of a key, by the manifest, so that the keys may be damaged."""
-        is_local = self._component.is_local(self._snapshot)
-        files, array = self._snapshot.base.files, "keys" if is_local else SUM
-        shape = files.get(f"{self._component.group}.{array}.npy", {}).get("shape", ())
+        array = "keys" if self._component.is_local(self._snapshot) else SUM
+        entry = self._snapshot.base.files.get(f"{self._component.name_of(array)}.npy", {})
+        shape = entry.get("shape", ())
         return int(shape[-1]) if shape else self.keys.vectors.shape[1]
 
     def _check_same(self, encoder: TextEncoder, made: np.ndarray) -> None:
@@ -287,7 +285,9 @@ def sums(keys: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def damaged_keys(snapshot: Snapshot) -> list[DamagedError]:
-    """Return an error for each head whose remote keys differ from their sums."""
+    """Read all remote keys, compare them with their sums, and return an error for each head whose
+    keys differ; none where the keys are local.
+    """
     if RemoteCollection.of(snapshot.facts) is None:
         return []
     errors = []
@@ -298,17 +298,14 @@ def damaged_keys(snapshot: Snapshot) -> list[DamagedError]:
             rows = RemoteRows(store, head, len(total))
             blocks = (rows[i : i + BLOCK] for i in range(0, len(rows), BLOCK))
             actual = sum(block.sum(axis=0, dtype=np.float64) for block in blocks)
-            what = (
-                ""
-                if np.allclose(actual, total, atol=SUM_TOLERANCE)
-                else "the keys differ from those that were written"
-            )
+            if np.allclose(actual, total, atol=SUM_TOLERANCE):
+                continue
+            what = "the keys differ from those that were written"
         except DamagedError:
             continue  # reported with the files
         except WorkspaceError as error:
             what = str(error)
-        if what:
-            errors.append(DamagedError(snapshot.segments[-1].folder / f"{head}.keys", what))
+        errors.append(DamagedError(snapshot.segments[-1].folder / f"{head}.keys", what))
     return errors
 
 

@@ -53,16 +53,15 @@ NEIGHBOUR_ARRAYS = {name: f"neighbour_{name}" for name in ("starts", "targets", 
 
 
 class StoredPreferences(NamedTuple):
-    """Loaded preferences.
+    """Loaded preferences."""
 
-    heads: what scores histories, with cold items placed by their text. unit_rows: the embeddings of
-    the other items at length 1, to compare items. item_counts: int32 (n_items,), how many users
-    interacted with each item. strength: the test for weak recommendations.
-    """
-
+    # What scores histories, with cold items placed by their text.
     heads: Preferences
+    # The embeddings of the other items at length 1, to compare items.
     unit_rows: DenseKeys
+    # How many users interacted with each item, int32 (n_items,).
     item_counts: np.ndarray
+    # The test for weak recommendations.
     strength: Strength
 
 
@@ -189,7 +188,8 @@ class PreferencesComponent(LearnedComponent[StoredPreferences]):
     def put_neighbours(self, contents: BuildContents, neighbours: NeighbourWeights | None) -> None:
         """Store neighbours, or remove them."""
         for name, array in NEIGHBOUR_ARRAYS.items():
-            self.put(contents, **{array: neighbours and getattr(neighbours, name)})
+            values = None if neighbours is None else getattr(neighbours, name)
+            self.put(contents, **{array: values})
 
     def drop(self, contents: BuildContents) -> None:
         super().drop(contents)
@@ -197,25 +197,31 @@ class PreferencesComponent(LearnedComponent[StoredPreferences]):
         contents.facts.pop(RECOMMEND_HEADS, None)
 
     def load(self, models: BuildModels) -> StoredPreferences:
+        snapshot = models.snapshot
         sizes: dict[str, int] = {}
         keys: Any = None  # an array or remote rows
-        if "text_map" in self.names_in(models.snapshot):
+        if "text_map" in self.names_in(snapshot):
             keys = models.load(DenseComponent(models.main_head)).keys.vectors
             sizes["text_components"] = keys.shape[1]
-        others = NEIGHBOUR_ARRAYS.values()
-        names = [name for name in self.names_in(models.snapshot) if name not in others]
-        arrays = self.read(models.snapshot, *names, **sizes)
-        rows, counts = DenseKeys(arrays.pop("unit_rows")), arrays.pop("item_counts")
-        level = float(models.snapshot.facts[WEAK_BELOW])
-        strength = Strength(level, arrays.pop("n_liking"))
+        of_neighbours = NEIGHBOUR_ARRAYS.values()
+        names = [name for name in self.names_in(snapshot) if name not in of_neighbours]
+        arrays = self.read(snapshot, *names, **sizes)
+
+        item_counts = arrays["item_counts"]
+        embeddings = arrays["item_embeddings"]
         if keys is not None:
-            embeddings, text_map = arrays["item_embeddings"], arrays.pop("text_map")
-            placed = place_cold_items(embeddings, keys, text_map, counts == 0)
-            arrays["item_embeddings"] = placed
-        factors = ImplicitFactors.from_state(arrays, models.snapshot.facts[self.group])
-        shares = HeadShares(**models.snapshot.facts[RECOMMEND_HEADS])
-        heads = Preferences(factors, self.neighbours(models.snapshot), shares)
-        return StoredPreferences(heads, rows, counts, strength)
+            is_cold = item_counts == 0
+            embeddings = place_cold_items(embeddings, keys, arrays["text_map"], is_cold)
+        factors = ImplicitFactors.from_state(
+            {"item_embeddings": embeddings, "gram": arrays["gram"]}, snapshot.facts[self.group]
+        )
+        shares = HeadShares(**snapshot.facts[RECOMMEND_HEADS])
+        return StoredPreferences(
+            heads=Preferences(factors, self.neighbours(snapshot), shares),
+            unit_rows=DenseKeys(arrays["unit_rows"]),
+            item_counts=item_counts,
+            strength=Strength(float(snapshot.facts[WEAK_BELOW]), arrays["n_liking"]),
+        )
 
     def neighbours(self, snapshot: Snapshot) -> NeighbourWeights | None:
         """Return the neighbours of the build's items; None where there are none."""

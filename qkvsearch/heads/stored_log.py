@@ -175,6 +175,14 @@ class LogComponent(LearnedComponent[StoredLog]):
             log = replace(log, scale=None)
         self.learn(contents, log, silent)
 
+    def count_with(self, snapshot: Snapshot, items: np.ndarray) -> int:
+        """Count the interactions of a build's log with these items, bool (n_items,)."""
+        if not self.is_in(snapshot):
+            return 0
+        # The only array that is needed: a writer compares each one with its checksum.
+        item_of = snapshot.rows.item_rows_of_base[snapshot.array(self.name_of("items"))]
+        return int(items[item_of[item_of >= 0]].sum())
+
     def note_feedback(self, contents: BuildContents, feedback: Feedback) -> None:
         """Store the scale and the usual weight in the facts."""
         if feedback.usual_weight is not None:

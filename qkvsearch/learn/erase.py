@@ -34,7 +34,9 @@ LEARNED = (
 
 @dataclass(frozen=True)
 class Forgotten:
-    """Result of erasing a user: how much was deleted. The notes say what stays."""
+    """Result of erasing a user: how many interactions of the log, records and previous builds were
+    deleted. The notes say what stays.
+    """
 
     interactions: int
     records: int
@@ -54,12 +56,15 @@ def forget_user(
     progress = progress or silent
     with workspace.writing("forget"):
         with closing(workspace.open()) as build:
-            models, row = StoredModels(build), build.catalog.users.position(user)
+            models = StoredModels(build)
+            row = build.catalog.users.position(user)
             is_known = row is not None or build.records.has(user)
             # After a killed run or a build from other files only previous builds have the user.
             if not (is_known or _is_in_folders(workspace, user)):
                 raise build.catalog.users.unknown(user)
-            n_interactions, n_builds = 0, len(workspace.builds()) - (row is None)
+            # The current build is deleted as well if its log has the user.
+            n_builds = len(workspace.builds()) - (0 if row is not None else 1)
+            n_interactions = 0
             if dry_run:
                 n_records = build.records.page(user, 0, 0)[1]
                 return Forgotten(len(models.history(row)), n_records, n_builds, [])

@@ -33,9 +33,11 @@ _STRAY = (
 
 @dataclass(frozen=True)
 class Learned:
-    """Result of learning. recorded: records learned for the first time. Others: of the new log."""
+    """Result of learning."""
 
+    # How many records were learned from for the first time.
     recorded: int
+    # Of the new log.
     n_users: int
     n_interactions: int
     notes: list[str]
@@ -77,7 +79,9 @@ def learn(workspace: Workspace, progress: Progress | None = None) -> Learned:
 
 
 def log_with_records(histories: Histories) -> Interactions:
-    """Return all histories, with new records. Raises `WorkspaceError` where there are none."""
+    """Return all histories, new records included, in the owner's ids. Raises `WorkspaceError` where
+    there are none.
+    """
     snapshot = histories.models.snapshot
     texts = histories.ids.texts
     users = [(texts[row], histories.at(row)) for row in range(len(histories))]

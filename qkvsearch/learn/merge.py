@@ -29,15 +29,21 @@ log = logging.getLogger("qkvsearch.learn")
 
 @dataclass(frozen=True)
 class Merged:
-    """Result of a merge. segments: 1 for nothing to do. n_items: in the base. dropped: builds."""
+    """Result of a merge."""
 
+    # How many segments were merged, 1 where there was nothing to do.
     segments: int
+    # How many items the base has.
     n_items: int
+    # How many previous builds were removed.
     dropped: int = 0
 
 
 def merge_segments(workspace: Workspace, progress: Progress | None = None) -> Merged:
-    """Merge the segments into one base that answers the same, and publish it."""
+    """Merge the segments of the current build into one base, and publish it.
+
+    Answers stay the same to the last bit. Raises `WorkspaceError`.
+    """
     with workspace.writing("compact"), closing(workspace.open()) as build:
         n_segments = len(build.segments)
         if not build.rows.is_plain or n_segments > 1:
@@ -92,12 +98,14 @@ def merged_contents(
 
 
 def _is_due(snapshot: Snapshot) -> bool:
+    """Return whether a build has too many segments, too many changed rows, or ids of two kinds."""
     rows = snapshot.rows
+    n_added = rows.n_stored - rows.n_base
     n_deleted = int(np.count_nonzero(snapshot.tombstones < rows.n_base))
-    changed = rows.n_stored - rows.n_base + n_deleted
-    kinds = {segment.catalog.whole_ids for segment in snapshot.with_items}
+    # Text ids joined whole numbers: every read would put all items in another order.
+    kinds_of_ids = {segment.catalog.whole_ids for segment in snapshot.with_items}
     return (
         len(snapshot.segments) > MAX_SEGMENTS
-        or changed > MAX_CHANGED_SHARE * rows.n_base
-        or len(kinds) > 1
+        or n_added + n_deleted > MAX_CHANGED_SHARE * rows.n_base
+        or len(kinds_of_ids) > 1
     )

@@ -38,7 +38,8 @@ class Snapshot:
         segments: Sequence[Segment],
         lock: IO[Any] | None = None,
     ) -> None:
-        self.workspace, self.created, self.segments = workspace, created, list(segments)
+        self.workspace, self.created = workspace, created
+        self.segments = list(segments)
         self._lock = lock
         if lock is not None:  # in case nobody calls `close`
             weakref.finalize(self, lock.close)
@@ -106,15 +107,8 @@ class Snapshot:
         base, *others = self.with_items
         if not others and not len(self.tombstones):
             return RowMap.plain(base.n_rows)
-        after, origin = (
-            np.concatenate(
-                [
-                    np.zeros(0, np.int64),
-                    *(segment.row_numbers(name, segment.n_rows, *limits) for segment in others),
-                ]
-            )
-            for name, limits in ((AFTER, (0, base.n_rows)), (ORIGIN, (-1, base.n_rows - 1)))
-        )
+        after = _joined_numbers(others, AFTER, 0, base.n_rows)
+        origin = _joined_numbers(others, ORIGIN, -1, base.n_rows - 1)
         ids: list[Any] = [id_ for segment in others for id_ in segment.catalog.ids()]
         if len({segment.catalog.whole_ids for segment in self.with_items}) == 1:
             return RowMap.joined(base.n_rows, self.tombstones, after, origin, ids)
@@ -197,6 +191,12 @@ def open_current(workspace: Path) -> Snapshot | None:
             if attempt == ATTEMPTS - 1 or newer is None or newer.current == root.current:
                 raise
     raise AssertionError
+
+
+def _joined_numbers(segments: Sequence[Segment], name: str, low: int, high: int) -> np.ndarray:
+    """Read one array of row numbers of several segments, int64, from `low` to `high`."""
+    arrays = [segment.row_numbers(name, segment.n_rows, low, high) for segment in segments]
+    return np.concatenate([np.zeros(0, np.int64), *arrays])
 
 
 def _locked(manifest: Path) -> IO[Any]:

@@ -95,7 +95,10 @@ class StoredArrays:
             yield self._of_segment(segment, names, {}), item_rows
 
     def rows_at(self, snapshot: Snapshot, name: str, positions: np.ndarray) -> np.ndarray:
-        """Read rows (n, …) of an array for items `positions` (n,); zeros for −1 and for none."""
+        """Read the rows (n, …) of an array for the items in the rows `positions` (n,).
+
+        There are zeros for −1, and for an item without a row.
+        """
         if self.arrays[name].rows == "texts":
             pieces = self._of_segments(snapshot, name, {})
             row_of = snapshot.rows.stored
@@ -156,7 +159,10 @@ class StoredArrays:
     # --- changing and merging ---
 
     def put(self, contents: BuildContents, **arrays: Any) -> None:
-        """Add arrays to the build, and share them no longer; None removes one."""
+        """Add arrays to the build; None removes one.
+
+        They are not shared any more: writing under a shared name would change the other build.
+        """
         for array, values in arrays.items():
             name = self.name_of(array)
             contents.shared.pop(f"{name}.npy", None)

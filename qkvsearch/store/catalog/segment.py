@@ -156,7 +156,9 @@ class SegmentCatalog:
         return self.stream(f"{self._select(columns)} WHERE {where} ORDER BY _position", *values)
 
     def variants(self, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-        """Yield row number and these columns of each variant, sorted; None if not varying here."""
+        """Yield row number and these columns of each variant, sorted; None for a column that does
+        not vary here.
+        """
         if not self.variant_columns:
             return iter(())
         values = (sql_name(name) if name in self.variant_columns else "NULL" for name in columns)
@@ -174,7 +176,9 @@ class SegmentCatalog:
         return self.stream("SELECT position, key FROM titles ORDER BY position")
 
     def cells_by_code(self, column: str) -> tuple[list[Any], np.ndarray, np.ndarray]:
-        """Return distinct cells, None for blank; each row's index in them; and ascending rows."""
+        """Return the distinct cells of a column, None for blank ones; the index of each row's cell
+        in them, int64; and the row numbers, int64, ascending.
+        """
         cells = self.stream(f"SELECT {self._expression(column)} FROM items ORDER BY _position")
         code: defaultdict[Any, int] = defaultdict(count().__next__)
         codes = np.fromiter(map(code.__getitem__, chain.from_iterable(cells)), np.int64)
@@ -203,7 +207,9 @@ class SegmentCatalog:
         return int(self.select(sql)[0][0])
 
     def rows_before(self, ids: Ids) -> np.ndarray:
-        """Count the items with a smaller id than each of `ids`, int64 (n,). Numbers come first."""
+        """Count the items with a smaller id than each of `ids`, int64 (n,). Texts are greater than
+        whole numbers.
+        """
         n_rows = self.n_rows
         first = "SELECT _position FROM items WHERE id >= ? ORDER BY id LIMIT 1"
         results = (self.select(first, text) for text in ids.texts)
@@ -214,7 +220,9 @@ class SegmentCatalog:
         return str(self.select("SELECT id FROM users WHERE _position = ?", row)[0][0])
 
     def find(self, kind: Kind, ids: Iterable[str]) -> dict[str, int]:
-        """Return row numbers by the text of each known id, as stored: 7 and not 007."""
+        """Return row numbers by the text of each known id. Whole numbers are known as they are
+        stored: 7 and not 007.
+        """
         if kind == "users" and not self._user_columns:
             return {}
         keys = {text: text.casefold() if self.folds else text for text in ids}
