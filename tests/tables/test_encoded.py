@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.data.messy import messy_table
+from tests.tables.messy import messy_table
 
 from qkvsearch._utils import scratch
 from qkvsearch.errors import DataError

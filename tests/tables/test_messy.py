@@ -1,7 +1,7 @@
 """Whatever is in a file: it is read, or one clear line says why not."""
 
 import pytest
-from tests.data.messy import messy_table
+from tests.tables.messy import messy_table
 
 from qkvsearch.engine import build
 from qkvsearch.errors import DataError, QkvError

@@ -3,7 +3,7 @@
 import os
 import resource
 
-from tests.data.messy import HEADERS, messy_table
+from tests.tables.messy import HEADERS, messy_table
 
 from qkvsearch.tables.columns import Columns
 from qkvsearch.tables.sources import read_source
