@@ -107,11 +107,7 @@ def _without(models: StoredModels, row: int, progress: Progress) -> tuple[BuildC
     """
     contents = merged_contents(models.snapshot, progress)
     log = models.log("forget from")
-    remains = log.users != row
-    users = Ids([name for i, name in enumerate(log.user_ids.texts) if i != row], log.user_ids.fold)
-    others = log.take(remains)
-    rows = (others.users - (others.users > row)).astype(np.int32)
-    others = replace(others, users=rows, user_ids=users)
+    others = _without_user(log, row)
     components = [*FROM_INTERACTIONS, NextItemComponent()]
     if len(others):
         for component in components:
@@ -126,7 +122,16 @@ def _without(models: StoredModels, row: int, progress: Progress) -> tuple[BuildC
     _forget_reports(contents, others)
     contents.shared.pop(CATALOG, None)
     contents.catalog = CatalogRows.of_stored(models.snapshot.catalog)
-    return contents, int((~remains).sum())
+    return contents, len(log) - len(others)
+
+
+def _without_user(log: Interactions, row: int) -> Interactions:
+    """Return a log without the user in this row. Later users move up."""
+    names = [name for i, name in enumerate(log.user_ids.texts) if i != row]
+    others = log.take(log.users != row)
+    is_later = others.users > row
+    rows = np.where(is_later, others.users - 1, others.users).astype(np.int32)
+    return replace(others, users=rows, user_ids=Ids(names, log.user_ids.fold))
 
 
 def _forget_reports(contents: BuildContents, log: Interactions) -> None:

@@ -73,6 +73,7 @@ def learn(workspace: Workspace, progress: Progress | None = None) -> Learned:
         for component in learned:
             component.learn(contents, log, progress)
         if contents.shared.pop(CATALOG, None):
+            # The file has the users too, and there may be new ones.
             contents.catalog = CatalogRows.of_stored(build.catalog)
         workspace.publish(contents, "learn")
     return Learned(n_recorded, len(log.user_ids), len(log), notes)
@@ -83,25 +84,30 @@ def log_with_records(histories: Histories) -> Interactions:
     there are none.
     """
     snapshot = histories.models.snapshot
-    texts = histories.ids.texts
-    users = [(texts[row], histories.at(row)) for row in range(len(histories))]
-    users = [(user, history) for user, history in users if len(history)]
+    users: list[str] = []
+    of_users: list[History] = []
+    for row, user in enumerate(histories.ids.texts):
+        history = histories.at(row)
+        if len(history):
+            users.append(user)
+            of_users.append(history)
     if not users:
         raise WorkspaceError(
             f"{snapshot.workspace}: there are no interactions to learn from; record some, or "
             "build with `interactions`"
         )
     items = snapshot.catalog.ids("items")
-    positions = _joined(users, "positions")
-    times, weights = _joined(users, "times"), None
-    if all(history.weights is not None for _, history in users):
-        weights = _joined(users, "weights")
-    ratings = _joined(users, "ratings")
+    positions = _joined(of_users, "positions")
+    ratings = _joined(of_users, "ratings")
+    times = _joined(of_users, "times")
+    weights = None
+    if all(history.weights is not None for history in of_users):
+        weights = _joined(of_users, "weights")
     has_times = "interactions.times" in snapshot or not (times == UNKNOWN_TIME).any()
     facts = snapshot.facts
     scale = facts.get("rating_scale")
     return Interactions.from_columns(
-        np.repeat(np.array([user for user, _ in users], object), [len(h) for _, h in users]),
+        np.repeat(np.array(users, object), [len(history) for history in of_users]),
         np.array(items.texts, object)[positions],
         ratings if np.isfinite(ratings).any() else None,
         times if has_times else None,
@@ -135,8 +141,8 @@ def learn_preferences(
         workspace.publish(contents, "tune")
 
 
-def _joined(users: list[tuple[str, History]], name: str) -> np.ndarray:
-    return np.concatenate([getattr(history, name) for _, history in users])
+def _joined(histories: list[History], name: str) -> np.ndarray:
+    return np.concatenate([getattr(history, name) for history in histories])
 
 
 def _log_rows(snapshot: Snapshot, n_recorded: int) -> list[str]:

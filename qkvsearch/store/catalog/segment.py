@@ -38,7 +38,8 @@ class SegmentCatalog:
     """
 
     def __init__(self, path: Path) -> None:
-        self.path, self.uri = path, f"{path.absolute().as_uri()}?{IMMUTABLE}"
+        self.path = path
+        self.uri = f"{path.absolute().as_uri()}?{IMMUTABLE}"
         self._shared = Connection()
         self._is_closed = False
         # The item row of each row, int64, −1 for a deleted one; None where they are the same.
@@ -58,8 +59,10 @@ class SegmentCatalog:
 
     def item_row(self, row: int) -> int:
         """Return the item row of a row, −1 for a deleted one."""
+        if self._item_rows is None:
+            return row
         try:
-            return row if self._item_rows is None else int(self._item_rows.item(row))
+            return int(self._item_rows.item(row))
         except (LookupError, TypeError) as error:  # no number of a row
             raise self._unread(error) from None
 
@@ -75,8 +78,16 @@ class SegmentCatalog:
         """Replace each tuple's row number by the item row, drop deleted rows, and sort by it."""
         if self._item_rows is None:
             return rows
-        items = ((item, *row[1:]) for row in rows if (item := self.item_row(row[0])) >= 0)
-        return items if self._is_ascending else iter(sorted(items, key=itemgetter(0)))
+
+        def items() -> Iterator[tuple[Any, ...]]:
+            for row in rows:
+                item = self.item_row(row[0])
+                if item >= 0:
+                    yield (item, *row[1:])
+
+        if self._is_ascending:
+            return items()
+        return iter(sorted(items(), key=itemgetter(0)))
 
     @cached_property
     def _is_ascending(self) -> bool:
