@@ -301,7 +301,7 @@ def test_a_word_typed_whole_ranks_as_it_is(typed_of):
 
 def test_the_words_before_and_operators_keep_their_meaning(typed_of):
     asked = typed_of.current_build.texts.reader.read("bre* gui", True)
-    ways = {term.text: {e.term for e in term.expansions} for term in asked.terms}
+    ways = {term.text: {e.term for e in term.expansions} for term in asked.lookup.terms}
     first, last = ways.values()
     assert {"bread", "breakfast"} <= first
     assert not {"bread", "breakfast"} & last
@@ -310,7 +310,7 @@ def test_the_words_before_and_operators_keep_their_meaning(typed_of):
 
 def test_without_typing_nothing_is_completed(typed_of):
     asked = typed_of.current_build.texts.reader.read("bre", False)
-    assert (asked.certainty, asked.completions) == (1.0, [])
+    assert (asked.lookup.certainty, asked.lookup.unfinished) == (1.0, None)
 
 
 def test_few_unknown_columns_get_a_suggestion_and_each_once(videos):

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from qkvsearch.heads.answerability import WordStatistics, letters_of
+from qkvsearch.heads.lookup import Lookup
 from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.rank.ranking import Ranking
 from qkvsearch.scores.fusion import Scores
 from qkvsearch.text.analysis import Token
 from qkvsearch.text.encoders import LEARNED
 from qkvsearch.text.labelled import LabelledVectors
-
-if TYPE_CHECKING:
-    from qkvsearch.rank.query import Query
 
 # A query of few words is answered if one of them is in few texts: one, or this share of them.
 FEW_WORDS, RARE_SHARE = 3, 0.01
@@ -84,7 +82,11 @@ def answerable(
 
 
 def grades(
-    models: StoredModels, query: Query, fused: Scores, positions: np.ndarray, codes: Scores | None
+    models: StoredModels,
+    query: Lookup,
+    fused: Scores,
+    positions: np.ndarray,
+    codes: Scores | None,
 ) -> list[str]:
     """Return whether each hit is a strong, a good or a weak match of the query.
 

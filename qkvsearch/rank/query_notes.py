@@ -33,18 +33,18 @@ MAX_DIGITS = 19
 def query_notes(query: Query, reader: QueryReader) -> list[str]:
     """Return the notes on a query for the user."""
     if not reader.models.snapshot.facts["text_columns"]:
-        return [] if query.codes.tokens else [NO_TEXTS]
+        return [] if query.lookup.codes.tokens else [NO_TEXTS]
     unknown = _unknown_words(query, reader)
     # A query none of whose words is in a text gets another note.
-    missing = unknown if len(unknown) < len({token.text for token in query.tokens}) else []
+    words = {token.text for token in query.lookup.tokens}
+    missing = unknown if len(unknown) < len(words) else []
     hints = _unsearched(unknown, reader) if unknown else {}
-    is_common = query.stop_words_mask is not None and not query.stop_words_mask.any()
     return [
-        *(change.note for change in query.changes if change.note),
+        *(change.note for change in query.understood.changes if change.note),
         *(hints.get(word) or f"No text has “{word}”." for word in missing),
         *(hint for word, hint in hints.items() if word not in missing),
-        *([STOP_WORDS_ALONE] if is_common else []),
-        *query.conditions.notes,
+        *([STOP_WORDS_ALONE] if query.is_too_common else []),
+        *query.understood.conditions.notes,
         *_suggestions(query, reader, missing),
         *_ignored(query, reader),
     ]
@@ -78,15 +78,15 @@ def _unsearched(unknown: Sequence[str], reader: QueryReader) -> dict[str, str]:
 
 def _unknown_words(query: Query, reader: QueryReader) -> list[str]:
     """Return the words of a short query that no searched text has."""
-    words = {token.text: token for token in query.tokens}
+    words = {token.text: token for token in query.lookup.tokens}
     if len(words) > MAX_WORDS:
         return []
     keys = reader.models.lexical_keys
     # Codes are no words, and conditions have notes of their own.
-    codes = " ".join(fold(token.text) for token in query.codes.tokens)
+    codes = " ".join(fold(token.text) for token in query.lookup.codes.tokens)
     noted = {
         fold(word)
-        for clause in query.clauses
+        for clause in query.typed.clauses
         if clause.is_condition
         for word in clause.text.split()
     }
@@ -103,20 +103,23 @@ def _unknown_words(query: Query, reader: QueryReader) -> list[str]:
 def _suggestions(query: Query, reader: QueryReader, missing: Sequence[str]) -> Iterator[str]:
     """Suggest corrections of unmet conditions, names of columns, and numbers as conditions."""
     columns = reader.catalog.catalog_columns
-    for clause in query.clauses if query.conditions.notes else ():
-        if clause.is_condition and not clause.excluded:
-            changes = reader.lexicon.changes(clause.text, False)
-            if changes:
-                corrected = replace(clause, text=with_changes(clause.text, changes))
-                yield f"Did you mean {corrected}?"
-    typed = dict.fromkeys(FIELD_TYPED.findall(query.typed)) if ":" in query.typed else {}
-    for name, word in islice(typed, MAX_FIELD_NAMES):
-        from difflib import get_close_matches
+    if query.understood.conditions.notes:
+        for clause in query.typed.clauses:
+            if clause.is_condition and not clause.excluded:
+                changes = reader.lexicon.changes(clause.text, False)
+                if changes:
+                    corrected = replace(clause, text=with_changes(clause.text, changes))
+                    yield f"Did you mean {corrected}?"
+    if ":" in query.typed.text:
+        typed = dict.fromkeys(FIELD_TYPED.findall(query.typed.text))
+        for name, word in islice(typed, MAX_FIELD_NAMES):
+            from difflib import get_close_matches
 
-        pause()
-        if not columns.has(name) and (near := get_close_matches(name, columns.names, 1)):
-            yield f"There is no column “{name}”. Did you mean {near[0]}:{word}?"
-    for word in filter(str.isdecimal, missing or [token.text for token in query.tokens[:1]]):
+            pause()
+            if not columns.has(name) and (near := get_close_matches(name, columns.names, 1)):
+                yield f"There is no column “{name}”. Did you mean {near[0]}:{word}?"
+    first_words = [token.text for token in query.lookup.tokens[:1]]
+    for word in filter(str.isdecimal, missing or first_words):
         for column in columns:
             if column.type == "number" and _has_cell(reader, column.stored, word):
                 yield f"Did you mean {column.name}:{word}?"
@@ -130,12 +133,12 @@ def _has_cell(reader: QueryReader, column: str, word: str) -> bool:
 
 def _ignored(query: Query, reader: QueryReader) -> Iterator[str]:
     """Say which operators, synonyms and words of `word*` are not looked up."""
-    if n := query.n_ignored:
+    if n := query.typed.n_ignored:
         more = "{n} more {n:was|were} left out".format(n=Count(n))
         yield f"Only the first {MAX_OPERATORS} operators count; {more}."
-    if query.has_more_synonyms:
+    if query.lookup.has_more_synonyms:
         yield f"Only the first {MAX_SYNONYM_WORDS} words of synonyms count; more were left out."
-    for clause in query.clauses:
+    for clause in query.typed.clauses:
         if clause.kind == "prefix" and reader.is_read(clause):
             _, n_words = reader.lexicon.prefix_words(fold(clause.text))
             if n_words > MAX_EXPANSION:

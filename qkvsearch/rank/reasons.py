@@ -20,6 +20,9 @@ import numpy as np
 from qkvsearch._utils.caching import cached_by_word, cached_property
 from qkvsearch._utils.folding import fold
 from qkvsearch._utils.shown_sums import adding_up, signed
+from qkvsearch.heads.dense_head import MEANING
+from qkvsearch.heads.lexical_head import LEXICAL
+from qkvsearch.heads.search_heads import HEADS
 from qkvsearch.scores.components import Components, Source
 from qkvsearch.terminal import shorten
 from qkvsearch.text.analysis import CJK, HAS_CJK, RUNS, Analyzer
@@ -33,20 +36,18 @@ SHARE, MAX_LINES = 0.8, 6
 PAIR_SHARE, WORD_SHARE, MAX_PAIRS = 0.25, 0.05, 2
 # The items of a group that are named, and the characters of a title among other words.
 MAX_NAMED, MAX_CHARACTERS = 2, 25
-# The names of heads, and of what is added to them, in reasons; all other heads compare meanings.
-KINDS: Mapping[str, str] = {
-    "lexical": "same word",
-    "token": "word by word",
-    "collaborative": "your taste",
+# What is added to the scores of heads, in reasons. It differs between items.
+ADDED_TO_HEADS: Mapping[str, str] = {
     "popular": "most popular: number of users",
     "popularity": "for how popular it is",
     "diversity": "for the sake of diversity",
     "constant": "whatever the history is",
-    "beginning": "it begins as typed",
 }
-MEANING, SIMILAR_TO = "similar meaning", "similar meaning to"
+# The names of heads, and of what is added to them, in reasons; all other heads compare meanings.
+KINDS = {head.name: head.reason for head in HEADS} | dict(ADDED_TO_HEADS)
+SIMILAR_TO = f"{MEANING} to"
 # The heads whose parts without query and key differ between items.
-OF_ITEMS = ("popular", "popularity", "diversity", "constant", "beginning")
+OF_ITEMS = {*ADDED_TO_HEADS, *(head.name for head in HEADS if head.is_of_item)}
 AVERAGE_ITEM, OVERALL = "average item (subtracted)", "overall meaning"
 # What comes before an item of a history: whether the score without it is lower by what it adds.
 BECAUSE, TOGETHER_WITH = "because of", "together with"
@@ -159,7 +160,7 @@ class _Lines:
     def _pairs(self, word: str, rows: np.ndarray, value: float) -> list[str]:
         """Return the other words of the item that add a large share of a word's value."""
         names, values = self.parts.table(rows.tolist())
-        is_lexical = [self.parts.sources[row].head == "lexical" for row in rows.tolist()]
+        is_lexical = [self.parts.sources[row].head == LEXICAL.name for row in rows.tolist()]
         numbers: dict[str, int] = {}
         number_of = [numbers.setdefault(fold(str(name)), len(numbers)) for name in names]
         of_all = np.bincount(number_of, values.sum(axis=0))

@@ -25,7 +25,7 @@ def semantic(engine, query):
     """As `similar` has it, under a name for whatever the encoder is."""
     main = engine.models.main_head
     query_vectors = engine.models.encoder(main).encode(query)
-    pieces_of = partial(engine.texts.pieces, main)
+    pieces_of = partial(engine.texts.item_texts.pieces, main)
     return engine.models.dense_keys(main).head("semantic", query_vectors, pieces_of)
 
 
