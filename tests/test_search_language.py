@@ -164,6 +164,13 @@ def test_facets_count_what_matches(shop):
         shop.search("mountain", facets="gener")
 
 
+@pytest.mark.parametrize("heads", ["collaborative", "lexical,collaborative"])
+def test_facets_count_the_hits_of_a_search_by_taste_too(videos, heads):
+    found = videos.search("sea", user="w001", heads=heads, facets="category", anyway=True)
+    assert len(found)
+    assert sum(found.facets["category"].values()) > 0
+
+
 def test_a_snippet_is_the_passage_that_answers(shop, tmp_path):
     assert shop.search("kayaks", snippet=True)[0].snippet == "Kayaks and rapids and cold rain"
     long = "Nothing to see here at all. " * 20

@@ -55,6 +55,8 @@ class SearchHead:
     colours: Colours = ("#8a4a3a", "#d99a88")
     # What a line of reasons says that it compares.
     reason: str
+    # Whether it ranks items where a request names it alone.
+    ranks_alone: bool = True
     # Whether its parts without query and key differ between items, and so are no common constant.
     is_of_item: bool = False
 

@@ -30,6 +30,7 @@ class TokenHead(SearchHead):
     titles = by_language(en="word by word", zh="逐词")
     colours = ("#c65a11", "#f2a365")
     reason = "word by word"
+    ranks_alone = False
 
     def is_in(self, models: StoredModels, has_user: bool) -> bool:
         return models.has_tokens and models.main_head in SECOND_PASS

@@ -170,9 +170,10 @@ class TextSearch:
                 raise QkvError(f"no head {name!r}{near} {hint}")
         if not names:
             raise QkvError(f"no heads to score by {hint}")
-        if names == {TOKENS.name}:
+        if not any(available[name].ranks_alone for name in names):
+            only = " and ".join(sorted(names))
             raise QkvError(
-                f"the {TOKENS.name} head only re-ranks hits of other heads: name one too {hint}"
+                f"the {only} head only re-ranks hits of other heads: name one too {hint}"
             )
         if has_user:
             names.add(TASTE.name)
