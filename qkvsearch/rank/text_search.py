@@ -130,8 +130,7 @@ class TextSearch:
         notes = [] if is_answered else [NEAREST]
         if self.models.main_head in first_pass.scores:
             notes += self._unread_notes(asked.vectors)
-        raw = {name: scores for name, scores in of_text.items() if scores is not None}
-        return replace(fused, notes=notes, raw=raw)
+        return replace(fused, notes=notes, raw=self._graded(of_text))
 
     def head(self, name: str, text: str) -> Scores | None:
         """Return a head's scores; None if it knows no word. Raises `QkvError` if it is unknown."""
@@ -245,6 +244,15 @@ class TextSearch:
             return not query.is_too_common
         has_code = bool(query.lookup.codes.tokens)
         return answerable(self.models, query.lookup.words, heads, has_code).answers
+
+    def _graded(self, heads: Mapping[str, Scores | None]) -> dict[str, Scores]:
+        """Return the scores by which hits are graded: of the heads that the build calibrated."""
+        calibrated = self.models.head_weights
+        return {
+            name: scores
+            for name, scores in heads.items()
+            if scores is not None and name in calibrated
+        }
 
     def _unread_notes(self, vectors: QueryVectors) -> list[str]:
         """Say how much of the text was too long for the main head to read."""
