@@ -75,7 +75,10 @@ class QueryVectors:
         return LabelledVectors(vectors.labels, replaced)
 
     def _boosted(self, vectors: LabelledVectors) -> LabelledVectors:
-        """Scale each word by its boost, with the total as long as before."""
+        """Scale each word by its boost, with the total as long as before.
+
+        So the similarity to an item does not depend on the sum of the boosts.
+        """
         labels = [self.query.label(label) for label in vectors.labels]
         boosts = np.array([label.boost for label in labels], dtype=vectors.vectors.dtype)
         boosted = vectors.vectors * boosts[:, None]
