@@ -326,9 +326,12 @@ class TermCounts:
     ) -> TermCounts:
         """Build from entries in order, without terms that have none."""
         n_with = np.bincount(rows, minlength=len(terms))
-        terms, n_with = terms[n_with > 0], n_with[n_with > 0]
+        terms = terms[n_with > 0]
+        n_with = n_with[n_with > 0]
         if not len(terms):
-            vocabulary, n_with = Vocabulary.of([]), np.zeros(1, np.int64)
+            # A vocabulary without terms has a row all the same.
+            vocabulary = Vocabulary.of([])
+            n_with = np.zeros(1, np.int64)
         else:
             vocabulary = Vocabulary(terms.astype(f"S{np.char.str_len(terms).max()}"))
         indptr = np.concatenate([[0], np.cumsum(n_with)])
@@ -414,7 +417,8 @@ class CountedKeys(TermKeys):
         if len(items) and items.min() < 0:
             items, counts = items[items >= 0], counts[items >= 0]
         added, added_counts = self.added.of(term)
-        items, counts = np.concatenate([items, added]), np.concatenate([counts, added_counts])
+        items = np.concatenate([items, added])
+        counts = np.concatenate([counts, added_counts])
         if (items[1:] < items[:-1]).any():
             order = np.argsort(items, kind="stable")
             items, counts = items[order], counts[order]

@@ -27,12 +27,14 @@ class ItemTexts:
 
     def of(self, position: int) -> list[str]:
         """Return the searched text of an item, column by column."""
-        row, columns = self.catalog.row(position), self.catalog.catalog_columns
+        row = self.catalog.row(position)
+        columns = self.catalog.catalog_columns
         return [text_read(row[name], columns.stored_as(name).type) for name in self.columns]
 
     def pieces(self, head: str, position: int) -> LabelledVectors:
         """Return the labelled vectors whose sum is the item's key in a dense head."""
-        weights, encoder = self.models.column_weights(head), self.models.encoder(head)
+        encoder = self.models.encoder(head)
+        weights = self.models.column_weights(head)
         pieces = item_pieces(encoder, self.of(position) or [""], weights)
         if encoder.table is not None:
             return pieces

@@ -185,7 +185,8 @@ class LateInteraction:
         shares = np.exp((cosines - peaks) / np.float32(self.temperature))
         both = np.concatenate([shares, shares * cosines], axis=1)[row_of]
         sums = np.add.reduceat(both, starts, axis=0)
-        total, mixed = sums[:, : len(query)], sums[:, len(query) :]
+        total = sums[:, : len(query)]
+        mixed = sums[:, len(query) :]
         scores = np.zeros(len(positions))
         scores[lengths > 0] = (mixed / total).astype(np.float64) @ weights
         return np.round(scores, DECIMALS)

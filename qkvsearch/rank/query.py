@@ -267,11 +267,14 @@ class QueryReader:
         """Yield row number and folded title of the items whose title is one word, or begins with
         several.
         """
-        index, columns = self.models.words, self.models.snapshot.facts["text_columns"]
-        if columns[:1] != ["title"]:
-            yield from ((i, fold(str(title))) for i, title in self.catalog.column("title"))
+        searched = self.models.snapshot.facts["text_columns"]
+        if searched[:1] != ["title"]:
+            # Only the words of the first searched column are found without reading all titles.
+            for row, title in self.catalog.column("title"):
+                yield row, fold(str(title))
             return
-        rows = np.flatnonzero(index.items_starting_with(words, is_whole=len(words) == 1))
+        has_title = self.models.words.items_starting_with(words, is_whole=len(words) == 1)
+        rows = np.flatnonzero(has_title)
         _, titles = self.catalog.names(rows)
         yield from zip(rows.tolist(), map(fold, titles), strict=True)
 

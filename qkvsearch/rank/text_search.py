@@ -98,11 +98,16 @@ class TextSearch:
     ) -> Scores | None:
         """Return the requested heads as one; None where no head knows a word of the query.
 
-        `preferences` makes the head of a user, which counts only where another head knows a word.
-        The best of the allowed items are compared word by word in a second pass, if the build has
-        tokens. The `notes` are of the main head. Unless `anyway`, there are no hits where the
-        catalog does not answer the query, and only the items with a code where the query is that
-        code. Raises `QkvError` for a head that is not available.
+        query: a text, or what the reader made of it.
+        heads: names of heads, as `requested` has them.
+        preferences: makes the scores of a user's taste, or None. It is called only where a head
+            knows the query.
+        allowed: the items that may be hits, and how many hits there shall be.
+        anyway: also rank items where the catalog does not answer the query, which otherwise covers
+            no item. Also rank items without the code where the query is a code.
+        is_typing: whether items that begin as typed come first.
+
+        Raises `QkvError` for a head that is not available.
         """
         requested = self.requested(heads, preferences is not None)
         query = self.reader.read(query) if isinstance(query, str) else query
@@ -110,6 +115,7 @@ class TextSearch:
         if query.lookup.codes.is_exact and LEXICAL in requested and not anyway:
             return self._code(query)
 
+        # The first pass scores all items.
         text_heads = self._text_heads(requested)
         first_pass = self._first_pass(text_heads, asked)
         if TASTE in requested and (first_pass.scores or not text_heads):
@@ -119,12 +125,14 @@ class TextSearch:
         beginning = BEGINNING.items(self.models, query.typed.text) if is_typing else None
         by_head, fused = first_pass.fused(allowed, beginning)
 
+        # A user's taste is no answer: only the heads of the text tell whether there is one.
         of_text = {head.name: by_head.get(head.name) for head in text_heads}
         is_answered = self._is_answered(query, of_text)
         if not is_answered and not anyway:
             nothing = np.zeros(len(fused.scores), dtype=bool)
             return replace(fused, covered=nothing, notes=[NOTHING])
 
+        # The second pass compares the best items word by word.
         if TOKENS in requested:
             fused = TOKENS.rerank(fused, asked, first_pass.weights)
         notes = [] if is_answered else [NEAREST]
@@ -234,7 +242,8 @@ class TextSearch:
             return None
         if is_empty and self.models.implicit is not None:
             return replace(popularity(self.models.item_counts), notes=[BY_POPULARITY])
-        scores, parts = np.zeros(self.models.n_items, np.float32), Components.of([])
+        scores = np.zeros(self.models.n_items, np.float32)
+        parts = Components.of([])
         notes = [BY_ID] if is_empty else []
         return Scores(CONDITIONS, scores, lambda position: parts, notes=notes)
 
