@@ -151,10 +151,9 @@ def _cell_test(clause: Clause, column: StoredColumn, analyzer: Analyzer) -> Call
     if column.type == "number" and not is_prefix:
         return _number_test(clause.text)
     if column.type in ("date", "number") or column.role == "id":
-        # A year matches all its days. An id must be complete.
-        if is_prefix or column.type == "date":
-            return lambda cell: fold(id_text(cell)).startswith(text)
-        return lambda cell: fold(id_text(cell)) == text
+        # A year matches all its days; an id must be complete.
+        length = len(text) if is_prefix or column.type == "date" else None
+        return lambda cell: fold(id_text(cell))[:length] == text
     words = _terms(clause.text, analyzer)
 
     def has_text(entry: Any) -> bool:
@@ -204,11 +203,9 @@ def _number_test(text: str) -> Callable[[Any], bool]:
     low, dots, high = text.removeprefix(sign).partition("..")
     try:
         minimum = float(low) if low else -np.inf
-        maximum = float(high) if high else np.inf
-    except ValueError:  # it is no number, and no cell is equal to it
+        maximum = (float(high) if high else np.inf) if dots else minimum
+    except ValueError:
         return lambda cell: False
     if sign:
         return lambda cell: bool(COMPARISONS[sign](cell, minimum))
-    if not dots:
-        maximum = minimum
     return lambda cell: minimum <= cell <= maximum
