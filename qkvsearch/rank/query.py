@@ -131,18 +131,7 @@ class QueryReader:
         last = tokens[-1].text if is_typing and tokens else ""
         beginnings = _beginnings(clauses, changes, last)
         completions = self.lexicon.completions(beginnings[last]) if last else []
-        expansions = {}
-        for word, beginning in beginnings.items():
-            if word != last:  # it was typed as word*
-                words, _ = self.lexicon.prefix_words(beginning)
-                expansions[word] = self._expansions(words, COMPLETED)
-                continue
-            # An unfinished word may become each of its completions as well as the one that it is
-            # read as. A word of the catalog is more likely meant as it is.
-            is_whole = beginning == word
-            words = [completion for completion, _ in completions]
-            expansions[word] = self._expansions(words, COMPLETED if is_whole else 1.0)
-
+        expansions = self._by_beginning(beginnings, last, completions)
         terms = []
         for i, token in enumerate(tokens):
             completed = expansions.get(token.text, ())
@@ -194,6 +183,26 @@ class QueryReader:
             texts.append((with_changes(clause.text, changed), clause))
             changes += [change for _, change in changed]
         return texts, changes
+
+    def _by_beginning(
+        self, beginnings: Mapping[str, str], last: str, completions: Sequence[tuple[str, float]]
+    ) -> dict[str, list[Expansion]]:
+        """Return what each word of `_beginnings` is looked up by, beside itself.
+
+        last: the last word while it is typed, "" otherwise. completions: of that word.
+        """
+        expansions = {}
+        for word, beginning in beginnings.items():
+            if word != last:  # it was typed as word*
+                words, _ = self.lexicon.prefix_words(beginning)
+                expansions[word] = self._expansions(words, COMPLETED)
+                continue
+            # An unfinished word may become each of its completions as well as the one that it is
+            # read as. A word of the catalog is more likely meant as it is.
+            is_whole = beginning == word
+            words = [completion for completion, _ in completions]
+            expansions[word] = self._expansions(words, COMPLETED if is_whole else 1.0)
+        return expansions
 
     def _expansions(self, words: Sequence[str], weight: float) -> list[Expansion]:
         """Return the words as other ways to find one."""

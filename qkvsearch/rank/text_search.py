@@ -177,14 +177,15 @@ class TextSearch:
                 raise QkvError(f"no head {name!r}{near} {hint}")
         if not names:
             raise QkvError(f"no heads to score by {hint}")
-        if not any(available[name].ranks_alone for name in names):
+        requested = [head for name, head in available.items() if name in names]
+        if not any(head.ranks_alone for head in requested):
             only = " and ".join(sorted(names))
             raise QkvError(
                 f"the {only} head only re-ranks hits of other heads: name one too {hint}"
             )
-        if has_user:
-            names.add(TASTE.name)
-        return [head for name, head in available.items() if name in names]
+        if has_user and TASTE not in requested:
+            requested.append(TASTE)
+        return requested
 
     def _asked(self, query: Query, mask: np.ndarray | None = None) -> Asked:
         """Return what the heads are asked. mask: bool (n_items,), the items that may be hits."""
