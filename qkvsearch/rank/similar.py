@@ -109,7 +109,8 @@ class Neighbours:
         @cache
         def parts_of() -> PartsOf:
             if len(self.positions) <= MAX_BY_WORD:
-                return product_parts("semantic", self._words(), partial(self.texts.pieces, head))
+                pieces_of = partial(self.texts.item_texts.pieces, head)
+                return product_parts("semantic", self._words(), pieces_of)
             of_items = keys.vectors[list(self.positions)] / len(self.positions)
             _, titles = self.texts.catalog.names(self.positions)
             query = LabelledVectors(list(enumerate(titles)), of_items)
@@ -121,7 +122,7 @@ class Neighbours:
     def _words(self) -> LabelledVectors:
         """Return the words of all the items, labelled (index of the item, word)."""
         head = self.texts.models.main_head
-        pieces = [self.texts.pieces(head, position) for position in self.positions]
+        pieces = [self.texts.item_texts.pieces(head, position) for position in self.positions]
         labels = [(i, label) for i, item in enumerate(pieces) for label in item.labels]
         vectors = np.concatenate([item.vectors for item in pieces]) / len(pieces)
         return LabelledVectors(labels, vectors)
