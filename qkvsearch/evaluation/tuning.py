@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,8 @@ from qkvsearch.evaluation.systems import Fused
 from qkvsearch.models.confidences import scale_of
 from qkvsearch.models.estimators import ImplicitALS
 from qkvsearch.models.item_neighbours import NeighbourRegression
-from qkvsearch.models.preferences import HEADS, Preferences, head_settings, with_shares_for
+from qkvsearch.models.preferences import Preferences, settings_by_head, with_shares_for
+from qkvsearch.models.recommend_head import FittedHead
 from qkvsearch.tables.interactions import Interactions
 
 Settings = dict[str, Any]
@@ -218,16 +219,22 @@ def _best(trials: Sequence[Trial]) -> Trial:
     return max(trials, key=lambda trial: (trial.figure, -trial.number))
 
 
+class _LearnedHead(NamedTuple):
+    """What was learned with some settings."""
+
+    settings: Settings
+    head: FittedHead
+
+
 @dataclass(frozen=True)
 class _Evaluator:
-    """Evaluation of both heads together with any settings by nDCG@k. cached: by head, the settings
-    of the last trial and what was learned with them.
-    """
+    """Evaluation of all heads together with any settings, by nDCG@k."""
 
     k: int
     keys: np.ndarray | None
     random_state: int
-    cached: dict[str, tuple[Settings, Any]] = field(default_factory=dict)
+    # By name, each head of the last trial: the next one often differs in another head.
+    cached: dict[str, _LearnedHead] = field(default_factory=dict)
 
     def fused(self, settings: Settings, callback: Callback | None = None) -> Fused:
         settings = {"random_state": self.random_state, "callback": callback, **settings}
@@ -236,11 +243,11 @@ class _Evaluator:
     def trial(self, held_out: HeldOutUsers, settings: Settings, callback: Callback) -> Fused:
         """Learn the heads, and the shares that are best for the held-out users."""
         system, train = self.fused(settings, callback), held_out.train
-        fits = (system.embeddings, system.neighbours)
-        for head, fit, of_head in zip(HEADS, fits, head_settings(settings), strict=True):
-            if head not in self.cached or self.cached[head][0] != of_head:
-                self.cached[head] = of_head, fit(train)
-        preferences = Preferences(*(self.cached[head][1] for head in HEADS))
+        by_head = settings_by_head(settings)
+        for name, learn in system.learners.items():
+            if name not in self.cached or self.cached[name].settings != by_head[name]:
+                self.cached[name] = _LearnedHead(by_head[name], learn(train))
+        preferences = Preferences({name: self.cached[name].head for name in system.learners})
         relevant = [np.array([*items]) for items in held_out.relevant]
         return system.using(with_shares_for(preferences, held_out.liked, relevant), train)
 
@@ -354,8 +361,8 @@ class _Search:
         limited = settings | {"max_iter": iterations}
         system = self.evaluator.trial(self.held_out, limited, check)
         if number == DEFAULT:
-            fitted = system.model
-            self.center |= {"alpha0": fitted.alpha0_, "reg": fitted.reg_}
+            fitted = system.preferences_.factors
+            self.center |= {"alpha0": fitted.alpha0, "reg": fitted.reg}
         figure = float(self.evaluator.user_figures(system, self.held_out).mean())
         trial = Trial(number, settings, share, figure, time.monotonic() - start)
         self.trials.append(trial)

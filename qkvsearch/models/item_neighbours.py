@@ -19,6 +19,7 @@ from qkvsearch._utils.validation import (
     require,
 )
 from qkvsearch.models.base import CollaborativeModel, latest_of_each
+from qkvsearch.models.recommend_head import HistoryScores, RecommendHead, Settings
 from qkvsearch.models.user_vectors import CONFIDENCES, check_values
 from qkvsearch.tables.ids import row_numbers
 from qkvsearch.tables.interactions import MAX_HISTORY
@@ -42,16 +43,16 @@ BATCH = 64
 class NeighbourWeights:
     """The weights B of a fitted `ItemNeighbours`: score(j) = Σ c_i·B_ij over a history's items i.
 
-    starts int64 (n_items + 1,): where the weights of each item i begin; targets int32 (n_weights,):
-    the items j that it speaks for, ascending; values float32 (n_weights,): Bᵢⱼ.
-
     >>> weights = NeighbourWeights(np.array([0, 1, 2]), np.array([1, 0]), np.array([0.5, 0.25]))
     >>> weights.scores([0]).tolist(), weights.addends([0], 1).tolist()
     ([0.0, 0.5], [0.5])
     """
 
+    # int64 (n_items + 1,): where the weights of each item i begin.
     starts: np.ndarray
+    # int32 (n_weights,): the items j that it speaks for, ascending.
     targets: np.ndarray
+    # float32 (n_weights,): Bᵢⱼ.
     values: np.ndarray
 
     @property
@@ -83,6 +84,21 @@ class NeighbourWeights:
             if at < end and self.targets[at] == item:
                 addends[index] = self.values[at]
         return addends * check_values(confidences, len(rows), CONFIDENCES)
+
+    def score_history(self, positions: np.ndarray, confidences: np.ndarray) -> HistoryScores | None:
+        """Score all items by how much each item of a history speaks for them; see `FittedHead`."""
+        speaks_for_none = self.starts[positions] == self.starts[positions + 1]
+        if speaks_for_none.all():  # of an empty history, too
+            return None
+
+        def addends(item: int) -> np.ndarray:
+            return self.addends(positions, item, confidences)
+
+        return HistoryScores(self.scores(positions, confidences), addends)
+
+    def score_many(self, histories: csr_matrix) -> csr_matrix:
+        """Return the scores of all items, sparse (n, n_items); see `FittedHead`."""
+        return histories @ self.matrix()
 
     def mapped(self, rows: np.ndarray, n_items: int) -> NeighbourWeights:
         """Return the weights of `n_items` items. rows: the new row of each item, −1 for none."""
@@ -268,3 +284,22 @@ def _by_history_item(solution: Solution) -> NeighbourWeights:
     by_source = by_target.tocsc()  # the targets of each source ascend
     targets = by_source.indices.astype(np.int32, copy=False)
     return NeighbourWeights(by_source.indptr.astype(np.int64), targets, by_source.data)
+
+
+def learn_neighbours(
+    confidences: csr_matrix, settings: Settings, seed: int, callback: Callback | None
+) -> NeighbourWeights:
+    """Fit `ItemNeighbours` with these settings to confidences (n_users, n_items). Nothing about it
+    is random.
+    """
+    model = NeighbourRegression(**settings, callback=callback)
+    return model.fit(confidences).weights_
+
+
+ITEM_NEIGHBOURS = RecommendHead(
+    name="neighbours",
+    learn=learn_neighbours,
+    stage="learning neighbours",
+    parameters={"n_neighbours": "n_neighbours", "neighbour_reg": "reg"},
+    holds_by_removal=True,
+)

@@ -158,6 +158,10 @@ def fixed(weights):
     return lambda X: NeighbourWeights(matrix.indptr, matrix.indices, matrix.data)
 
 
+def learned_from(log, embeddings, neighbours):
+    return learn_preferences(log, {COLLABORATIVE: embeddings, NEIGHBOURS: neighbours})
+
+
 def embedded(weights):
     """The same by embeddings: scores in proportion to the number of equal groups."""
     values, vectors = np.linalg.eigh(weights.astype(np.float64))
@@ -170,19 +174,19 @@ def test_the_head_that_ranks_held_out_items_gets_the_share():
     log, right = groups()
     tens = np.arange(60) // 10
     wrong = np.equal.outer(tens, tens).astype(np.float32)
-    by_neighbours = learn_preferences(log, embedded(wrong), fixed(right))
+    by_neighbours = learned_from(log, embedded(wrong), fixed(right))
     assert by_neighbours.shares.shares[NEIGHBOURS] >= 0.5
     alone = by_neighbours.shares.alone
     assert alone[NEIGHBOURS] > 2 * alone[COLLABORATIVE]
     assert alone["fused"] >= alone[NEIGHBOURS] - 0.02
-    by_embeddings = learn_preferences(log, embedded(right), fixed(wrong))
+    by_embeddings = learned_from(log, embedded(right), fixed(wrong))
     assert by_embeddings.shares.shares[COLLABORATIVE] >= 0.5
     assert by_embeddings.shares.alone["fused"] >= by_embeddings.shares.alone[COLLABORATIVE] - 0.02
 
 
 def test_too_few_users_give_equal_shares_in_standard_deviations():
     log, right = groups(n_users=20)
-    learned = learn_preferences(log, embedded(right), fixed(10 * right))
+    learned = learned_from(log, embedded(right), fixed(10 * right))
     assert learned.shares.shares == {COLLABORATIVE: 0.5, NEIGHBOURS: 0.5}
     assert not learned.shares.alone
     parts = [learned.head_scores(name, log) for name in (COLLABORATIVE, NEIGHBOURS)]
@@ -199,7 +203,7 @@ def test_too_few_users_give_equal_shares_in_standard_deviations():
 
 def test_preferences_without_neighbours_are_the_embeddings():
     log, right = groups(n_users=10)
-    alone = Preferences(embedded(right)(log))
+    alone = Preferences({COLLABORATIVE: embedded(right)(log)})
     assert alone.multipliers() == {COLLABORATIVE: 1.0}
     np.testing.assert_array_equal(alone.scores(log), alone.head_scores(COLLABORATIVE, log))
     assert HeadShares({COLLABORATIVE: 1.0}, {COLLABORATIVE: 0.0}).factors() == {COLLABORATIVE: 1.0}
