@@ -58,12 +58,18 @@ class StoredFields:
 
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, float]]:
         """Return the arrays and the numbers by name, for `from_state`."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
-        arrays = {name: x for name, x in values.items() if isinstance(x, np.ndarray)}
-        return arrays, {name: x for name, x in values.items() if name not in arrays}
+        arrays, numbers = {}, {}
+        for field in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            if isinstance(value, np.ndarray):
+                arrays[field.name] = value
+            else:
+                numbers[field.name] = value
+        return arrays, numbers
 
     @classmethod
     def from_state(cls, arrays: dict[str, np.ndarray], numbers: dict[str, float]) -> Self:
+        """Return the object that `state` was of."""
         return cls(**arrays, **numbers)
 
 
@@ -190,11 +196,13 @@ class _ShortHistories:
         u = D⁻¹Zᵀ(I + ZD⁻¹Zᵀ)⁻¹ C^½1.
 
     Hager 1989, "Updating the inverse of a matrix". Rows of Z that are zero change nothing, so that
-    histories of several lengths are solved as one array. spectrum: α₀ times the eigenvalues.
+    histories of several lengths are solved as one array.
     """
 
     factors: ImplicitFactors
+    # Confidences (n, n_items).
     histories: csr_matrix
+    # (d,) and (d, d): α₀ times the eigenvalues of the Gram matrix, and its eigenvectors.
     spectrum: np.ndarray
     axes: np.ndarray
 
@@ -221,13 +229,15 @@ def _by_length(lengths: np.ndarray, d: int) -> Iterator[tuple[int, np.ndarray]]:
 
     The width depends on the length alone, so that bits do not depend on the other histories.
     """
+    # Four widths for each power of two below d, and d.
     widths = np.unique((2 ** (np.arange(4 * d.bit_length() + 1) / 4)).astype(int))
     widths = np.append(widths[widths < d], d)
     index = np.minimum(np.searchsorted(widths, lengths), len(widths) - 1)
     for i, width in enumerate(widths.tolist()):
         users = np.flatnonzero((index == i) & (lengths > 0))
         size = max(MAX_NUMBERS // (width * d), 1)
-        yield from ((width, users[start : start + size]) for start in range(0, len(users), size))
+        for start in range(0, len(users), size):
+            yield width, users[start : start + size]
 
 
 def _check_rows(histories: csr_matrix) -> None:

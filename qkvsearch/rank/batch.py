@@ -75,9 +75,8 @@ class BlockScores:
     # Sparse (n, n_items); None where there are no other heads.
     others: csr_matrix | None = None
 
-    @property
     def knows(self) -> np.ndarray:
-        """Whether anything is known of each user, bool (n,)."""
+        """Return whether anything is known of each user, bool (n,)."""
         knows = np.asarray(self.embeddings.any(axis=1))
         if self.others is not None:
             knows |= np.diff(self.others.indptr) > 0
@@ -202,7 +201,7 @@ class BatchRecommendations:
         hidden = None if self.seen else histories
         scorer = _scorer(queries.astype(np.float32), keys, hidden, block.others)
         items, scores = search_blocks(scorer, len(queries), len(keys), self.k, allowed)
-        is_hit = np.isfinite(scores) & block.knows[:, None]
+        is_hit = np.isfinite(scores) & block.knows()[:, None]
         rows, ranks = np.nonzero(is_hit)
         n_weak = self._n_weak(histories, block, scores)
         return Best(start + rows, ranks + 1, items[is_hit], scores[is_hit], n_weak)
@@ -244,7 +243,7 @@ class BatchRecommendations:
         highest = np.full(len(histories), -np.inf)
         if scores.size > 0 and not self.damping and not self.seen:
             highest = scores[:, 0].astype(np.float64)
-        has_any = block.knows & np.isfinite(scores).any(axis=1)
+        has_any = block.knows() & np.isfinite(scores).any(axis=1)
         unsure = np.flatnonzero(has_any & (highest < strength.level))
         rest = block.of(unsure)
         keys = np.asarray(self.recommender.factors.item_embeddings, dtype=np.float32)
