@@ -309,14 +309,9 @@ class OpenBuild:
         too little, and `notes` say why. Raises `QkvError` for an argument that cannot be used.
         """
         from qkvsearch.rank.diversity import diverse, pool_size
-        from qkvsearch.rank.recommend import (
-            POPULAR,
-            HistoryReasons,
-            read_history,
-            with_facts,
-            with_reasons,
-            with_strength,
-        )
+        from qkvsearch.rank.history_reasons import HistoryReasons, with_reasons
+        from qkvsearch.rank.hit_facts import with_facts, with_strength
+        from qkvsearch.rank.recommend import POPULAR, read_history
 
         check(k=k, temperature=temperature, damping=damping, diversity=diversity, because=because)
         check(offset=offset)
