@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from qkvsearch._utils.spoken import LANGUAGES, ORIGINAL
 from qkvsearch.cli.context import command
 from qkvsearch.cli.render import Output, document_options, to_json
 from qkvsearch.errors import QkvError
@@ -70,8 +72,9 @@ class Request:
 )
 @click.option(
     "--lang",
-    type=click.Choice(["en", "zh"]),
-    help="English or Chinese.  [default: zh where the system speaks it, else en]",
+    type=click.Choice(list(LANGUAGES)),
+    help=f"{' or '.join(each.english_name for each in LANGUAGES.values())}.  "
+    f"[default: the system's, else {ORIGINAL}]",
 )
 @click.option("--input", "inputs", type=FILE, help="Your own inputs: one row of numbers for each.")
 @click.option("--wq", "w_query", type=FILE, help="Your own matrix for the queries.")
@@ -126,9 +129,12 @@ def teach(output: Output, lang: str | None, digits: int, **options: Any) -> None
 
 
 def _spoken() -> str:
-    """Return the language of the environment, in the order of gettext."""
-    names = (os.environ.get(name) for name in ("LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG"))
-    return "zh" if next(filter(None, names), "").startswith("zh") else "en"
+    """Return the language of the environment, by the first variable that gettext would read."""
+    for name in ("LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG"):
+        if value := os.environ.get(name):
+            code = re.split("[^a-z]", value, maxsplit=1)[0]  # of "zh_CN.UTF-8": "zh"
+            return code if code in LANGUAGES else ORIGINAL
+    return ORIGINAL
 
 
 def _name(lesson: str | None) -> str | None:

@@ -1,15 +1,16 @@
 """The course: lessons that slow the engine down to a step at a time.
 
-A lesson is a folder `NN-name` with a document in each language, `en.md` and `zh.md`, which `parser`
-reads and `runner` runs; what takes more than a few lines to compute is in `compute`. To add one,
-add a folder.
+A lesson is a folder `NN-name` with a document in each language, such as `en.md`, which `parser`
+reads and `runner` runs. What takes more than a few lines to compute is in `compute`. To add a
+lesson, add a folder.
 """
 
 from collections.abc import Iterator
 from dataclasses import replace
 
+from qkvsearch._utils.spoken import LANGUAGES
 from qkvsearch.errors import QkvError, suggest
-from qkvsearch.lessons.messages import LANGUAGES, language, spoken
+from qkvsearch.lessons.messages import language, spoken
 from qkvsearch.lessons.own_numbers import refuse
 from qkvsearch.lessons.parser import Source, folders, read
 from qkvsearch.lessons.parts import Given, Guidance, Lesson, Outline

@@ -1,6 +1,6 @@
 """What a lesson says, in the reader's language, with numbers that were just computed.
 
-The English texts are the keys of the catalog (gettext); `locale/zh` holds the Chinese ones.
+The English texts are the keys of the catalogs (gettext), one for each translation in `locale`.
 """
 
 import gettext
@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from qkvsearch._utils.spoken import ORIGINAL
+
 LOCALE = Path(__file__).with_name("locale")
 DOMAIN = "lessons"
-LANGUAGES = ("en", "zh")
 # Decimals of a number in a sentence or a matrix unless asked for others; JSON has all of them.
 DIGITS, MAX_DIGITS = 2, 12
 # A small number has as many digits that count, up to so many places further; then it is nearly 0.
@@ -28,19 +29,19 @@ ROUNDING, EXACT = 1 + 1e-12, 1e6
 # From here on a number is written with an exponent: 22 digits are no number to read.
 LARGE = 1e21
 
-_spoken: ContextVar[str] = ContextVar("_spoken", default="en")
+_spoken: ContextVar[str] = ContextVar("_spoken", default=ORIGINAL)
 _digits: ContextVar[int] = ContextVar("_digits", default=DIGITS)
 
 
 @contextmanager
 def language(name: str) -> Iterator[None]:
-    """Use a language, "en" or "zh", for all messages in this context.
+    """Use a language, one of `LANGUAGES`, for all messages in this context.
 
     >>> with language("zh"):
     ...     say("weights")
     '权重'
     """
-    _translations(name)  # raises for a language that there is not
+    _translations(name)  # raises FileNotFoundError for a language without a catalog
     token = _spoken.set(name)
     try:
         yield
@@ -49,7 +50,7 @@ def language(name: str) -> Iterator[None]:
 
 
 def spoken() -> str:
-    """Return the current language, "en" or "zh"."""
+    """Return the current language, one of `LANGUAGES`."""
     return _spoken.get()
 
 
@@ -75,7 +76,7 @@ def digits() -> int:
 
 @cache
 def _translations(name: str) -> gettext.NullTranslations:
-    if name == "en":
+    if name == ORIGINAL:
         return gettext.NullTranslations()
     return gettext.translation(DOMAIN, LOCALE, [name])
 

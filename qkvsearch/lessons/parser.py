@@ -1,13 +1,13 @@
-"""The Markdown documents of the lessons, parsed into blocks: `NN-name/en.md`, `NN-name/zh.md`.
+"""The Markdown documents of the lessons, parsed into blocks: `NN-name/en.md` and its translations.
 
 A document begins with fields between two lines of ---. A heading `## Title` begins a step. A
 comment under it, `<!-- points: 9, 51; when: expression -->`, names its points, and when it is
-there. Everything else is a paragraph or a fence (```kind
-name). A fence of Python is code; the others have fields: `key: text`, which is translated, and
-`key = expression`, which is Python. Indented lines continue a field.
+there. Everything else is a paragraph or a fence (```kind name). A fence of Python is code. The
+others have fields: `key: text`, which is translated, and `key = expression`, which is Python.
+Indented lines continue a field.
 
-`zh.md` has the headings and the fences of `en.md` in the same order, with the translated text
-alone: code and expressions are in `en.md` only.
+A translation such as `zh.md` has the headings and the fences of `en.md` in the same order, with the
+translated text alone. Code and expressions are in `en.md` only.
 """
 
 import re
@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 from string import Formatter
 
+from qkvsearch._utils.spoken import ORIGINAL
 from qkvsearch.errors import DataError
 
 FOLDER = Path(__file__).parent
@@ -104,15 +105,17 @@ class Source:
 
 def folders() -> dict[str, Path]:
     """Return the folders of the lessons by name, in order."""
-    paths = sorted(path.parent for path in FOLDER.glob("[0-9][0-9]-*/en.md"))
+    paths = sorted(path.parent for path in FOLDER.glob(f"[0-9][0-9]-*/{ORIGINAL}.md"))
     return {path.name[3:]: path for path in paths}
 
 
 @cache
-def read(folder: Path, language: str = "en") -> Source:
+def read(folder: Path, language: str = ORIGINAL) -> Source:
     """Read the lesson of a folder in a language. Raises `DataError` for a damaged document."""
-    source = parse(folder / "en.md")
-    return source if language == "en" else source.translated(parse(folder / f"{language}.md"))
+    source = parse(folder / f"{ORIGINAL}.md")
+    if language == ORIGINAL:
+        return source
+    return source.translated(parse(folder / f"{language}.md"))
 
 
 def parse(path: Path) -> Source:

@@ -14,11 +14,12 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from qkvsearch._utils.spoken import LANGUAGES, ORIGINAL
 from qkvsearch.lessons import LESSONS, outline
 from qkvsearch.lessons.exports.page import STYLES
 from qkvsearch.lessons.exports.page.article import welcome
 from qkvsearch.lessons.markup import prose
-from qkvsearch.lessons.messages import LANGUAGES, language, say, spoken
+from qkvsearch.lessons.messages import language, say, spoken
 from qkvsearch.text.pretrained.fetch import MINILM, find
 from qkvsearch.web.api.request_parameters import MAX_BATCH
 from qkvsearch.web.guard import POLICY
@@ -37,7 +38,6 @@ PAGES = {
     "/docs": "docs",
 }
 IMAGE_POLICY = POLICY.replace("img-src 'self' data:", "img-src 'self' data: https: http:")
-TAGS = {"en": "en", "zh": "zh-Hans"}
 
 
 def routes(service: Service) -> list[BaseRoute]:
@@ -117,14 +117,16 @@ def render(
     """Render a page in the language of the request. name: of its template, script, style and words.
     path: its address in the menu. facts: what its script must know. shown: what its template needs.
     """
-    tag, titles = TAGS[spoken()], words("titles")
+    tag = LANGUAGES[spoken()].tag
+    titles = words("titles")
+    other_languages = [(code, LANGUAGES[code].own_name) for code in LANGUAGES if code != spoken()]
     text = (
         templates()
         .get_template(f"{name}.html")
         .render(
             say=say,
             tag=tag,
-            other={"en": ("zh", "中文"), "zh": ("en", "English")}[spoken()],
+            other_languages=other_languages,
             name=name,
             path=path,
             title=title,
@@ -164,7 +166,7 @@ def language_of(request: Request) -> str:
         with suppress(ValueError):
             weights.setdefault(tag.split("-")[0], float(quality or 1))
     accepted = [name for name in weights if name in LANGUAGES and 0 < weights[name] <= 1]
-    return max(accepted, key=lambda name: weights[name], default="en")
+    return max(accepted, key=lambda name: weights[name], default=ORIGINAL)
 
 
 def language_in_links(request: Request) -> str:
