@@ -13,7 +13,8 @@ import click
 
 from qkvsearch.cli.columns import columns_of, event_options, file_options, item_columns, log_columns
 from qkvsearch.cli.context import NUMBER, TYPED, command, settings, wait_option
-from qkvsearch.cli.render import Output, cell_text, output_options, write_listing
+from qkvsearch.cli.listing_table import cell_text, write_listing
+from qkvsearch.cli.render import Output, output_options
 from qkvsearch.errors import quantity
 from qkvsearch.terminal import in_one_line
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from qkvsearch.cli.context import NUMBER, Decorator, joined, split_names
-from qkvsearch.cli.render import to_table
+from qkvsearch.cli.text_table import to_table
 from qkvsearch.errors import Count
 from qkvsearch.terminal import shorten
 

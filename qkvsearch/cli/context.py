@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from qkvsearch.cli.wrapping import wrapped
 from qkvsearch.errors import QkvError, WorkspaceError
 from qkvsearch.terminal import in_one_line, printable
 
@@ -253,15 +254,7 @@ def fitting(text: str) -> str:
     if not sys.stderr.isatty():
         return text
     width = _width_of_stderr()
-    # A character takes two columns at most. Most lines are short, and Rich is a slow import.
-    if all(2 * len(line) <= width for line in text.split("\n")):
-        return text
-    from rich.text import Text
-
-    from qkvsearch.cli.lesson.wrapping import wrapped
-
-    lines = [wrapped(Text(line), width, indent=2).plain for line in text.split("\n")]
-    return "\n".join(lines)
+    return "\n".join(wrapped(line, width, indent=2) for line in text.split("\n"))
 
 
 def _width_of_stderr() -> int:

@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 
 from qkvsearch.cli.context import command, settings
-from qkvsearch.cli.render import Output, output_options, to_table, write_data
+from qkvsearch.cli.render import Output, output_options, write_data
+from qkvsearch.cli.text_table import to_table
 from qkvsearch.errors import QkvError, install, quantity, suggest
 
 DATA_FIELDS = ("name", "about", "megabytes", "terms", "address", "md5")

@@ -13,7 +13,9 @@ from qkvsearch.cli.hits import (
     question_option,
     where_option,
 )
-from qkvsearch.cli.render import Output, output_options, to_table, write_page
+from qkvsearch.cli.listing_table import write_page
+from qkvsearch.cli.render import Output, output_options
+from qkvsearch.cli.text_table import to_table
 
 BUILD_COLUMNS = (
     ("", "left"), ("id", "left"), ("created (UTC)", "left"), ("command", "left"),

@@ -30,7 +30,8 @@ from qkvsearch.cli.hits import (
     ranking_table,
     write_ranking,
 )
-from qkvsearch.cli.render import Output, terminal_width
+from qkvsearch.cli.render import Output
+from qkvsearch.cli.wrapping import terminal_width
 from qkvsearch.errors import quantity
 from qkvsearch.rank.options import OPTIONS, parse_ratings
 from qkvsearch.terminal import in_one_line

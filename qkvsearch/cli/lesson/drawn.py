@@ -7,9 +7,10 @@ import numpy as np
 from rich.cells import cell_len
 from rich.text import Text
 
+from qkvsearch.cli.lesson.emphasis import MAX_COLUMNS, marked
 from qkvsearch.cli.lesson.grids import COLOURS
-from qkvsearch.cli.lesson.wrapping import MAX_COLUMNS, marked, wrapped
-from qkvsearch.cli.render import GAP, aligned
+from qkvsearch.cli.text_table import GAP, aligned
+from qkvsearch.cli.wrapping import wrapped
 from qkvsearch.lessons.drawings import Drawing, Flow, Heads
 from qkvsearch.lessons.messages import say, shown
 from qkvsearch.terminal import printable

@@ -8,8 +8,8 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from qkvsearch.cli.heatmap import HIDDEN, SHADES, shade
-from qkvsearch.cli.lesson.wrapping import ATOM, wrapped
-from qkvsearch.cli.render import GAP, abreast
+from qkvsearch.cli.text_table import GAP, abreast, side_by_side
+from qkvsearch.cli.wrapping import ATOM, wrapped
 from qkvsearch.lessons.exports.document import ROLE_NAMES
 from qkvsearch.lessons.messages import NEARLY_0, digits, mark, say, shown
 from qkvsearch.lessons.parts import Matrix, Table
@@ -189,25 +189,17 @@ def grid_line(
     cells: Sequence[Text],
     widths: Sequence[int],
     style: str = "",
-    is_left: Sequence[bool] | None = None,
+    layouts: Sequence[str] | None = None,
 ) -> Text:
-    """Return a row of a grid, which is as many lines high as its highest cell.
+    """Return a row of a grid, as many lines high as its highest cell.
 
-    is_left: for each cell whether it is flush left, else right; None for a label and numbers.
+    layouts: "left" or "right" for each cell; by default those of a label and of numbers after it.
     """
-    flush = [True, *[False] * (len(cells) - 1)] if is_left is None else is_left
-    split = [cell.split("\n", allow_blank=True) for cell in cells]
-    lines = []
-    for k in range(max(map(len, split))):
-        line = Text(style=style)
-        for place, (column, width) in enumerate(zip(split, widths, strict=True)):
-            piece = column[k] if k < len(column) else Text()
-            space = " " * max(width - cell_len(piece.plain), 0)
-            before, after = ("", space) if flush[place] else (space, "")
-            line.append(" " * GAP * bool(place) + before).append_text(piece).append(after)
-        line.rstrip()
-        lines.append(line)
-    return Text("\n").join(lines)
+    if layouts is None:
+        layouts = ["left"] + ["right"] * (len(cells) - 1)
+    split = [list(cell.split("\n", allow_blank=True)) for cell in cells]
+    lines = side_by_side(split, widths, layouts)
+    return Text("\n", style=style).join(map(Text.assemble, lines))
 
 
 # --- tables ---
@@ -224,15 +216,16 @@ def table_view(table: Table, width: int) -> Iterator[Text]:
     parts = [[first, *others[group]] for group in groups] or [[first]]
     for part in parts:
         widths = _widths(part, width)
+        layouts = ["right" if column.is_number else "left" for column in part]
         for place in range(len(table.rows) + 1):
-            cells = [
-                Text(column.cells[place])
-                if place and column.is_number
-                else wrapped(Text(column.cells[place]), column_width)
-                for column, column_width in zip(part, widths, strict=True)
-            ]
-            style = "" if place else "bold"
-            yield grid_line(cells, widths, style, [not column.is_number for column in part])
+            is_heading = place == 0
+            cells = []
+            for column, column_width in zip(part, widths, strict=True):
+                cell = Text(column.cells[place])
+                if is_heading or not column.is_number:
+                    cell = wrapped(cell, column_width)
+                cells.append(cell)
+            yield grid_line(cells, widths, "bold" if is_heading else "", layouts)
 
 
 @dataclass(frozen=True)

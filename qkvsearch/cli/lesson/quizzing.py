@@ -10,7 +10,8 @@ from rich.text import Text
 
 from qkvsearch._utils.files import write_file
 from qkvsearch.cli.lesson.view import bold, paragraph, prose, title
-from qkvsearch.cli.render import rendered, write_text
+from qkvsearch.cli.render import write_text
+from qkvsearch.cli.text_table import rendered
 from qkvsearch.lessons.messages import say
 from qkvsearch.lessons.quizzes import Quiz
 
