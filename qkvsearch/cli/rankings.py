@@ -85,7 +85,7 @@ def search(
     """Rank the items for a text query; `-` reads it from stdin.
 
     "a phrase", field:word (any column; year:1990..1999) and word* must match, -word must not,
-    word^2 counts twice; other words only affect the order. Write -- before a query that begins
+    word^2 counts twice. All other words rank the results. Write -- before a query that begins
     with -. Typos are corrected, with a message.
 
     \b
