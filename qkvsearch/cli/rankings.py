@@ -42,9 +42,18 @@ if TYPE_CHECKING:
 
 # Options that do not go with --all-users.
 ONE_USER_ONLY = (
-    "user", "strict_user", "likes", "ratings", "without", "exclude", "explain", "diversity",
-    "temperature", "offset", "distinct",
-)  # fmt: skip
+    "user",
+    "strict_user",
+    "likes",
+    "ratings",
+    "without",
+    "exclude",
+    "explain",
+    "diversity",
+    "temperature",
+    "offset",
+    "distinct",
+)
 SPELLED = {"likes": "like", "ratings": "rate"}
 # The id of a query, its hits as rows, and its ranking.
 Answer = tuple[str, list[dict[str, Any]], "Ranking"]
@@ -143,7 +152,7 @@ def _write_answers(
         return
     fields = [name for *_, ranking in answers for name in field_names(ranking, explain)]
     all_rows = [row for _, rows, _ in answers for row in rows]
-    names = ["query"] * is_batch + fields
+    names = ["query", *fields] if is_batch else fields
     output.write(all_rows, lambda: _tables(answers, explain == FULL, is_batch), names)
 
 

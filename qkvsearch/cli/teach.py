@@ -141,8 +141,11 @@ def _name(lesson: str | None) -> str | None:
     """Return the name of a lesson that may be given by its number."""
     from qkvsearch.lessons import outline
 
+    if lesson is None:
+        return None
     by_number = {str(line.number): line.name for line in outline()}
-    return lesson and by_number.get(lesson.lstrip("0") or "0", lesson)
+    number = lesson.lstrip("0") or "0"
+    return by_number.get(number, lesson)
 
 
 def _given(own: dict[str, Any]) -> Given:
@@ -234,7 +237,8 @@ def _lessons(request: Request, given: Given, output: Output) -> None:
 
     names = COURSE_LESSONS if request.lesson is None else (request.lesson,)
     is_text = output.format == "table" and output.path is None
-    is_whole, quizzes = request.step is None, not request.no_quiz
+    is_whole = request.step is None
+    quizzes = not request.no_quiz
     computed = (_only(lesson(name, given), request.step) for name in names)
     if is_text and is_interactive() and not request.instructor:
         read(computed, quizzes, is_whole=is_whole, save=request.save)
