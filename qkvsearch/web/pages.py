@@ -26,7 +26,8 @@ from qkvsearch.web.guard import POLICY
 from qkvsearch.web.service import Service
 
 HERE = Path(__file__).parent
-FILES, WORDS = HERE / "static", HERE / "words"
+FILES = HERE / "static"
+WORDS = HERE / "words"
 # Each page by its address, in the order of the menu.
 PAGES = {
     "/": "search",
@@ -37,6 +38,9 @@ PAGES = {
     "/inside": "inside",
     "/docs": "docs",
 }
+# Entries of Accept-Language that are read.
+MAX_ENTRIES = 20
+# Pictures of the catalog may be anywhere.
 IMAGE_POLICY = POLICY.replace("img-src 'self' data:", "img-src 'self' data: https: http:")
 
 
@@ -76,8 +80,8 @@ def facts_of(service: Service, name: str) -> dict[str, Any]:
     if name == "attend":
         main = service.engine.models.main_head
         # A transformer has more to show, so it is first.
-        installed = [MINILM] if find(MINILM) is not None and main != MINILM else []
-        return {"encoders": [*installed, main]}
+        has_transformer = find(MINILM) is not None and main != MINILM
+        return {"encoders": [MINILM, main] if has_transformer else [main]}
     if name == "learn":
         return {"lessons": list(LESSONS)}
     return {}
@@ -147,9 +151,12 @@ def templates() -> Environment:
     """Return the templates. They escape every text."""
     loader = PackageLoader("qkvsearch.web", "templates")
     return Environment(
-        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        loader=loader,
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
         lstrip_blocks=True,
-    )  # fmt: skip
+    )
 
 
 def language_of(request: Request) -> str:
@@ -161,12 +168,13 @@ def language_of(request: Request) -> str:
     if requested in LANGUAGES:
         return requested
     weights: dict[str, float] = {}
-    for entry in request.headers.get("accept-language", "").lower().split(",")[:20]:
+    for entry in request.headers.get("accept-language", "").lower().split(",")[:MAX_ENTRIES]:
         tag, _, quality = entry.strip().partition(";q=")
-        with suppress(ValueError):
-            weights.setdefault(tag.split("-")[0], float(quality or 1))
-    accepted = [name for name in weights if name in LANGUAGES and 0 < weights[name] <= 1]
-    return max(accepted, key=lambda name: weights[name], default=ORIGINAL)
+        code = tag.split("-")[0]
+        with suppress(ValueError):  # such an entry is ignored
+            weights.setdefault(code, float(quality or 1))
+    accepted = [code for code in weights if code in LANGUAGES and 0 < weights[code] <= 1]
+    return max(accepted, key=lambda code: weights[code], default=ORIGINAL)
 
 
 def language_in_links(request: Request) -> str:
