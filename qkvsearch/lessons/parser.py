@@ -75,7 +75,8 @@ class Source:
         """
         own = [block for block in self.blocks if block.kind not in ("prose", "python")]
         code = self._code_after()
-        blocks, n = [*code[0]], 0
+        blocks = list(code[0])
+        n = 0  # of the own blocks that the translation has so far
         for block in other.blocks:
             if block.kind == "prose":
                 blocks.append(block)
@@ -86,8 +87,9 @@ class Source:
                     f"{other.path}, line {block.line}: {' '.join(block.key).strip()} is where "
                     f"{self.path.name} has {expected.strip()}"
                 )
+            blocks.append(_merged(own[n], block))
             n += 1
-            blocks += [_merged(own[n - 1], block), *code[n]]
+            blocks += code[n]
         if n < len(own):
             raise DataError(f"{other.path}: {' '.join(own[n].key).strip()} is missing at the end")
         return Source(other.path, {**self.fields, **other.fields}, tuple(blocks))
@@ -129,8 +131,10 @@ def parse(path: Path) -> Source:
 
 
 def _blocks(path: Path, lines: list[str], at: int) -> Iterator[Block]:
+    """Yield the blocks from a line on. at: its index, from 0; blocks count lines from 1."""
     while at < len(lines):
-        line, start = lines[at], at
+        line = lines[at]
+        start = at
         if not line.strip():
             at += 1
         elif fence := FENCE.match(line):
@@ -142,15 +146,8 @@ def _blocks(path: Path, lines: list[str], at: int) -> Iterator[Block]:
             at = end + 1
         elif line.startswith("## "):
             comment = COMMENT.match(lines[at + 1]) if at + 1 < len(lines) else None
-            points = tuple(map(int, comment[1].split(","))) if comment and comment[1] else ()
-            yield Block(
-                "heading",
-                at + 1,
-                text=line.removeprefix("## "),
-                expressions={"when": comment[2]} if comment and comment[2] else {},
-                points=points,
-            )
-            at += 2 if comment else 1
+            yield _heading(at + 1, line.removeprefix("## "), comment)
+            at += 1 if comment is None else 2
         else:
             while at < len(lines) and lines[at].strip() and not FENCE.match(lines[at]):
                 at += 1
@@ -158,8 +155,21 @@ def _blocks(path: Path, lines: list[str], at: int) -> Iterator[Block]:
             yield Block("prose", start + 1, text=text.replace("\n", " "))
 
 
+def _heading(line: int, text: str, comment: re.Match[str] | None) -> Block:
+    """Return the heading of a step. comment: names its points, and when it is there."""
+    points: tuple[int, ...] = ()
+    expressions = {}
+    if comment is not None and comment[1]:
+        points = tuple(int(point) for point in comment[1].split(","))
+    if comment is not None and comment[2]:
+        expressions["when"] = comment[2]
+    return Block("heading", line, text=text, expressions=expressions, points=points)
+
+
 def _fence(path: Path, line: int, kind: str, words: list[str], body: list[str]) -> Block:
-    name, flags = (words[0] if words else ""), tuple(words[1:])
+    """Return a fence. words: its name and flags. body: the lines in it."""
+    name = words[0] if words else ""
+    flags = tuple(words[1:])
     if kind in ("python", "formula"):
         return Block(kind, line, name, flags, "\n".join(body).strip("\n"))
     texts, expressions, items = _fields(path, line + 1, body)
@@ -175,9 +185,12 @@ def _fields(
     items: list[str] = []
     entries: list[tuple[int, str]] = []
     for n, line in enumerate(body, first):
-        if line[:1].isspace() and line.strip() and entries:
-            entries[-1] = (entries[-1][0], f"{entries[-1][1]}\n{line.strip()}")
-        elif line.strip():
+        if not line.strip():
+            continue
+        if line[0].isspace() and entries:  # continues the entry before
+            begun, entry = entries[-1]
+            entries[-1] = (begun, f"{entry}\n{line.strip()}")
+        else:
             entries.append((n, line))
     for n, entry in entries:
         if entry.startswith(("- ", "~ ")):

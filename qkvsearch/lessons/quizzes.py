@@ -26,24 +26,24 @@ FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
 
 @dataclass(frozen=True)
 class Quiz:
-    """A question with one right answer.
+    """A question with one right answer."""
 
-    name: "masks.1", the same in every language. answer: a number, numbers (n,) in order, a choice
-    (its number in `choices`, from 0), or a set of words (frozenset) such as the cells that become
-    0. tolerance: how far a number may be off. worked: the step that leads to the answer.
-    misconceptions: what each choice shows about whoever chose it ("" for the right one). slips:
-    typical wrong answers, each with what it shows. is_transfer: whether it asks to apply the idea
-    to something that the lesson does not show.
-    """
-
+    # Such as "masks.1", the same in every language.
     name: str
     question: str
+    # A number, numbers (n,) in order, a choice (its number in `choices`, from 0), or a set of words
+    # such as the cells that become 0.
     answer: float | Sequence[float] | frozenset[str]
+    # The step that leads to the answer.
     worked: str
     choices: Sequence[str] = ()
+    # How far a number may be off.
     tolerance: float = 0.01
+    # What each choice shows about whoever chose it, "" for the right one.
     misconceptions: Sequence[str] = ()
+    # Typical wrong answers, each with what it shows.
     slips: Sequence[tuple[str, str]] = ()
+    # Whether it asks to apply the idea to something that the lesson does not show.
     is_transfer: bool = False
 
     def is_right(self, given: str) -> bool:
