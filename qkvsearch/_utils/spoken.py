@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Language(NamedTuple):
+class SpokenLanguage(NamedTuple):
     """A language that the course and the pages are translated to."""
 
     # For the attribute `lang` of HTML and the header Content-Language (BCP 47).
@@ -23,6 +23,6 @@ class Language(NamedTuple):
 ORIGINAL = "en"
 # By the code that names the files of the translation, and that `--lang` and `?lang=` take.
 LANGUAGES = {
-    "en": Language("en", "English", "English"),
-    "zh": Language("zh-Hans", "中文", "Chinese"),
+    "en": SpokenLanguage("en", "English", "English"),
+    "zh": SpokenLanguage("zh-Hans", "中文", "Chinese"),
 }

@@ -151,7 +151,8 @@ def encode(
     if encoder is not None:
         from qkvsearch.text.encoders import pretrained
 
-        name, reader = encoder, pretrained(encoder)
+        name = encoder
+        reader = pretrained(encoder)
     else:
         from qkvsearch.engine.export_embeddings import dense_head
 

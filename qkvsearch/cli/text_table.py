@@ -27,11 +27,11 @@ MIN_CELL = 4
 # A longer word, such as a path, may be broken to fit into its column.
 MAX_WORD = 20
 
-Columns = Sequence[tuple[str, str]]
-Rows = Sequence[Sequence[Any]]
+TableColumns = Sequence[tuple[str, str]]
+TableRows = Sequence[Sequence[Any]]
 
 
-def to_table(columns: Columns, rows: Rows, caption: str = "") -> str:
+def to_table(columns: TableColumns, rows: TableRows, caption: str = "") -> str:
     """Return a table as wide as the terminal at most, with a caption below it."""
     if is_too_narrow(columns, rows):
         lines = [line for row in rows for line in lines_of_row(columns, row)]
@@ -40,7 +40,7 @@ def to_table(columns: Columns, rows: Rows, caption: str = "") -> str:
     return rendered([*lines, *captioned(caption)])
 
 
-def table_lines(columns: Columns, rows: Rows, widths: Sequence[int]) -> list[str | Text]:
+def table_lines(columns: TableColumns, rows: TableRows, widths: Sequence[int]) -> list[str | Text]:
     """Return the lines of a table with columns of these widths."""
     lines = heading_lines(columns, widths)
     for row in rows:
@@ -48,7 +48,7 @@ def table_lines(columns: Columns, rows: Rows, widths: Sequence[int]) -> list[str
     return lines
 
 
-def heading_lines(columns: Columns, widths: Sequence[int]) -> list[str | Text]:
+def heading_lines(columns: TableColumns, widths: Sequence[int]) -> list[str | Text]:
     """Return the lines of the headings; none for a table without."""
     if not any(name for name, _ in columns):
         return []
@@ -57,7 +57,7 @@ def heading_lines(columns: Columns, widths: Sequence[int]) -> list[str | Text]:
     return side_by_side(cells, widths, [layout for _, layout in columns], at_bottom=True)
 
 
-def row_lines(columns: Columns, row: Sequence[Any], widths: Sequence[int]) -> list[str | Text]:
+def row_lines(columns: TableColumns, row: Sequence[Any], widths: Sequence[int]) -> list[str | Text]:
     """Return the lines of a row. Cells that are texts of Rich keep their styles."""
     cells = [_cell_lines(cell, width) for cell, width in zip(row, widths, strict=True)]
     return side_by_side(cells, widths, [layout for _, layout in columns])
@@ -112,7 +112,7 @@ def _joined(pieces: list[str | Text]) -> str | Text:
     return line
 
 
-def aligned(cell: str, width: int, layout: str = "left") -> str:
+def padded(cell: str, width: int, layout: str = "left") -> str:
     """Fill a cell with spaces up to the width of its column."""
     space = " " * (width - cell_width(cell))
     return f"{space}{cell}" if layout == "right" else f"{cell}{space}"
@@ -125,7 +125,7 @@ def captioned(caption: str) -> list[str | Text]:
     return [wrapped(styled(printable(caption), "dim"), terminal_width())]
 
 
-def lines_of_row(columns: Columns, row: Sequence[Any]) -> list[str | Text]:
+def lines_of_row(columns: TableColumns, row: Sequence[Any]) -> list[str | Text]:
     """Return a line for each cell of a row that is not empty: its heading and the whole cell."""
     lines: list[str | Text] = []
     for i, ((name, _), cell) in enumerate(zip(columns, row, strict=True)):
@@ -187,13 +187,13 @@ def room_for(n_columns: int) -> int:
     return terminal_width() - GAP * (n_columns - 1)
 
 
-def is_too_narrow(columns: Columns, rows: Rows) -> bool:
+def is_too_narrow(columns: TableColumns, rows: TableRows) -> bool:
     """Return whether the window is too narrow for the longest words of a table with headings."""
     has_headings = any(name for name, _ in columns)
     return has_headings and sum(_least_widths(columns, rows)) > room_for(len(columns))
 
 
-def fitting_widths(columns: Columns, rows: Rows) -> list[int]:
+def fitting_widths(columns: TableColumns, rows: TableRows) -> list[int]:
     """Return the widths of columns that fit into the window side by side."""
     room = room_for(len(columns))
     widest = [min(width, max(room, 1)) for width in widest_cells(columns, rows)]
@@ -208,7 +208,7 @@ def fitting_widths(columns: Columns, rows: Rows) -> list[int]:
     return widths
 
 
-def widest_cells(columns: Columns, rows: Rows) -> list[int]:
+def widest_cells(columns: TableColumns, rows: TableRows) -> list[int]:
     """Return the width of the widest line in each column, its heading included."""
     widths = []
     for i, (name, _) in enumerate(columns):
@@ -218,7 +218,7 @@ def widest_cells(columns: Columns, rows: Rows) -> list[int]:
     return widths
 
 
-def _least_widths(columns: Columns, rows: Rows) -> list[int]:
+def _least_widths(columns: TableColumns, rows: TableRows) -> list[int]:
     """Return how narrow each column may become: as its longest word for "wrap", else not at all."""
     widths = widest_cells(columns, rows)
     for i, (name, layout) in enumerate(columns):

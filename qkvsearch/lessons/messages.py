@@ -20,12 +20,14 @@ from qkvsearch._utils.spoken import ORIGINAL
 LOCALE = Path(__file__).with_name("locale")
 DOMAIN = "lessons"
 # Decimals of a number in a sentence or a matrix unless asked for others; JSON has all of them.
-DIGITS, MAX_DIGITS = 2, 12
+DIGITS = 2
 # A small number has as many digits that count, up to so many places further; then it is nearly 0.
 FURTHER = 2
 NEARLY_0 = "≈0"
-# Half a hundredth may come as a little less, from one sum, and as a little more from another.
-ROUNDING, EXACT = 1 + 1e-12, 1e6
+# Half a hundredth may come as a little less, from one sum, and as a little more from another: a
+# number below `EXACT` is raised by this factor before it is rounded.
+ROUNDING = 1 + 1e-12
+EXACT = 1e6
 # From here on a number is written with an exponent: 22 digits are no number to read.
 LARGE = 1e21
 
@@ -88,7 +90,9 @@ def say(message: str, **live: Any) -> str:
     ('weights', 'The score is 0.67.')
     """
     text = _translations(spoken()).gettext(message)
-    return text.format(**{name: shown(value) for name, value in live.items()}) if live else text
+    if not live:
+        return text
+    return text.format(**{name: shown(value) for name, value in live.items()})
 
 
 def mark(message: str) -> str:
@@ -111,7 +115,8 @@ def shown(value: Any) -> str:
         return value
     if isinstance(value, list | tuple | np.ndarray):
         are_words = all(isinstance(entry, str) for entry in value)
-        return f"[{(say(', ') if are_words else ', ').join(map(shown, value))}]"
+        comma = say(", ") if are_words else ", "
+        return f"[{comma.join(map(shown, value))}]"
     number = float(value)
     if math.isnan(number):
         return "NaN"
@@ -122,15 +127,17 @@ def shown(value: Any) -> str:
     if number == 0:
         return "0"
     # What lies in the middle but for a rounding of sums lies in the middle.
-    exact, n = Decimal(number * ROUNDING if abs(number) < EXACT else number), digits()
+    exact = Decimal(number * ROUNDING if abs(number) < EXACT else number)
     # Where its first digit that counts stands; rounding does not move it for what is shown.
     first = -exact.adjusted()
+    n = digits()
     places = min(max(n, n - 1 + first), n + FURTHER)
     rounded = exact.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
     if not rounded:
         return NEARLY_0
     text = f"{rounded:f}"
-    text = text.rstrip("0").rstrip(".") if "." in text else text
+    if "." in text:
+        text = text.rstrip("0").rstrip(".")
     return text.replace("-", "−")
 
 

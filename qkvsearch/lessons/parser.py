@@ -61,14 +61,14 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Source:
+class LessonDocument:
     """A parsed document: the fields at its beginning, and its blocks."""
 
     path: Path
     fields: dict[str, str]
     blocks: tuple[Block, ...]
 
-    def translated(self, other: "Source") -> "Source":
+    def translated(self, other: "LessonDocument") -> "LessonDocument":
         """Return this document with the text of its translation.
 
         Raises `DataError` where the headings and fences of the two are not the same.
@@ -92,7 +92,7 @@ class Source:
             blocks += code[n]
         if n < len(own):
             raise DataError(f"{other.path}: {' '.join(own[n].key).strip()} is missing at the end")
-        return Source(other.path, {**self.fields, **other.fields}, tuple(blocks))
+        return LessonDocument(other.path, {**self.fields, **other.fields}, tuple(blocks))
 
     def _code_after(self) -> list[list[Block]]:
         """Return the fences of Python before all other fences and headings, and after each."""
@@ -112,7 +112,7 @@ def folders() -> dict[str, Path]:
 
 
 @cache
-def read(folder: Path, language: str = ORIGINAL) -> Source:
+def read(folder: Path, language: str = ORIGINAL) -> LessonDocument:
     """Read the lesson of a folder in a language. Raises `DataError` for a damaged document."""
     source = parse(folder / f"{ORIGINAL}.md")
     if language == ORIGINAL:
@@ -120,14 +120,14 @@ def read(folder: Path, language: str = ORIGINAL) -> Source:
     return source.translated(parse(folder / f"{language}.md"))
 
 
-def parse(path: Path) -> Source:
+def parse(path: Path) -> LessonDocument:
     """Parse one document. Raises `DataError`, with the line, for what it cannot read."""
     lines = path.read_text(encoding="utf-8").splitlines()
     if lines[:1] != ["---"] or "---" not in lines[1:]:
         raise DataError(f"{path}: begin with fields such as `title:` between two lines of ---")
     end = lines.index("---", 1)
     fields, _, _ = _fields(path, 2, lines[1:end])
-    return Source(path, fields, tuple(_blocks(path, lines, end + 1)))
+    return LessonDocument(path, fields, tuple(_blocks(path, lines, end + 1)))
 
 
 def _blocks(path: Path, lines: list[str], at: int) -> Iterator[Block]:

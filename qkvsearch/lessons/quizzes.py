@@ -127,7 +127,8 @@ class Quiz:
 
     def _chosen(self, given: str) -> int | None:
         """Return the index of a choice given by number (from 1), by letter, or in full."""
-        given, texts = given.casefold(), [narrow(choice).casefold() for choice in self.choices]
+        given = given.casefold()
+        texts = [narrow(choice).casefold() for choice in self.choices]
         if given in texts:  # which may end in what follows a number or a letter: 2) or b.
             return texts.index(given)
         for place, (letter, text) in enumerate(zip(ascii_lowercase, texts, strict=False)):

@@ -19,7 +19,7 @@ import numpy as np
 from qkvsearch.errors import DataError, QkvError
 from qkvsearch.lessons.drawings import Arrows, Flow, Heads
 from qkvsearch.lessons.messages import shown
-from qkvsearch.lessons.parser import Block, Source
+from qkvsearch.lessons.parser import Block, LessonDocument
 from qkvsearch.lessons.parts import Code, Curve, Formula, Given, Matrix, Part, Step, Table, Text
 from qkvsearch.lessons.quizzes import Quiz
 
@@ -32,12 +32,12 @@ LISTS = {"rows", "columns", "labels", "axes", "names", "dot_labels"}
 DRAWINGS = {"arrows": Arrows, "flow": Flow, "heads": Heads}
 
 
-def run(source: Source, given: Given) -> tuple[list[Step], list[Quiz]]:
+def run(source: LessonDocument, given: Given) -> tuple[list[Step], list[Quiz]]:
     """Compute the steps and questions of a document. Raises `DataError`, with the line, for what
     cannot be computed.
     """
     with np.errstate(all="ignore"):  # a reader's numbers may be too large for exp
-        return _Run(source, given).result()
+        return _LessonRun(source, given).result()
 
 
 @dataclass
@@ -169,10 +169,10 @@ def literal(value: Any, name: str = "value") -> str:
 
 
 @dataclass
-class _Run:
+class _LessonRun:
     """A document as it is run, from the top to its end."""
 
-    source: Source
+    source: LessonDocument
     given: Given
 
     def __post_init__(self) -> None:

@@ -15,8 +15,10 @@ from qkvsearch.lessons.messages import NEARLY_0, digits, mark, say, shown
 from qkvsearch.lessons.parts import Matrix, Table
 from qkvsearch.terminal import printable
 
-# A row's label takes a third of the terminal at most; a column's is folded when it is longer.
-LABEL_SHARE, HEADING = 3, 14
+# A row's label takes this part of the terminal at most, a third.
+LABEL_SHARE = 3
+# A column's label is folded when it is longer.
+HEADING = 14
 # Cells that are written out in symbols, one below another; the others follow the same way.
 WRITTEN = 9
 # Light and dark enough for either background; without colour the words say the same.
@@ -104,7 +106,8 @@ def _padded(text: str, value: float, usual: int, decimals: int) -> str:
 
 def _cells(matrix: Matrix) -> list[list[Text]]:
     """Return numbers in the role's colour; weights after their shade, hidden cells after a dot."""
-    is_map, visible = matrix.role == "weights", matrix.visible
+    is_map = matrix.role == "weights"
+    visible = matrix.visible
     has_hidden = visible is not None and not np.all(visible)
     lines = []
     for i, texts in enumerate(aligned(matrix.array)):

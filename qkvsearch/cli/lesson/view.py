@@ -22,8 +22,10 @@ from qkvsearch.terminal import printable
 
 # Lessons that compute with the reader's own matrices.
 OWN_MATRICES = ("self-attention", "masks")
-# A curve's height in lines, each in eighths, and its columns at most.
-CURVE_HEIGHT, CURVE_WIDTH = 6, 48
+# A curve's height in lines, each in eighths.
+CURVE_HEIGHT = 6
+# The columns of a curve, at most.
+CURVE_WIDTH = 48
 BLOCKS = " ▁▂▃▄▅▆▇█"
 INDENT = 4
 
@@ -120,7 +122,8 @@ def _curve(curve: Curve) -> list[Line]:
     name = Line(printable(curve.name), style="bold")
     if not len(values) or not np.isfinite(values).all():
         return [name, paragraph(shown(values))]
-    low, high = min(float(values.min()), 0.0), float(values.max())
+    low = min(float(values.min()), 0.0)
+    high = float(values.max())
     labels = [shown(high), *[""] * (CURVE_HEIGHT - 2), shown(low)]
     margin = max(map(cell_len, labels))
     width = max(min(CURVE_WIDTH, terminal_width() - margin - 2), 1)

@@ -163,7 +163,7 @@ ANIMAL = TWINS[0]
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
+class AttendQuestion:
     """What a word attends to in a sentence."""
 
     # Who answers: "transformer", "recorded", "static", or "nobody".
@@ -180,7 +180,7 @@ class Question:
     focus: Focus | None = None
 
 
-def ask(given: Given) -> Question:
+def ask(given: Given) -> AttendQuestion:
     """Return the question about the reader's sentence, or about the lesson's own.
 
     Raises `QkvError` where the encoder that was asked for cannot be read.
@@ -188,12 +188,12 @@ def ask(given: Given) -> Question:
     name, model, problem = encoder_for(given)
     is_own = given.sentence is not None
     if model is None:
-        return Question("nobody" if is_own else "recorded", problem)
+        return AttendQuestion("nobody" if is_own else "recorded", problem)
     sentence = ANIMAL.sentences[0] if given.sentence is None else given.sentence
     text = model.attend(sentence)
     word = word_to_ask(text)
     focused = focus(text, word, None if is_own else "animal")
-    return Question(
+    return AttendQuestion(
         kind="transformer" if text.has_layers else "static",
         problem=problem,
         encoder=name,
@@ -242,7 +242,7 @@ def word_to_ask(text: EncodedText) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
+class HeadEvidence:
     """The weights from one word to another in all heads, and what they are compared with."""
 
     # The words, and the weights of all heads.
@@ -307,7 +307,7 @@ def _largest(array: np.ndarray) -> tuple[int, int]:
     return int(layer), int(head)
 
 
-def evidence(question: Question) -> Evidence | None:
+def evidence(question: AttendQuestion) -> HeadEvidence | None:
     """Return what the transformer's weights show, measured or recorded; None without one."""
     if question.kind == "recorded":
         return recorded()
@@ -321,7 +321,7 @@ def evidence(question: Question) -> Evidence | None:
 
 def measured(
     encoder: Any, sentence: str, word: str, target: str, has_twin: bool = False
-) -> Evidence:
+) -> HeadEvidence:
     """Measure a text's weights; has_twin: whether the sentence is the first of ANIMAL."""
     text = encoder.attend(sentence)
     i = text.position(word)
@@ -329,7 +329,7 @@ def measured(
     first_and_last = text.word_vectors()[[0, -1]]
     cosines = cosine(first_and_last[:, [i]], first_and_last)
     attended = AttendedText(list(text.words), text.word_weights())
-    result = Evidence(attended, i, j, cosines, removed=[])
+    result = HeadEvidence(attended, i, j, cosines, removed=[])
     heads = dict.fromkeys([result.strongest, result.singled])  # once, if they are the same
     result = replace(result, removed=removed(encoder, text, i, j, heads))
     if not has_twin:
@@ -427,7 +427,7 @@ RECORDED = FOLDER / "minilm.json"
 
 
 @cache
-def recorded() -> Evidence:
+def recorded() -> HeadEvidence:
     """Return what MiniLM gave for the lesson's own sentence."""
     text, other = recorded_texts()[:2]
     word = list(text.words).index("it")
@@ -435,7 +435,7 @@ def recorded() -> Evidence:
     fields = json.loads(RECORDED.read_text(encoding="utf-8"))
     fields["cosines"] = np.array(fields["cosines"])
     fields["turns"] = np.array(fields["turns"])
-    return Evidence(text, word, target, other=other, **fields)
+    return HeadEvidence(text, word, target, other=other, **fields)
 
 
 @cache

@@ -30,24 +30,25 @@ MAX_LINES = 5
 
 @dataclass(frozen=True, eq=False)
 class Arrows(Drawing):
-    """Arrows that can be dragged, each beside one of them.
+    """Arrows that can be dragged, each beside one of them."""
 
-    name: one word, unique in its lesson. vectors (n, 2), labels (n): the arrows; axes: what the two
-    numbers are. against: the arrow that the others are multiplied with; chosen: the one whose angle
-    is drawn. coefficients (3): of three arrows, one more is Σ coefficient·vector, called `total`,
-    and no angle is drawn; None for no such arrow. dots (m, 2), dot_labels (m): places that stay
-    where they are, of which one is nearest to it.
-    """
-
+    # One word, unique in its lesson.
     name: str
     caption: str
+    # The arrows (n, 2), and their names (n).
     vectors: np.ndarray
     labels: Sequence[str]
+    # What the two numbers are.
     axes: tuple[str, str]
+    # The arrow that the others are multiplied with.
     against: int = 0
+    # The arrow whose angle is drawn.
     chosen: int = 1
+    # Of three arrows. One more is drawn, Σ coefficient·vector, and no angle.
     coefficients: Sequence[float] | None = None
+    # The name of that arrow.
     total: str = ""
+    # Places that stay where they are (m, 2), one of them nearest to that arrow, and their names.
     dots: np.ndarray = field(default_factory=lambda: np.zeros((0, 2)))
     dot_labels: Sequence[str] = ()
 

@@ -46,19 +46,18 @@ LEVELS = 255
 
 @dataclass(frozen=True, eq=False)
 class Heads(Drawing):
-    """Lines between the words of a text, one head at a time.
+    """Lines between the words of a text, one head at a time."""
 
-    name: one word, unique in its lesson. readings: the texts to choose from, all by the same heads.
-    layer, head, word: those shown first. names: what the heads are called, where they are no heads
-    of a model; else they are counted.
-    """
-
+    # One word, unique in its lesson.
     name: str
     caption: str
+    # The texts to choose from, all by the same heads.
     readings: Sequence[AttendedText]
+    # Those that are shown first.
     layer: int = 0
     head: int = 0
     word: int = 0
+    # What the heads are called, where they are no heads of a model; else they are counted.
     names: Sequence[str] = ()
 
     @property

@@ -70,19 +70,18 @@ STAGES = {
 
 @dataclass(frozen=True, eq=False)
 class Flow(Drawing):
-    """Every query against every key, and what flows from the values to each query's output.
+    """Every query against every key, and what flows from the values to each query's output."""
 
-    name: one word, unique in its lesson. bench: the matrices, their labels, and the masks to
-    choose from; without values the drawing ends with the scores. asks, asked: what a query and a
-    key are here, such as "user" and "film". seen: bool (L, S), False where a key is hidden
-    whatever mask is chosen; None hides nothing.
-    """
-
+    # One word, unique in its lesson.
     name: str
     caption: str
+    # The matrices, their labels, and the masks to choose from. Without values the drawing ends with
+    # the scores.
     bench: Workbench
+    # What a query and a key are here, such as "user" and "film".
     asks: str
     asked: str
+    # bool (L, S), False where a key is hidden whatever mask is chosen; None hides nothing.
     seen: np.ndarray | None = None
 
     @property
