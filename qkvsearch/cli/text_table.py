@@ -64,15 +64,9 @@ def row_lines(columns: TableColumns, row: Sequence[Any], widths: Sequence[int]) 
 
 
 def _cell_lines(cell: Any, width: int) -> Sequence[str | Text]:
-    if isinstance(cell, str):
-        text = printable(cell)
-    elif has_styles(cell):
+    if has_styles(cell):
         return wrapped_lines(cell, width)
-    else:
-        text = printable(str(cell))
-    if "\n" not in text and cell_width(text) <= width:
-        return [text]  # the usual case
-    return wrapped_lines(text, width)
+    return wrapped_lines(printable(str(cell)), width)
 
 
 def side_by_side(

@@ -21,8 +21,9 @@ AnyText = TypeVar("AnyText", "str", "Text", "str | Text")
 # Characters that take two columns and may stand alone on a line.
 WIDE = "\u1100-\u115f\u2e80-\u2fff\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\U0001f300-\U0003fffd"
 OPENING, CLOSING = "（「『《〈【〔“‘", "，。、；：！？）」』》〉】〕”’…％"
-# What is never broken, unless it is wider than a line.
-ATOM = re.compile(
+# What is never broken, unless it is wider than a line. It takes milliseconds to compile, which `re`
+# does when the first line is wrapped, and once.
+ATOM = (
     rf"\n|[^\S\n]+|[{OPENING}]*(?:[{WIDE}]|[^\s{WIDE}{OPENING}{CLOSING}]+)[{CLOSING}]*"
     rf"|[{OPENING}{CLOSING}]+"
 )
@@ -62,8 +63,16 @@ def wrapped_lines(text: AnyText, width: int, indent: int = 0) -> list[AnyText]:
     return [text[start:end] for start, end in _lines(plain, width, indent)]
 
 
+def unbroken(text: str) -> list[str]:
+    """Return the words, the Chinese characters and the spaces that stay on one line each."""
+    return re.findall(ATOM, text)
+
+
 def _lines(plain: str, width: int, indent: int) -> Iterator[tuple[int, int]]:
     """Yield where each line begins and ends, without the spaces at its end."""
+    if "\n" not in plain and cell_width(plain) <= width:
+        yield _without_spaces(plain, 0, len(plain))
+        return
     start = 0  # of the line
     room = width
     for begin, end in _atoms(plain, max(width - indent, 2)):
@@ -88,7 +97,7 @@ def _without_spaces(plain: str, start: int, end: int) -> tuple[int, int]:
 
 def _atoms(plain: str, width: int) -> Iterator[tuple[int, int]]:
     """Yield what stays on one line; cut what is wider than a line."""
-    for match in ATOM.finditer(plain):
+    for match in re.finditer(ATOM, plain):
         begin = match.start()
         for piece in _chopped(match[0], width):
             yield begin, begin + len(piece)

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from qkvsearch.cli.heatmap import HIDDEN, SHADES, shade
 from qkvsearch.cli.text_table import GAP, abreast, side_by_side
-from qkvsearch.cli.wrapping import ATOM, wrapped
+from qkvsearch.cli.wrapping import unbroken, wrapped
 from qkvsearch.lessons.exports.document import ROLE_NAMES
 from qkvsearch.lessons.messages import NEARLY_0, digits, mark, say, shown
 from qkvsearch.lessons.parts import Matrix, Table
@@ -245,10 +245,10 @@ class _Column:
         is_number = all(not isinstance(value, str) for value in values)
         if is_number:
             texts = aligned(np.array(values, dtype=float)[:, None])[:, 0].tolist()
-            words = [*ATOM.findall(name), *texts]
+            words = [*unbroken(name), *texts]
         else:
             texts = [shown(value) for value in values]
-            words = ATOM.findall(" ".join([name, *texts]))
+            words = unbroken(" ".join([name, *texts]))
         cells = [printable(text) for text in (name, *texts)]
         return cls(cells, is_number, max(map(cell_len, cells)), max(map(cell_len, words)))
 
