@@ -9,7 +9,7 @@ import pytest
 import qkvsearch
 from qkvsearch.engine import Engine
 from qkvsearch.errors import QkvError
-from qkvsearch.rank.options import OPTIONS, check
+from qkvsearch.rank.questions import OPTIONS, check
 
 NAN, INF = float("nan"), float("inf")
 NUMBERS = {name for name, option in OPTIONS.items() if option.minimum is not None}

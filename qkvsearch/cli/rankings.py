@@ -32,7 +32,8 @@ from qkvsearch.cli.hits import (
 )
 from qkvsearch.cli.render import Output, terminal_width
 from qkvsearch.errors import quantity
-from qkvsearch.rank.options import OPTIONS, parse_ratings
+from qkvsearch.rank.options import parse_ratings
+from qkvsearch.rank.questions import RecommendQuestion
 from qkvsearch.terminal import in_one_line
 
 if TYPE_CHECKING:
@@ -192,7 +193,7 @@ def _rated(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> dic
     help="Only items whose ids are in FILE, one per line (- is stdin).",
 )
 @question_option("model")
-@click.option("--heads", metavar="NAMES", help=OPTIONS["recommend_heads"].help)
+@question_option("heads", of=RecommendQuestion, metavar="NAMES")
 @question_option("recent", metavar="N")
 @question_option("damping", metavar="X", default=0.0, type=click.FloatRange(min=0))
 @question_option("diversity", metavar="X", default=0.0)

@@ -20,10 +20,9 @@ from qkvsearch.heads.dense_keys import DenseKeys, ItemKeys
 from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.imports import leaving_no_trace
 from qkvsearch.models.preferences import COLLABORATIVE
-from qkvsearch.rank.candidates import ranked
-from qkvsearch.rank.ranking import Ranking
+from qkvsearch.rank.loaded_build import LoadedBuild
+from qkvsearch.rank.ranking import Ranking, rank
 from qkvsearch.rank.recommend import Recommender
-from qkvsearch.rank.text_search import TextSearch
 from qkvsearch.scores.approximate import Filter, score_candidates
 from qkvsearch.store.checksums import read_checksummed, write_checksummed
 from qkvsearch.text.labelled import LabelledVectors
@@ -291,40 +290,35 @@ def _labels(
     return labels
 
 
-def with_query(base: ItemMap, texts: TextSearch, query: str, k: int) -> ItemMap:
+def with_query(base: ItemMap, build: LoadedBuild, query: str, k: int) -> ItemMap:
     """Return the map with a text. Raises `QkvError` for the collaborative head, which has none."""
     if base.head == COLLABORATIVE:
         raise QkvError(f"`query`: {COLLABORATIVE} embeddings have no texts; choose another `head`")
+    texts = build.texts
     parts = texts.vectors(texts.reader.read(query)).of_head(base.head)
-    return _with_point(base, texts, parts, texts.models.dense_keys(base.head), k)
+    return _with_point(base, build, parts, build.models.dense_keys(base.head), k)
 
 
-def with_user(
-    base: ItemMap, texts: TextSearch, recommender: Recommender, user: object, k: int
-) -> ItemMap:
+def with_user(base: ItemMap, build: LoadedBuild, user: object, k: int) -> ItemMap:
     """Return the map with the position of a user: their embedding, or for a head of texts the mean
     of their history's keys, weighted by confidence. Raises `UnknownIdError`.
     """
-    history = recommender.histories.of(user)
+    history = build.histories.of(user)
     if base.head == COLLABORATIVE:
-        parts = recommender.embedding(history)
+        parts = build.recommender.embedding(history)
     else:
-        parts = recommender.mean_text(history, base.head)
-    keys = _keys(recommender, base.head)
-    return _with_point(base, texts, parts, keys, k)
+        parts = build.recommender.mean_text(history, base.head)
+    return _with_point(base, build, parts, _keys(build.recommender, base.head), k)
 
 
 def _with_point(
-    base: ItemMap,
-    texts: TextSearch,
-    parts: LabelledVectors,
-    keys: ItemKeys[Any],
-    k: int,
+    base: ItemMap, build: LoadedBuild, parts: LabelledVectors, keys: ItemKeys[Any], k: int
 ) -> ItemMap:
+    """Return the map with a point at the sum of `parts`, and the k items that are nearest to it."""
     if not parts.vectors.any():
         return replace(base, notes=[*base.notes, f"{base.head} knows nothing about it."])
     head = score_candidates(keys.head(base.head, parts), Filter(k=k))
-    hits = ranked(head, texts.catalog.names, k, None, np.ones(texts.models.n_items, dtype=bool))
+    hits = replace(rank(head, build.catalog.names, k=k), source=build)
     (position,) = base.project(parts.total)
     hit_positions = base.project(keys.vectors[hits.positions])
     return replace(base, point=MapPoint(position, hits, hit_positions))

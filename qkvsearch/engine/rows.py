@@ -7,7 +7,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -23,6 +23,7 @@ from qkvsearch.rank.facets import Facets
 from qkvsearch.rank.facets import facets as count_values
 from qkvsearch.rank.item_users import ItemUsers
 from qkvsearch.rank.listing import Listing, is_in_every_row, item_rows, own_columns, page_of
+from qkvsearch.rank.loaded_build import LoadedBuild
 from qkvsearch.store import StoredCatalog
 from qkvsearch.tables.catalog_columns import StoredColumn
 from qkvsearch.tables.columns import NUMBERS, named, words_of
@@ -55,10 +56,16 @@ APPEARED = set(
 
 
 class RowsById(ABC):
-    """A read-only mapping from ids, in the order of their rows, to rows as dicts."""
+    """A read-only mapping from ids, in the order of their rows, to rows as dicts.
+
+    The files of the build stay open as long as the mapping is there.
+    """
 
     ids: Ids
     kind: ClassVar[str]
+
+    def __init__(self, build: LoadedBuild) -> None:
+        self.build = build
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -87,21 +94,15 @@ class RowsById(ABC):
         return f"<{quantity(len(self), self.kind.removesuffix('s'))}>"
 
 
-@dataclass(eq=False, repr=False)
 class ItemRows(RowsById):
     """The catalog. A unique title finds an item as its id does."""
 
-    histories: Histories
     kind: ClassVar = "items"
 
     @property
     def catalog(self) -> StoredCatalog:
         """The stored catalog."""
-        return self.histories.catalog
-
-    @property
-    def _n_items(self) -> int:
-        return self.histories.models.n_items
+        return self.build.catalog
 
     @cached_property
     def ids(self) -> Ids:  # type: ignore[override]
@@ -132,8 +133,10 @@ class ItemRows(RowsById):
         their ids. Raises `QkvError`.
         """
         columns = own_columns(self.catalog, fields)
-        rows = np.flatnonzero(candidates(self.catalog, self._n_items, where))
-        rows, notes = (rows, []) if sort is None else sorted_rows(self.histories, rows, sort)
+        rows = np.flatnonzero(candidates(self.catalog, self.build.n_items, where))
+        notes: builtins.list[str] = []
+        if sort is not None:
+            rows, notes = sorted_rows(self.build.histories, rows, sort)
         return replace(
             item_rows(self.catalog, page_of(rows, k, offset), columns),
             total=len(rows),
@@ -144,7 +147,8 @@ class ItemRows(RowsById):
     def facets(self, columns: str | Iterable[str], *, where: Where | None = None) -> Facets:
         """Count the values of columns among the items where `where` holds. Raises `QkvError`."""
         counted = own_columns(self.catalog, columns, "columns")
-        return count_values(self.catalog, counted, candidates(self.catalog, self._n_items, where))
+        mask = candidates(self.catalog, self.build.n_items, where)
+        return count_values(self.catalog, counted, mask)
 
     def facet_columns(self) -> builtins.list[str]:
         """Return the columns that are worth counting, the best first, at most 6.
@@ -191,12 +195,15 @@ class ItemRows(RowsById):
         return next(iter([*matching, *(dates if len(dates) == 1 else []), *years]), None)
 
 
-@dataclass(eq=False, repr=False)
 class UserRows(RowsById):
     """The users of the build, then those recorded since, with their numbers of interactions."""
 
-    histories: Histories
     kind: ClassVar = "users"
+
+    @property
+    def histories(self) -> Histories:
+        """The histories of the users."""
+        return self.build.histories
 
     @cached_property
     def ids(self) -> Ids:  # type: ignore[override]

@@ -16,7 +16,7 @@ from qkvsearch._utils.threads import one_blas_thread
 from qkvsearch.errors import Count, QkvError, quantity
 from qkvsearch.models.preferences import COLLABORATIVE, NEIGHBOURS
 from qkvsearch.models.user_history import NO_TIMES, History
-from qkvsearch.rank.options import PREFERENCES, check, check_model
+from qkvsearch.rank.questions import PREFERENCES
 from qkvsearch.rank.ranking import own_key
 from qkvsearch.rank.recommend import Recommender, in_order, log_popularity
 from qkvsearch.scores.topk import Score, search_blocks
@@ -81,8 +81,6 @@ class BatchRecommendations:
     heads: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        check(k=self.k, damping=self.damping)
-        check_model(self.model, self.recent)
         if self.recent is not None and "interactions.times" not in self.recommender.models.snapshot:
             raise QkvError(NO_TIMES)
         _ = self._items  # raises where there is no such model

@@ -10,7 +10,8 @@ from qkvsearch._utils.validation import is_number, require
 from qkvsearch.errors import QkvError
 from qkvsearch.heads.stored_log import Histories
 from qkvsearch.models.user_history import NOW, Interaction
-from qkvsearch.rank.candidates import id_list, positions_of
+from qkvsearch.rank.candidates import positions_of
+from qkvsearch.rank.options import id_list
 from qkvsearch.tables.ids import id_text
 from qkvsearch.tables.ratings import LARGEST
 
@@ -40,8 +41,6 @@ class GivenValues:
         """Return what `record` of these ratings would append to a history, in their order, and
         notes on ambiguous names. Raises `QkvError`, which names the item, for a wrong value.
         """
-        is_mapping = isinstance(ratings, Mapping)
-        require(is_mapping, "ratings", ratings, "a mapping from items to ratings")
         positions, notes = positions_of(self.histories.catalog, id_list("ratings", ratings.keys()))
         for item, value in ratings.items():
             try:

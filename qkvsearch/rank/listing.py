@@ -10,7 +10,7 @@ import numpy as np
 
 from qkvsearch._utils.validation import check_names
 from qkvsearch.errors import quantity
-from qkvsearch.rank.options import check
+from qkvsearch.rank.questions import check_page
 from qkvsearch.rank.ranking import Ranking, own_key
 from qkvsearch.store import StoredCatalog
 from qkvsearch.tables.catalog_columns import OWN_NAMES, StoredColumn
@@ -124,5 +124,5 @@ def item_rows(
 
 def page_of(positions: np.ndarray, k: int | None, offset: int) -> np.ndarray:
     """Return `k` of the positions from index `offset` on, all of them for None."""
-    check(k=0 if k is None else k, offset=offset)
+    check_page(k, offset)
     return positions[offset : None if k is None else offset + k]

@@ -23,7 +23,7 @@ from qkvsearch.models.user_history import History
 from qkvsearch.models.user_vectors import ImplicitFactors
 from qkvsearch.rank.candidates import positions_of
 from qkvsearch.rank.given_values import GivenValues
-from qkvsearch.rank.options import NEXT_ITEM, PREFERENCES
+from qkvsearch.rank.questions import NEXT_ITEM, PREFERENCES, RecommendQuestion
 from qkvsearch.rank.ranking import Ranking
 from qkvsearch.rank.reasons import BECAUSE, KINDS, TOGETHER_WITH, KindsOfItems, Reason
 from qkvsearch.rank.text_search import POPULAR, popularity
@@ -57,27 +57,22 @@ BY_TEXT = (
 
 
 def read_history(
-    histories: Histories,
-    user: Any,
-    likes: Sequence[Any],
-    ratings: Mapping[Any, float],
-    without: Sequence[Any],
-    recent: int | None,
-    strict_user: bool,
+    histories: Histories, question: RecommendQuestion
 ) -> tuple[History, list[str], bool]:
     """Return the history that a question is about: that of a user, items liked or rated in the
     question alone, or both, without the items in `without`. Also return notes on an unknown user,
     on ambiguous names and on items of `without` that are not in it; and whether the question names
     an unknown user and nothing else. Raises `QkvError`; with `strict_user` for an unknown user too.
     """
-    catalog = histories.catalog
-    rated, rating_notes = GivenValues(histories).as_if_recorded(ratings)
-    liked, like_notes = positions_of(catalog, likes)
+    catalog, user = histories.catalog, question.user
+    rated, rating_notes = GivenValues(histories).as_if_recorded(question.ratings or {})
+    liked, like_notes = positions_of(catalog, question.likes)
     if both := sorted({*liked} & {interaction.position for interaction in rated}):
         (id_, *_), _ = catalog.names(both)
         raise QkvError(f"{id_text(id_)!r} is among `likes` and `ratings`: leave it out of one")
-    excluded, without_notes = positions_of(catalog, without)
-    notes = [] if user is None or strict_user else unknown(histories, user)
+    excluded, without_notes = positions_of(catalog, question.without)
+    is_checked = user is not None and not question.strict_user
+    notes = unknown(histories, user) if is_checked else []
     is_nobody = bool(notes) and not (liked or rated)
     if is_nobody:
         is_empty = histories.models.implicit is None and not histories.records.count()
@@ -90,7 +85,8 @@ def read_history(
     if named := ", ".join(f"{title} ({id_})" for id_, title in zip(*unmet, strict=True)):
         without_notes.append(f"`without`: not in this history, so nothing changes: {named}.")
     history = history.without(excluded)
-    history = history if recent is None else history.recent(recent)
+    if question.recent is not None:
+        history = history.recent(question.recent)
     return history, [*notes, *rating_notes, *like_notes, *without_notes], is_nobody
 
 
@@ -100,6 +96,7 @@ class Recommender:
 
     models: StoredModels
     catalog: StoredCatalog
+    histories: Histories
 
     @property
     def factors(self) -> ImplicitFactors:
@@ -117,10 +114,6 @@ class Recommender:
                 "this workspace has no next-item model (`model` next-item): build with `next_item`"
             )
         return model
-
-    @cached_property
-    def histories(self) -> Histories:
-        return Histories(self.models, self.catalog)
 
     @property
     def preferences(self) -> Preferences:

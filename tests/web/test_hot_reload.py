@@ -3,6 +3,7 @@
 import logging
 import threading
 import time
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -10,9 +11,11 @@ import pytest
 pytest.importorskip("fastapi", reason="needs qkvsearch[web]")
 
 from qkvsearch import Engine, build
-from qkvsearch.engine.open_build import OpenBuild
 from qkvsearch.errors import DamagedError
 from qkvsearch.learn import merge
+from qkvsearch.rank.loaded_build import LoadedBuild
+from qkvsearch.rank.questions import SearchQuestion
+from qkvsearch.rank.search import search
 from qkvsearch.web import hot_reload
 from qkvsearch.web.hot_reload import HotReloadEngine, warm
 
@@ -115,12 +118,12 @@ def test_one_that_cannot_be_opened_is_told_of_and_the_former_answers(
 
     monkeypatch.setattr(hot_reload, "RETRY_INTERVAL", 0.01)
     with caplog.at_level(logging.ERROR, "qkvsearch.web"):
-        monkeypatch.setattr(hot_reload, "OpenBuild", broken)
+        monkeypatch.setattr(hot_reload, "LoadedBuild", SimpleNamespace(open=broken))
         with Engine(path) as writer:
             writer.add(MORE)
         until(lambda: "disk on fire" in caplog.text)
     assert {hit.id for hit in engine.search("kite")} == {1, 2}
-    monkeypatch.setattr(hot_reload, "OpenBuild", OpenBuild)
+    monkeypatch.setattr(hot_reload, "LoadedBuild", LoadedBuild)
     until(lambda: engine.n_items == 4)
 
 
@@ -144,11 +147,11 @@ def test_it_closes_once_nothing_reads_its_files(path, monkeypatch):
     def slowly(build, ends):
         assert ends.wait(WITHIN)
         time.sleep(0.1)
-        assert build.search("kite")
+        assert search(build, SearchQuestion(query="kite"))
         ended.append("reading")
 
     monkeypatch.setattr(hot_reload, "warm", slowly)
-    monkeypatch.setattr(OpenBuild, "close", lambda build: ended.append("the build"))
+    monkeypatch.setattr(LoadedBuild, "close", lambda build: ended.append("the build"))
     with HotReloadEngine(path) as engine:
         engine.follow()
     assert ended == ["reading", "the build"]
