@@ -42,9 +42,18 @@ if TYPE_CHECKING:
 
 # Options that do not go with --all-users.
 ONE_USER_ONLY = (
-    "user", "strict_user", "likes", "ratings", "without", "exclude", "explain", "diversity",
-    "temperature", "offset", "distinct",
-)  # fmt: skip
+    "user",
+    "strict_user",
+    "likes",
+    "ratings",
+    "without",
+    "exclude",
+    "explain",
+    "diversity",
+    "temperature",
+    "offset",
+    "distinct",
+)
 SPELLED = {"likes": "like", "ratings": "rate"}
 # The id of a query, its hits as rows, and its ranking.
 Answer = tuple[str, list[dict[str, Any]], "Ranking"]

@@ -6,7 +6,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
-from qkvsearch.errors import DamagedError, WorkspaceError
+from qkvsearch.errors import Count, DamagedError, WorkspaceError
 from qkvsearch.heads.component import LANGUAGE, RECOMMEND_HEADS
 from qkvsearch.heads.dense import damaged_keys
 from qkvsearch.heads.stored_log import LOG_ROWS
@@ -24,6 +24,13 @@ ADVICE = "run qkvsearch repair"
 def build_facts(snapshot: Snapshot) -> dict[str, Any]:
     """Return the facts by the names that `info` shows."""
     facts, catalog = snapshot.facts, snapshot.catalog
+    # Facts that most builds do not have.
+    rare = {}
+    remote = RemoteCollection.of(facts)
+    if remote is not None:
+        rare["keys"] = remote.uri
+    if "column_weights" in facts:
+        rare["column_weights"] = facts["column_weights"]
     return {
         "built": snapshot.created,
         "items": facts["n_items"],
@@ -39,8 +46,7 @@ def build_facts(snapshot: Snapshot) -> dict[str, Any]:
         "language_chosen": facts.get("language_chosen"),
         "head_weights": facts["head_weights"],
         "recommend_heads": facts.get(RECOMMEND_HEADS),
-        **({"keys": remote.uri} if (remote := RemoteCollection.of(facts)) is not None else {}),
-        **({"column_weights": facts["column_weights"]} if "column_weights" in facts else {}),
+        **rare,
         "texts_cut": facts.get("texts_cut"),
         "columns": _columns(facts["columns"], catalog),
         "interaction_columns": facts.get("interaction_columns", []),
@@ -118,7 +124,8 @@ def verify(workspace: Workspace) -> str:
     if not damaged:
         return "all files are undamaged"
     names = [f"{Path(error.file).relative_to(path)} ({error.what})" for error in damaged]
-    files = "1 file is" if len(damaged) == 1 else f"{len(damaged)} files are"
-    more = f", and {len(names) - MAX_NAMED:,} more" if len(names) > MAX_NAMED else ""
-    what = f"{files} damaged: {', '.join(names[:MAX_NAMED])}{more}"
-    raise DamagedError(path, what, ADVICE)
+    named = ", ".join(names[:MAX_NAMED])
+    if len(names) > MAX_NAMED:
+        named += f", and {len(names) - MAX_NAMED:,} more"
+    n = Count(len(damaged))
+    raise DamagedError(path, f"{n} {n:file is|files are} damaged: {named}", ADVICE)

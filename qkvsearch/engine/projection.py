@@ -60,14 +60,13 @@ class MapLabel(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class MapPoint:
-    """A query or a user on a map.
+    """A query or a user on a map."""
 
-    position: (2,). hits: its k best items of all by the head of the map. hit_positions: (k, 2),
-    also for items that are not drawn.
-    """
-
+    # (2,)
     position: np.ndarray
+    # The k best of all items by the head of the map.
     hits: Ranking
+    # (k, 2), also for items that are not drawn.
     hit_positions: np.ndarray
 
 
@@ -76,20 +75,23 @@ class ItemMap:
     """The items in two dimensions, so that neighbours in one dense head are neighbours here
     (t-SNE, van der Maaten and Hinton 2008, by scikit-learn, with a fixed seed).
 
-    items: int64 (n,), the rows of the items that are drawn. positions: float32 (n, 2), divided by
-    the largest coordinate. neighbours_kept: of the ten items most similar to an item, the share
-    that is among its ten nearest here. labels: words of clusters. Distances between clusters and
-    the axes mean little. notes: how many items are not drawn. point: the query or user that the
-    map was requested for.
+    Distances between clusters mean little, and so do the axes.
     """
 
     head: str
+    # The rows of the items that are drawn, int64 (n,).
     items: np.ndarray
+    # float32 (n, 2), divided by the largest coordinate.
     positions: np.ndarray
+    # Of the ten items most similar to an item, the share that is among its ten nearest here.
     neighbours_kept: float
+    # The words of clusters.
     labels: Sequence[MapLabel]
+    # How many items are not drawn.
     notes: Sequence[str]
+    # The drawn items' keys in the head, at length 1, float32 (n, d).
     keys: np.ndarray = field(repr=False)
+    # The query or the user that the map was asked for.
     point: MapPoint | None = None
 
     def __repr__(self) -> str:
@@ -155,12 +157,12 @@ def _keys(recommender: Recommender, head: str) -> ItemKeys[Any]:
 
 def _drawn(keys: np.ndarray | RemoteRows) -> tuple[np.ndarray, list[str]]:
     """Return the row numbers to draw, ascending, and notes on those left out."""
-    notes = []
-    if isinstance(keys, RemoteRows) and len(keys) > MAX_DRAWN:  # all would have to be read
+    if isinstance(keys, RemoteRows) and len(keys) > MAX_DRAWN:
+        # To see which of them are zeros, all would have to be read.
         drawn = np.random.default_rng(SEED).choice(len(keys), MAX_DRAWN, replace=False)
-        notes.append(SAMPLE_NOTE.format(MAX_DRAWN, len(keys)))
-        return np.sort(drawn), notes
+        return np.sort(drawn), [SAMPLE_NOTE.format(MAX_DRAWN, len(keys))]
     rows = np.flatnonzero(keys[:].any(axis=1))
+    notes = []
     if len(rows) < len(keys):
         n_unknown = len(keys) - len(rows)
         notes.append(
@@ -223,9 +225,13 @@ def _embedded(keys: np.ndarray) -> np.ndarray:
         from sklearn.manifold import TSNE
 
     tsne = TSNE(
-        perplexity=min(PERPLEXITY, (n - 1) / 3), init="pca" if keys.shape[1] > 1 else "random",
-        max_iter=ITERATIONS, angle=ANGLE, random_state=SEED,
-    )  # fmt: skip
+        perplexity=min(PERPLEXITY, (n - 1) / 3),
+        # There is no second principal component of one number.
+        init="pca" if keys.shape[1] > 1 else "random",
+        max_iter=ITERATIONS,
+        angle=ANGLE,
+        random_state=SEED,
+    )
     with threadpool_limits(1):  # on busy cores, its threads would wait for each other
         return np.asarray(tsne.fit_transform(keys), dtype=np.float32)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -158,7 +158,8 @@ class ItemRows(RowsById):
         none is an address or longer than 40 characters. Then come numbers that are not codes,
         dates, and yes/no. Among equals, columns with fewer blank cells come first.
         """
-        catalog, ranked = self.catalog, []
+        catalog = self.catalog
+        ranked = []
         for index, column in enumerate(catalog.catalog_columns):
             if column.stored in ("id", "title") or column.role in ("id", "title"):
                 continue
@@ -190,9 +191,15 @@ class ItemRows(RowsById):
         columns = self.catalog.catalog_columns
         dates = [column.name for column in columns if column.type == "date"]
         times = named("time", dates)
-        matching = [name for name in dates if name in times or APPEARED & set(words_of(name))]
-        years = [c.name for c in columns if c.type == "number" and "year" in words_of(c.name)]
-        return next(iter([*matching, *(dates if len(dates) == 1 else []), *years]), None)
+        for name in dates:
+            if name in times or APPEARED & set(words_of(name)):
+                return name
+        if len(dates) == 1:
+            return dates[0]
+        for column in columns:
+            if column.type == "number" and "year" in words_of(column.name):
+                return column.name
+        return None
 
 
 class UserRows(RowsById):
@@ -242,15 +249,23 @@ def item_card(histories: Histories, position: int) -> dict[str, Any]:
     catalog = histories.catalog
     shown = [column for column in catalog.catalog_columns if not is_in_every_row(column)]
     (row,) = item_rows(catalog, np.array([position]), shown)
-    varying = map(catalog.catalog_columns.stored_as, catalog.varying)
+    row |= _variants(catalog, position)
+    row["users"] = ItemUsers.of(histories, [position]).n_having(position)
+    return row
+
+
+def _variants(catalog: StoredCatalog, position: int) -> dict[str, str]:
+    """Return the numbers and dates of which an item has several, by a name for the card."""
+    varying = [catalog.catalog_columns.stored_as(name) for name in catalog.varying]
     columns = [column for column in varying if column.type in ("number", "date")]
     variants = catalog.variants([column.stored for column in columns])
-    of_item = [cells for at, *cells in variants if at == position]
-    for column, *cells in zip(columns, *of_item, strict=True) if of_item else ():
-        values = sorted({cell for cell in cells if cell is not None})
+    of_item = [cells for item, *cells in variants if item == position]
+    listed = {}
+    for number, column in enumerate(columns):
+        values = {cells[number] for cells in of_item if cells[number] is not None}
         if len(values) > 1:
-            row[f"{column.name} of variants"] = ", ".join(map(id_text, values))
-    return {**row, "users": ItemUsers.of(histories, [position]).n_having(position)}
+            listed[f"{column.name} of variants"] = ", ".join(map(id_text, sorted(values)))
+    return listed
 
 
 # --- sorting, and columns worth counting ---
@@ -264,34 +279,53 @@ def sorted_rows(histories: Histories, rows: np.ndarray, sort: str) -> tuple[np.n
     columns = histories.catalog.catalog_columns
     if sort == USERS:
         counts = histories.user_counts[rows]
-        notes = [] if counts.any() else ["`sort`: there are no interactions with these items."]
+        notes = []
+        if not counts.any():
+            notes.append("`sort`: there are no interactions with these items.")
         return rows[np.argsort(-counts, kind="stable")], notes
+    # A column may be named "-price".
     is_descending = sort.startswith("-") and not columns.has(sort)
-    name = sort[is_descending:]
+    name = sort.removeprefix("-") if is_descending else sort
     if not columns.has(name):
         near = suggest(name, [*columns.names, USERS])
         raise QkvError(
             f"`sort`: no column {name!r}{near} (columns: {listed_names(columns.names)}; or {USERS})"
         )
     cells = histories.catalog.column_cells(columns.find(name).stored)
-    keys = {
-        code: (isinstance(cell, str), fold(cell) if isinstance(cell, str) else cell)
-        for code, cell in enumerate(cells.distinct)
-        if cell is not None
-    }
-    key_ranks = {key: rank for rank, key in enumerate(sorted(set(keys.values())))}
-    ranks = np.full(len(cells.distinct), len(key_ranks))
-    for code, key in keys.items():
-        ranks[code] = len(key_ranks) - 1 - key_ranks[key] if is_descending else key_ranks[key]
+    ranks = _ranks(cells.distinct, is_descending)
     return rows[np.argsort(ranks[cells.codes[rows]], kind="stable")], []
+
+
+def _ranks(cells: Sequence[Any], is_descending: bool) -> np.ndarray:
+    """Return the place of each cell in their order, int64 (n,), with empty cells last.
+
+    Numbers come before texts. Texts that differ in case alone are equal.
+
+    >>> _ranks(["b", 10, None, "A", "a"], is_descending=False).tolist()
+    [2, 0, 3, 1, 1]
+    """
+    keys: dict[int, tuple[bool, Any]] = {}
+    for code, cell in enumerate(cells):
+        if isinstance(cell, str):
+            keys[code] = True, fold(cell)
+        elif cell is not None:
+            keys[code] = False, cell
+    in_order = sorted(set(keys.values()), reverse=is_descending)
+    rank_of = {key: rank for rank, key in enumerate(in_order)}
+    ranks = np.full(len(cells), len(rank_of))
+    for code, key in keys.items():
+        ranks[code] = rank_of[key]
+    return ranks
 
 
 def _has_long_values(catalog: StoredCatalog, column: StoredColumn) -> bool:
     """Return True if a sample of the items has long values: reading all would be slow."""
     n_items = len(catalog.ids("items"))
     rows = np.unique(np.linspace(0, n_items - 1, min(n_items, SAMPLE_SIZE)).astype(np.int64))
-    cells = [cell for (cell,) in catalog.cells(rows, [column.stored]) if cell is not None]
-    return any(map(_is_long, (value for cell in cells for value in _values(column, cell))))
+    for (cell,) in catalog.cells(rows, [column.stored]):
+        if cell is not None and any(map(_is_long, _values(column, cell))):
+            return True
+    return False
 
 
 def _values(column: StoredColumn, cell: Any) -> list[str]:
@@ -314,5 +348,7 @@ def _is_worth_counting(column: StoredColumn, counts: Mapping[Any, int]) -> bool:
             values[value] = values.get(value, 0) + n
     if any(map(_is_long, values)):
         return False
-    each = sum(values.values()) / len(values)
-    return each >= (MIN_ITEMS_EACH if len(values) <= MAX_VALUES else ITEMS_EACH)
+    items_each = sum(values.values()) / len(values)
+    if len(values) > MAX_VALUES:
+        return items_each >= ITEMS_EACH
+    return items_each >= MIN_ITEMS_EACH

@@ -73,7 +73,8 @@ def listed_positions(
 
 def _listed(catalog: StoredCatalog, ids: Ids, name: Any) -> int:
     """Return the row number of an item, −1 for one that is not in the catalog."""
-    if name in ids or not split_prefix(id_text(name))[0]:
+    has_prefix = bool(split_prefix(id_text(name))[0])
+    if name in ids or not has_prefix:
         return ids.find(name)
     try:
         return catalog.item_position(name)
@@ -105,7 +106,9 @@ def positions_of(catalog: StoredCatalog, items: Iterable[Any]) -> tuple[list[int
 
 
 def named_once(catalog: StoredCatalog, items: Iterable[Any]) -> tuple[list[int], list[str]]:
-    """Return `positions_of` without repetitions, and a note on them. Raises `QkvError` for none."""
+    """Return rows and notes as `positions_of` does, each row once, with a note on repetitions.
+    Raises `QkvError` for none, and `UnknownIdError`.
+    """
     all_positions, notes = positions_of(catalog, items)
     positions = list(dict.fromkeys(all_positions))
     if not positions:

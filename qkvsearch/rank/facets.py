@@ -84,8 +84,10 @@ def _numbers(counts: Mapping[Any, int], whole: bool = True, unit: str = "") -> d
     numbers = np.array(list(counts), dtype=np.float64)
     # Whole numbers of many digits may be equal in floating point.
     step = _step(float(np.ptp(numbers)) or 1.0, unit)
-    # Ranges of whole numbers end before the next one begins, as in `year:1990..1999`.
-    step, gap = (max(np.ceil(step), 1), 1) if whole else (step, 0)
+    gap = 0
+    if whole:
+        # Ranges of whole numbers end before the next one begins, as in `year:1990..1999`.
+        step, gap = max(np.ceil(step), 1), 1
     first = np.floor(numbers.min() / step) - 1
     n = int(np.floor(numbers.max() / step) - first) + 2
     # Counted by the displayed ends: 19 · 0.2 is a little more than 3.8.
@@ -94,14 +96,16 @@ def _numbers(counts: Mapping[Any, int], whole: bool = True, unit: str = "") -> d
     # Numbers of more digits may lie outside of the displayed ends.
     range_of = (np.searchsorted(ends, numbers, side="right") - 1).clip(0, n - 2)
     n_in_range = np.bincount(range_of, weights=list(counts.values()))
-    return {
-        f"{pattern.format(ends[i])}..{pattern.format(ends[i + 1] - gap)}": int(n_in_range[i])
-        for i in np.flatnonzero(n_in_range).tolist()
-    }
+    ranges = {}
+    for i in np.flatnonzero(n_in_range).tolist():
+        lowest, highest = pattern.format(ends[i]), pattern.format(ends[i + 1] - gap)
+        ranges[f"{lowest}..{highest}"] = int(n_in_range[i])
+    return ranges
 
 
 def _step(spread: float, unit: str = "") -> float:
     """Return a round number that divides the spread into about `N_RANGES` ranges."""
+    # Seconds are divided into whole minutes or hours where there are enough of them.
     larger = (size for size in LARGER_UNITS.get(unit, ()) if size * N_RANGES <= spread)
     size = next(larger, 1)
     power = size * 10 ** np.floor(np.log10(spread / size / N_RANGES))
