@@ -118,9 +118,11 @@ def search(
     for id_, text in _texts(query, queries).items():
         ranking = engine.search(text, **options)
         notes = [*no_hits_notes(ranking, options, ""), *ranking.notes]
-        run.notes(f"{id_}: {note}" if queries else note for note in notes)
         rows = explained_rows(ranking, explain)
-        rows = [{"query": id_, **row} for row in rows] if queries else rows
+        if queries:
+            notes = [f"{id_}: {note}" for note in notes]
+            rows = [{"query": id_, **row} for row in rows]
+        run.notes(notes)
         # There may be many queries: keep no scores of all items.
         answers.append((id_, rows, replace(ranking, head=None)))
     _write_answers(answers, output, envelope, explain, is_batch=queries is not None)
@@ -132,7 +134,10 @@ def _texts(query: tuple[str, ...], queries: Path | None) -> dict[str, str]:
         from qkvsearch.tables.judgements import read_queries
 
         return read_queries(queries)
-    return {"": sys.stdin.read(QUERY.value + 1) if query == ("-",) else " ".join(query)}
+    if query == ("-",):
+        # One character more than is allowed: a longer text is refused, not cut.
+        return {"": sys.stdin.read(QUERY.value + 1)}
+    return {"": " ".join(query)}
 
 
 def _write_answers(
@@ -150,9 +155,11 @@ def _write_answers(
         else:
             output.write_one(envelopes[0], envelopes, str)
         return
-    fields = [name for *_, ranking in answers for name in field_names(ranking, explain)]
-    all_rows = [row for _, rows, _ in answers for row in rows]
-    names = ["query"] * is_batch + fields
+    names = ["query"] if is_batch else []
+    all_rows = []
+    for _, rows, ranking in answers:
+        names += field_names(ranking, explain)
+        all_rows += rows
     output.write(all_rows, lambda: _tables(answers, explain == FULL, is_batch), names)
 
 

@@ -165,6 +165,9 @@ class Engine:
     def __repr__(self) -> str:
         return f"<Engine {self.current_build.summary}>"
 
+    # Parts of the build that answers now. A change closes them: to go on with them after it, keep
+    # `current_build`.
+
     @property
     def snapshot(self) -> Snapshot:
         """The build's files."""
