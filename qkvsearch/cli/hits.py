@@ -159,7 +159,9 @@ def explained_rows(ranking: Ranking, explain: str | None) -> list[dict[str, Any]
 
 
 def no_hits_notes(ranking: Ranking, options: dict[str, Any], nothing: str) -> list[str]:
-    """Return why there are no hits. nothing: the note where nothing could be ranked."""
+    """Return notes on why there are no hits. nothing: the note where nothing could be ranked, and
+    the ranking has no notes of its own.
+    """
     if ranking:
         return []
     if not ranking.n_candidates:

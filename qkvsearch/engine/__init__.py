@@ -278,7 +278,9 @@ class Engine:
 
     @checked_arguments
     def head(self, name: str, query: str) -> Scores | None:
-        """Return a head's scores; None if it knows no word. Raises `QkvError` with no encoder."""
+        """Return the scores of one head of a search; None where it knows no word of the query.
+        Raises `QkvError` for a name that is no head, and where the head's encoder is missing.
+        """
         with self._question() as build:
             return build.texts.head(name, query)
 
@@ -438,7 +440,9 @@ class Engine:
             return similar(build, question)
 
     def show(self, item: Any) -> dict[str, Any]:
-        """Return one item: all columns, and its number of `users`. Raises `UnknownIdError`."""
+        """Return one item by id or title: all its columns, and `users`, the number of users who
+        interacted with it. Raises `UnknownIdError`.
+        """
         from qkvsearch.engine.rows import item_card
 
         check_id("item", item)
@@ -616,7 +620,9 @@ class Engine:
     def add(
         self, items: Source, columns: Columns | None = None, *, progress: Progress | None = None
     ) -> Revision:
-        """Add or replace the items of a file or frame without a rebuild. Raises `QkvError`."""
+        """Add the items of a file or frame without a rebuild. They replace items with the same
+        ids. Raises `QkvError`.
+        """
         from qkvsearch.learn.add import add_items
 
         return self._changed(add_items, items, columns, progress)

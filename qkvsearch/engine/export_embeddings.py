@@ -83,7 +83,9 @@ def export_embeddings(
 def _table(
     recommender: Recommender, of: str, head: str | None, progress: Progress | None
 ) -> EmbeddingTable:
-    """Return a dense head's keys, or learned embeddings of items or users. Raises `QkvError`."""
+    """Return the keys of a dense head, or the embeddings of items or users that were learned from
+    interactions. Raises `QkvError` where there are none.
+    """
     if of not in KINDS:
         raise QkvError(f"`of` is {' or '.join(KINDS)}, not {of!r}{suggest(of, list(KINDS))}")
     if of == USERS:

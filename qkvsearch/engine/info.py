@@ -70,7 +70,9 @@ def _columns(records: list[dict[str, Any]], catalog: StoredCatalog) -> list[dict
 
 
 def build_rows(workspace: Workspace) -> Listing:
-    """List the builds, the latest first; notes name damaged ones. Raises `WorkspaceError`."""
+    """List the builds, the latest first, each with the `megabytes` that it added on disk. The notes
+    name damaged builds. Raises `WorkspaceError`.
+    """
     with closing(workspace.open()) as build:
         current = build.name
     rows, notes = [], []
@@ -107,7 +109,7 @@ def _added(folder: Path, counted: set[tuple[int, int]]) -> float:
 
 
 def explain_damage(error: DamagedError, build: Snapshot) -> WorkspaceError:
-    """Return the error with what to do, or say that the build was removed."""
+    """Return the error with advice. Where the build was removed, the error says that instead."""
     if not build.segments[-1].folder.is_dir():
         return WorkspaceError(
             f"{build.workspace}: the opened build, {build.name}, was removed; forget removes every "
@@ -117,7 +119,9 @@ def explain_damage(error: DamagedError, build: Snapshot) -> WorkspaceError:
 
 
 def verify(workspace: Workspace) -> str:
-    """Compare every file with its checksum. Raises one `DamagedError` for all damaged files."""
+    """Compare every file with its checksum, and return a sentence. Raises one `DamagedError` for
+    all damaged files.
+    """
     path, damaged = workspace.path, workspace.damaged_files()
     with suppress(WorkspaceError), closing(workspace.open()) as build:
         damaged += damaged_keys(build)

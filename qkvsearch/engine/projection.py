@@ -297,7 +297,9 @@ def _labels(
 
 
 def with_query(base: ItemMap, build: LoadedBuild, query: str, k: int) -> ItemMap:
-    """Return the map with a text. Raises `QkvError` for the collaborative head, which has none."""
+    """Return the map with the position of a text. Raises `QkvError` for the collaborative head,
+    which places no texts.
+    """
     if base.head == COLLABORATIVE:
         raise QkvError(f"`query`: {COLLABORATIVE} embeddings have no texts; choose another `head`")
     texts = build.texts

@@ -145,7 +145,9 @@ class ItemRows(RowsById):
         )
 
     def facets(self, columns: str | Iterable[str], *, where: Where | None = None) -> Facets:
-        """Count the values of columns among the items where `where` holds. Raises `QkvError`."""
+        """Count the items for which `where` holds by the values of these columns, as the facets of
+        a search do. Raises `QkvError`.
+        """
         counted = own_columns(self.catalog, columns, "columns")
         mask = candidates(self.catalog, self.build.n_items, where)
         return count_values(self.catalog, counted, mask)

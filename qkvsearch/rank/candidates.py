@@ -27,8 +27,9 @@ def candidates(
     excluded: Any = (),
     only: Sequence[int] | None = None,
 ) -> np.ndarray:
-    """Return a bool mask (n_items,), True where an item may be ranked. excluded, only: row numbers.
-    Raises `QkvError`.
+    """Return a bool mask (n_items,), True where an item may be ranked: the condition holds, and the
+    item is not among the rows `excluded` and is among the rows `only`. Raises `QkvError` for a
+    condition that cannot be used.
     """
     mask = exclusion_mask(n_items, excluded) if len(excluded) else np.ones(n_items, dtype=bool)
     if only is not None:
@@ -92,7 +93,9 @@ def with_where_note(ranking: Ranking, where: Where | None, mask: np.ndarray) -> 
 
 
 def groups_of(catalog: StoredCatalog, distinct: str | None) -> np.ndarray | None:
-    """Return `StoredCatalog.groups`; None without a column. Raises `QkvError` if unknown."""
+    """Return `StoredCatalog.groups` of a column: the group of each item, of which only the best is
+    listed. None without a column. Raises `QkvError` for an unknown one.
+    """
     if distinct is None:
         return None
     column = catalog.catalog_columns.find(distinct, "distinct")
@@ -100,7 +103,9 @@ def groups_of(catalog: StoredCatalog, distinct: str | None) -> np.ndarray | None
 
 
 def positions_of(catalog: StoredCatalog, items: Iterable[Any]) -> tuple[list[int], list[str]]:
-    """Return rows of items by id or title, and notes on ambiguity. Raises `UnknownIdError`."""
+    """Return the row numbers of items by id or title, and notes on ambiguous names. Raises
+    `UnknownIdError`.
+    """
     matches = [catalog.find_item(item) for item in items]
     return [position for position, _ in matches], [note for _, note in matches if note]
 

@@ -53,7 +53,9 @@ def _counted(catalog: StoredCatalog, column: StoredColumn, matches: np.ndarray) 
 
 
 def _most_frequent(counted: Iterable[tuple[str, int]]) -> dict[str, int]:
-    """Return the most frequent values, equal ones by alphabet. A value may occur several times."""
+    """Return the most frequent values, equally frequent ones in alphabetical order. A value may
+    occur several times in `counted`.
+    """
     total: Counter[str] = Counter()
     for value, n in counted:
         total[value] += n

@@ -145,7 +145,9 @@ def head_names(heads: str | Iterable[str] | None) -> list[str] | None:
 
 
 def id_list(parameter: str, ids: Id | Iterable[Id]) -> list[Any]:
-    """Return ids or titles as a list. Raises `DataError`, which names the parameter."""
+    """Return ids or titles as a list; one alone is a list of one. Raises `DataError`, which names
+    the parameter, for a value that cannot be an id.
+    """
     is_single = isinstance(ids, bytes | Mapping) or getattr(ids, "ndim", 1) == 0
     return [check_id(parameter, id_) for id_ in ([ids] if is_single else as_list(ids))]
 

@@ -105,7 +105,9 @@ def _unknown_words(query: Query, reader: QueryReader) -> list[str]:
 
 
 def _suggestions(query: Query, reader: QueryReader, missing: Sequence[str]) -> Iterator[str]:
-    """Suggest corrections of unmet conditions, names of columns, and numbers as conditions."""
+    """Suggest corrections of conditions that no item meets, existing names of columns, and numbers
+    as conditions on columns that have them.
+    """
     if query.conditions.notes:
         yield from _corrected_conditions(query, reader)
     if ":" in query.typed:

@@ -135,7 +135,9 @@ class HotReloadEngine(Engine):
 
 
 def warm(build: LoadedBuild, ends: Event) -> None:
-    """Have a build answer frequent requests until `ends` is set. Raises `DamagedError`."""
+    """Have a build answer frequent kinds of requests until `ends` is set. Other requests do not
+    wait for it. Raises `DamagedError`.
+    """
     positions = np.unique(np.linspace(0, build.n_items - 1, N_WARM_UP).astype(int))
     ids, titles = build.catalog.names(positions)
     items = ItemRows(build.for_question())
