@@ -2,7 +2,8 @@
 
 `Engine.search`, `Engine.recommend` and `Engine.similar` turn their keywords into one of these. The
 options of the command line and the parameters of the web API take help, defaults and limits from
-the same fields. To add an option, add a field here, and what acts on it.
+the same fields. To add an option, add a field here, what acts on it, and its name in the engine,
+the command and the request; `tests/test_questions.py` says which of these lacks it.
 """
 
 from __future__ import annotations

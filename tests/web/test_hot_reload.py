@@ -176,6 +176,18 @@ def test_a_request_is_answered_from_one_build(path):
         assert engine.n_items == 4
 
 
+def test_a_request_keeps_its_build_open_until_it_ends(engine, path):
+    with engine.one_build():
+        (segment,) = engine.catalog.segments
+        with Engine(path) as writer:
+            writer.add(MORE)
+        until(lambda: engine._build.n_items == 4)
+        assert not segment._is_closed
+        assert engine.items[1]["title"] == "red kite"
+    until(lambda: segment._is_closed)
+    assert engine.items[4]["title"] == "green kite"
+
+
 def test_what_a_request_changes_it_sees(path):
     with HotReloadEngine(path) as engine, engine.one_build():
         assert engine.n_items == 3

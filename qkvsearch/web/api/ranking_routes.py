@@ -97,11 +97,12 @@ class SearchAnswers(BaseModel):
 
 
 def rank_for_query(engine: Engine, parameters: SearchParameters, **instead: Any) -> Ranking:
-    """Search. instead: other values of the engine's parameters."""
+    """Search as a request asks. instead: values of options that replace those of the request."""
     options = parameters.options()
     options["where"] = condition(engine, parameters.filter, parameters.where)
-    options["explain"] |= parameters.matches
-    return engine.search(parameters.q, **{**options, **instead})
+    # The engine's `explain` finds the matching words, which reasons name as well.
+    options["explain"] = parameters.explain or parameters.matches
+    return engine.search(parameters.q, **options | instead)
 
 
 def answer_search(engine: Engine, question: SearchParameters) -> dict[str, Any]:
