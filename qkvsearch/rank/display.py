@@ -47,18 +47,10 @@ def unit_of(catalog: StoredCatalog, column: StoredColumn) -> str:
 
 
 def _duration(name: str) -> str:
-    """Return the unit that a column's name ends in, "" for none. A short one, such as "min", also
-    means other things, and needs a word such as "duration" before it.
-
-    >>> _duration("minutes"), _duration("Duration (min)"), _duration("min")
-    ('minutes', 'minutes', '')
-    """
-    *before, last = words_of(name) or [""]
-    if last in SECONDS and set(before) <= LENGTHS:
-        return last
-    if LENGTHS & set(before):
-        return SHORT.get(last, "")
-    return ""
+    words = words_of(name)
+    if words[-1:] and words[-1] in SECONDS and set(words[:-1]) <= LENGTHS:
+        return words[-1]
+    return SHORT.get(words[-1], "") if LENGTHS & set(words[:-1]) else ""
 
 
 def _currency(name: str, changed: Mapping[str, int], n_filled: int) -> str:
@@ -91,26 +83,18 @@ def address_columns(catalog: StoredCatalog) -> list[dict[str, Any]]:
     """
     n_items = len(catalog.rows)
     rows = np.unique(np.linspace(0, n_items - 1, min(n_items, SAMPLE_SIZE)).astype(np.int64))
-    columns = [
-        column
-        for column in catalog.catalog_columns
-        if column.type == "text" and column.stored != "id"
-    ]
-    cells = catalog.cells(rows, [column.stored for column in columns])
+    texts = [c for c in catalog.catalog_columns if c.type == "text" and c.stored != "id"]
+    cells = catalog.cells(rows, [column.stored for column in texts])
     displayed: list[dict[str, Any]] = []
-    has_image = False
-    for index, column in enumerate(columns):
+    for index, column in enumerate(texts):
         filled = [str(row[index]) for row in cells if row[index] not in (None, "")]
-        addresses = [cell for cell in filled if _is_address(cell)]
-        if not addresses or len(addresses) < MIN_SHARE * len(filled):
+        n_filled, filled = len(filled), list(filter(_is_address, filled))
+        if not filled or len(filled) < MIN_SHARE * n_filled:
             continue
-        is_named_image = bool(IMAGES & set(words_of(column.name)))
-        is_image = is_named_image or all(map(_is_image, addresses))
-        if is_image and has_image:
-            continue
-        has_image = has_image or is_image
+        is_image = bool(IMAGES & set(words_of(column.name))) or all(map(_is_image, filled))
         display = "image" if is_image else "link"
-        displayed.append({"name": column.name, "type": "text", "display": display})
+        if not is_image or all(other["display"] != display for other in displayed):
+            displayed.append({"name": column.name, "type": "text", "display": display})
     return displayed
 
 

@@ -53,9 +53,7 @@ def _counted(catalog: StoredCatalog, column: StoredColumn, matches: np.ndarray) 
 
 
 def _most_frequent(counted: Iterable[tuple[str, int]]) -> dict[str, int]:
-    """Return the most frequent values, equally frequent ones in alphabetical order. A value may
-    occur several times in `counted`.
-    """
+    """Return the most frequent values, equal ones by alphabet. A value may occur several times."""
     total: Counter[str] = Counter()
     for value, n in counted:
         total[value] += n
@@ -86,10 +84,8 @@ def _numbers(counts: Mapping[Any, int], whole: bool = True, unit: str = "") -> d
     numbers = np.array(list(counts), dtype=np.float64)
     # Whole numbers of many digits may be equal in floating point.
     step = _step(float(np.ptp(numbers)) or 1.0, unit)
-    gap = 0
-    if whole:
-        # Ranges of whole numbers end before the next one begins, as in `year:1990..1999`.
-        step, gap = max(np.ceil(step), 1), 1
+    # Ranges of whole numbers end before the next one begins, as in `year:1990..1999`.
+    step, gap = (max(np.ceil(step), 1), 1) if whole else (step, 0)
     first = np.floor(numbers.min() / step) - 1
     n = int(np.floor(numbers.max() / step) - first) + 2
     # Counted by the displayed ends: 19 · 0.2 is a little more than 3.8.
@@ -98,16 +94,14 @@ def _numbers(counts: Mapping[Any, int], whole: bool = True, unit: str = "") -> d
     # Numbers of more digits may lie outside of the displayed ends.
     range_of = (np.searchsorted(ends, numbers, side="right") - 1).clip(0, n - 2)
     n_in_range = np.bincount(range_of, weights=list(counts.values()))
-    ranges = {}
-    for i in np.flatnonzero(n_in_range).tolist():
-        lowest, highest = pattern.format(ends[i]), pattern.format(ends[i + 1] - gap)
-        ranges[f"{lowest}..{highest}"] = int(n_in_range[i])
-    return ranges
+    return {
+        f"{pattern.format(ends[i])}..{pattern.format(ends[i + 1] - gap)}": int(n_in_range[i])
+        for i in np.flatnonzero(n_in_range).tolist()
+    }
 
 
 def _step(spread: float, unit: str = "") -> float:
     """Return a round number that divides the spread into about `N_RANGES` ranges."""
-    # Seconds are divided into whole minutes or hours where there are enough of them.
     larger = (size for size in LARGER_UNITS.get(unit, ()) if size * N_RANGES <= spread)
     size = next(larger, 1)
     power = size * 10 ** np.floor(np.log10(spread / size / N_RANGES))

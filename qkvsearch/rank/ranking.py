@@ -97,8 +97,7 @@ class Ranking(Sequence[Hit]):
     columns: of the catalog, shown with each hit. annotations: the fields that `annotated` filled.
     notes: for the user. query: as it was typed. corrections: the words of the query that were read
     as others. facets: by column, how many of the matching items have each value. reasoning: turns
-    the parts of a score into reasons. source: the build that parts and reasons are read from; its
-    files stay open as long as the ranking is there.
+    the parts of a score into reasons.
 
     >>> ranking = Ranking([Hit(1, "a", "Red lamp", 2.0, 0.5)], np.array([0]), 1.0, n_candidates=2)
     >>> ranking[0].title, len(ranking), ranking.to_records()[0]["weight"]
@@ -117,6 +116,8 @@ class Ranking(Sequence[Hit]):
     reasoning: Reasoning = field(repr=False, default=WordReasons())
     columns: Sequence[str] = ()
     annotations: Sequence[str] = ()
+    # The build that parts and reasons are read from. Its files stay open as long as the ranking is
+    # there.
     source: object = field(repr=False, compare=False, default=None)
 
     def __len__(self) -> int:

@@ -32,25 +32,20 @@ def condition(
     """Return the condition of filters and `where` together, None for none. without: a column whose
     filters are left out. Raises `Problem` and `QkvError`.
     """
-    required: list[str] = []
-    bound: list[Any] = []
+    clauses: list[Clause] = []
     for column, values in by_column(engine, filters).items():
-        if column == without:
-            continue
-        alternatives = []
-        for value in values:
-            expression, its_values = _clause(engine, column, value)
-            alternatives.append(expression)
-            bound += its_values
-        required.append(f"({' OR '.join(alternatives)})")
-    if not required:
+        if column != without:
+            alternatives = [_clause(engine, column, value) for value in values]
+            either = " OR ".join(expression for expression, _ in alternatives)
+            bound = [value for _, those in alternatives for value in those]
+            clauses.append((f"({either})", bound))
+    if not clauses:
         return where
+    expression = " AND ".join(expression for expression, _ in clauses)
     if where is not None:
-        # An expression that is wrong is refused as it is, before it is put in brackets. The line
-        # breaks end a comment in it.
-        engine.catalog.mask(where)
-        required.append(f"(\n{where}\n)")
-    return " AND ".join(required), bound
+        engine.catalog.mask(where)  # refused as it is, before it is put in brackets
+        expression += f" AND (\n{where}\n)"
+    return expression, [value for _, values in clauses for value in values]
 
 
 def by_column(engine: Engine, filters: Sequence[str]) -> dict[StoredColumn, list[str]]:
@@ -92,23 +87,15 @@ def _clause(engine: Engine, column: StoredColumn, value: str) -> Clause:
 
 
 def _range(name: str, value: str, until: str, read: Callable[[str], Any]) -> Clause:
-    """Return the clause of LEAST..MOST, either of which may be left out, or of one value. until:
-    the sign before MOST. read: turns an end into a value of the column.
-    """
+    """Return the clause of LEAST..MOST, either of which may be left out, or of one value."""
     least, dots, most = value.partition("..")
     if not dots:
         return f"{name} = ?", [read(value)]
-    limits: list[str] = []
-    ends: list[Any] = []
-    if least:
-        limits.append(f"{name} >= ?")
-        ends.append(read(least))
-    if most:
-        limits.append(f"{name} {until} ?")
-        ends.append(read(most))
-    if not limits:
+    pieces = [(f"{name} {sign} ?", end) for sign, end in ((">=", least), (until, most)) if end]
+    if not pieces:
         raise Problem(400, f"`filter`: {value!r} has no end; LEAST..MOST, of which one may be left")
-    return f"({' AND '.join(limits)})", ends
+    expression = " AND ".join(piece for piece, _ in pieces)
+    return f"({expression})", [read(end) for _, end in pieces]
 
 
 def _number(column: StoredColumn, text: str) -> int | float:
