@@ -179,61 +179,37 @@ def ranking_table(rows: list[dict[str, Any]], ranking: Ranking, full: bool = Fal
 
     if not rows:
         return ""
-    is_graded = any("match" in row for row in rows)
-    is_rated = any("predicted_rating" in row for row in rows)
-    has_weights = _shows_weights()
-    fields = [own_key(name) for name in ranking.columns]
-
     columns = [("#", "right"), ("title", "wrap")]
-    if is_graded:
-        columns.append(("match", "left"))
-    columns.append(("score", "right"))
-    if has_weights:
-        columns.append(("weight", "right"))
+    is_graded = any("match" in row for row in rows)
+    columns += [("match", "left")] * is_graded + [("score", "right")]
+    context = click.get_current_context(silent=True)
+    has_weights = context is not None and (settings().verbose or context.meta.get(WEIGHTS, False))
+    columns += [("weight", "right")] * has_weights
+    is_rated = any("predicted_rating" in row for row in rows)
     if is_rated:
         columns.append(("rating", "right"))
+    fields = list(map(own_key, ranking.columns))
     columns += [(name, layout(name, [row[name] for row in rows])) for name in fields]
     columns.append(("id", "left"))
-
-    cells = []
+    cells, below = [], []
     for row in rows:
-        title = " ".join(row["title"].split())
-        line = [row["rank"], _marked(title, row.get("matches", {}).get("title", []))]
-        if is_graded:
-            line.append(row["match"])
-        line.append(f"{row['score']:.{DECIMALS}f}")
-        if has_weights:
-            line.append(f"{row['weight']:.1%}")
-        if is_rated:
-            line.append(f"{row['predicted_rating']:.1f}")
+        line = [
+            row["rank"],
+            _marked(" ".join(row["title"].split()), row.get("matches", {}).get("title", [])),
+        ]
+        line += [row["match"]] if is_graded else []
+        line += [f"{row['score']:.{DECIMALS}f}"] + [f"{row['weight']:.1%}"] * has_weights
+        line += [f"{row['predicted_rating']:.1f}"] if is_rated else []
         line += [cell_text(row[name], MAX_FIELD) for name in fields]
-        line.append(row["id"])
-        cells.append(line)
-
-    caption = ""
-    if has_weights:
-        candidates = quantity(ranking.n_candidates, "item")
-        caption = f"weight = softmax(score / {ranking.temperature:.3g}) over {candidates}"
-    below = [(_notes(row), _reasons(row, full)) for row in rows]
+        cells.append([*line, row["id"]])
+        notes = ["new: no interactions yet"] if row.get("cold") else []
+        notes += [row["snippet"]] if row.get("snippet") else []
+        notes += _matches_in_other_columns(row)
+        below.append((notes, _reasons(row, full)))
+    candidates = quantity(ranking.n_candidates, "item")
+    softmax = f"softmax(score / {ranking.temperature:.3g})"
+    caption = f"weight = {softmax} over {candidates}" if has_weights else ""
     return _with_lines(columns, cells, below, caption)
-
-
-def _shows_weights() -> bool:
-    """Return whether the table has the weight of each hit, as --weights and -v ask for."""
-    context = click.get_current_context(silent=True)
-    if context is None:
-        return False
-    return settings().verbose or context.meta.get(WEIGHTS, False)
-
-
-def _notes(row: dict[str, Any]) -> list[str]:
-    """Return the lines below a hit, before its reasons."""
-    notes = []
-    if row.get("cold"):
-        notes.append("new: no interactions yet")
-    if row.get("snippet"):
-        notes.append(row["snippet"])
-    return notes + _matches_in_other_columns(row)
 
 
 def _with_lines(

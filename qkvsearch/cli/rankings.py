@@ -155,11 +155,9 @@ def _write_answers(
         else:
             output.write_one(envelopes[0], envelopes, str)
         return
-    names = ["query"] if is_batch else []
-    all_rows = []
-    for _, rows, ranking in answers:
-        names += field_names(ranking, explain)
-        all_rows += rows
+    fields = [name for *_, ranking in answers for name in field_names(ranking, explain)]
+    all_rows = [row for _, rows, _ in answers for row in rows]
+    names = ["query"] * is_batch + fields
     output.write(all_rows, lambda: _tables(answers, explain == FULL, is_batch), names)
 
 
