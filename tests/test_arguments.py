@@ -107,7 +107,7 @@ def test_a_refusal_says_what_was_given():
 def test_defaults_of_methods_are_those_that_the_command_line_and_the_web_api_have():
     for question in set(QUESTIONS) - {"history", "records"}:
         for name, parameter in inspect.signature(getattr(Engine, question)).parameters.items():
-            if name in OPTIONS and parameter.default is not parameter.empty:
+            if name in NUMBERS and parameter.default is not parameter.empty:
                 assert parameter.default == OPTIONS[name].default, (question, name)
 
 
