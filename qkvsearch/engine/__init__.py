@@ -231,7 +231,7 @@ class Engine:
         """Rank items for a text query.
 
         A query may have operators: an item must match "a phrase", -word, field:word and word*;
-        word^2 counts twice; other words only affect the order. Nothing is a syntax error. An empty
+        word^2 counts twice. All other words rank the results. Nothing is a syntax error. An empty
         query lists all items, the most popular first. A word that no item has is read as the word
         that it may be a misspelling of; `corrections` and `notes` say so.
 
@@ -325,7 +325,7 @@ class Engine:
         heads: of preferences. "collaborative" scores by the user's embedding, solved exactly for
             the history; "neighbours" by how much each item of the history speaks for an item. By
             default their mean, in the shares that the build learned.
-        recent: an interaction counts half for every `recent` later ones.
+        recent: an interaction counts half as much after `recent` later ones.
         damping: how much popularity is subtracted.
         diversity: from 0 to 1, how much hits should differ from those above.
         explain: add `because` to each hit: what each item of the history adds to the score, and,

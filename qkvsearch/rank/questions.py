@@ -132,7 +132,7 @@ class RecommendQuestion(Question):
     )
     recent: int | None = option(
         "number",
-        "Weigh recent interactions more: one counts half for every N that came after it.",
+        "Weigh recent interactions more: one counts half as much after N later ones.",
         minimum=1,
     )
     damping: float = option(
