@@ -7,7 +7,7 @@ from fastapi import Path
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from qkvsearch.rank.options import OPTIONS
+from qkvsearch.rank.questions import OPTIONS, Question, options_of
 from qkvsearch.tables.ids import id_text
 
 # Characters of a text, and of a condition; how far a listing goes.
@@ -37,16 +37,21 @@ AnyId = Annotated[
 AnyIds = Annotated[tuple[AnyId, ...], NAMES]
 
 
-def option(name: str, default: Any = None, **more: Any) -> Any:
-    """Return the field of an option that Python and the command line have as well, with `default`
-    in place of theirs where it is not None. more: arguments of the field that only the API has.
+def option(name: str, default: Any = None, *, of: type[Question] | None = None, **more: Any) -> Any:
+    """Return the field of an option of a question, with `default` in place of the question's where
+    it is not None. of: the question, where `OPTIONS` has the option of another one. more: arguments
+    of the field that only the API has.
     """
-    shared = OPTIONS[name]
-    limits = {"gt" if shared.is_open else "ge": shared.minimum, "le": shared.maximum}
+    shared = OPTIONS[name] if of is None else options_of(of)[name]
+    limits: dict[str, Any] = {}
+    if shared.minimum is not None:
+        limits["gt" if shared.is_open else "ge"] = shared.minimum
+    if shared.maximum is not None:
+        limits["le"] = shared.maximum
     return Field(
         default=shared.default if default is None else default,
         description=shared.help,
-        **{**{key: limit for key, limit in limits.items() if limit is not None}, **more},
+        **limits | more,
     )
 
 
