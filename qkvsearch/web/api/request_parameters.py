@@ -22,6 +22,9 @@ Name = Annotated[str, Field(max_length=MAX_LENGTH, description="An id or a title
 Names = Annotated[tuple[Name, ...], NAMES]
 
 
+SentNumber = Annotated[float, Field(ge=-(2**63), lt=2**63)]
+
+
 def _plain_number(value: Any) -> Any:
     """Return the id that a number of JSON is, as in tables: 7.0 is 7, and 7.5 is a text."""
     if type(value) is float and isfinite(value):
@@ -29,10 +32,11 @@ def _plain_number(value: Any) -> Any:
     return value
 
 
-# Where a body is JSON, an id that is a number may be sent as one.
+# Where a body is JSON, an id that is a number may be sent as one. The description says so of every
+# number, 7.5 too, which becomes a text before the types are checked.
 AnyId = Annotated[
     Name | Annotated[int, Field(strict=True, ge=-(2**63), lt=2**63)],
-    BeforeValidator(_plain_number),
+    BeforeValidator(_plain_number, json_schema_input_type=Name | SentNumber),
 ]
 AnyIds = Annotated[tuple[AnyId, ...], NAMES]
 
