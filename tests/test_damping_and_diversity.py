@@ -7,7 +7,7 @@ import pytest
 import qkvsearch as qkv
 from qkvsearch.errors import QkvError
 from qkvsearch.rank import diversity
-from qkvsearch.rank.recommend import log_popularity
+from qkvsearch.rank.damping import log_popularity
 
 OPTIONS = [
     {},

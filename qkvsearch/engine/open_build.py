@@ -219,7 +219,7 @@ class OpenBuild:
         personal = None if user is None else preferences
         item_filter = Filter(mask, n_needed, groups)
         fused = self.texts.fused(read_query, names, personal, item_filter, anyway, prefix)
-        if fused is not None and read_query.text.strip() and not anyway:
+        if fused is not None and read_query.has_text and not anyway:
             fused = fused.above_mean()
 
         emptying_where = None if where_mask.any() else where
@@ -238,7 +238,7 @@ class OpenBuild:
         ranking = replace(
             ranking.noted([*unknown_notes, *notes]),
             query=query,
-            corrections=[change.to_record() for change in read_query.changes],
+            corrections=[change.to_record() for change in read_query.understood.changes],
             reasoning=WordReasons(query),
         )
         if facet_columns:
@@ -309,14 +309,9 @@ class OpenBuild:
         too little, and `notes` say why. Raises `QkvError` for an argument that cannot be used.
         """
         from qkvsearch.rank.diversity import diverse, pool_size
-        from qkvsearch.rank.recommend import (
-            POPULAR,
-            HistoryReasons,
-            read_history,
-            with_facts,
-            with_reasons,
-            with_strength,
-        )
+        from qkvsearch.rank.history_reasons import HistoryReasons, with_reasons
+        from qkvsearch.rank.hit_facts import with_facts, with_strength
+        from qkvsearch.rank.recommend import POPULAR, read_history
 
         check(k=k, temperature=temperature, damping=damping, diversity=diversity, because=because)
         check(offset=offset)

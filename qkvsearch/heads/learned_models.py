@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from qkvsearch._utils.callbacks import Progress, silent
+from qkvsearch._utils.callbacks import Progress
 from qkvsearch._utils.scratch import counts_of
 from qkvsearch._utils.threads import one_blas_thread
 from qkvsearch.errors import DamagedError, QkvError
@@ -23,12 +22,15 @@ from qkvsearch.heads.dense import DenseComponent
 from qkvsearch.heads.dense_keys import DenseKeys
 from qkvsearch.heads.stored_log import LogComponent
 from qkvsearch.models.cold_start import fit_text_map, place_cold_items
-from qkvsearch.models.item_neighbours import NeighbourRegression, NeighbourWeights
+from qkvsearch.models.item_neighbours import NeighbourWeights, learn_neighbours
 from qkvsearch.models.preferences import (
+    COLLABORATIVE,
+    NEIGHBOURS,
     HeadShares,
     Preferences,
-    head_settings,
     learn_preferences,
+    learners,
+    settings_by_head,
     with_scales,
 )
 from qkvsearch.models.strength import Strength, usual_level
@@ -104,23 +106,15 @@ class PreferencesComponent(LearnedComponent[StoredPreferences]):
         """Return preferences learned from confidences (n_users, n_items), with the settings in the
         build's facts. factors: those of all interactions, if they are learned already.
         """
-        from qkvsearch.models.implicit_als import AlternatingLeastSquares
-
-        settings, of_neighbours = head_settings(contents.facts.get(TUNED, {}).get("settings", {}))
-
-        def embeddings(part: csr_matrix) -> ImplicitFactors:
-            if factors is not None and part is confidences:
-                return factors
-            callback = partial(progress, "learning preferences")
-            model = AlternatingLeastSquares(**settings, random_state=0, callback=callback)
-            fitted: ImplicitFactors = model.fit(part).factors_
-            return fitted
-
-        def neighbours(part: csr_matrix) -> NeighbourWeights:
-            return _neighbours(part, of_neighbours, progress)
-
+        settings = contents.facts.get(TUNED, {}).get("settings", {})
+        learn = learners(settings, 0, progress)
+        if factors is not None:
+            learn_embeddings = learn[COLLABORATIVE]
+            learn[COLLABORATIVE] = lambda part: (
+                factors if part is confidences else learn_embeddings(part)
+            )
         weighing = partial(progress, "weighing the heads")
-        return learn_preferences(confidences, embeddings, neighbours, progress=weighing)
+        return learn_preferences(confidences, learn, progress=weighing)
 
     def store(
         self,
@@ -158,10 +152,10 @@ class PreferencesComponent(LearnedComponent[StoredPreferences]):
         rows = embeddings.astype(np.float64)
         with one_blas_thread():
             gram = rows.T @ rows
-        settings, of_neighbours = head_settings(contents.facts.get(TUNED, {}).get("settings", {}))
+        settings = settings_by_head(contents.facts.get(TUNED, {}).get("settings", {}))
         numbers = contents.facts[self.group] | {"n_items": max(int(is_liked.sum()), 1)}
         if is_liked.any():
-            alpha0, reg = AlternatingLeastSquares(**settings).strengths(confidences)
+            alpha0, reg = AlternatingLeastSquares(**settings[COLLABORATIVE]).strengths(confidences)
             numbers |= {"alpha0": alpha0, "reg": reg}
         contents.facts[self.group] = numbers
         self.put(
@@ -173,15 +167,16 @@ class PreferencesComponent(LearnedComponent[StoredPreferences]):
             n_liking=n_liking,
         )
         factors = ImplicitFactors(item_embeddings=embeddings, gram=gram, **numbers)
-        preferences = Preferences(factors, None, HeadShares(**contents.facts[RECOMMEND_HEADS]))
+        shares = HeadShares(**contents.facts[RECOMMEND_HEADS])
+        preferences = Preferences({COLLABORATIVE: factors}, shares)
         if not is_liked.any():
             self.put_neighbours(contents, None)
         elif self.is_pending(contents, NEIGHBOUR_ARRAYS["starts"]):
             # Each weight follows exactly from who has both items, so that with the interactions
             # that are left one could compute who was there: they are learned anew.
-            neighbours = _neighbours(confidences, of_neighbours, silent)
+            neighbours = learn_neighbours(confidences, settings[NEIGHBOURS], 0, None)
             self.put_neighbours(contents, neighbours)
-            preferences = with_scales(replace(preferences, neighbours=neighbours), confidences)
+            preferences = with_scales(preferences.with_head(NEIGHBOURS, neighbours), confidences)
         contents.facts[RECOMMEND_HEADS] = asdict(preferences.shares)
         contents.facts[WEAK_BELOW] = usual_level(preferences.scores, n_liking)
 
@@ -216,8 +211,12 @@ class PreferencesComponent(LearnedComponent[StoredPreferences]):
             {"item_embeddings": embeddings, "gram": arrays["gram"]}, snapshot.facts[self.group]
         )
         shares = HeadShares(**snapshot.facts[RECOMMEND_HEADS])
+        heads = Preferences({COLLABORATIVE: factors}, shares)
+        neighbours = self.neighbours(snapshot)
+        if neighbours is not None:
+            heads = heads.with_head(NEIGHBOURS, neighbours)
         return StoredPreferences(
-            heads=Preferences(factors, self.neighbours(snapshot), shares),
+            heads=heads,
             unit_rows=DenseKeys(arrays["unit_rows"]),
             item_counts=item_counts,
             strength=Strength(float(snapshot.facts[WEAK_BELOW]), arrays["n_liking"]),
@@ -331,13 +330,6 @@ class NextItemComponent(LearnedComponent["NextItemModel"]):
         except ValueError as error:
             file = models.snapshot.file(f"{self.group}.encoder")
             raise DamagedError(file.path, f"not the weights of an encoder: {error}") from None
-
-
-def _neighbours(
-    confidences: csr_matrix, settings: Mapping[str, Any], progress: Progress
-) -> NeighbourWeights:
-    callback = partial(progress, "learning neighbours")
-    return NeighbourRegression(**settings, callback=callback).fit(confidences).weights_
 
 
 def _rows_where(is_kept: np.ndarray, rows: np.ndarray) -> np.ndarray:

@@ -32,7 +32,7 @@ from qkvsearch.learn.learn_again import learn_preferences
 from qkvsearch.learn.merge import merge_segments, merged_contents
 from qkvsearch.models.estimators import BiasedMF, ImplicitALS, ItemNeighbours
 from qkvsearch.models.next_item_model import NextItemModel
-from qkvsearch.models.preferences import HEADS, HeadShares, Preferences
+from qkvsearch.models.preferences import COLLABORATIVE, NEIGHBOURS, HeadShares, Preferences
 from qkvsearch.models.strength import Strength, usual_level
 from qkvsearch.store import Workspace
 from qkvsearch.store.catalog.file import CATALOG
@@ -248,8 +248,9 @@ def preferred(whole):
     factors = ImplicitALS(n_components=4, random_state=0).fit(log.matrix()).factors_
     counts = np.bincount(log.items, minlength=len(ITEMS))
     neighbours = ItemNeighbours().fit(log.matrix()).weights_
-    shares = HeadShares(dict.fromkeys(HEADS, 0.5), dict.fromkeys(HEADS, 1.0))
-    heads = Preferences(factors, neighbours, shares)
+    learned = {COLLABORATIVE: factors, NEIGHBOURS: neighbours}
+    shares = HeadShares(dict.fromkeys(learned, 0.5), dict.fromkeys(learned, 1.0))
+    heads = Preferences(learned, shares)
     like = learned_models.StoredPreferences(
         heads,
         DenseKeys(unit_rows(factors.item_embeddings)),
