@@ -140,7 +140,8 @@ class Workspace:
         """Create a folder for a new build. After an error, remove it again, unless the build is
         current already; errors of the disk become `WorkspaceError`.
         """
-        builds, folder = self.path / BUILDS_FOLDER, None
+        builds = self.path / BUILDS_FOLDER
+        folder = None
         try:
             builds.mkdir(0o700, exist_ok=True)
             folder = _create_folder(builds)
@@ -317,10 +318,11 @@ class Workspace:
         listed = {build.name for build in root.builds}
         needed = set(listed)
         if not even_in_use:
-            needed |= {name for name in names - listed if is_in_use(folders / name / MANIFEST)}
+            in_use = (name for name in names - listed if is_in_use(folders / name / MANIFEST))
+            needed.update(in_use)
         try:
             for name in list(needed):
-                needed |= {below for below, _ in Segment(folders / name).below}
+                needed.update(below for below, _ in Segment(folders / name).below)
         except DamagedError:  # which other folders it needs is not known
             return
         for name in names - needed:
