@@ -25,6 +25,7 @@ from qkvsearch.tables.files.frames import (
     note_above,
     rows_at_once,
 )
+from qkvsearch.tables.files.quotes import QuotedText
 from qkvsearch.tables.report import ReadReport
 
 # The first of those that fit equally well is taken.
@@ -41,8 +42,6 @@ BLANK = " \t"
 # The line with which Excel names the delimiter.
 SEP = re.compile(r'"?sep=([^\r\n"])"?[,;\t|]*(?:\r\n|\r|\n)', re.IGNORECASE)
 COLUMN_NAMES = frozenset(name for names in NAMES["whole"].values() for name in names)
-# A quote behind a backslash that is not itself behind one.
-ESCAPED = re.compile(r'(?<!\\)((?:\\\\)*)\\"')
 NOTHING = "not a table: no line has anything in it"
 
 
@@ -68,11 +67,13 @@ def read_delimited(
     """
     if delimiter is not None and (not delimiter or set(delimiter) & set('"\r\n')):
         raise DataError(f"`delimiter` is a sign such as ; or |, not {delimiter!r}")
-    text = _DoubledQuotes(text, delimiter)
+    has_escapes = False
     if names:
         layout: Layout | None = Layout(delimiter or ",", [], len(names))
     else:
-        sample = _sample(text)
+        start = io.StringIO(_sample(text), newline="")
+        sampled = QuotedText(start, delimiter or DELIMITERS, label, is_sample=True)
+        sample, has_escapes = sampled.read(), sampled.has_escapes
         sep = SEP.match(sample)
         layout = find_layout(sample[sep.end() if sep else 0 :], delimiter or (sep and sep[1]))
         if layout and sep:
@@ -82,8 +83,12 @@ def read_delimited(
     delimiter, above, width, others = layout
     check_width(width, label)
     text.seek(0)
-    text.read(sum(map(len, above)))
+    n_lines_above = text.read(sum(map(len, above))).count("\n")
     quoted = names is None and not (delimiter == "\t" and _quotes_are_text(text))
+    # pandas knows no quotes beside a delimiter of several characters.
+    quotes = None
+    if quoted and len(delimiter) == 1:
+        text = quotes = QuotedText(text, delimiter, label, n_lines_above, has_escapes)
     report = ReadReport(name)
     note_above(report, len(above), "".join(above))
     if others:
@@ -115,6 +120,8 @@ def read_delimited(
         report.skip("with too many columns", np.sort([*too_long, *frame.index[~fits]]))
         too_long = too_long[:0]
         yield frame[fits].drop(columns=width).set_axis(list(names), axis=1), report
+    if quotes is not None and (kept := quotes.note()):
+        report.warnings.append(f"{name}: {kept}")
     if names is None:
         raise DataError(f"{label}: {NOTHING}")
 
@@ -196,52 +203,6 @@ def _blanked(cell: str) -> str:
 
 
 # --- rows ---
-
-
-class _DoubledQuotes(io.TextIOBase):
-    """A text in which a quote within a quoted cell is doubled, also where a backslash stands before
-    it, as MySQL and the Book-Crossing files write it: "The \\"Sea\\" House".
-
-    Only a cell on one line is changed, and only if it shows such a quote with text behind it, since
-    "C:\\" may be a whole cell. After the first such cell, one whose only such quote ends it is
-    changed too. Positions stay, for both take two letters.
-    """
-
-    def __init__(self, text: io.TextIOBase, delimiter: str | None) -> None:
-        self._text, self._has_escapes = text, False
-        ends = "|".join(map(re.escape, [*(delimiter or DELIMITERS), "\r", "\n"]))
-        ends = rf"(?= *(?:{ends}|\Z))"
-        starts = rf"(?:^|(?<=[{re.escape(delimiter or DELIMITERS)}\r])) *"
-        # A cell in which every quote but the first and the last one has a backslash before it.
-        self._cell = re.compile(rf'{starts}"(?:[^"\\\r\n]|\\[^\r\n])*+"{ends}', re.MULTILINE)
-        self._unmistakable = re.compile(rf'\\"(?!"|{ends})')
-
-    def read(self, size: int | None = -1) -> str:
-        piece = self._text.read(size)
-        # Whole lines, so that each cell is seen whole.
-        if piece and not piece.endswith("\n"):
-            piece += self._text.readline()
-        return self._doubled(piece)
-
-    def readline(self, size: int = -1) -> str:  # type: ignore[override]
-        return self._doubled(self._text.readline(size))
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        self._has_escapes = False  # what was read as a sample is read again
-        return self._text.seek(offset, whence)
-
-    def tell(self) -> int:
-        return self._text.tell()
-
-    def _doubled(self, piece: str) -> str:
-        return self._cell.sub(self._doubled_in_cell, piece) if '\\"' in piece else piece
-
-    def _doubled_in_cell(self, match: re.Match[str]) -> str:
-        cell = match[0]
-        if self._unmistakable.search(cell) is not None:
-            self._has_escapes = True
-        # A backslash may stand for itself behind another one.
-        return ESCAPED.sub(r'\1""', cell) if self._has_escapes else cell
 
 
 def _parsed(
