@@ -92,6 +92,16 @@ def test_amounts_of_money_are_numbers_with_the_currency_on_either_side(cell):
         ("-3.5 %", -3.5),
         ("199,-", 199),
         ("  42 ", 42),
+        ("￥1299", 1299),
+        ("￥５９．５", 59.5),
+        ("１２％", 12),
+        ("（５）", -5),
+        ("١٢٫٥٠", 12.5),
+        ("١٬٢٩٩٫٠٠", 1299),
+        ("١٢٫٥٠٠ د.ك", 12.5),
+        ("\u200f٨٩ ريال", 89),
+        ("٢٥٪", 25),
+        ("१२.५", 12.5),
     ],
 )
 def test_a_number_as_it_is_written_somewhere(cell, number):
