@@ -1,7 +1,8 @@
 """Writes what the pages can be told by the code itself: python docs/generate.py.
 
 docs/commands.md from the commands' own help, docs/points.md from the lessons and their tests, the
-tables of docs/teaching.md from the lessons, and the limits of docs/trust.md.
+tables of docs/teaching.md from the lessons, the limits of docs/trust.md, and
+the rules of docs/formats.md.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ from qkvsearch.lessons import LESSONS, lesson
 from qkvsearch.lessons.exports.markdown import table
 from qkvsearch.lessons.parts import Lesson
 from qkvsearch.lessons.quizzes import Quiz
+from qkvsearch.tables.columns.row_meaning import RULES, Meaning
 
 DOCS = Path(__file__).parent
-NAMES = ("commands", "points", "teaching", "trust")
-PAGE, POINTS, TEACHING, TRUST = (DOCS / f"{name}.md" for name in NAMES)
+NAMES = ("commands", "points", "teaching", "trust", "formats")
+PAGE, POINTS, TEACHING, TRUST, FORMATS = (DOCS / f"{name}.md" for name in NAMES)
 TESTS = DOCS.parent / "tests"
 INTRODUCTION = """# Commands
 
@@ -230,6 +232,27 @@ def _raised_by(limit: limits.Limit) -> str:
     return f"`{limit.raised_by}`" if limit.raised_by else ""
 
 
+# --- the rules on what a row means ---
+
+MAX_CELLS = 3
+
+
+def formats_page(text: str) -> str:
+    """docs/formats.md with the rules as qkvsearch/tables/columns/row_meaning.py has them."""
+    rows = []
+    for number, rule in enumerate(RULES, 1):
+        name, cells = rule.example
+        shown = ", ".join(dict.fromkeys(cell or "(empty)" for cell in cells[:MAX_CELLS]))
+        example = f"`{name}`: {shown}{', …' if len(cells) > MAX_CELLS else ''}"
+        rows.append([str(number), rule.name, rule.condition, example, _outcome(rule.meaning)])
+    columns = ["", "rule", "a column to which it applies", "example", "the build"]
+    return _renewed(text, "rules of row meaning", table(columns, rows, [1, 2, 3, 4]) + "\n")
+
+
+def _outcome(meaning: Meaning | None) -> str:
+    return "goes on" if meaning is None else f"stops: it may say {meaning.what}"
+
+
 if __name__ == "__main__":
     course = [lesson(name) for name in LESSONS]
     PAGE.write_text(page(), encoding="utf-8")
@@ -237,3 +260,4 @@ if __name__ == "__main__":
     written = TEACHING.read_text(encoding="utf-8")
     TEACHING.write_text(teaching_page(written, course), encoding="utf-8")
     TRUST.write_text(trust_page(TRUST.read_text(encoding="utf-8")), encoding="utf-8")
+    FORMATS.write_text(formats_page(FORMATS.read_text(encoding="utf-8")), encoding="utf-8")

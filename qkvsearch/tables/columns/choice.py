@@ -21,8 +21,9 @@ from qkvsearch.tables.columns import (
 )
 from qkvsearch.tables.columns.column_types import typed
 from qkvsearch.tables.columns.dates import are_times
+from qkvsearch.tables.columns.events import named_as_taking_back
 from qkvsearch.tables.columns.facts import ColumnFacts, ColumnType
-from qkvsearch.tables.columns.row_meaning import check_meaning, named_as_taking_back, says_nothing
+from qkvsearch.tables.columns.row_meaning import check_meaning, says_nothing
 from qkvsearch.tables.columns.searched import holds_codes, why_unsearched
 from qkvsearch.tables.files.encoded import EncodedTable
 from qkvsearch.tables.ids import Ids, id_texts
