@@ -1,8 +1,8 @@
 """Writes what the pages can be told by the code itself: python docs/generate.py.
 
 docs/commands.md from the commands' own help, docs/points.md from the lessons and their tests, the
-tables of docs/teaching.md from the lessons, the limits of docs/trust.md, and
-the rules of docs/formats.md.
+tables of docs/teaching.md from the lessons, the limits of docs/trust.md, and the rules of
+docs/formats.md.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
+import pandas as pd
 
 from qkvsearch._utils import limits
 from qkvsearch.cli import group
@@ -19,7 +20,9 @@ from qkvsearch.lessons import LESSONS, lesson
 from qkvsearch.lessons.exports.markdown import table
 from qkvsearch.lessons.parts import Lesson
 from qkvsearch.lessons.quizzes import Quiz
-from qkvsearch.tables.columns.row_meaning import RULES, Meaning
+from qkvsearch.tables.columns.choice import RoleRule, catalog_rules, log_rules
+from qkvsearch.tables.columns.row_meaning import RULES
+from qkvsearch.tables.files.encoded import encoded
 
 DOCS = Path(__file__).parent
 NAMES = ("commands", "points", "teaching", "trust", "formats")
@@ -232,25 +235,39 @@ def _raised_by(limit: limits.Limit) -> str:
     return f"`{limit.raised_by}`" if limit.raised_by else ""
 
 
-# --- the rules on what a row means ---
+# --- the rules on columns ---
 
 MAX_CELLS = 3
 
 
 def formats_page(text: str) -> str:
-    """docs/formats.md with the rules as qkvsearch/tables/columns/row_meaning.py has them."""
+    """docs/formats.md with the rules on columns as qkvsearch/tables/columns has them."""
+    empty = encoded(pd.DataFrame())
+    text = _renewed(text, "roles in a catalog", _roles(catalog_rules(empty)))
+    text = _renewed(text, "roles in a log", _roles(log_rules(set())))
+    return _renewed(text, "rules of row meaning", _meanings())
+
+
+def _roles(rules: Sequence[RoleRule]) -> str:
+    rows = [
+        [str(number), rule.role, rule.condition, rule.example]
+        for number, rule in enumerate(rules, 1)
+    ]
+    return table(["", "role", "condition", "example"], rows, [1, 2, 3]) + "\n"
+
+
+def _meanings() -> str:
     rows = []
     for number, rule in enumerate(RULES, 1):
         name, cells = rule.example
         shown = ", ".join(dict.fromkeys(cell or "(empty)" for cell in cells[:MAX_CELLS]))
         example = f"`{name}`: {shown}{', …' if len(cells) > MAX_CELLS else ''}"
-        rows.append([str(number), rule.name, rule.condition, example, _outcome(rule.meaning)])
-    columns = ["", "rule", "a column to which it applies", "example", "the build"]
-    return _renewed(text, "rules of row meaning", table(columns, rows, [1, 2, 3, 4]) + "\n")
-
-
-def _outcome(meaning: Meaning | None) -> str:
-    return "goes on" if meaning is None else f"stops: it may say {meaning.what}"
+        outcome = "goes on"
+        if rule.meaning is not None:
+            outcome = f"stops: it may say {rule.meaning.what}"
+        rows.append([str(number), rule.name, rule.condition, example, outcome])
+    columns = ["", "rule", "condition", "example", "the build"]
+    return table(columns, rows, [1, 2, 3, 4]) + "\n"
 
 
 if __name__ == "__main__":
