@@ -16,6 +16,7 @@ from qkvsearch.tables.columns import (
     EMAIL,
     Columns,
     check_column,
+    folded,
     named,
     require_column,
 )
@@ -34,6 +35,8 @@ from qkvsearch.tables.report import ReadReport
 SAMPLE_CELLS = 1_000
 # More than this share of them has to be what the role needs.
 MIN_SHARE = 0.5
+# A column of such a name may as well have amounts, so its cells have to say that it is an id.
+A_NUMBERS_NAME = frozenset(("nr", "no", "nummer", "numer", "numero", "номер", "番号", "번호"))
 Table: TypeAlias = pd.DataFrame | EncodedTable
 Check: TypeAlias = Callable[[pd.Series], pd.Series]
 BY_CALLER, BY_NAME, BY_CELLS = "your choice", "by name", "from its contents"
@@ -432,6 +435,18 @@ def catalog_rules(log: EncodedTable | None, item_column: str | None = None) -> l
             column=lambda choice, name: _are_titles(_cells(choice, name)),
         ),
     ]
+    rules.append(
+        RoleRule(
+            "id",
+            FREE,
+            BY_NAME,
+            "It is named as a number, and has another whole number in every row.",
+            "`Nr` or `№` with 1, 2, 3",
+            column=lambda choice, name: (
+                folded(name) in A_NUMBERS_NAME and _are_numbered(_cells(choice, name))
+            ),
+        )
+    )
     if log is None:
         return rules
 
@@ -471,6 +486,12 @@ def _are_ids(column: pd.Series) -> bool:
         return False
     cells = spread(column)
     return not are_times(cells).any() and holds_codes(typed(cells).cells)
+
+
+def _are_numbered(column: pd.Series) -> bool:
+    """Return whether a column has another whole number in every row."""
+    is_whole = column.str.strip().str.fullmatch(r"\d+")
+    return len(column) > 1 and column.is_unique and bool(is_whole.fillna(False).all())
 
 
 def _are_titles(column: pd.Series) -> bool:
