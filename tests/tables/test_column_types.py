@@ -108,6 +108,17 @@ def test_a_number_as_it_is_written_somewhere(cell, number):
     assert numbers(cell) == [number]
 
 
+def test_numbers_with_and_without_a_percent_sign_are_noted():
+    (note,) = typed(pd.Series(["10%", "0.1", "0", None])).mixed_percentages("rate")
+    assert "rate: 1 of 2 numbers" in note
+    with_sign, without = typed(pd.Series(["10%", "0"])), typed(pd.Series(["0.1"]))
+    assert not with_sign.mixed_percentages("rate")
+    assert not without.mixed_percentages("rate")
+    assert not with_sign.other_percentages("rate", with_sign.changed)
+    assert "rate" in with_sign.other_percentages("rate", without.changed)[0]
+    assert "rate" in without.other_percentages("rate", with_sign.changed)[0]
+
+
 @pytest.mark.parametrize(
     "cell",
     [

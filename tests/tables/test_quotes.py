@@ -8,7 +8,7 @@ import pytest
 
 from qkvsearch.errors import DataError
 from qkvsearch.tables.files import delimited
-from qkvsearch.tables.files.quotes import QuotedText
+from qkvsearch.tables.files.quotes import Grammar, QuotedText
 from qkvsearch.tables.files.tables import read_table
 
 
@@ -111,3 +111,15 @@ def test_cells_are_whole_wherever_a_piece_ends(read, monkeypatch):
 def test_regular_text_stays_as_it_is():
     text = 'id,title\n1,"a ""b"" c"\n2, "x, y"\n3,5" pipe\n4,"two\nlines"\n'
     assert QuotedText(io.StringIO(text), ",", "t").read() == text
+
+
+def test_what_is_quickly_seen_to_be_regular_is_regular():
+    draw = random.Random(0)
+    grammar = Grammar(",")
+    n_quick = 0
+    for _ in range(20_000):
+        text = "".join(draw.choice('"",\na\\') for _ in range(draw.randrange(10))) + "\n"
+        if grammar.is_regular(text):
+            n_quick += 1
+            assert grammar.regular.match(text).end() == len(text), text
+    assert n_quick > 1_000

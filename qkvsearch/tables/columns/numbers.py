@@ -87,6 +87,7 @@ class NumberCell(NamedTuple):
         return "-" * self.negative + digits + self.power
 
 
+PERCENT_REMOVED = "% removed"
 # A longer cell is no number, unless it has digits alone.
 MAX_LENGTH = 64
 NO_NUMBER = NumberCell("", "")
@@ -227,7 +228,7 @@ def _note_changes(parsed: ParsedCells, cells: list[NumberCell], decimal: str) ->
     for currency in dict.fromkeys(cell.currency for cell in cells if cell.currency):
         parsed.change(f"{currency} removed", [cell.currency == currency for cell in cells])
     changes: dict[str, Callable[[NumberCell], bool]] = {
-        "% removed": lambda cell: cell.percent,
+        PERCENT_REMOVED: lambda cell: cell.percent,
         "parentheses read as minus": lambda cell: cell.brackets,
         "separators removed": lambda cell: cell.has_thousands(decimal),
         "decimal comma read": lambda cell: cell.has_comma(decimal),

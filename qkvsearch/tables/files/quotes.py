@@ -18,6 +18,8 @@ import io
 import re
 from typing import NamedTuple
 
+import numpy as np
+
 from qkvsearch.errors import DataError, quantity
 from qkvsearch.tables.report import EMAIL
 from qkvsearch.terminal import shorten
@@ -55,6 +57,27 @@ class Grammar:
         self.up_to_quote = re.compile(rf'[^\r\n]*?"{is_end}')
         self.opens_cell = re.compile(rf'[{re.escape(delimiters)}] *"')
         self.ends = set(delimiters) | set("\r\n")
+
+    def is_regular(self, text: str) -> bool:
+        """Return whether each quote of a text opens a cell, closes one, or is doubled in one.
+
+        This takes a third of the time of the pattern, and is False for some regular texts, too.
+        """
+        if '\\"' in text or not all(map(str.isascii, self.ends)):
+            return False
+        characters = np.frombuffer(f"\n{text}\n".encode(errors="replace"), np.uint8)
+        quotes = np.flatnonzero(characters == ord('"'))
+        if len(quotes) % 2:
+            return False
+        is_end = np.zeros(256, dtype=bool)
+        is_end[[ord(end) for end in self.ends]] = True
+        opening, closing = quotes[::2], quotes[1::2]
+        # Of two quotes that are one, the first seems to close the cell, and the second to open it.
+        is_doubled = closing[:-1] + 1 == opening[1:]
+        opens, closes = is_end[characters[opening - 1]], is_end[characters[closing + 1]]
+        opens[1:] |= is_doubled
+        closes[:-1] |= is_doubled
+        return bool(opens.all() and closes.all())
 
     def has_escapes(self, text: str) -> bool:
         """Return whether a cell on one line has quotes that only backslashes explain."""
@@ -123,6 +146,9 @@ class QuotedText(io.TextIOBase):
 
     def _repaired(self, piece: str) -> str:
         """Return the piece, and the rest of a cell that goes on behind it. Raises `DataError`."""
+        if '"' not in piece or self._grammar.is_regular(piece):
+            self._n_lines += _line_ends(piece)
+            return piece
         repaired, start = [], 0
         while True:
             at = self._grammar.regular.match(piece, start).end()  # type: ignore[union-attr]

@@ -32,7 +32,7 @@ ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+._-]*://")
 GZIP, ZIP, EMPTY_ZIP = b"\x1f\x8b", b"PK\x03\x04", b"PK\x05\x06"
 WORKBOOK = "xl/workbook.xml"
 # Files that are archives and have no table that is read, by a member and what it begins with.
-NO_TABLES = {
+DOCUMENTS = {
     ("mimetype", b"application/vnd.oasis"): "an OpenDocument file",
     ("xl/workbook.bin", b""): "a binary workbook (.xlsb)",
     ("Index/Document.iwa", b""): "a file of Numbers or Pages",
@@ -190,7 +190,7 @@ def _from_archive(file: TableFile, stack: ExitStack) -> TableFile | None:
 def _check_kind(archive: zipfile.ZipFile, file: TableFile) -> None:
     """Raise `DataError` for a file that is an archive but no archive of tables."""
     members = set(archive.namelist())
-    for (member, start), kind in NO_TABLES.items():
+    for (member, start), kind in DOCUMENTS.items():
         if member not in members:
             continue
         with archive.open(member) as content:
