@@ -167,6 +167,8 @@ class QuotedText(io.TextIOBase):
 
     def _is_text(self, piece: str, at: int) -> bool:
         """Return whether a quote is within an unquoted cell: 5 " pipe."""
+        if at == 0 or piece[at - 1] in self._grammar.ends:
+            return False
         before = piece[max(0, at - 1_000) : at].rstrip(" ")
         return bool(before) and before[-1] not in self._grammar.ends
 
