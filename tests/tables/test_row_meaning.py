@@ -117,6 +117,7 @@ DOUBTS = {
     "Financial Status": (["paid", "refunded"], "what a row is. Use `event_column` 'Financial St"),
     "kind": (["watched trailer", "bought"], "what a row is"),
     "状态": (["已购买", "已退款"], "what a row is"),
+    "狀態": (["已購買", "已退貨"], "what a row is"),
     "Refunded Amount": (["0.00", "12.50", "7"], "which rows were taken back"),
     "cancelled_at": (["2024-01-02", ""], "which rows were taken back"),
     "type": (["refund"], "what a row is"),
