@@ -123,3 +123,10 @@ def test_what_is_quickly_seen_to_be_regular_is_regular():
             n_quick += 1
             assert grammar.regular.match(text).end() == len(text), text
     assert n_quick > 1_000
+
+
+def test_a_long_line_of_malformed_cells_takes_no_longer_than_its_cells():
+    text = '"a" b,' * 50_000 + "\n"
+    quotes = QuotedText(io.StringIO(text), ",", "t")
+    assert quotes.read() == text.replace('"a" b', '"""a"" b"')
+    assert "50,000 quoted cells" in quotes.note()

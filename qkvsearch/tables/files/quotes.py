@@ -52,10 +52,11 @@ class Grammar:
         self.doubled = re.compile(r'"(?:[^"]++|"")*+')
         self.escaped = re.compile(r'"(?:[^"\\]++|""|\\.)*+', re.DOTALL)
         self.closed = re.compile(rf'"{is_end}')
-        # A cell as it is written, up to the next delimiter, and up to a quote that ends a cell.
+        # A cell as it is written, up to the next delimiter, and up to a quote that ends a cell
+        # before another quote opens one.
         self.up_to_delimiter = re.compile(rf"[^{ends}]*+")
-        self.up_to_quote = re.compile(rf'[^\r\n]*?"{is_end}')
-        self.opens_cell = re.compile(rf'[{re.escape(delimiters)}] *"')
+        opens_cell = rf'[{re.escape(delimiters)}] *"'
+        self.up_to_quote = re.compile(rf'(?:(?!{opens_cell})[^\r\n])*?"{is_end}')
         self.ends = set(delimiters) | set("\r\n")
 
     def is_regular(self, text: str) -> bool:
@@ -239,7 +240,7 @@ class QuotedText(io.TextIOBase):
             )
         end = self._grammar.up_to_delimiter.match(piece, closing).end()  # type: ignore[union-attr]
         longer = self._grammar.up_to_quote.match(piece, closing + 1)
-        if longer and longer.end() > end and not self._grammar.opens_cell.search(longer[0]):
+        if longer and longer.end() > end:
             line, begins = self._place(piece, at)
             raise DataError(
                 f"{self._label}, line {line:,}: {begins} has quotes within quotes, so that its "
