@@ -19,19 +19,26 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "Analyzer", "BiasedMF", "ContrastiveEncoder", "CooccurrenceEncoder", "CorpusEncoder",
-    "ImplicitALS", "ItemNeighbours", "NextItem",
-]  # fmt: skip
+    "Analyzer",
+    "BiasedMF",
+    "ContrastiveEncoder",
+    "CooccurrenceEncoder",
+    "CorpusEncoder",
+    "ImplicitALS",
+    "ItemNeighbours",
+    "NextItem",
+]
 
+# The module below `qkvsearch` that each name is imported from.
 _MODULES = {
     "Analyzer": "text.analysis",
-    "BiasedMF": "collaborative.estimators",
+    "BiasedMF": "models.estimators",
     "ContrastiveEncoder": "text.learned.corpus_encoders",
     "CooccurrenceEncoder": "text.learned.corpus_encoders",
     "CorpusEncoder": "text.learned.corpus_encoders",
-    "ImplicitALS": "collaborative.estimators",
-    "ItemNeighbours": "collaborative.estimators",
-    "NextItem": "collaborative.next_item",
+    "ImplicitALS": "models.estimators",
+    "ItemNeighbours": "models.estimators",
+    "NextItem": "models.next_item",
 }
 
 

@@ -65,7 +65,7 @@ def show(item: str, output: Output) -> None:
     """
     run = settings()
     engine = run.open()
-    note = engine.catalog.find_item(item)[1]
+    note = engine.catalog.titles.find_item(item)[1]
     run.notes([note] if note else [])
     card = engine.show(item)
     rows = [[name, "" if cell is None else cell] for name, cell in card.items()]

@@ -14,6 +14,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from qkvsearch.heads.search_heads import HEADS
 from qkvsearch.lessons import LESSONS, outline
 from qkvsearch.lessons.exports.page import STYLES
 from qkvsearch.lessons.exports.page.article import welcome
@@ -68,7 +69,7 @@ def facts_of(service: Service, name: str) -> dict[str, Any]:
     if name == "search":
         columns = service.engine.items.address_columns()
         images = any(column["display"] == "image" for column in columns)
-        return {"most": service.settings.hits, "images": images}
+        return {"most": service.settings.hits, "images": images, "heads": shown_heads(service)}
     if name == "recommend":
         return {"most": service.settings.hits, "batch": MAX_BATCH}
     if name == "map":
@@ -81,6 +82,24 @@ def facts_of(service: Service, name: str) -> dict[str, Any]:
     if name == "learn":
         return {"lessons": list(LESSONS)}
     return {}
+
+
+def shown_heads(service: Service) -> list[dict[str, Any]]:
+    """Return what the page shows of each head of search, in the order of its lists.
+
+    The title is in the language of the request, or in English where there is none in it.
+    """
+    models = service.engine.models
+    return [
+        {
+            "name": head.name,
+            "title": head.titles.get(spoken(), head.titles.get("en", "")),
+            "colours": head.colours,
+            "isChoice": head.ranks_alone and head.is_in(models, has_user=True),
+            "needsUser": not head.is_in(models, has_user=False),
+        }
+        for head in HEADS
+    ]
 
 
 def contents_of_the_course(request: Request) -> dict[str, Any]:
