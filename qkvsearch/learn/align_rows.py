@@ -152,6 +152,7 @@ def _align_types(
         column = typed(texts[name], fact.type, convention=fact.convention)
         columns[name] = column
         report.notes.extend(column.emptied(fact.name, texts[name], texts["id"]))
+        report.notes.extend(column.other_percentages(fact.name, fact.changed))
         facts[name] = replace(fact, changed=dict(Counter(fact.changed) + column.changed))
     return columns, facts
 

@@ -19,6 +19,7 @@ from qkvsearch.tables.catalog_columns import StoredColumn
 from qkvsearch.tables.columns.facts import LIST_SEPARATOR, NO, YES
 from qkvsearch.tables.ids import id_text
 from qkvsearch.text.analysis import HAS_CJK, MAX_CACHED_TEXT, Analyzer, resolve_code
+from qkvsearch.where.mismatch import NOUNS
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Conditions:
             pause()
             matches = reader.matches(clause, mask)
             if not clause.excluded and not matches.any() and not reader.has_match(clause, mask):
-                note = f"No item has {clause}."
+                note = f"No item has {clause}{reader.why_none(clause)}."
                 if has_text and clause.kind == "phrase" and clause.is_plain:
                     notes.append(f"{note} Its words were searched without the quotation marks.")
                     continue
@@ -95,6 +96,15 @@ class _ConditionReader:
             for row, cell in self.catalog.variants([column.stored]):
                 matches[row] |= items[row] and cell is not None and is_match(cell)
         return matches
+
+    def why_none(self, clause: Clause) -> str:
+        """Return why no item can match: a comparison needs a column of numbers. "" otherwise."""
+        if not clause.field or not clause.text.startswith(tuple(COMPARISONS)):
+            return ""
+        column = self._column(clause)
+        if column.type == "number":
+            return ""
+        return f": column {column.name!r} is {NOUNS[column.type]}, and only numbers are compared"
 
     @property
     def _searched(self) -> list[str]:

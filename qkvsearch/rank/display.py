@@ -24,6 +24,8 @@ PRICES = set(
 CODES, IS_SIGN = frozenset(CELL_WORDS["currencies"]), re.compile(f"[{CURRENCY_SYMBOLS}]")
 # Signs that one currency alone has. "$" and "¥" are of several, and are shown as they are.
 CODE_OF_SIGN = {"€": "EUR", "£": "GBP", "₹": "INR", "₽": "RUB", "₩": "KRW", "₺": "TRY", "₪": "ILS"}
+# Full-width signs, as columns' names have them; those of cells are read as the usual ones.
+CODE_OF_SIGN |= {"￡": "GBP", "￦": "KRW", "￥": "¥", "＄": "$"}
 # Of the filled cells, at least this share is of one kind.
 MIN_SHARE = 0.95
 # The items of the sample that is read first, and the most characters of an address.

@@ -316,6 +316,7 @@ def _typed(
         )
     report.notes.extend(column.emptied(spelled, texts, ids))
     report.notes.extend(column.mixed_currencies(spelled))
+    report.notes.extend(column.mixed_percentages(spelled))
     return column
 
 

@@ -20,13 +20,14 @@ from qkvsearch._utils.scratch import (
     scratch_array,
     spread,
 )
-from qkvsearch.errors import DataError
+from qkvsearch.errors import DataError, quantity
 from qkvsearch.tables.columns import Columns
 from qkvsearch.tables.columns.choice import LogChoice, choose_log_columns
 from qkvsearch.tables.columns.column_types import typed_distinct
 from qkvsearch.tables.columns.dates import WITHOUT_TIME, seconds_of, seconds_of_numbers
+from qkvsearch.tables.columns.events import event_weights
 from qkvsearch.tables.columns.rating_cells import ANSWERS, LOG_WORDS, read_ratings
-from qkvsearch.tables.columns.row_meaning import are_users, event_weights
+from qkvsearch.tables.columns.row_meaning import are_users
 from qkvsearch.tables.files.encoded import Coded, EncodedColumn, EncodedTable, NumberColumn, unit_of
 from qkvsearch.tables.ids import (
     BLANK,
@@ -40,7 +41,7 @@ from qkvsearch.tables.ids import (
 from qkvsearch.tables.interactions import MAX_HISTORY, Interactions
 from qkvsearch.tables.ratings import LARGEST, Scale, infer_scale, standing_apart
 from qkvsearch.tables.report import ReadReport
-from qkvsearch.tables.times import UNKNOWN_TIME
+from qkvsearch.tables.times import UNKNOWN_TIME, first_future_time, is_future
 from qkvsearch.terminal import shorten
 
 # A user with a larger share of the rows, and so many times those of the median one, stands out.
@@ -466,7 +467,24 @@ def times_in(
     if n_missing == len(seconds):
         return None
     report.note(n_missing, WITHOUT_TIME)
+    _warn_of_future(seconds, table, usable, report)
     return seconds
+
+
+def _warn_of_future(
+    seconds: np.ndarray, table: EncodedTable, usable: np.ndarray, report: ReadReport
+) -> None:
+    """Warn of rows with a time in the future. What is recorded later is dated after them."""
+    if not is_future(int(seconds.max())):
+        return
+    future = np.flatnonzero(seconds >= first_future_time())
+    (number,) = table.rows.of(np.flatnonzero(usable)[future[:1]])
+    moment = np.datetime64(int(seconds[future[0]]), "s")
+    report.warnings.append(
+        f"{report.file}: {quantity(len(future), 'row')} with a time in the future, the first of "
+        f"them row {report.where(int(number))} with {moment.item():%Y-%m-%d}; correct or "
+        "remove it, because all that is recorded from now on is dated after it"
+    )
 
 
 def _seconds_of_numbers(column: NumberColumn, name: str, report: ReadReport) -> np.ndarray | None:

@@ -92,10 +92,31 @@ def test_amounts_of_money_are_numbers_with_the_currency_on_either_side(cell):
         ("-3.5 %", -3.5),
         ("199,-", 199),
         ("  42 ", 42),
+        ("￥1299", 1299),
+        ("￥５９．５", 59.5),
+        ("１２％", 12),
+        ("（５）", -5),
+        ("١٢٫٥٠", 12.5),
+        ("١٬٢٩٩٫٠٠", 1299),
+        ("١٢٫٥٠٠ د.ك", 12.5),
+        ("\u200f٨٩ ريال", 89),
+        ("٢٥٪", 25),
+        ("१२.५", 12.5),
     ],
 )
 def test_a_number_as_it_is_written_somewhere(cell, number):
     assert numbers(cell) == [number]
+
+
+def test_numbers_with_and_without_a_percent_sign_are_noted():
+    (note,) = typed(pd.Series(["10%", "0.1", "0", None])).mixed_percentages("rate")
+    assert "rate: 1 of 2 numbers" in note
+    with_sign, without = typed(pd.Series(["10%", "0"])), typed(pd.Series(["0.1"]))
+    assert not with_sign.mixed_percentages("rate")
+    assert not without.mixed_percentages("rate")
+    assert not with_sign.other_percentages("rate", with_sign.changed)
+    assert "rate" in with_sign.other_percentages("rate", without.changed)[0]
+    assert "rate" in without.other_percentages("rate", with_sign.changed)[0]
 
 
 @pytest.mark.parametrize(

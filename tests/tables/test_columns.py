@@ -62,6 +62,8 @@ def test_a_role_that_cannot_be_guessed_names_the_option():
     ("role", "name"),
     [
         ("id", "Artikel-Nr."), ("id", "Référence produit"), ("id", "商品コード"), ("id", "الرقم"),
+        ("id", "編號"), ("id", "商品編號"), ("title", "名稱"), ("user", "會員"),
+        ("time", "下單時間"),
         ("title", "Bezeichnung"), ("title", "Название"), ("title", "商品名称"), ("title", "שם"),
         ("user", "customer_email"), ("user", "Kunden-Nr."), ("user", "Покупатель"),
         ("item", "external movie id"), ("item", "productId"), ("item", "Lineitem sku"),
@@ -226,7 +228,7 @@ def test_a_column_with_a_code_of_its_own_in_every_row_is_the_id():
 
 @pytest.mark.parametrize(
     "cells",
-    [["k-101", "k-101"], ["k-101", None], ["red tent", "blue tent"], ["tent", "rope"], ["1", "2"]],
+    [["k-101", "k-101"], ["k-101", None], ["red tent", "blue tent"], ["tent", "rope"], ["1", "1"]],
 )
 def test_without_such_a_column_the_rows_are_numbered_unless_a_log_names_the_items(cells):
     found, report = catalog_of(nr=cells, kind=["a", "a"])
@@ -235,6 +237,13 @@ def test_without_such_a_column_the_rows_are_numbered_unless_a_log_names_the_item
     items = pd.DataFrame({"nr": cells, "kind": ["a", "a"]}, dtype=object)
     with pytest.raises(DataError, match="which column is the id"):
         read_dataset(items, pd.DataFrame({"user": ["u"], "item": ["gone"]}))
+
+
+@pytest.mark.parametrize("name", ["Nr", "Nr.", "No.", "№", "Nummer", "Número"])
+def test_a_column_named_as_a_number_is_the_id_where_its_cells_tell_the_rows_apart(name):
+    assert catalog_of(**{name: ["1", "2"], "kind": ["a", "a"]})[0].id == name
+    assert catalog_of(**{name: ["1", "1"], "kind": ["a", "a"]})[0].id is None
+    assert catalog_of(**{name: ["1", "2"], "sku": ["a", "b"]})[0].id == "sku"
 
 
 def test_names_come_before_what_is_in_the_columns():

@@ -22,8 +22,8 @@ from qkvsearch.errors import Count, DataError, quantity
 from qkvsearch.tables.columns import Columns
 from qkvsearch.tables.columns.choice import choose_log_columns
 from qkvsearch.tables.columns.dates import SERIAL_DAYS, UNITS, WITHOUT_TIME, note_units
+from qkvsearch.tables.columns.events import event_weights
 from qkvsearch.tables.columns.rating_cells import DISLIKES, LIKES
-from qkvsearch.tables.columns.row_meaning import event_weights
 from qkvsearch.tables.files.encoded import encoded
 from qkvsearch.tables.files.frames import as_text, check_width, distinct
 from qkvsearch.tables.ids import (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
@@ -23,7 +24,7 @@ from qkvsearch.tables.columns.facts import (
 )
 from qkvsearch.tables.columns.html import without_html
 from qkvsearch.tables.columns.lists import read_lists, read_requested_lists
-from qkvsearch.tables.columns.numbers import read_numbers
+from qkvsearch.tables.columns.numbers import PERCENT_REMOVED, read_numbers
 from qkvsearch.terminal import shorten
 
 # At most this share of the filled cells may be emptied because they do not fit.
@@ -93,6 +94,34 @@ class TypedColumn:
         return [f"column {name}: amounts in {listed} are compared as bare numbers"] * (
             len(signs) > 1
         )
+
+    def mixed_percentages(self, name: str) -> list[str]:
+        """Return a note where some numbers have a percent sign and others none, if any."""
+        n_percent, n_numbers = self.changed[PERCENT_REMOVED], self._n_numbers()
+        if not 0 < n_percent < n_numbers:
+            return []
+        numbers = quantity(n_numbers, "number")
+        return [
+            f"column {name}: {n_percent:,} of {numbers} have a percent sign; 10% is read as 10, "
+            "and 0.1 as 0.1"
+        ]
+
+    def other_percentages(self, name: str, before: Mapping[str, int]) -> list[str]:
+        """Return a note where numbers with a percent sign are added to those without, or the
+        reverse. before: the changes of the cells of the workspace.
+        """
+        had_percent, has_percent = PERCENT_REMOVED in before, PERCENT_REMOVED in self.changed
+        if had_percent == has_percent or not self._n_numbers():
+            return []
+        there, here = ("with", "without") if had_percent else ("without", "with")
+        return [
+            f"column {name}: its numbers are {here} a percent sign, and those of the workspace "
+            f"{there} one; 10% is read as 10, and 0.1 as 0.1"
+        ]
+
+    def _n_numbers(self) -> int:
+        """Return how many cells are numbers that a percent sign would change."""
+        return int((self.cells.fillna(0) != 0).sum()) if self.type == "number" else 0
 
     def examples_of_unfit(self, texts: pd.Series, ids: pd.Series) -> str:
         """Return some of the cells that did not fit, with the ids of their rows."""

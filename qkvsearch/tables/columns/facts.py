@@ -28,7 +28,7 @@ CELL_WORDS = json.loads(Path(__file__).with_name("cell_words.json").read_text(en
 # Answers as `fold` spells them, so that cells and queries have them in any case and Unicode form.
 YES = frozenset(map(fold, CELL_WORDS["yes"]))
 NO = frozenset(map(fold, CELL_WORDS["no"]))
-CURRENCY_SYMBOLS = "$¢£¤¥₠-⃀﷼฿֏؋₿"
+CURRENCY_SYMBOLS = "$¢£¤¥₠-⃀﷼฿֏؋₿＄￠￡￥￦"
 
 
 def text_read(cell: Any, column_type: str) -> str:
