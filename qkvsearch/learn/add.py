@@ -19,8 +19,8 @@ from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.learn.merge import merge_if_many
 from qkvsearch.store import BuildContents, CatalogRows, Snapshot, Workspace
 from qkvsearch.store.segments import AFTER, ORIGIN
+from qkvsearch.tables.column_types import text_read
 from qkvsearch.tables.columns import Columns, check_column
-from qkvsearch.tables.columns.facts import text_read
 from qkvsearch.tables.ids import Id
 from qkvsearch.text.pretrained.encoding_cache import forget_texts
 from qkvsearch.where import Where

@@ -31,7 +31,7 @@ from qkvsearch.scores.approximate import ALL_ITEMS, Filter, score_candidates
 from qkvsearch.scores.components import OTHERS, Components, ScoreComponent, Source
 from qkvsearch.scores.fusion import Scores, plus, weighted_sum
 from qkvsearch.store import StoredCatalog
-from qkvsearch.tables.columns.facts import LIST_SEPARATOR
+from qkvsearch.tables.column_types import type_named
 from qkvsearch.tables.ids import id_text
 from qkvsearch.text.labelled import LabelledVectors
 
@@ -392,16 +392,17 @@ def item_kinds(catalog: StoredCatalog, positions: Sequence[int] | np.ndarray) ->
     columns = [
         column
         for column in catalog.catalog_columns
-        if column.type in ("list", "text") and column.stored not in ("id", "title")
+        if type_named(column.type).is_text and column.stored not in ("id", "title")
     ]
     rows = catalog.cells(positions, [column.stored for column in columns])
     kinds_of_items = []
     for row in rows:
         kinds = []
         for column, cell in zip(columns, row, strict=True):
-            separate = column.type == "list"
-            texts = [] if cell is None else str(cell).split(LIST_SEPARATOR) if separate else [cell]
-            kinds += [text for text in map(str, texts) if 0 < len(text) <= MAX_KIND_LENGTH]
+            if cell is None:
+                continue
+            entries = type_named(column.type).entries(cell)
+            kinds += [entry for entry in entries if 0 < len(entry) <= MAX_KIND_LENGTH]
         kinds_of_items.append(list(dict.fromkeys(kinds)))
     return kinds_of_items
 

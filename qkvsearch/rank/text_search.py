@@ -39,7 +39,7 @@ from qkvsearch.scores.approximate import (
 from qkvsearch.scores.components import Components, ScoreComponent
 from qkvsearch.scores.fusion import Scores, fuse, plus, summed
 from qkvsearch.store import StoredCatalog
-from qkvsearch.tables.columns.facts import text_read
+from qkvsearch.tables.column_types import text_read
 from qkvsearch.text.analysis import matching_words
 from qkvsearch.text.encoders import LEARNED, SECOND_PASS
 from qkvsearch.text.labelled import NEGLIGIBLE, LabelledVectors

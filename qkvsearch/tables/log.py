@@ -23,9 +23,9 @@ from qkvsearch._utils.scratch import (
 from qkvsearch.errors import DataError
 from qkvsearch.tables.columns import Columns
 from qkvsearch.tables.columns.choice import LogChoice, choose_log_columns
-from qkvsearch.tables.columns.column_types import typed_distinct
 from qkvsearch.tables.columns.dates import WITHOUT_TIME, seconds_of, seconds_of_numbers
 from qkvsearch.tables.columns.events import event_weights
+from qkvsearch.tables.columns.inference import typed_distinct
 from qkvsearch.tables.columns.rating_cells import ANSWERS, LOG_WORDS, read_ratings
 from qkvsearch.tables.columns.row_meaning import are_users
 from qkvsearch.tables.files.encoded import Coded, EncodedColumn, EncodedTable, NumberColumn, unit_of

@@ -19,10 +19,10 @@ from qkvsearch.tables.columns import (
     named,
     require_column,
 )
-from qkvsearch.tables.columns.column_types import typed
 from qkvsearch.tables.columns.dates import are_times
 from qkvsearch.tables.columns.events import named_as_taking_back
-from qkvsearch.tables.columns.facts import ColumnFacts, ColumnType
+from qkvsearch.tables.columns.facts import ColumnFacts
+from qkvsearch.tables.columns.inference import typed
 from qkvsearch.tables.columns.row_meaning import check_meaning, says_nothing
 from qkvsearch.tables.columns.searched import holds_codes, why_unsearched
 from qkvsearch.tables.files.encoded import EncodedTable
@@ -201,7 +201,7 @@ def are_among(ids: set[str], cells: pd.Series) -> pd.Series:
 # --- the columns of a log ---
 
 
-LOG_TYPES: dict[str, ColumnType] = {
+LOG_TYPES: dict[str, str] = {
     "user": "text",
     "item": "text",
     "rating": "number",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike
 
-ColumnType = Literal["number", "date", "yes/no", "list", "text"]
-TYPES: tuple[ColumnType, ...] = get_args(ColumnType)
 # Between the entries of a stored list.
 LIST_SEPARATOR = "|"
 MAX_EXAMPLE = 80
@@ -31,25 +29,15 @@ NO = frozenset(map(fold, CELL_WORDS["no"]))
 CURRENCY_SYMBOLS = "$¢£¤¥₠-⃀﷼฿֏؋₿"
 
 
-def text_read(cell: Any, column_type: str) -> str:
-    """Return what search reads of a cell: a list with spaces between its entries, since pretrained
-    encoders have a vector for the separator.
-
-    >>> text_read("Rain|Snow", "list"), text_read("a|b", "text"), text_read(None, "text")
-    ('Rain Snow', 'a|b', '')
-    """
-    text = "" if cell is None else str(cell)
-    return text.replace(LIST_SEPARATOR, " ") if column_type == "list" else text
-
-
 @dataclass(frozen=True)
 class ColumnFacts:
     """The facts about a column that a build shows and stores.
 
     name: as the file spells it. role: "id", "title", "text", "user", "item", "rating", "weight",
-    "time", or "" for a column that only filters. empty: the share of its cells, 0 to 1, that are
-    empty, emptied ones included. example: a stored cell, none of users. changed: how many cells
-    were changed, by the kind of change: {"currency removed": 1503, "emptied: no number": 2}.
+    "time", or "" for a column that only filters. type: one of `column_types.NAMES`. empty: the
+    share of its cells, 0 to 1, that are empty, emptied ones included. example: a stored cell, none
+    of users. changed: how many cells were changed, by the kind of change: {"currency removed":
+    1503, "emptied: no number": 2}.
     stored: the column's name in the workspace, if another one. convention: how ambiguous cells were
     read: the decimal separator, or "day first".
 
@@ -59,7 +47,7 @@ class ColumnFacts:
 
     name: str
     role: str
-    type: ColumnType
+    type: str
     empty: float = 0.0
     example: str = ""
     changed: dict[str, int] = field(default_factory=dict)
@@ -91,7 +79,7 @@ class ParsedCells:
     fit it. convention: how ambiguous cells were read, so that later ones are read the same way.
     """
 
-    type: ColumnType
+    type: str
     values: pd.Series
     changed: dict[str, np.ndarray] = field(default_factory=dict)
     doubts: str = ""
