@@ -165,12 +165,17 @@ def load(source: Source, name: str, columns: Columns | None = None) -> Table:
     if isinstance(source, tuple) and source and isinstance(source[-1], ReadReport):
         return source
     if isinstance(source, pd.DataFrame):
-        check_width(source.shape[1], name)
-        report = ReadReport(name, read=len(source))
-        frame = as_text(source, report)
-        return without_long_cells(frame, text_lengths(frame), report), report
+        return read_frame(source, name)
     table, report = load_encoded(source, name, columns, ROWS)
     return table.frame(), report
+
+
+def read_frame(frame: pd.DataFrame, name: str) -> Table:
+    """Return a frame as text, without the rows that have too long cells."""
+    check_width(frame.shape[1], name)
+    report = ReadReport(name, read=len(frame))
+    texts = as_text(frame, report)
+    return without_long_cells(texts, text_lengths(texts), report), report
 
 
 def load_encoded(
@@ -184,14 +189,16 @@ def load_encoded(
         table, report = source
         table = table if isinstance(table, EncodedTable) else encoded(table)
         return rows_of_objects(table, report) if is_log else (table, report)
-    columns, encoder = columns or Columns(), TableEncoder()
-    layout = columns.layout or "rows" if is_log else "rows"
+    columns = columns or Columns()
+    layout = (columns.layout or "rows") if is_log else "rows"
     delimiter, header = LINES if layout == "lists" else (columns.delimiter, None)
+    encoder = TableEncoder()
     reports: list[ReadReport] = []
     names: list[set[str]] = []
-    for number, each in enumerate(sources := _sources(source, name), 1):
+    sources = _sources(source, name)
+    for number, each in enumerate(sources, 1):
         if isinstance(each, pd.DataFrame):
-            frame, report = load(each, f"{name} {number}" if len(sources) > 1 else name)
+            frame, report = read_frame(each, f"{name} {number}" if len(sources) > 1 else name)
             encoder.add(frame)
         else:
             report = read_into(encoder, each, limit, delimiter, header, columns.encoding)

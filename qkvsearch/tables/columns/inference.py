@@ -72,10 +72,10 @@ class TypedColumn:
         """Return a note on amounts in several currencies, if there are any."""
         removed = [what.removesuffix(" removed") for what in self.changed]
         signs = {CODE_SIGNS.get(sign.upper(), sign) for sign in removed} & set(CURRENCY_SIGNS)
+        if len(signs) < 2:
+            return []
         listed = ", ".join(sorted(signs, key=CURRENCY_SIGNS.index))
-        return [f"column {name}: amounts in {listed} are compared as bare numbers"] * (
-            len(signs) > 1
-        )
+        return [f"column {name}: amounts in {listed} are compared as bare numbers"]
 
     def examples_of_unfit(self, texts: pd.Series, ids: pd.Series) -> str:
         """Return some of the cells that did not fit, with the ids of their rows."""
