@@ -34,9 +34,9 @@ from qkvsearch.tables.times import UNKNOWN_TIME
 if TYPE_CHECKING:
     from qkvsearch.tables.columns import Columns
     from qkvsearch.tables.dataset import Source
-    from qkvsearch.tables.files.encoded import EncodedTable
     from qkvsearch.tables.log import LogRows
     from qkvsearch.tables.report import ReadReport
+    from qkvsearch.tables.table import Table
 
 RECORDED_NAMES = ("user", "id", "title", "rating", "weight", "time")
 LOGGED_NAMES = (
@@ -254,7 +254,7 @@ def record_file(
     where the same content is recorded already, unless `again`.
     """
     from qkvsearch.tables.columns import Columns, check_column, find_column
-    from qkvsearch.tables.dataset import load_encoded
+    from qkvsearch.tables.dataset import load
     from qkvsearch.tables.log import rows_from_table
 
     models, catalog = recording.histories.models, recording.histories.catalog
@@ -263,7 +263,7 @@ def record_file(
     if not isinstance(source, str | os.PathLike):  # a frame has columns, whatever the lines had
         stored = {"ignore": stored.get("ignore", ())}
     chosen = columns.with_options(stored)
-    table, report = load_encoded(source, "interactions", chosen)
+    table, report = load(source, "interactions", chosen)
     content = content_hash(table)
     for name in columns.ignore:
         check_column(name, list(table.columns), report.file, "`ignore`")
@@ -284,7 +284,7 @@ def record_file(
     return recording.write(rows, notes, content=content, again=again, file=report.file)
 
 
-def content_hash(table: EncodedTable) -> str:
+def content_hash(table: Table) -> str:
     """Return a hash of the names and the cells of all columns."""
     digest = xxhash.xxh3_128()
     for name, column in table.columns.items():

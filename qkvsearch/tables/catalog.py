@@ -17,7 +17,6 @@ from qkvsearch.tables.columns.choice import CatalogChoice, choose_catalog_column
 from qkvsearch.tables.columns.facts import LIST_SEPARATOR, ColumnFacts
 from qkvsearch.tables.columns.inference import TypedColumn, typed
 from qkvsearch.tables.columns.searched import why_unsearched
-from qkvsearch.tables.files.encoded import EncodedTable
 from qkvsearch.tables.ids import (
     UNUSABLE_REASON,
     Ids,
@@ -27,6 +26,7 @@ from qkvsearch.tables.ids import (
     one_case,
 )
 from qkvsearch.tables.report import FILE_ROWS, ReadReport
+from qkvsearch.tables.table import Table
 from qkvsearch.terminal import shorten
 
 # What spreadsheets write where a formula failed, such as an id that begins with "=" or "-".
@@ -90,7 +90,7 @@ class ItemTexts:
 
 
 def catalog_from_frame(
-    frame: pd.DataFrame, columns: Columns, report: ReadReport, log: EncodedTable | None = None
+    frame: pd.DataFrame, columns: Columns, report: ReadReport, log: Table | None = None
 ) -> Catalog:
     """Make a catalog of rows of text, each column as its type.
 
@@ -125,7 +125,7 @@ def catalog_of_ids(ids: Ids) -> Catalog:
 
 
 def item_texts(
-    frame: pd.DataFrame, columns: Columns, report: ReadReport, log: EncodedTable | None = None
+    frame: pd.DataFrame, columns: Columns, report: ReadReport, log: Table | None = None
 ) -> ItemTexts:
     """Choose the columns and return the rows of items.
 

@@ -19,7 +19,6 @@ from qkvsearch.tables.columns import Columns, check_column, folded, named
 from qkvsearch.tables.columns.facts import are_missing
 from qkvsearch.tables.columns.lists import MAX_PYTHON
 from qkvsearch.tables.files import frames
-from qkvsearch.tables.files.encoded import EncodedTable, TableEncoder
 from qkvsearch.tables.files.repeated_keys import (
     SkippedRows,
     object_of_pairs,
@@ -27,14 +26,15 @@ from qkvsearch.tables.files.repeated_keys import (
     repeated_key,
 )
 from qkvsearch.tables.report import FILE_ROWS, ReadReport
+from qkvsearch.tables.table import Table, TableEncoder
 
-Rows = tuple[EncodedTable, ReadReport]
+Rows = tuple[Table, ReadReport]
 LINES = ("\x1f", ["line"])  # the delimiter and the names of a file that is read line by line
 DECODER = json.JSONDecoder(object_pairs_hook=object_of_pairs)
 SAMPLE = 1_000  # cells of a column that are looked at
 
 
-def layout_hint(table: EncodedTable, report: ReadReport) -> str:
+def layout_hint(table: Table, report: ReadReport) -> str:
     """Return the end of a message about a log without columns of users and items, or ""."""
     first, *others = table.columns
     cells = [first, *table.sample(first, SAMPLE)]
@@ -48,14 +48,14 @@ def layout_hint(table: EncodedTable, report: ReadReport) -> str:
     return ""
 
 
-def in_rows(table: EncodedTable, report: ReadReport, columns: Columns) -> Rows:
+def in_rows(table: Table, report: ReadReport, columns: Columns) -> Rows:
     """Bring a table that is read as lists or as a matrix into rows of a user and an item."""
     if columns.layout == "lists":
         return _rows_of_lists(table, report, columns.delimiter)
     return _rows_of_matrix(table, report, columns)
 
 
-def _rows_of_lists(table: EncodedTable, report: ReadReport, delimiter: str | None) -> Rows:
+def _rows_of_lists(table: Table, report: ReadReport, delimiter: str | None) -> Rows:
     """Read lines of a user and items, which blanks separate by default."""
     encoder, n_lines, n_alone = TableEncoder(), 0, 0
     for numbers, lines in frames.batched(_lines(table, report, delimiter)):
@@ -77,7 +77,7 @@ def _rows_of_lists(table: EncodedTable, report: ReadReport, delimiter: str | Non
 
 
 def _lines(
-    table: EncodedTable, report: ReadReport, delimiter: str | None
+    table: Table, report: ReadReport, delimiter: str | None
 ) -> Iterator[tuple[int, list[str], int]]:
     """Yield the number of each line that is not blank, its user and items, and their size. Raises
     `DataError` for another sign than blanks between them.
@@ -118,7 +118,7 @@ def _is_header(line: Sequence[str], report: ReadReport) -> bool:
     return True
 
 
-def _rows_of_matrix(table: EncodedTable, report: ReadReport, columns: Columns) -> Rows:
+def _rows_of_matrix(table: Table, report: ReadReport, columns: Columns) -> Rows:
     """Read a matrix with a row for each user and a column for each item: likes if all cells are 1.
     An empty cell is nothing, and so is 0 unless it is on the declared scale.
     """
@@ -157,7 +157,7 @@ def _rows_of_matrix(table: EncodedTable, report: ReadReport, columns: Columns) -
     return cells, report
 
 
-def rows_of_objects(table: EncodedTable, report: ReadReport) -> Rows:
+def rows_of_objects(table: Table, report: ReadReport) -> Rows:
     """Make a row of each object where a column has lists of items, as of Google Analytics."""
     names = [name for name in table.columns if folded(name) != "id"]  # it may be of an order
     if named("item", names):
@@ -189,7 +189,7 @@ def rows_of_objects(table: EncodedTable, report: ReadReport) -> Rows:
 
 
 def _objects_of_rows(
-    table: EncodedTable, name: str, skipped: SkippedRows
+    table: Table, name: str, skipped: SkippedRows
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield each object in a column with its row, and an empty object for a row without one. Rows
     in which an object has a key twice are skipped.

@@ -25,16 +25,17 @@ from qkvsearch.tables.columns.facts import ColumnFacts
 from qkvsearch.tables.columns.inference import typed
 from qkvsearch.tables.columns.row_meaning import check_meaning, says_nothing
 from qkvsearch.tables.columns.searched import holds_codes, why_unsearched
-from qkvsearch.tables.files.encoded import EncodedTable
 from qkvsearch.tables.ids import Ids, id_texts
 from qkvsearch.tables.layouts import layout_hint
 from qkvsearch.tables.report import ReadReport
+from qkvsearch.tables.table import Table
 
 # Number of cells, spread over the column, that are looked at.
 SAMPLE_CELLS = 1_000
 # More than this share of them has to be what the role needs.
 MIN_SHARE = 0.5
-Table: TypeAlias = pd.DataFrame | EncodedTable
+# A catalog is a frame, and a log a table.
+Rows: TypeAlias = pd.DataFrame | Table
 BY_CALLER, BY_NAME, BY_CELLS = "your choice", "by name", "from its contents"
 BY_LOG = "by the items of the interactions"
 # Which columns a rule is tried on: those with a usual name for the role, or all that have no role,
@@ -69,12 +70,12 @@ class Choice:
 
     def __init__(
         self,
-        table: Table,
+        table: Rows,
         columns: Columns,
         report: ReadReport,
         *,
         item_ids: Set[str] | None = None,
-        log: EncodedTable | None = None,
+        log: Table | None = None,
     ) -> None:
         self.table = table
         self.columns = columns
@@ -186,7 +187,7 @@ class Choice:
         self.report.chosen = "; ".join(phrases)
 
 
-def sample(table: Table, column: str) -> pd.Series:
+def sample(table: Rows, column: str) -> pd.Series:
     """Return some of a column's cells that are not empty."""
     if not isinstance(table, pd.DataFrame):
         return table.sample(column, SAMPLE_CELLS)
@@ -198,7 +199,7 @@ def spread(cells: pd.Series) -> pd.Series:
     return cells.iloc[:: max(1, len(cells) // SAMPLE_CELLS)]
 
 
-def users_column(table: Table) -> str | None:
+def users_column(table: Rows) -> str | None:
     """Return a column that is named as users are, or has e-mail addresses in it."""
     choice = Choice(table, Columns(), ReadReport(""))
     choice.apply(rule for rule in LOG_RULES if rule.role == "user")
@@ -248,7 +249,7 @@ def _in_catalog(choice: Choice, cells: pd.Series) -> pd.Series:
 
 def _differs_within_items(choice: Choice, name: str) -> bool:
     items = [choice.roles["item"]] if "item" in choice.roles else []
-    assert isinstance(choice.table, EncodedTable)
+    assert isinstance(choice.table, Table)
     return not says_nothing(choice.table, name, items)
 
 
@@ -354,7 +355,7 @@ class LogChoice:
 
 
 def choose_log_columns(
-    table: EncodedTable, columns: Columns, report: ReadReport, item_ids: Ids | None
+    table: Table, columns: Columns, report: ReadReport, item_ids: Ids | None
 ) -> LogChoice:
     """Choose the columns of a log, and describe the choice in `report`.
 
@@ -411,7 +412,7 @@ class CatalogChoice:
 
 
 def choose_catalog_columns(
-    frame: pd.DataFrame, columns: Columns, report: ReadReport, log: EncodedTable | None = None
+    frame: pd.DataFrame, columns: Columns, report: ReadReport, log: Table | None = None
 ) -> CatalogChoice:
     """Choose the columns of a catalog, and describe the choice in `report`.
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from qkvsearch._utils.limits import CELL_BYTES, Limit, check_unpacked
-from qkvsearch.tables.files.encoded import TableEncoder
 from qkvsearch.tables.files.frames import (
     Piece,
     text_lengths,
@@ -17,6 +16,7 @@ from qkvsearch.tables.files.frames import (
 )
 from qkvsearch.tables.files.unpacking import TableFile
 from qkvsearch.tables.report import ReadReport
+from qkvsearch.tables.table import TableEncoder
 
 
 class TextOptions(NamedTuple):

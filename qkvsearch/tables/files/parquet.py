@@ -12,7 +12,6 @@ import pandas as pd
 
 from qkvsearch._utils.limits import CELL, CELL_BYTES, Limit, check_unpacked
 from qkvsearch.errors import DataError, need
-from qkvsearch.tables.files.encoded import ColumnEncoder, TableEncoder
 from qkvsearch.tables.files.file_format import BinaryFormat
 from qkvsearch.tables.files.frames import (
     BATCH_BYTES,
@@ -31,6 +30,7 @@ from qkvsearch.tables.files.parquet_pages import (
 )
 from qkvsearch.tables.files.unpacking import TableFile
 from qkvsearch.tables.report import ReadReport
+from qkvsearch.tables.table import ColumnEncoder, TableEncoder
 
 if TYPE_CHECKING:
     import pyarrow as pa

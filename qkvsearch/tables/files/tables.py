@@ -13,7 +13,6 @@ from qkvsearch._utils.limits import LOG_ROWS, ROWS, Limit
 from qkvsearch.errors import DataError
 from qkvsearch.tables.files.databases import SQLITE
 from qkvsearch.tables.files.delimited import DELIMITED
-from qkvsearch.tables.files.encoded import EncodedTable, TableEncoder
 from qkvsearch.tables.files.encodings import open_text
 from qkvsearch.tables.files.file_format import TextOptions, add_pieces
 from qkvsearch.tables.files.frames import Piece
@@ -22,6 +21,7 @@ from qkvsearch.tables.files.parquet import PARQUET
 from qkvsearch.tables.files.unpacking import TableFile, unpacked
 from qkvsearch.tables.files.workbooks import WORKBOOK
 from qkvsearch.tables.report import ReadReport
+from qkvsearch.tables.table import Table, TableEncoder
 
 # The formats of files, in the order in which they are tried. Any other text is CSV.
 BINARY_FORMATS = (PARQUET, SQLITE, WORKBOOK)
@@ -57,7 +57,7 @@ def read_table(source: str | Path, **options: Any) -> tuple[pd.DataFrame, ReadRe
     return encoder.table().frame(), report
 
 
-def read_encoded(source: str | Path, **options: Any) -> tuple[EncodedTable, ReadReport]:
+def read_encoded(source: str | Path, **options: Any) -> tuple[Table, ReadReport]:
     """Read a table that may be larger than memory."""
     encoder = TableEncoder()
     report = read_into(encoder, source, LOG_ROWS, **options)

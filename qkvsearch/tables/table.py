@@ -1,4 +1,8 @@
-"""Tables too long for a frame of text: each column by its distinct cells, or as numbers."""
+"""A table: columns of cells of text, each stored by its distinct cells or as numbers.
+
+All files and frames are read into a `Table`, piece by piece, so that it may be larger than memory.
+The catalog and the log are made of it.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +39,7 @@ class Coded(NamedTuple):
     texts: pd.Series
 
 
-class EncodedColumn(ABC):
+class Column(ABC):
     """A column of cells of text, stored in fewer bytes than text."""
 
     @abstractmethod
@@ -68,7 +72,7 @@ class EncodedColumn(ABC):
 
 
 @dataclass(frozen=True)
-class TextColumn(EncodedColumn):
+class TextColumn(Column):
     """A column by its distinct texts (m,), objects, in the order in which they occur first."""
 
     codes: np.ndarray
@@ -88,7 +92,7 @@ class TextColumn(EncodedColumn):
 
 
 @dataclass(frozen=True)
-class NumberColumn(EncodedColumn):
+class NumberColumn(Column):
     """A column of numbers.
 
     values: int32 or int64, `EMPTY` where a cell is; or float64, NaN where a cell is empty. moment:
@@ -183,10 +187,10 @@ class RowNumbers:
 
 
 @dataclass(frozen=True)
-class EncodedTable:
-    """Columns by their names, in their order. rows: the numbers of the rows in the file."""
+class Table:
+    """A table. columns: by their names, in their order. rows: their numbers in the file."""
 
-    columns: dict[str, EncodedColumn]
+    columns: dict[str, Column]
     rows: RowNumbers
     n_rows: int
 
@@ -224,7 +228,7 @@ class EncodedTable:
         return len(texts) + n_empty == len(codes) and n_empty < 2
 
 
-def different_rows(table: EncodedTable, names: Sequence[str]) -> pd.DataFrame:
+def different_rows(table: Table, names: Sequence[str]) -> pd.DataFrame:
     """Return columns as a frame of text, without the rows that a later one repeats."""
     coded = {name: table.columns[name].coded() for name in names}
     distinct = pd.DataFrame({name: np.empty(0, np.int32) for name in names})
@@ -303,7 +307,7 @@ class ColumnEncoder:
         else:
             self._n_empty += count
 
-    def column(self) -> EncodedColumn:
+    def column(self) -> Column:
         """Return the whole column; nothing can be added any more."""
         if self._numbers is not None:
             return NumberColumn(self._numbers.whole(), self._moment)
@@ -397,14 +401,14 @@ class TableEncoder:
                 report.warnings.append(f"{report.file}: {cells} with bytes that are not UTF-8")
             column.n_lost = 0
 
-    def table(self) -> EncodedTable:
+    def table(self) -> Table:
         """Return the whole table; nothing can be added any more."""
         columns = {name: encoder.column() for name, encoder in self._columns.items()}
         rows = RowNumbers(self._starts.whole(), self._firsts.whole())
-        return EncodedTable(columns, rows, self.n_rows)
+        return Table(columns, rows, self.n_rows)
 
 
-def encoded(frame: pd.DataFrame) -> EncodedTable:
+def table_of(frame: pd.DataFrame) -> Table:
     """Encode a frame of text, as `as_text` returns it."""
     encoder = TableEncoder()
     encoder.add(frame)
