@@ -56,12 +56,12 @@ class RoleRule(NamedTuple):
     reason: str
     condition: str
     example: str
-    cells: Callable[[Choice, pd.Series], pd.Series] | None = None
+    cells: Callable[[RoleChoice, pd.Series], pd.Series] | None = None
     min_share: float = MIN_SHARE
-    column: Callable[[Choice, str], bool] | None = None
+    column: Callable[[RoleChoice, str], bool] | None = None
 
 
-class Choice:
+class RoleChoice:
     """Roles that are assigned one after the other, each to a column that has none yet.
 
     item_ids: for a log, the ids of the catalog in lower case. log: for a catalog, the interactions
@@ -201,7 +201,7 @@ def spread(cells: pd.Series) -> pd.Series:
 
 def users_column(table: Rows) -> str | None:
     """Return a column that is named as users are, or has e-mail addresses in it."""
-    choice = Choice(table, Columns(), ReadReport(""))
+    choice = RoleChoice(table, Columns(), ReadReport(""))
     choice.apply(rule for rule in LOG_RULES if rule.role == "user")
     return choice.roles.get("user")
 
@@ -241,13 +241,13 @@ LOG_TYPES: dict[str, str] = {
 TIME_RANKS = "time_rank_in_user"
 
 
-def _in_catalog(choice: Choice, cells: pd.Series) -> pd.Series:
+def _in_catalog(choice: RoleChoice, cells: pd.Series) -> pd.Series:
     if choice.item_ids is None:
         return pd.Series(True, cells.index)
     return are_among(choice.item_ids, cells)
 
 
-def _differs_within_items(choice: Choice, name: str) -> bool:
+def _differs_within_items(choice: RoleChoice, name: str) -> bool:
     items = [choice.roles["item"]] if "item" in choice.roles else []
     assert isinstance(choice.table, Table)
     return not says_nothing(choice.table, name, items)
@@ -363,7 +363,7 @@ def choose_log_columns(
     column can be the user or the item.
     """
     ids = None if item_ids is None else {text.casefold() for text in item_ids.texts}
-    choice = Choice(table, columns, report, item_ids=ids)
+    choice = RoleChoice(table, columns, report, item_ids=ids)
     choice.by_caller(*LOG_TYPES)
     choice.apply(LOG_RULES)
     for role in ("user", "item"):
@@ -419,7 +419,7 @@ def choose_catalog_columns(
     log: the interactions with these items, if any. Raises `DataError` where no column can be the
     id of the items of a log.
     """
-    choice = Choice(frame, columns, report, log=log)
+    choice = RoleChoice(frame, columns, report, log=log)
     choice.by_caller("id", "title")
     choice.apply(CATALOG_RULES)
     is_one = len(choice.names) == 1 and DELIMITER.search(choice.names[0])
@@ -449,7 +449,7 @@ def _are_titles(column: pd.Series) -> bool:
     return texts.type == "text" and not why_unsearched(texts.cells) and is_title.mean() > MIN_SHARE
 
 
-def _names_items_of_log(choice: Choice, name: str) -> bool:
+def _names_items_of_log(choice: RoleChoice, name: str) -> bool:
     """Return whether most items of the log are in a column. A catalog may have several ids, such as
     a SKU and an EAN.
     """

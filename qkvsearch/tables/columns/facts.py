@@ -33,25 +33,26 @@ CURRENCY_SYMBOLS = "$¢£¤¥₠-⃀﷼฿֏؋₿"
 class ColumnFacts:
     """The facts about a column that a build shows and stores.
 
-    name: as the file spells it. role: "id", "title", "text", "user", "item", "rating", "weight",
-    "time", or "" for a column that only filters. type: one of `column_types.NAMES`. empty: the
-    share of its cells, 0 to 1, that are empty, emptied ones included. example: a stored cell, none
-    of users. changed: how many cells were changed, by the kind of change: {"currency removed":
-    1503, "emptied: no number": 2}.
-    stored: the column's name in the workspace, if another one. convention: how ambiguous cells were
-    read: the decimal separator, or "day first".
-
     >>> ColumnFacts("Price", "", "number", empty=0.01, example="12.5").to_record()["type"]
     'number'
     """
 
+    # As the file spells it.
     name: str
+    # "id", "title", "text", "user", "item", "rating", "weight", "event", "time", or "" for a column
+    # that only filters.
     role: str
+    # One of `column_types.NAMES`.
     type: str
+    # The share of its cells, 0 to 1, that are empty, emptied ones included.
     empty: float = 0.0
+    # A stored cell, none of users.
     example: str = ""
+    # How many cells were changed, by the kind of change: {"$ removed": 1503}.
     changed: dict[str, int] = field(default_factory=dict)
+    # The column's name in the workspace, if another one.
     stored: str = ""
+    # How ambiguous cells were read: the decimal separator, or "day first".
     convention: str = ""
 
     def of_cells(self, cells: pd.Series) -> ColumnFacts:
