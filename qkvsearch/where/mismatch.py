@@ -59,22 +59,27 @@ def check_pair(left: Value, right: Value, cells: Cells, is_null_safe: bool = Fal
     for value in (left, right):
         if value.is_null and not is_null_safe:
             raise QkvError("nothing equals NULL, nor is it more or less: write IS NULL or IS NOT")
-    types = {left.type, right.type}
-    if None in types:
+    if left.type is None or right.type is None:
         return
-    if types <= {*NUMBERS} and "yes/no" in types:
-        if all(value.literal in (None, 0, 1) for value in (left, right)):
+    left_type, right_type = type_named(left.type), type_named(right.type)
+    if left_type.is_numeric and right_type.is_numeric:
+        if left_type.compares_with(right.literal) and right_type.compares_with(left.literal):
             return
-    elif "date" in types and types <= {"date", "text"}:
-        for value in (left, right):
-            if value.type == "text" and not _is_date(value):
-                break
-        else:
+    elif left_type.equals_beginnings or right_type.equals_beginnings:
+        if _is_date_pair(left, right):
             _require_column(left, right)
             return
-    elif len(types) == 1 or types <= SEARCHED:
+    elif left.type == right.type or (left_type.is_text and right_type.is_text):
         return
     raise _mismatch(left, right, cells)
+
+
+def _is_date_pair(left: Value, right: Value) -> bool:
+    """Return whether both are dates, or one is and the other is a text that can be one."""
+    return all(
+        value.type == "date" or (value.type == "text" and _is_date(value))
+        for value in (left, right)
+    )
 
 
 def check_apart(dates: Sequence[str]) -> None:

@@ -100,6 +100,12 @@ class ColumnType(ABC):
         """
         return None
 
+    def compares_with(self, literal: Any) -> bool:
+        """Return whether a condition may compare cells with a value of a type like this one; None
+        for the cells of a column.
+        """
+        return True
+
     def condition(self, name: str, value: str, distinct: Sequence[Any]) -> tuple[str, list[Any]]:
         """Return the SQL of a value of a facet, with placeholders, and their values.
 

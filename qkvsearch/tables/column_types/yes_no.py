@@ -41,6 +41,9 @@ class YesNoType(ColumnType):
         answer = fold(text)
         return lambda cell: answer in (YES if cell else NO)
 
+    def compares_with(self, literal: Any) -> bool:
+        return literal in (None, 0, 1)
+
     def condition(self, name: str, value: str, distinct: Sequence[Any]) -> tuple[str, list[Any]]:
         if value not in ("yes", "no"):
             raise QkvError(f"`filter`: {name} is yes or no, not {value!r}")
