@@ -57,7 +57,8 @@ def in_rows(table: Table, report: ReadReport, columns: Columns) -> Rows:
 
 def _rows_of_lists(table: Table, report: ReadReport, delimiter: str | None) -> Rows:
     """Read lines of a user and items, which blanks separate by default."""
-    encoder, n_lines, n_alone = TableEncoder(), 0, 0
+    encoder = TableEncoder()
+    n_lines = n_alone = 0
     for numbers, lines in frames.batched(_lines(table, report, delimiter)):
         n_items = np.array([len(line) - 1 for line in lines], np.int64)
         users = np.repeat(np.array([line[0] for line in lines], object), n_items)
@@ -132,7 +133,9 @@ def _rows_of_matrix(table: Table, report: ReadReport, columns: Columns) -> Rows:
     report.notes.append(f"a matrix of {size}")
     item, value = ("itemid", "stars") if ignore & {"item", "rating"} else ("item", "rating")
     low, high = columns.rating_scale or (1.0, 1.0)
-    encoder, n_zero, are_likes = TableEncoder(), 0, True
+    encoder = TableEncoder()
+    n_zero = 0
+    are_likes = True
     for span in pieces_of(max(1, len(table)), frames.rows_at_once(len(names))):
         # As objects: each cell of a user has the same text, and not a copy.
         frame = table.frame(names, span)
@@ -144,7 +147,7 @@ def _rows_of_matrix(table: Table, report: ReadReport, columns: Columns) -> Rows:
         numbers = pd.to_numeric(rows[value], errors="coerce")
         zero = numbers.eq(0) & (not low <= 0 <= high)
         n_zero += int(zero.sum())
-        are_likes &= bool(numbers[~zero].eq(1).all())
+        are_likes = are_likes and bool(numbers[~zero].eq(1).all())
         rows = rows[~zero].sort_index(kind="stable")
         rows.insert(0, user if columns.user else "user", users[rows.index])
         rows[ignored] = np.nan  # `ignore` is checked against the names of columns
@@ -169,7 +172,9 @@ def rows_of_objects(table: Table, report: ReadReport) -> Rows:
         return table, report
     width = len(table.columns) - 1 + len(keys)
     frames.check_width(width, report.file)
-    encoder, n_before, skipped = TableEncoder(), len(table), SkippedRows(report)
+    encoder = TableEncoder()
+    n_before = len(table)
+    skipped = SkippedRows(report)
     columns = {key: column for key, column in table.columns.items() if key != name}
     objects = (
         (row, entry, CELL_BYTES * width) for row, entry in _objects_of_rows(table, name, skipped)
@@ -218,10 +223,10 @@ def _item_keys(cells: Sequence[Any]) -> list[str]:
 
 def _objects(cell: Any) -> Sequence[dict[str, Any]]:
     """Return the objects in a cell, as JSON or as Python writes them."""
+    if not isinstance(cell, str) or not cell.lstrip().startswith(("{", "[{")):
+        return []
+    text, at = cell, 0
     objects: list[Any] = []
-    text, at = cell if isinstance(cell, str) else "", 0
-    if not text.lstrip().startswith(("{", "[{")):
-        return objects
     try:
         while (at := text.find("{", at)) >= 0:
             entry, at = DECODER.raw_decode(text, at)

@@ -245,7 +245,7 @@ def different_rows(table: Table, names: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame(cells, index=numbers, columns=list(names), dtype=object)
 
 
-# --- pieces of a table to an encoded one ---
+# --- pieces to a table ---
 
 
 class ColumnEncoder:
@@ -277,19 +277,31 @@ class ColumnEncoder:
         """
         numbers = values[filled]
         if not len(numbers):
-            return self.add_empty(len(values))
-        is_float = values.dtype.kind == "f"
-        kind = self._numbers is not None and (self._numbers.dtype.kind, self._moment)
-        if (
-            self._codes is not None
-            or (not is_float and numbers.min() == EMPTY[8])
-            or (kind and kind != ("f" if is_float else "i", moment))  # of another file
-        ):
+            self.add_empty(len(values))
+        elif self._can_add(numbers, moment):
+            self._append(numbers, values, filled, moment)
+        else:
             self._to_texts()
             distinct, inverse = np.unique(numbers, return_inverse=True)
             codes = np.full(len(values), -1)
             codes[filled] = inverse
-            return self._add_codes(codes, NumberColumn(distinct, moment).texts_of(distinct))
+            self._add_codes(codes, NumberColumn(distinct, moment).texts_of(distinct))
+
+    def _can_add(self, numbers: np.ndarray, moment: str) -> bool:
+        """Return whether numbers fit among those of the column."""
+        if self._codes is not None:
+            return False
+        kind = "f" if numbers.dtype.kind == "f" else "i"
+        if kind == "i" and numbers.min() == EMPTY[8]:  # it would be read as an empty cell
+            return False
+        # Those of another file may be of another kind.
+        return self._numbers is None or (self._numbers.dtype.kind, self._moment) == (kind, moment)
+
+    def _append(
+        self, numbers: np.ndarray, values: np.ndarray, filled: np.ndarray, moment: str
+    ) -> None:
+        """Add values, of which `numbers` are those that are not empty."""
+        is_float = values.dtype.kind == "f"
         if self._numbers is None:
             self._moment = moment
             self._numbers = GrowingArray(values.dtype if is_float else f"i{_n_bytes(numbers)}")
@@ -351,8 +363,9 @@ class TableEncoder:
     """
 
     def __init__(self) -> None:
-        self.n_rows = self._file = 0
+        self.n_rows = 0
         self.names: set[Any] = set()
+        self._file = 0
         self._filled: set[Any] = set()
         self._columns: dict[Any, ColumnEncoder] = {}
         self._starts, self._firsts = GrowingArray(np.int64), GrowingArray(np.int64)
