@@ -24,7 +24,7 @@ def facets(catalog: StoredCatalog, columns: Sequence[StoredColumn], matches: np.
 
 
 def _counted(catalog: StoredCatalog, column: StoredColumn, matches: np.ndarray) -> dict[str, int]:
-    cells = catalog.column_cells(column.stored)
+    cells = catalog.values.cells(column.stored)
     counts = cells.counts(matches)
     unit = unit_of(catalog, column)
     return type_named(column.type).counted(counts, cells.distinct, unit)

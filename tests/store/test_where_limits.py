@@ -5,13 +5,13 @@ from contextlib import closing
 from itertools import count
 
 import pytest
-from tests.storage.conditions import matching_positions
 
 from qkvsearch._utils.deadline import DeadlineError, deadline
 from qkvsearch._utils.limits import Limit
 from qkvsearch.errors import QkvError
 from qkvsearch.tables.catalog_columns import CatalogColumns
 from qkvsearch.where import guarded, matching_in_all
+from tests.store.conditions import matching_positions
 
 COLUMNS = CatalogColumns.of([("name", "TEXT"), ("price", "REAL")], [])
 LONG = "a" * 1000

@@ -43,7 +43,7 @@ def condition(
         return where
     expression = " AND ".join(expression for expression, _ in clauses)
     if where is not None:
-        engine.catalog.mask(where)  # refused as it is, before it is put in brackets
+        engine.catalog.conditions.mask(where)  # refused as it is, before it is put in brackets
         expression += f" AND (\n{where}\n)"
     return expression, [value for _, values in clauses for value in values]
 
@@ -71,5 +71,5 @@ def _split(engine: Engine, text: str) -> tuple[StoredColumn, str]:
 
 def _clause(engine: Engine, column: StoredColumn, value: str) -> Clause:
     name = engine.catalog.catalog_columns.sql_name(column)
-    distinct = engine.catalog.column_cells(column.stored).distinct
+    distinct = engine.catalog.values.cells(column.stored).distinct
     return type_named(column.type).condition(name, value, distinct)
