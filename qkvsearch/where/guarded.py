@@ -14,6 +14,7 @@ from qkvsearch._utils.deadline import check_deadline, is_past_deadline
 from qkvsearch._utils.limits import EXPRESSION_DEPTH, EXPRESSION_SECONDS, EXPRESSION_TEXT
 from qkvsearch.errors import DamagedError, QkvError
 from qkvsearch.tables.catalog_columns import StoredColumn, quoted, sql_name, stored_name, table_name
+from qkvsearch.tables.column_types import type_named
 from qkvsearch.where.functions import COLLATIONS, DATES, FUNCTIONS
 from qkvsearch.where.parameters import for_sqlite
 
@@ -129,7 +130,9 @@ def _value(column: StoredColumn, varies: bool) -> str:
     name = sql_name(column.stored)
     if varies:
         name = f"coalesce(variants.{name}, items.{name})"
-    return f"{name} COLLATE {DATES}" if column.type == "date" else name
+    if type_named(column.type).equals_beginnings:
+        return f"{name} COLLATE {DATES}"
+    return name
 
 
 @contextmanager

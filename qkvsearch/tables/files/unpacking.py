@@ -30,6 +30,17 @@ STDIN = "-"
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+._-]*://")
 # How packed files begin.
 GZIP, ZIP, EMPTY_ZIP = b"\x1f\x8b", b"PK\x03\x04", b"PK\x05\x06"
+# What a damaged archive raises wherever it is read.
+DAMAGE = (
+    EOFError,
+    ElementTree.ParseError,
+    KeyError,
+    OSError,
+    RuntimeError,
+    UnicodeError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 WORKBOOK = "xl/workbook.xml"
 # Files that are archives and have no table that is read, by a member and what it begins with.
 DOCUMENTS = {
@@ -179,10 +190,7 @@ def _from_archive(file: TableFile, stack: ExitStack) -> TableFile | None:
                 name = pick_name(file.fragment, names, "file", file.label)
             with archive.open(name) as member:
                 path = _copy(_chunks(member), file, stack)
-    except (
-        zipfile.BadZipFile, RuntimeError, zlib.error, EOFError, OSError, KeyError, UnicodeError,
-        ElementTree.ParseError,
-    ) as error:  # fmt: skip
+    except DAMAGE as error:
         raise DataError(f"{file.label}: cannot be unpacked: {error}") from None
     return replace(file, name=Path(name).name, path=path, fragment="")
 
