@@ -6,15 +6,17 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from qkvsearch.cli.columns import columns_of, event_options, file_options, item_columns, log_columns
-from qkvsearch.cli.context import NUMBER, TYPED, command, settings, wait_option
+from qkvsearch.cli.context import NUMBER, TYPED, command, reason_of, settings, wait_option
 from qkvsearch.cli.render import Output, cell_text, output_options, write_listing
-from qkvsearch.errors import quantity
+from qkvsearch.errors import DataError, quantity
 from qkvsearch.terminal import in_one_line
 
 if TYPE_CHECKING:
@@ -31,6 +33,17 @@ yes_option = click.option("--yes", is_flag=True, help="Do not ask for confirmati
 again_option = click.option(
     "--again", is_flag=True, help="Record the file even if its content is recorded already."
 )
+
+
+@contextmanager
+def _results_of_a_change() -> Iterator[None]:
+    """Say after an error that only the results could not be written: the change is made."""
+    try:
+        yield
+    except (OSError, DataError) as error:
+        reason = reason_of(error) if isinstance(error, OSError) else str(error)
+        message = f"the change is made, but its results could not be written: {reason}"
+        raise click.ClickException(message) from error
 
 
 def can_ask() -> bool:
@@ -148,7 +161,8 @@ def remove(
     if output.is_requested:
         from qkvsearch.rank.listing import Listing
 
-        write_listing(Listing(done.gone, len(done.gone), ("id", "title")), "items", output)
+        with _results_of_a_change():
+            write_listing(Listing(done.gone, len(done.gone), ("id", "title")), "items", output)
 
 
 def _titles(done: Revision) -> str:
@@ -218,7 +232,8 @@ def record(
     run.notes(done.notes)
     run.message(f"{'Took back' if undo else 'Recorded'} {_summary(done)}.")
     if output.is_requested:
-        write_listing(done, "interactions", output)
+        with _results_of_a_change():
+            write_listing(done, "interactions", output)
 
 
 def _check_words(words: tuple[str, ...], undo: str | None, of_file: dict[str, Any]) -> None:
@@ -381,6 +396,9 @@ def forget(user: str, yes: bool, dry_run: bool) -> None:
     path = engine.workspace.path
     if dry_run or not yes:
         plan = engine.forget(user, dry_run=True)
+        if plan.notes:  # an earlier, interrupted call has deleted everything
+            run.notes(plan.notes)
+            return
         run.message(f"{path}: {_deleted(plan)} would be deleted for good.")
         if dry_run:
             return

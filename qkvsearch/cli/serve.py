@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from qkvsearch.cli.context import command, settings
+from qkvsearch.cli.context import command, settings, to_stderr
 from qkvsearch.errors import need
 
 # The modules of the extra [web].
@@ -94,7 +94,7 @@ def serve(
     )
 
     def announce(address: str) -> None:
-        click.echo(f"Serving {name} at {address} (Ctrl-C stops).", err=True)
+        to_stderr(f"Serving {name} at {address} (Ctrl-C stops).")
         if sample is None:
             run.message(f"While it runs, only qkvsearch may change the files in {path}.")
 
