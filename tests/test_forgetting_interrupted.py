@@ -1,4 +1,4 @@
-"""To forget a user is all or nothing: refused, it changes nothing; killed, the next writer ends it."""
+"""`forget` is all or nothing: refused, it changes nothing; killed, the next writer ends it."""
 
 import sqlite3
 import threading
