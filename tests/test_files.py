@@ -116,3 +116,12 @@ def test_what_cannot_be_written_is_named(tmp_path):
     for path, reason in ((tmp_path, "Is a directory"), (tmp_path / "no" / "x", "No such file")):
         with pytest.raises(DataError, match=f"{path}: cannot write: {reason}"):
             write_file(path, b"")
+
+
+@posix
+def test_a_link_to_itself_is_not_replaced(tmp_path):
+    loop = tmp_path / "loop.csv"
+    loop.symlink_to("loop.csv")
+    with pytest.raises(DataError, match=r"loop\.csv: cannot write: Too many levels"):
+        write_file(loop, b"rows")
+    assert loop.is_symlink()

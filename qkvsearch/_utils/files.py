@@ -1,5 +1,6 @@
 """Atomic writing of files: a file is written beside its target and then renamed."""
 
+import errno
 import os
 import re
 import stat
@@ -17,6 +18,13 @@ from qkvsearch.errors import DataError
 OWN_FILES = re.compile(r"/dev/(?:(stdout)|(stderr)|fd/(\d+))|/proc/self/fd/(\d+)")
 
 
+def real_path(path: Path) -> Path:
+    """Return an absolute path without symbolic links, except those that lead to one another. For
+    these `Path.resolve` raises RuntimeError in some versions of Python.
+    """
+    return Path(os.path.realpath(path))
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
     """Open a file that replaces `path`, complete and on disk, when the block ends. After an error
@@ -26,7 +34,9 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     and the like are written to directly. Raises `DataError`.
     """
     try:
-        target = path.resolve() if path.is_symlink() else path
+        target = real_path(path)
+        if target.is_symlink():
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         with _open_stream(path) or _replacement(target) as file:
             yield file
     except OSError as error:
@@ -98,7 +108,7 @@ def folder_beside(target: Path) -> Iterator[Path]:
             prefix=f".{target.name}-", dir=target.parent, ignore_cleanup_errors=True
         )
     except OSError as error:
-        raise DataError(f"{target.parent}: cannot write: {error.strerror}") from None
+        raise DataError(f"{target.parent}: cannot write: {error.strerror or error}") from None
     with folder as name:
         yield Path(name)
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from qkvsearch._utils.files import real_path
 from qkvsearch.cli.context import command, settings, to_stderr
 from qkvsearch.errors import need
 
@@ -80,7 +81,7 @@ def serve(
     engine = run.open() if sample is None else run.open_sample(sample)
     path, example_user = engine.workspace.path, "" if sample is None else str(engine.users.ids[0])
     engine.close()
-    name = sample or path.resolve().name
+    name = sample or real_path(path).name
     server_settings = Settings(
         workspace=path,
         name=name,

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from qkvsearch._utils.callbacks import Progress, silent
+from qkvsearch._utils.files import real_path
 from qkvsearch._utils.version import __version__
 from qkvsearch.errors import QkvError
 from qkvsearch.heads.answerability import FACT as ANSWERABILITY
@@ -85,7 +86,7 @@ def build_workspace(
             raise QkvError("`next_item` learns on one machine: leave out `engine`, or `next_item`")
         NextItemComponent().check(dataset.interactions)
     if encoder not in CHOICES:  # a folder, absolute so that it is found from anywhere
-        encoder = str(Path(encoder).resolve())
+        encoder = str(real_path(Path(encoder)))
     progress = progress or silent
     with workspace.writing("build"):
         previous = workspace.current_facts()

@@ -14,6 +14,7 @@ from starlette.requests import Request
 
 from qkvsearch._utils.deadline import DeadlineError, deadline
 from qkvsearch.engine import Engine
+from qkvsearch.errors import duration
 from qkvsearch.web.hot_reload import HotReloadEngine
 from qkvsearch.web.problems import RETRY_AFTER, Problem
 from qkvsearch.web.prometheus import Metrics
@@ -103,7 +104,7 @@ class Service:
             # After that time, a task that has not begun is cancelled.
             return await asyncio.wait_for(asyncio.wrap_future(future), seconds)
         except (TimeoutError, DeadlineError):
-            late = f"no answer within {seconds:g} seconds{when_late}"
+            late = f"no answer within {duration(seconds)}{when_late}"
             headers = {"Retry-After": RETRY_AFTER}
             raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, late, headers) from None
 

@@ -14,7 +14,7 @@ import numpy as np
 from qkvsearch._utils.deadline import check_deadline, is_past_deadline
 from qkvsearch._utils.interrupts import held_interrupts
 from qkvsearch._utils.limits import EXPRESSION_DEPTH, EXPRESSION_SECONDS, EXPRESSION_TEXT
-from qkvsearch.errors import DamagedError, QkvError
+from qkvsearch.errors import DamagedError, QkvError, duration
 from qkvsearch.tables.catalog_columns import StoredColumn, quoted, sql_name, stored_name, table_name
 from qkvsearch.where.functions import COLLATIONS, DATES, FUNCTIONS
 from qkvsearch.where.parameters import for_sqlite
@@ -217,7 +217,7 @@ def _file(connection: sqlite3.Connection) -> str:
 def _reason(error: str, seconds: float) -> str:
     if error == "interrupted":
         how = f"{EXPRESSION_SECONDS.raised_by}=N in the environment"
-        return f"stopped after {seconds:g} seconds: make it simpler, or allow more ({how})"
+        return f"stopped after {duration(seconds)}: make it simpler, or allow more ({how})"
     if error == "parser stack overflow":
         return TOO_DEEP
     if error == "string or blob too big":
