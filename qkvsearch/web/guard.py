@@ -15,6 +15,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from qkvsearch.errors import duration
+from qkvsearch.web.client import begin_request
 from qkvsearch.web.problems import BUG, Problem, log, problem, problem_of
 from qkvsearch.web.service import Service
 from qkvsearch.web.settings import LOOPBACK, Settings
@@ -63,6 +64,7 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        begin_request(scope)
         start, is_head = time.perf_counter(), scope["method"] == "HEAD"
         self.service.metrics.begin()
         # A HEAD is answered as a GET, and the body is left out.

@@ -20,6 +20,7 @@ from typing import Any, ClassVar
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from qkvsearch.web.client import client_of
 from qkvsearch.web.problems import problem
 from qkvsearch.web.unread import UNREAD
 
@@ -32,6 +33,8 @@ PARSED_BYTES, MAX_HEAD = 16_384, 32_768
 MAX_CHUNKS = 1000
 # After a refusal, what the client still sends is discarded, for so many seconds and bytes.
 DISCARD_SECONDS, DISCARD_BYTES = 2.0, 10_000_000
+# Seconds in which an answer must be ready for a client that sends no more.
+HALF_CLOSED_SECONDS = 1.0
 # Bytes a second that a client must read of an answer, and how often that is looked at, in seconds.
 MIN_READ_RATE, LOOKS_EVERY = 20_000, 1.0
 # Seconds after which a client that reads nothing is dropped. The client's system acknowledges what
@@ -144,6 +147,8 @@ class BoundedProtocol(H11Protocol):
     _socket_transport: Any = None
     _read_timer: asyncio.TimerHandle | None = None
     _write_timer: asyncio.TimerHandle | None = None
+    # Set once the client sends no more.
+    _leave_timer: asyncio.TimerHandle | None = None
     # When all of the answer must be read; how much was unread at the last look at it, and when the
     # client last read anything.
     _write_deadline = 0.0
@@ -169,7 +174,25 @@ class BoundedProtocol(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
         self._stop_looking()
+        self._leave()
         super().connection_lost(exc)
+
+    def eof_received(self) -> bool | None:  # type: ignore[override]
+        """Answer a client that sends no more. Most have left, but some (`nc -N`) still read, and
+        get what is ready soon.
+        """
+        if not self._is_answering() or self.cycle.more_body:
+            return None
+        if self._leave_timer is None:
+            self._leave_timer = self.loop.call_later(HALF_CLOSED_SECONDS, self._leave)
+        return True
+
+    def _leave(self) -> None:
+        """Stop what is computed for the client."""
+        if self._leave_timer is not None:
+            self._leave_timer.cancel()
+        if self._is_answering():
+            client_of(self.cycle.scope).leave()  # type: ignore[arg-type]
 
     # --- reading ---
 
@@ -217,7 +240,8 @@ class BoundedProtocol(H11Protocol):
         self.transport.close()
 
     def on_response_complete(self) -> None:
-        if self.conn.their_state is h11.SEND_BODY:  # nobody reads the rest of it
+        sends_no_more = self._leave_timer is not None and not self.conn.trailing_data[0]
+        if self.conn.their_state is h11.SEND_BODY or sends_no_more:  # nobody reads the rest of it
             self.transport.close()
         super().on_response_complete()
 
