@@ -25,13 +25,13 @@ __all__ = [
 
 _MODULES = {
     "Analyzer": "text.analysis",
-    "BiasedMF": "collaborative.estimators",
+    "BiasedMF": "models.estimators",
     "ContrastiveEncoder": "text.learned.corpus_encoders",
     "CooccurrenceEncoder": "text.learned.corpus_encoders",
     "CorpusEncoder": "text.learned.corpus_encoders",
-    "ImplicitALS": "collaborative.estimators",
-    "ItemNeighbours": "collaborative.estimators",
-    "NextItem": "collaborative.next_item",
+    "ImplicitALS": "models.estimators",
+    "ItemNeighbours": "models.estimators",
+    "NextItem": "models.next_item",
 }
 
 

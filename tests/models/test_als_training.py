@@ -68,7 +68,7 @@ except RuntimeError:
     print("no place")
 
 from importlib import import_module
-for module in ("attention.kernels", "retrieval.quantized", "collaborative.als_training"):
+for module in ("attention.kernels", "heads.quantized", "models.als_training"):
     import_module(f"qkvsearch.{module}")
 """
 # Numbers that compiled code has a part in: the solver's, the descent's, attention block by block.
