@@ -86,7 +86,11 @@ async def _engine_error(_: Request, error: Any) -> Response:
 async def _invalid_parameter(_: Request, error: Any) -> Response:
     """Name the first parameter that is not valid."""
     first = error.errors()[0]
-    name = ".".join(str(key) for key in first["loc"][1:]) or "body"
+    names = [str(key) for key in first["loc"][1:]] or ["body"]
+    if not names[-1]:
+        nameless = "a value has no name: give each one, as in name=value"
+        return problem(HTTPStatus.UNPROCESSABLE_ENTITY, nameless)
+    name = ".".join(names)
     message = first["msg"][:1].lower() + first["msg"][1:]
     return problem(HTTPStatus.UNPROCESSABLE_ENTITY, f"`{name}`: {message}")
 

@@ -49,11 +49,14 @@ FOLDED = re.compile(rb"\n[ \t]")
 # end of a line may be in the next packet.
 NOT_IN_LINES = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n|\Z)")
 VERSIONS = (b"1.0", b"1.1")
+# The first line of a request in another version than these, such as HTTP/2's own.
+OTHER_VERSION = re.compile(rb"(?:\r?\n)?[A-Z]+ \S+ HTTP/(?!1\.[01]\r?\n)\d\.\d\r?\n")
 LENGTHS = re.compile(rb"\n(?:content-length|transfer-encoding):([^\r\n]*)", re.IGNORECASE)
 
 NOT_HTTP = "the request is not valid HTTP"
 LONG_HEAD = f"the request line and headers have at most {MAX_HEAD:,} bytes: send long texts by POST"
 AMBIGUOUS = "the request does not say in one way alone where it ends"
+VERSION = "this server speaks HTTP/1.1 and HTTP/1.0"
 MANY_CHUNKS = f"a body has at most {MAX_CHUNKS:,} chunks: send larger ones, or a Content-Length"
 
 
@@ -68,6 +71,9 @@ class BoundedParser(h11.Connection):
         is_checked = self.their_state is h11.IDLE or self._has_chunks
         received = self.trailing_data[0] if is_checked else b""
         try:
+            if OTHER_VERSION.match(received):
+                code = HTTPStatus.HTTP_VERSION_NOT_SUPPORTED
+                raise h11.RemoteProtocolError(VERSION, error_status_hint=code)
             event = super().next_event()
             if is_checked:
                 n_rest = len(self.trailing_data[0])
@@ -222,7 +228,7 @@ class BoundedProtocol(H11Protocol):
         error = self.conn.error
         status = HTTPStatus.BAD_REQUEST if error is None else HTTPStatus(error.error_status_hint)
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            known = LONG_HEAD, MANY_CHUNKS, AMBIGUOUS
+            known = LONG_HEAD, MANY_CHUNKS, AMBIGUOUS, VERSION
             details = {431: LONG_HEAD, 413: MANY_CHUNKS}
             detail = str(error) if str(error) in known else details.get(status, NOT_HTTP)
             answer = problem(status, detail, {"Connection": "close"})
@@ -270,10 +276,12 @@ class BoundedProtocol(H11Protocol):
         self._socket_transport.resume_reading()
 
     def shutdown(self) -> None:
-        if self._discard is None:
-            super().shutdown()
-        else:
+        """End when the answer is sent, and at once where the request has not arrived."""
+        is_arriving = self._is_answering() and self.cycle.more_body
+        if self._discard is not None or is_arriving:
             self._drop()
+        else:
+            super().shutdown()
 
     def _wait(self, seconds: float) -> None:
         self._stop_waiting()

@@ -6,11 +6,11 @@ from contextlib import closing
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.storage.conditions import matching_positions
 
 from qkvsearch.errors import QkvError
 from qkvsearch.tables.catalog_columns import CatalogColumns
 from qkvsearch.where.guarded import TimeLimit, positions
+from tests.store.conditions import matching_positions
 
 # id: 4, 7, 8, 30, 100; year: 1999, 1950, 2004, 1995, none
 ALL = [4, 7, 8, 30, 100]

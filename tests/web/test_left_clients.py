@@ -5,6 +5,7 @@ import socket
 import struct
 import threading
 import time
+from contextlib import ExitStack, contextmanager
 
 import pytest
 
@@ -18,14 +19,22 @@ from qkvsearch.web.server import limit_connections
 from qkvsearch.web.slow_clients import BoundedProtocol
 
 PATIENT = 60
+HOST = b" HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 SLOW = "/api/v1/search?q=bread&k=100&explain=true&anyway=true"
 
 
-@pytest.fixture(scope="module")
-def server(settings, videos_path):
+@contextmanager
+def running_server(settings, videos_path):
     """A server of this process: its address and its service."""
     app = make_app(settings(videos_path, threads=2, waiting=6, seconds=60))
-    config = uvicorn.Config(app, port=0, http=BoundedProtocol, ws="none", log_config=None)
+    config = uvicorn.Config(
+        app,
+        port=0,
+        http=BoundedProtocol,
+        ws="none",
+        log_config=None,
+        timeout_graceful_shutdown=PATIENT,
+    )
     listener = config.bind_socket()
     limit_connections(listener)
     listener.listen()
@@ -35,6 +44,12 @@ def server(settings, videos_path):
     yield listener.getsockname(), app.state.service
     running.should_exit = True
     thread.join()
+
+
+@pytest.fixture(scope="module")
+def server(settings, videos_path):
+    with running_server(settings, videos_path) as server:
+        yield server
 
 
 @pytest.fixture
@@ -125,3 +140,45 @@ def test_a_change_goes_on_though_its_client_has_left(server):
 
     asyncio.run(leave_amid_it())
     assert done.is_set()
+
+
+def test_requests_that_have_not_arrived_do_not_delay_the_end(settings, videos_path):
+    head = b"POST /api/v1/search" + HOST + b"Content-Type: application/json\r\n"
+    with ExitStack() as clients:
+        with running_server(settings, videos_path) as (address, _):
+            for sent in (head, head + b"Content-Length: 500\r\n\r\n{", b""):
+                client = clients.enter_context(socket.create_connection(address, PATIENT))
+                client.sendall(sent)
+            with asking(address, "/api/v1/health") as client:
+                assert client.recv(15) == b"HTTP/1.1 200 OK"
+            began = time.monotonic()
+        assert time.monotonic() - began < 8
+
+
+@pytest.mark.parametrize(
+    ("sent", "status", "named"),
+    [
+        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"505", b"HTTP/1.1"),
+        (b"GET /api/v1/search?q=red&=blue" + HOST + b"\r\n", b"422", b"no name"),
+        (b"GET /static/search.css" + HOST + b"Range: bytes=zz\r\n\r\n", b"200", b""),
+        (b"GET /static/search.css" + HOST + b"Range: bytes=9999999-\r\n\r\n", b"200", b""),
+    ],
+)
+def test_unusual_requests_get_an_answer_that_says_what_is_wrong(server, sent, status, named):
+    address, _ = server
+    with socket.create_connection(address, PATIENT) as client:
+        client.sendall(sent)
+        client.shutdown(socket.SHUT_WR)
+        answer = b"".join(iter(lambda: client.recv(65536), b""))
+    assert answer.split(b" ", 2)[1] == status
+    assert named in answer
+
+
+def test_a_first_line_in_two_packets_is_read(server):
+    address, _ = server
+    with socket.create_connection(address, PATIENT) as client:
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for part in (b"GET /api/v1/health HTTP/1.", b"1\r", b"\nHost: 127.0.0.1\r\n\r\n"):
+            client.sendall(part)
+            time.sleep(0.05)
+        assert client.recv(15) == b"HTTP/1.1 200 OK"
