@@ -72,8 +72,7 @@ class BoundedParser(h11.Connection):
         received = self.trailing_data[0] if is_checked else b""
         try:
             if OTHER_VERSION.match(received):
-                code = HTTPStatus.HTTP_VERSION_NOT_SUPPORTED
-                raise h11.RemoteProtocolError(VERSION, error_status_hint=code)
+                raise h11.RemoteProtocolError(VERSION)
             event = super().next_event()
             if is_checked:
                 n_rest = len(self.trailing_data[0])

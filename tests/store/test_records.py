@@ -35,6 +35,14 @@ def fresh(path):
     return RecordsDatabase(path)
 
 
+def forget(path, user, *, fold):
+    """Forget a user in the two steps of `forget`, and return how many records there were."""
+    with fresh(path).forgetting(user, fold=fold) as (n_records, last):
+        pass
+    fresh(path).forget(user, fold=fold, last=last)
+    return n_records
+
+
 def rows(path, user=None):
     where = "" if user is None else f"WHERE user = '{user}'"
     return fresh(path).rows(f"SELECT {RECORD} FROM recorded {where} ORDER BY number")
@@ -121,7 +129,7 @@ def test_a_content_is_recorded_once_until_it_is_gone(tmp_path):
         write(tmp_path, ["a", "b"], origin=content._replace(client="http"))
     write(tmp_path, ["x"], "bob", content._replace(again=True))
     fresh(tmp_path).undo()
-    fresh(tmp_path).forget("ann", fold=False)
+    forget(tmp_path, "ann", fold=False)
     assert b"hash" not in (tmp_path / "records.db").read_bytes()
     write(tmp_path, ["a", "b"], origin=content)
 
@@ -645,7 +653,7 @@ def test_what_is_forgotten_is_in_no_file(tmp_path, fold):
     others = [row for row in rows(tmp_path) if row[1] in ("bob", "eve")]
     gone = {"Zaphod-77", "zaphod-77"} if fold else {"Zaphod-77"}
     n_gone = sum(row[1] in gone for row in rows(tmp_path))
-    assert fresh(tmp_path).forget("Zaphod-77", fold=fold) == n_gone
+    assert forget(tmp_path, "Zaphod-77", fold=fold) == n_gone
     content = b"".join(files(tmp_path).values())
     assert b"Zaphod-77" not in content
     assert (b"zaphod-77" not in content) == fold
