@@ -56,7 +56,7 @@ LENGTHS = re.compile(rb"\n(?:content-length|transfer-encoding):([^\r\n]*)", re.I
 NOT_HTTP = "the request is not valid HTTP"
 LONG_HEAD = f"the request line and headers have at most {MAX_HEAD:,} bytes: send long texts by POST"
 AMBIGUOUS = "the request does not say in one way alone where it ends"
-VERSION = "this server speaks HTTP/1.1 and HTTP/1.0"
+VERSION = "this server speaks versions 1.0 and 1.1 of HTTP"
 MANY_CHUNKS = f"a body has at most {MAX_CHUNKS:,} chunks: send larger ones, or a Content-Length"
 
 

@@ -158,7 +158,7 @@ def test_requests_that_have_not_arrived_do_not_delay_the_end(settings, videos_pa
 @pytest.mark.parametrize(
     ("sent", "status", "named"),
     [
-        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"400", b"this server speaks HTTP/1.1"),
+        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"400", b"versions 1.0 and 1.1"),
         (b"GET /api/v1/search?q=red&=blue" + HOST + b"\r\n", b"422", b"no name"),
         (b"GET /static/search.css" + HOST + b"Range: bytes=zz\r\n\r\n", b"200", b""),
         (b"GET /static/search.css" + HOST + b"Range: bytes=9999999-\r\n\r\n", b"200", b""),
