@@ -16,7 +16,7 @@ import click
 from qkvsearch.cli.columns import columns_of, event_options, file_options, item_columns, log_columns
 from qkvsearch.cli.context import NUMBER, TYPED, command, reason_of, settings, wait_option
 from qkvsearch.cli.render import Output, cell_text, output_options, write_listing
-from qkvsearch.errors import DataError, quantity
+from qkvsearch.errors import DataError, QkvError, quantity
 from qkvsearch.terminal import in_one_line
 
 if TYPE_CHECKING:
@@ -105,7 +105,15 @@ def add(file: str | None, interactions: str | None, again: bool, **of_log: Any) 
             f"{quantity(done.n_items, 'item')}."
         )
     if interactions is not None:
-        recorded = engine.record_many(interactions, columns_of(**of_log, **of_files), again=again)
+        columns = columns_of(**of_log, **of_files)
+        try:
+            recorded = engine.record_many(interactions, columns, again=again)
+        except QkvError as error:
+            if file is None:
+                raise
+            raise QkvError(
+                f"the items are added, and no interaction is recorded: {error}"
+            ) from error
         run.notes(recorded.notes)
         run.message(f"Recorded {_summary(recorded)}.")
 

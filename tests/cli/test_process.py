@@ -145,3 +145,11 @@ def test_a_change_is_done_though_no_message_can_be_written(built):
     before = n_records()
     assert in_shell(built, "record bob c", "2>/dev/full").returncode == 0
     assert n_records() == before + 1
+
+
+@needs_a_shell
+def test_add_says_what_is_done_where_its_second_half_fails(built):
+    (built / "wrong.csv").write_text("user,item\nann,nowhere\n")
+    run = in_shell(built, "-q add items.csv --interactions wrong.csv", "")
+    assert run.returncode == 1
+    assert "the items are added, and no interaction is recorded" in run.stderr
